@@ -252,7 +252,7 @@ func ask[T Object[T]](ctx context.Context, c Client[T], key types.NamespacedName
 	return obj, err == nil, IgnoreNotFound(err)
 }
 
-// create creates what edit makes of obj.
+// create creates the object that edit makes from obj.
 func create[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, error) {
 	next := obj.DeepCopy()
 	if err := edit(next); err != nil {

@@ -85,7 +85,7 @@ func Open[T metav1.Object](server client.Connection, of kind.Kind[T], options ..
 	return h, nil
 }
 
-// NotOwn is [Projected.NotOwn]. It may be named as a filter before the error of Open is looked at.
+// NotOwn is [Projected.NotOwn]. You may pass it as a filter before you check the error of Open.
 func (h *Handle[T]) NotOwn(ev informer.Event[types.NamespacedName, T]) bool {
 	return h == nil || h.Projected.NotOwn(ev)
 }
@@ -120,11 +120,10 @@ type Projected[T metav1.Object, P any] struct {
 	keeps func(T) bool                             // whether an object that the server sends belongs into the cache
 }
 
-// OpenProjected returns a handle whose cache holds what part makes of each object, see
+// OpenProjected returns a handle whose cache holds the result of part for each object, see
 // reflector.Map. key returns the key of a P, which must be the namespace and the name of its
 // object. If P has no UID of its own, a deletion costs a second request, see [Requests.CatchUp].
-// Errors: those of [Open], which also says what options are, and reflector.ErrNoSource if part is
-// nil.
+// [Open] explains the options. Errors: those of Open, and reflector.ErrNoSource if part is nil.
 func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], options ...OpenOptions[P]) (*Projected[T, P], error) {
 	opts, err := oneOf(of.String(), options)
 	if err != nil {

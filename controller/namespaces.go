@@ -211,8 +211,8 @@ func (r *Requests[T]) checkObject(obj T) error {
 	return r.check(keyOf(obj))
 }
 
-// sources returns where the handle's objects come from, those of namespace first, and those that
-// fail last: a server that does not answer one of them would hold up the others.
+// sources returns the sources of the handle's objects. Those of namespace come first. Those that
+// fail come last, because a server that does not answer one of them would hold up the others.
 func (r *Requests[T]) sources(namespace string) []*client.Resource[T] {
 	if r.members == nil {
 		return []*client.Resource[T]{r.client}

@@ -16,13 +16,12 @@ import (
 )
 
 const (
-	// lookAfter is how long WaitForNow waits for the watch of the cache before it looks what that
-	// lacks.
+	// lookAfter is how long WaitForNow waits for the watch of the cache before it opens a watch of
+	// its own, which shows whether the cache lacks anything.
 	lookAfter = time.Second
-	// lookTime is the duration of the watch by which it looks. Servers send a bookmark two seconds
-	// before the end.
+	// lookTime is the duration of that watch. Servers send a bookmark two seconds before the end.
 	lookTime = 3 * time.Second
-	// looks is how often it does so: a server that sends no bookmarks does not answer.
+	// looks is the largest number of such watches: a server that sends no bookmarks never answers.
 	looks = 3
 )
 
@@ -133,8 +132,8 @@ func (c sighting) isIn(rv string, exists bool) bool {
 	return err == nil && (order > 0 || order == 0 && !c.gone)
 }
 
-// changes returns what changed from one version up to another one, by object. What does not belong
-// into the cache is left out. It returns nil if it cannot find out.
+// changes returns the changes after one version up to another one, by object. It leaves out objects
+// that do not belong into the cache. It returns nil if it cannot find out.
 func (h *Projected[T, P]) changes(ctx context.Context, source *client.Resource[T], from, to string) map[types.NamespacedName]sighting {
 	ctx, cancel := context.WithTimeout(ctx, 2*lookTime) // the server should end it
 	defer cancel()

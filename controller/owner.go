@@ -70,7 +70,7 @@ func setController(obj, owner metav1.Object, kind schema.GroupVersionKind, adopt
 	return nil
 }
 
-// mayOwn returns why owner cannot own obj.
+// mayOwn returns the reason why owner cannot own obj, nil if it can.
 func mayOwn(owner, obj metav1.Object, kind schema.GroupVersionKind) error {
 	name := fmt.Sprintf("%s %q", kind.Kind, nameOf(owner))
 	switch {

@@ -6,7 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// ownKept is the number of writes that ownWrites knows.
+// ownKept is the number of writes that ownWrites keeps.
 const ownKept = 4096
 
 // ownWrites are the latest writes through a handle. The zero value has none.

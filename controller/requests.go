@@ -17,10 +17,10 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// Requests are the requests of a [Handle]. They are those of client.Resource, with the same
-// errors. What an answer says is recorded, so that the handle's reads are never older. A handle
-// has them as its own methods. So it is a [Client] and an [Applier], which [CreateOrUpdate],
-// [Apply] and their like take.
+// Requests are the requests of a [Handle]. They are those of client.Resource, with the same errors.
+// The handle records each answer, so its reads are never older than an answer. A handle has them as
+// its own methods. So it is a [Client] and an [Applier], which [CreateOrUpdate], [Apply] and their
+// like take.
 //
 // If the handle is for a set of namespaces, each of them returns [ErrOutside] for an object in
 // another one, and sends nothing.

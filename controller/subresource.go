@@ -13,8 +13,8 @@ import (
 )
 
 // Subresource has the requests of a part or an aspect of a handle's objects, whose body is a B. See
-// client.Subresource. What an answer says of the object itself is not known. So after a write the
-// handle asks for the object, and its reads have the write.
+// client.Subresource. An answer does not show the state of the object itself. So after a write the
+// handle gets the object from the server, and then its reads have the write.
 type Subresource[B metav1.Object] struct {
 	of     subject
 	client client.Subresource[B]

@@ -31,7 +31,7 @@ func (c *Controller[Q]) sync(ctx context.Context, inputs []input) (synced bool, 
 	return true, nil
 }
 
-// unsynced returns which informers are not ready, and why.
+// unsynced returns an error for each informer that is not ready.
 func (c *Controller[Q]) unsynced(inputs ...input) error {
 	late, cancel := context.WithTimeout(context.Background(), -1)
 	defer cancel()

@@ -56,7 +56,7 @@ type Page struct {
 	added   views
 	sources []func() []manager.Part // of managers and factories
 	found   map[any]any             // the views of their parts
-	names   map[string]bool         // what has a name, by sort and name
+	names   map[string]bool         // the names in use, by sort and name
 
 	shared struct { // guarded by its own lock, under which mu may be taken
 		sync.Mutex
@@ -139,9 +139,9 @@ func (p *Page) AddReplica(name string, r Replica) error {
 
 // AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name
 // there: controllers, queues, caches, replicas, and the informers of factories. Parts that come
-// later appear, and parts that end disappear. If a name is taken, a number follows it: "pods 2". A
-// part that comes after this call keeps events and reconciles from the first time on that somebody
-// looks at the page. Errors: [ErrNil].
+// later appear, and parts that end disappear. If a name is taken, a number follows it: "pods 2". If
+// a part is added to the manager after this call, it keeps events and reconciles from the next look
+// at the page on. Errors: [ErrNil].
 func (p *Page) AddManager(m *manager.Manager) error {
 	if p == nil || m == nil {
 		return fmt.Errorf("manager: %w", ErrNil)

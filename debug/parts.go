@@ -31,7 +31,7 @@ func (p *Page) addSource(parts func() []manager.Part) error {
 	return nil
 }
 
-// views returns what there is at present.
+// views returns the parts that exist at present.
 func (p *Page) views() views {
 	p.mu.Lock()
 	sources := p.sources

@@ -3,13 +3,13 @@ package debug
 import "time"
 
 const (
-	// firstRate is the time after which a rate is shown, and nextRate that after which it is found
-	// anew.
+	// firstRate is the time after which a rate is shown, and nextRate the time after which it is
+	// computed again.
 	firstRate = time.Second
 	nextRate  = 5 * time.Second
 )
 
-// rate makes a number per second of a number that grows. The zero value is ready. It belongs to
+// rate turns a number that grows into a number per second. The zero value is ready. It belongs to
 // whoever holds the lock of Page.shared.
 type rate struct {
 	at    time.Time

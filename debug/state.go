@@ -36,8 +36,8 @@ type Informer struct {
 	Lists     uint64   `json:"lists"`
 	Watches   uint64   `json:"watches"`
 	Events    uint64   `json:"events"`
-	// EventRate is the number of events per second, lately; nil until somebody has looked for a
-	// second.
+	// EventRate is the recent number of events per second; nil until somebody has been looking at
+	// the page for a second.
 	EventRate *float64 `json:"eventRate,omitempty"`
 	Failures  uint64   `json:"failures"`
 	// BadObjects is the number of objects that were skipped.
@@ -106,13 +106,13 @@ type Queue struct {
 	DelayedKeys []Key  `json:"delayedKeys"`
 	RunningKeys []Key  `json:"runningKeys"`
 	FailingKeys []Key  `json:"failingKeys"`
-	// AddRate, RunRate and FailRate are the numbers of adds, of results and of failed results per
-	// second, lately; nil until somebody has looked for a second.
+	// AddRate, RunRate and FailRate are the recent numbers of adds, of results and of failed
+	// results per second; nil until somebody has been looking at the page for a second.
 	AddRate  *float64 `json:"addRate,omitempty"`
 	RunRate  *float64 `json:"runRate,omitempty"`
 	FailRate *float64 `json:"failRate,omitempty"`
-	// MeanWait and MeanWork are how many seconds keys were queued and handed out, in the mean of
-	// all time. They need queue.Options.Timing, and are nil before the first key.
+	// MeanWait and MeanWork are the mean numbers of seconds for which keys were queued and handed
+	// out, since the queue began. They need queue.Options.Timing, and are nil before the first key.
 	MeanWait *float64 `json:"meanWait,omitempty"`
 	MeanWork *float64 `json:"meanWork,omitempty"`
 	// Counts is nil if nothing has worked on the queue.

@@ -52,7 +52,7 @@ type SeenBy struct {
 	// After is how many seconds after the store the handler got it, or its filter refused it. It is
 	// nil if that has not happened.
 	After *float64 `json:"after,omitempty"`
-	// Missed says that it will not happen, since the handler coalesces and was behind.
+	// Missed says that the handler will not get it, since the handler coalesces and was behind.
 	Missed bool `json:"missed,omitempty"`
 }
 
@@ -61,7 +61,7 @@ type QueuedKey struct {
 	Name string `json:"name"`
 	// State is "running", "held", "queued", "delayed", "absent" or "shut down".
 	State string `json:"state"`
-	// Why says in words why the key is not running now, or that it is.
+	// Why says in words why the key is not running now, or that it is running.
 	Why      string `json:"why"`
 	Failures int    `json:"failures"`
 	// Reconciles are the newest recorded ones of the key, the newest first, 20 at most.

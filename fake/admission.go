@@ -89,10 +89,9 @@ func (a *Admission) Take(obj metav1.Object) error {
 	return err
 }
 
-// Patch makes Object what a JSON patch (RFC 6902) makes of it, and reports whether that differs.
-// Only Mutate may call it, for an Object that is not nil. Errors: those of a patch that does not
-// apply, that copies more than 3 MiB, or whose result is no object of the kind; Object is then as
-// before.
+// Patch applies a JSON patch (RFC 6902) to Object, and reports whether that changed it. Only Mutate
+// may call it, for an Object that is not nil. Errors: those of a patch that does not apply, that
+// copies more than 3 MiB, or whose result is no object of the kind; Object is then as before.
 func (a *Admission) Patch(data []byte) (changed bool, err error) {
 	state, err := clone(a.Object)
 	if err != nil {
@@ -117,7 +116,7 @@ func (a *Admission) Patch(data []byte) (changed bool, err error) {
 	return changed, nil
 }
 
-// admission returns what the hooks of the server get.
+// admission returns the value that the server's hooks get.
 func (t *table) admission(verb faults.Verb, key types.NamespacedName, w write) *Admission {
 	return &Admission{
 		Server: t.server, Verb: verb, Resource: t.res.GroupVersionResource(), Kind: t.res.GroupVersionKind(),

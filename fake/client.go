@@ -197,7 +197,8 @@ func (c *Client[T]) keyOf(key types.NamespacedName) (types.NamespacedName, error
 	return key, c.table().checkScope(key.Namespace)
 }
 
-// take copies an object that comes in.
+// take returns a copy of an object that the caller passes in, with the selection's namespace if it
+// has none.
 func (c *Client[T]) take(object T) (T, error) {
 	own, err := c.table().own(object)
 	if err == nil {

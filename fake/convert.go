@@ -159,7 +159,7 @@ func (t *table) convert(obj metav1.Object) (out metav1.Object, err error) {
 	return out, nil
 }
 
-// identity is what an object is found by, which a conversion keeps.
+// identity has the fields by which an object is found. A conversion must keep them.
 type identity struct {
 	namespace, name string
 	uid             types.UID
@@ -185,7 +185,7 @@ func (i identity) unlike(was identity) string {
 	return fmt.Sprintf("%s: it was %q and is %q", field, from, to)
 }
 
-// complete prunes obj and sets its defaults. It returns the paths of what was removed.
+// complete prunes obj and sets its defaults. It returns the paths of the removed fields.
 func (t *table) complete(obj metav1.Object) (removed []string, err error) {
 	if removed, err = t.prune(obj); err != nil {
 		return nil, err

@@ -15,8 +15,7 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// Version is one version of a resource for [Define], of any Go type. Every [Definition] is one, and
-// nothing else.
+// Version is one version of a resource for [Define], of any Go type. Only a [Definition] is one.
 type Version interface {
 	table(s *Server) (*table, error)
 }
@@ -30,10 +29,11 @@ type Definition[T metav1.Object] struct {
 	Hidden bool
 }
 
-// Hooks are a resource's own defaults, checks and the like. Every function may be nil. They run in
-// the goroutine of the request, without a lock, and concurrently; a write that loses against
-// another one asks them again. Objects that they may change are the request's own; the others are
-// read-only. A panic of a hook is a 500 over HTTP.
+// Hooks are the functions of one resource, such as its defaults and checks. Each may be nil. They
+// run in the goroutine of the request, without a lock, and concurrently. If another write comes
+// between, the server calls them again for the new state. A hook may change only the objects that
+// its comment says it may; these belong to the request, and all others are read-only. A panic of a
+// hook is a 500 over HTTP.
 type Hooks[T metav1.Object] struct {
 	// Prune removes what objects of the kind cannot hold, and returns the paths of what it
 	// removed, such as "spec.sizes[0].colour". Writes ask it before anything else. A request with
@@ -65,8 +65,8 @@ type Hooks[T metav1.Object] struct {
 	// Printer makes the tables of the resource.
 	Printer Printer
 	// Stored is called after a write or a [Server.Restore], before it returns, and can read and
-	// write itself. It does not learn which write, because another may have followed: it looks at
-	// the present state. It is called for the writes that it makes, too.
+	// write itself. It gets no arguments, because another write may have followed: it must look at
+	// the present state. It is also called for the writes that it makes itself.
 	Stored func()
 }
 

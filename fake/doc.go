@@ -7,9 +7,9 @@
 //	source, err := fake.NewSource[*corev1.Pod](server, fake.Selection{Namespace: "prod"})
 //	conn := client.Connection{URL: fake.URL, HTTP: server.Client()} // for code that takes a Connection
 //
-// A test sets the stage with the typed functions ([Create], [Update], [UpdateStatus],
-// [Patch], [Delete], [Expire]). The code under test uses one of two surfaces that answer alike.
-// One is a [Client], or its reading half, a [Source], both without sockets. The other is HTTP, by
+// A test makes and changes objects with the typed functions ([Create], [Update], [UpdateStatus],
+// [Patch], [Delete], [Expire]). The code under test uses one of two surfaces that answer alike. One
+// is a [Client], or its reading half, a [Source], both without sockets. The other is HTTP, by
 // [Server.ServeHTTP] or [Server.Client]. A Client has the methods of client.Resource that send
 // requests: code that declares an interface of the methods it needs accepts either.
 //
@@ -55,14 +55,14 @@
 //     [Options].Mutate and Validate take the place of admission. Package with/apiextensions/fakecrd
 //     serves CustomResourceDefinitions, with their schemas.
 //   - A deletion takes no time, except that a pod with a nodeName is terminating until a request
-//     with a gracePeriodSeconds of zero. [Options].StopPods plays its kubelet, and so does
+//     with a gracePeriodSeconds of zero. [Options].StopPods acts as its kubelet, and so does
 //     [Delete].
 //   - managedFields begin with an object's first apply, or with a create that states a
 //     fieldManager. The first apply names the owners of the fields. Fields that the test's own
 //     functions wrote, or that were written before the last 32 changes of writer, belong to
 //     "before-first-apply" or "unknown". Only OpenAPI says that a struct is owned as a whole, so
 //     without [Rules].TypeConverter each field of such a struct has owners of its own. Package
-//     with/kubernetes/openapi has that of Kubernetes' own kinds.
+//     with/kubernetes/openapi has the converter for Kubernetes' own kinds.
 //   - Garbage collection and the deletion of namespaces are complete when the write that
 //     caused them returns, or a concurrent write of another goroutine.
 //   - Shard selectors work without a feature gate.
@@ -79,19 +79,19 @@
 //
 // # Failing and checking
 //
-// [Server.Inject] makes requests fail, by their number or by a seeded chance: refusals,
-// delays, silent watches, broken connections, truncated bodies, events twice or out of
-// order, a restart. Package faults describes them, and gives them a form in text.
-// [Server.Struck] returns the faults that struck, and [faults.Shrink] finds the few that matter.
-// [Server.DropWatches], [Server.Restart], [Server.Restore] and [Server.Compact] play the parts
-// of the network, of operators and of time. No fault strikes the typed functions, so a test can
-// go on writing.
+// [Server.Inject] makes requests fail, by their number or by a seeded chance: refusals, delays,
+// silent watches, broken connections, truncated bodies, events twice or out of order, a restart.
+// Package faults describes them, and gives them a form in text. [Server.Struck] returns the faults
+// that struck, and [faults.Shrink] finds the few that matter. [Server.DropWatches],
+// [Server.Restart], [Server.Restore] and [Server.Compact] do what happens to a real server: lost
+// connections, restarts, restored backups and compactions. No fault strikes the typed functions, so
+// a test can go on writing.
 //
 // [Server.Requests] counts requests by verb and resource, so a test can show that nothing was
 // written. [Options].Seen gets each with its key, its sender and its answer, and
 // faketest.Transcript shows them when a test fails.
 //
-// [Server.Load] and [Object] set the stage. Package faketest checks the result: it waits for
+// [Server.Load] and [Object] help to make objects. Package faketest checks the result: it waits for
 // the events of a handler, checks their order, compares a cache with the server, and finds
 // goroutines left behind.
 //

@@ -14,8 +14,8 @@ import (
 )
 
 // ServeHTTP answers Kubernetes' REST paths, /api/v1/... and /apis/GROUP/VERSION/..., for get, list,
-// watch, create, update, patch, delete and deletecollection, and .../status where it is apart;
-// patches are of the types application/json-patch+json, merge-patch+json,
+// watch, create, update, patch, delete and deletecollection, and .../status where the status is a
+// subresource; patches are of the types application/json-patch+json, merge-patch+json,
 // strategic-merge-patch+json and apply-patch+yaml. It also answers /version, /healthz, /livez,
 // /readyz and discovery (/api, /apis and below). Bodies are JSON or YAML, or protobuf for types
 // that have it; watches are never in YAML. Refusals are Status objects with their HTTP code. A

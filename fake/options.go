@@ -39,21 +39,21 @@ type Options struct {
 	StopPods bool
 
 	// Mutate and Validate admit the writes of requests, over HTTP and of a [Client], as the
-	// admission of an API server does; those of a test's own functions are not asked about. Mutate
+	// admission of an API server does; they do not see the writes of a test's own functions. Mutate
 	// comes first and may change a.Object, and Validate sees what would be stored. An error refuses
 	// the write, with 403 Forbidden unless it is a Status. They run in the goroutine of the
 	// request, without a lock, concurrently, and once more if another write comes between; the
 	// context is the request's. Nil admits everything.
 	Mutate, Validate func(ctx context.Context, a *Admission) error
 
-	// Strategy returns what is done for the writes of a resource, nil for nothing. It is asked when
-	// the resource is registered or defined. Package with/strategies has those of the API server
-	// itself. Nil means that there are none.
+	// Strategy returns the [Strategy] of a resource, nil if it has none. It is called when the
+	// resource is registered or defined. Package with/strategies has the strategies of the API
+	// server itself. Nil means that no resource has one.
 	Strategy func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *Strategy
 
 	// Seen gets each request that [Server.Requests] counts, with its answer, before the sender gets
 	// the answer; of a watch, when it begins. It runs in the goroutine of the request, without a
-	// lock, concurrently. faketest.Transcript keeps what it gets. Nil means nobody asks.
+	// lock, concurrently. faketest.Transcript collects the exchanges. It may be nil.
 	Seen func(Exchange)
 
 	// The following options make the server an older one that lacks a feature.

@@ -14,7 +14,7 @@ import (
 // server writes through T's metadata methods alone. It copies objects by DeepCopyObject
 // where T has it and by a JSON round trip otherwise. A kind of unknown scope is namespaced.
 //
-// One T may be registered for many resources, as Unstructured will be. [Define] is Register for
+// One T, such as Unstructured, may be registered for many resources. [Define] is Register for
 // several versions of a resource, and for its defaults and checks. Errors: [ErrType],
 // [ErrResource]; [ErrDuplicate] for a resource or a kind of the group that is registered already.
 func Register[T metav1.Object](s *Server, k kind.Kind[T], rules Rules) error {

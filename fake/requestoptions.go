@@ -42,7 +42,8 @@ type write struct {
 	twice   error             // the refusal of a strict apply that has a member twice
 	force   bool              // an apply takes over the fields of other owners
 	warn    func(text string) // tells the client of faults that are no errors; nil for none
-	// request is the context of a request by the code under test, nil if a test sets the stage.
+	// request is the context of a request by the code under test, nil for a write of the test
+	// itself.
 	request     context.Context
 	subresource string // empty for the object itself
 }

@@ -149,7 +149,8 @@ func (r *resource) checkStated(got metav1.TypeMeta, body []byte) error {
 	return nil
 }
 
-// checkKind refuses data that states another kind than r's. What it leaves out passes.
+// checkKind refuses data that states another kind than r's. It accepts data that leaves the kind or
+// the version out.
 func (r *resource) checkKind(got schema.GroupVersionKind) error {
 	if want := r.groupVersion(); (got.Group != "" || got.Version != "") && got.GroupVersion() != want {
 		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want))

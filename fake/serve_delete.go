@@ -10,8 +10,8 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// serveDelete answers with a Status or, while something holds the object and in some resources
-// always, with the object.
+// serveDelete answers with a Status. It answers with the object if something holds the object, and
+// for some resources in any case.
 func (t *table) serveDelete(w *answer.Writer, r *http.Request, key types.NamespacedName, body []byte, media wire.Media) error {
 	opts, err := t.deleteOptions(r, body)
 	if err != nil {
@@ -70,7 +70,7 @@ func (t *table) serveDeleteCollection(w *answer.Writer, r *http.Request, req req
 	return out.send(w, media, -1)
 }
 
-// warnOfOrphans tells who deletes jobs and states no policy that their pods stay.
+// warnOfOrphans warns a client that deletes jobs without a policy that their pods stay.
 func (t *table) warnOfOrphans(w *answer.Writer, opts metav1.DeleteOptions) {
 	//lint:ignore SA1019 the API server looks at it
 	if jobs.hold(&t.res) && opts.PropagationPolicy == nil && opts.OrphanDependents == nil {

@@ -30,7 +30,7 @@ type request struct {
 
 	warn func(text string) // adds a warning to the answer
 
-	// made is the key of the object that a create makes, for Options.Seen; nil if nobody asks.
+	// made is the key of the object that a create makes, for Options.Seen; nil without Seen.
 	made *types.NamespacedName
 }
 

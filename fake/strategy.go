@@ -9,10 +9,10 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 )
 
-// Strategy does for the writes of one resource what the code of an API server does for its own
-// kinds; see [Options].Strategy. With Prepare, it takes the place of the server's own rules for
-// statuses, generations and names of objects. Its functions run as [Hooks] do, and before those.
-// Each may be nil.
+// Strategy prepares and checks the writes of one resource, as the code of an API server does for
+// each of its own kinds; see [Options].Strategy. With Prepare, it takes the place of the server's
+// own rules for statuses, generations and names of objects. Its functions run as [Hooks] do, and
+// before those. Each may be nil.
 type Strategy struct {
 	// Default completes an object when it comes in, before admission.
 	Default func(obj metav1.Object)

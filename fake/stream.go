@@ -261,8 +261,8 @@ func (w *stream) checkTime() error {
 	return nil
 }
 
-// wait blocks until poll has something new to say, or ctx is done. It waits on channels
-// alone, so that it is durably blocked to testing/synctest.
+// wait blocks until poll may have another event, or ctx is done. It waits on channels alone, so
+// that it is durably blocked to testing/synctest.
 func (w *stream) wait(ctx context.Context) error {
 	var timeUp <-chan time.Time
 	if w.timer != nil {

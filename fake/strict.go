@@ -73,7 +73,7 @@ func withoutTwins(body []byte) ([]byte, error) {
 }
 
 // checkStrictPatch refuses a patch with duplicate members, or one whose result has members that the
-// type has not, or warns of them.
+// type does not have, or warns of them.
 func (t *table) checkStrictPatch(kind types.PatchType, data, result []byte, w write) error {
 	faults := patch.Faults(kind, data)
 	more, err := t.strictFaults(result)
@@ -102,7 +102,8 @@ func (t *table) checkStrictPatch(kind types.PatchType, data, result []byte, w wr
 	})
 }
 
-// strictFaults returns the duplicate members of an object's JSON and those that the type has not.
+// strictFaults returns the duplicate members of an object's JSON, and the members that the type
+// does not have.
 func (t *table) strictFaults(body []byte) ([]error, error) {
 	faults, err := t.typeFaults(body)
 	if err != nil || t.hooks.prune == nil {
@@ -119,7 +120,7 @@ func (t *table) strictFaults(body []byte) ([]error, error) {
 	return faults, err
 }
 
-// typeFaults is strictFaults without those that the hooks know.
+// typeFaults is strictFaults by the Go type alone: without the members that the hook Prune removes.
 func (t *table) typeFaults(body []byte) ([]error, error) {
 	if t.untyped() {
 		return untypedFaults(body)
@@ -127,8 +128,8 @@ func (t *table) typeFaults(body []byte) ([]error, error) {
 	return membersFaults(body, newObject(t.typ))
 }
 
-// membersFaults returns the duplicate members of an object's JSON and those that obj, an empty
-// object, has not. Every body may state its kind.
+// membersFaults returns the duplicate members of an object's JSON, and the members that obj, an
+// empty object, does not have. Every body may state its kind.
 func membersFaults(body []byte, obj metav1.Object) ([]error, error) {
 	faults, err := kjson.UnmarshalStrict(body, obj)
 	if _, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); !ok {
@@ -139,7 +140,7 @@ func membersFaults(body []byte, obj metav1.Object) ([]error, error) {
 	return faults, err
 }
 
-// untypedFaults returns duplicate members and those that metadata has not.
+// untypedFaults returns duplicate members, and the members that metadata does not have.
 func untypedFaults(body []byte) ([]error, error) {
 	members := map[string]any{}
 	faults, err := kjson.UnmarshalStrict(body, &members)

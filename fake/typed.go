@@ -11,9 +11,9 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// A test sets the stage with the typed functions. They are synchronous, take no context, and no
-// fault strikes them. When one returns, the write is in the history and every watch can see it.
-// Objects are copied in and out. Refusals of Kubernetes are *errors.StatusError; misuse is one
+// A test makes and changes objects with the typed functions. They are synchronous, take no context,
+// and no fault strikes them. When one returns, the write is in the history and every watch can see
+// it. Objects are copied in and out. Refusals of Kubernetes are *errors.StatusError; misuse is one
 // of the errors of this package.
 
 // Create stores a copy of obj, which may have a generateName instead of a name, and

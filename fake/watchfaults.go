@@ -72,7 +72,8 @@ func (w *tampered) poll() (c change, ok bool, err error) {
 	return c, true, nil
 }
 
-// ready reports whether poll has another event at hand, as far as that is known without a look.
+// ready reports whether poll may have another event at hand. It considers only records that were
+// read already.
 func (w *tampered) ready() bool { return len(w.queue)+len(w.initial)+len(w.buffer) > 0 }
 
 // reorder holds the event with number Reorder, and later events of the same object, until it

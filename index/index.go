@@ -41,7 +41,7 @@ type role struct {
 }
 
 // New defines an index. If it has no name, no function, or a V that cannot be used, the store to
-// which it is added returns ErrInvalid.
+// which you add it returns ErrInvalid.
 func New[T any, V comparable](name string, fn IndexFunc[T, V]) *Index[T, V] {
 	x := &Index[T, V]{name: name, fn: fn, seed: maphash.MakeSeed()}
 	if reflect.TypeFor[V]().Kind() == reflect.String {

@@ -115,13 +115,13 @@ type Stats struct {
 	// Values is the number of distinct values, and Entries the number of objects under them all: an
 	// object with two values counts twice. Entries/Values is the mean fan-out of a value.
 	Values, Entries int
-	// Largest is the largest number of objects under one value. Of more than 1,024 values it looks
-	// at that many, spread over all.
+	// Largest is the largest number of objects under one value. If there are more than 1,024
+	// values, it looks at 1,024 of them, spread over all.
 	Largest int
 }
 
-// Stats returns the sizes of all indexes, sorted by name. It holds the store's lock, which the
-// writer waits for, for some microseconds per index.
+// Stats returns the sizes of all indexes, sorted by name. It holds the store's lock for some
+// microseconds per index, and the writer waits for that.
 func (x *Indexer[T]) Stats() []Stats {
 	s := x.slots()
 	st := s.Read()

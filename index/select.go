@@ -17,7 +17,7 @@ import (
 //
 // If the store has indexes made by [Namespace] or [Labels] for the namespace, or for a requirement
 // of the form key=value or key in (…), Select takes the objects under the rarest of them, and
-// matches them only against what is left of the selection. If nothing is left, no object is read:
+// matches them only against the rest of the selection. If there is no rest, no object is read:
 // O(result). Without such an index it reads every object: O(store).
 func Select[T metav1.Object](from Reader[T], namespace string, selector labels.Selector) []T {
 	var reqs labels.Requirements
@@ -42,7 +42,7 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 	return newScan[T](namespace, selector, reqs, wanted).of(view)
 }
 
-// pick returns the objects in the postings of a choice that match what the choice does not answer.
+// pick returns the objects in the postings of a choice that match the rest of the selection.
 func pick[T metav1.Object](view cowvec.View[T], from choice, namespace string, reqs labels.Requirements) []T {
 	if from.answers == byNamespace {
 		namespace = ""

@@ -17,7 +17,7 @@ var ErrInvalid = errors.New("not a usable kind")
 // an undefined scope. An empty Kind and an unknown scope are allowed.
 func (k Kind[T]) Check() error { return check(plain(k)) }
 
-// plain is a Kind without the type parameter, so that what uses it is compiled once.
+// plain is a Kind without the type parameter, so that the code that uses it is compiled once.
 type plain struct {
 	schema.GroupVersionKind
 	Resource                             string

@@ -12,8 +12,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// Kind describes a kind whose objects are Go values of type T, such as *corev1.Pod. Make one
-// with [Of] or [OfResource], or as a literal. Whoever takes a Kind checks it with [Kind.Check].
+// Kind describes a kind whose objects are Go values of type T, such as *corev1.Pod. Make one with
+// [Of] or [OfResource], or as a literal. A function that takes a Kind checks it with [Kind.Check].
 type Kind[T any] struct {
 	// GroupVersionKind names the kind. The group is empty for the core group. Kind, such as
 	// "Pod", is empty if it is not known: see [OfResource].

@@ -45,8 +45,8 @@ func (q *Queue[K]) delay(e *entry[K], prio int32, opts AddOptions) {
 	q.arm()
 }
 
-// set is timers.set; among entries of the same time, the one that got it last comes last. Called
-// with the lock held.
+// set is timers.set; among entries of the same time, the last one set comes last. Called with the
+// lock held.
 func (q *Queue[K]) set(h *timers[K], e *entry[K], at int64) {
 	q.sets++
 	h.set(e, at, q.sets)

@@ -44,9 +44,8 @@
 // Limiter, Class, OnError and the function given to Run are called without a lock held and may call
 // the queue. A panic in any of them is contained: it is reported as a [*PanicError] and ends no
 // goroutine but, at most, the call. When one of them ends a worker of Run with runtime.Goexit, its
-// key is given back and another worker takes its place. Using the queue wrongly has a stated
-// result: Done without Get reports false, negative delays mean none, and adding after shutdown does
-// nothing.
+// key is given back and another worker takes its place. Misuse has a defined result: Done without
+// Get reports false, negative delays mean none, and adding after shutdown does nothing.
 //
 // # Costs
 //

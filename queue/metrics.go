@@ -9,8 +9,7 @@ type counters struct {
 	panics  uint64
 }
 
-// Metrics is the state of a queue in numbers, with the meaning that client-go's workqueue metrics
-// have.
+// Metrics is the state of a queue in numbers. They mean the same as client-go's workqueue metrics.
 type Metrics struct {
 	// Name is [Options.Name] (the label "name" of client-go's metrics).
 	Name string

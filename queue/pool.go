@@ -125,8 +125,8 @@ func (p *pool[K]) call(key K) verdict {
 	return judge(p.calls, err, p.q.call)
 }
 
-// settle gives a key back as the result of its call says. It gives the key back before it reports
-// an error, because OnError can end the goroutine.
+// settle gives a key back according to the result of its call. It gives the key back before it
+// reports an error, because OnError can end the goroutine.
 func (p *pool[K]) settle(it Item[K], v verdict) {
 	p.ran.count(v)
 	switch v.outcome {
@@ -143,8 +143,8 @@ func (p *pool[K]) settle(it Item[K], v verdict) {
 }
 
 // forget clears the failures of a key and gives it back. It first calls the limiter's Forget, which
-// must not run during the key's next run. That call can end the goroutine; the key is given back
-// all the same.
+// must not run during the key's next run. Even if that call ends the goroutine, the key is given
+// back.
 func (p *pool[K]) forget(it Item[K], v verdict) {
 	defer func() {
 		if v.outcome == AskedAgain {
@@ -156,8 +156,8 @@ func (p *pool[K]) forget(it Item[K], v verdict) {
 	p.q.tellForgetter(it.Key)
 }
 
-// retry brings a key back rate limited. Limiter, Class and OnError can end the goroutine. The key
-// is then given back all the same, and comes back as if the limiter had panicked.
+// retry gives a key back and adds it again, rate limited. If Limiter, Class or OnError ends the
+// goroutine, the key still comes back, as if the limiter had panicked.
 func (p *pool[K]) retry(it Item[K]) {
 	returned := false
 	defer func() {

@@ -31,7 +31,7 @@ func (s *timerSlot[K]) before(o *timerSlot[K]) bool {
 func (t *timers[K]) at(e *entry[K]) int64 { return t.slots[e.pos[t.which]-1].at }
 
 // set adds e to the heap or moves it to another time. If e already has the time at, it keeps its
-// turn. seq must be larger than in earlier calls. O(log n).
+// place among the entries of that time. seq must be larger than in earlier calls. O(log n).
 func (t *timers[K]) set(e *entry[K], at int64, seq uint64) {
 	s := timerSlot[K]{at: at, seq: seq, e: e}
 	i := int(e.pos[t.which]) - 1

@@ -48,8 +48,8 @@ func Judge(ctx context.Context, err error) Outcome {
 	return judge(calls, err, usercode.Call).outcome
 }
 
-// callsKey is the key under which the contexts of calls have the one that they were derived from:
-// if that has ended, calls are cut short.
+// callsKey is the key for a value in the contexts of calls: the context from which they were
+// derived. If that one has ended, calls are cut short.
 type callsKey struct{}
 
 // verdict is the meaning of a call's result.

@@ -62,7 +62,7 @@ type Member struct {
 	LeaseDuration time.Duration
 	// Share is the part of all hashes that it owns, from 0 to 1.
 	Share float64
-	// Stopped says that the replica is over.
+	// Stopped says that the replica has ended.
 	Stopped bool
 }
 

@@ -97,7 +97,7 @@ func relayed(status int) bool {
 // write is a write that is under way.
 type write struct {
 	replica *Replica
-	token   *token // nil if it is of no reconcile of this replica
+	token   *token // nil if no reconcile of this replica sends it
 	cancel  context.CancelCauseFunc
 }
 

@@ -144,8 +144,8 @@ func (r *Replica) newLease(q replica.Request) (*leader.Lease, error) {
 	return l, err
 }
 
-// patch returns the merge patch of a request, which is for one state of the Lease. It leaves alone
-// what this package does not know.
+// patch returns the merge patch of a request, which is for one state of the Lease. It leaves fields
+// alone that this package does not know.
 func (r *Replica) patch(q replica.Request, identity string) (data []byte, err error) {
 	type metadata struct {
 		UID             types.UID         `json:"uid"`

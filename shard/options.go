@@ -77,7 +77,7 @@ type Options struct {
 	// logs the errors to Logger at level Warn.
 	OnError func(error)
 
-	// Logger gets the errors if OnError is nil, and what the watch of Leases logs. Nil means
+	// Logger gets the errors if OnError is nil, and the records of the watch of Leases. Nil means
 	// slog.Default().
 	Logger *slog.Logger
 }

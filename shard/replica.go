@@ -83,7 +83,7 @@ func (r *Replica) Identity() string { return r.opts.Identity }
 //     object vanishes under them. Then the handlers get deletions with FinalStateUnknown for its
 //     objects. Filter them by [Work.Has]; where that is left out, [Work.Reconcile] passes over
 //     them.
-//   - A replica without ranges, such as one that could not renew its Lease, keeps what it has until
+//   - A replica without ranges, such as one that could not renew its Lease, keeps its hashes until
 //     it gets some.
 //
 // The hash of an object in a cache must be that of the key which is queued for it. If reconcile

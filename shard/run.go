@@ -149,7 +149,7 @@ func (x *run) loop(ctx context.Context) {
 	}
 }
 
-// apply does what the core says.
+// apply carries out the actions of the core.
 func (x *run) apply(do replica.Actions) {
 	if do.Lost != nil {
 		err := &LostError{Lease: x.key(do.Lost.Name), Err: do.Lost.Err}

@@ -32,7 +32,7 @@ type Event struct {
 	// ReportingController and ReportingInstance are those of Options.
 	ReportingController string `json:"reportingController"`
 	ReportingInstance   string `json:"reportingInstance"`
-	// Action names the deed that the controller did or tried.
+	// Action names the action that the controller took or tried.
 	Action string `json:"action"`
 	// Reason is why the event was recorded.
 	Reason string `json:"reason"`

@@ -109,8 +109,9 @@ func (r *Recorder) reportLimited(lost uint64) {
 	}
 }
 
-// take returns what to send, or when to ask again: the zero time if only an event changes that, and
-// while flushing if there is nothing left. lost is the number of events to report.
+// take returns the request to send, or the time at which to call it again. That time is zero if
+// only another event can change something, and while flushing if nothing is left. lost is the
+// number of events to report.
 func (r *Recorder) take(flush bool) (s *series, request request, at time.Time, lost uint64) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -196,7 +197,7 @@ func (r *Recorder) finish(s *series, what request, err error) {
 	}
 }
 
-// judge says what became of a request, and how long the server wants no other.
+// judge returns the outcome of a request, and how long the server wants no further request.
 func judge(create bool, err error) (what outcome, after time.Duration) {
 	var status apierrors.APIStatus
 	switch {

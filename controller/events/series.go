@@ -9,7 +9,7 @@ import (
 
 const (
 	firstGap, maxGap = 10 * time.Second, 5 * time.Minute // between two writes of one series
-	finish           = 6 * time.Minute                   // after the last write of a series without news
+	finish           = 6 * time.Minute                   // after the last write of a series that got no further event
 	firstDelay       = 500 * time.Millisecond            // after a failure
 	maxDelay         = 30 * time.Second
 	maxTries         = 12
@@ -37,7 +37,7 @@ type series struct {
 	doubtful    bool      // a create failed that may have been done
 	refused     bool      // the server refused it: nothing is sent until it is over
 	tries       int       // failures in a row
-	due, end    time.Time // when it may be written, and when it is over without news
+	due, end    time.Time // when it may be written, and when it is over if no event comes
 	gap         time.Duration
 	place       int           // on the heap
 	idle        *list.Element // in the list; nil if it is not there

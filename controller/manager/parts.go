@@ -41,9 +41,10 @@ func nameOf[Q comparable](c *controller.Controller[Q]) string {
 }
 
 // Show makes a part known to programs that look at the manager, such as package debug and
-// with/prometheus: what something that [Manager.Add] added works with. They know a *queue.Queue, a
-// *controller.Controller, an informer or a handle, a *factory.Factory and a *shard.Replica. Show
-// runs nothing, and may be called at any time. The names of shown parts of one type should differ.
+// with/prometheus. Use it for parts that a function of [Manager.Add] works with, such as a queue.
+// They know a *queue.Queue, a *controller.Controller, an informer or a handle, a *factory.Factory
+// and a *shard.Replica. Show runs nothing, and may be called at any time. The names of shown parts
+// of one type should differ.
 func (m *Manager) Show(name string, part any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -52,16 +53,16 @@ func (m *Manager) Show(name string, part any) {
 
 // Part is something that belongs to a manager.
 type Part struct {
-	// Name is the one that it was added under, and that of the resource for a cache.
+	// Name is the name under which it was added; for a cache it is the name of the resource.
 	Name string
 	// Value is the controller, the cache, the Elector, or what was passed to [Manager.Show].
 	Value any
 }
 
 // Parts returns what belongs to the manager at present: the Elector, controllers of
-// [AddController], caches of [Manager.AddCaches], the other informers of these controllers, and
-// what was shown. A factory is replaced by its informers, as [InformersOf] returns them. The
-// functions of [Manager.Add] are not among them.
+// [AddController], caches of [Manager.AddCaches], the other informers of these controllers, and the
+// parts of [Manager.Show]. A factory is replaced by its informers, as [InformersOf] returns them.
+// The functions of [Manager.Add] are not among them.
 func (m *Manager) Parts() (all []Part) {
 	m.mu.Lock()
 	caches, shown, parts := m.caches, m.shown, m.parts // only appended to

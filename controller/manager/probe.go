@@ -18,7 +18,7 @@ const (
 	readyz
 )
 
-// check is an answer of the user to a probe.
+// check is a check of the user for a probe.
 type check struct {
 	name string
 	ask  func(context.Context) error
@@ -69,7 +69,7 @@ func (m *Manager) Healthz() http.Handler {
 }
 
 // Readyz returns the handler for a readiness probe. It answers 200 while Run runs, all caches are
-// filled, and no check fails, and otherwise 500 with what is missing: for caches the resource
+// filled, and no check fails. Otherwise it answers 500 with the reasons: for a cache the resource
 // and the last error of its list. Leadership does not matter, because a process that waits for it
 // is ready to take over.
 func (m *Manager) Readyz() http.Handler {

@@ -19,7 +19,7 @@ import (
 // until ctx is done. It returns nil after an orderly stop, also if the caches were not yet
 // filled. Otherwise it returns the joined errors of
 //
-//   - what was added and failed or panicked (a *informer.PanicError), with its name
+//   - parts that failed or panicked (a *informer.PanicError), each with its name
 //   - caches, with the name of their resource: informer.ErrStopped if one with another runner
 //     stopped
 //   - the Elector, or [ErrLeadership]
@@ -100,7 +100,7 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 			}
 			<-lead.Done()
 			if ctx.Err() == nil {
-				m.fail("leader election", ErrLeadership) // at once: who works on delays the end of Lead
+				m.fail("leader election", ErrLeadership) // at once: a part that goes on delays the end of Lead
 				stop()
 			}
 			all.Wait()
@@ -132,7 +132,7 @@ func (m *Manager) work(ctx context.Context, stop context.CancelFunc, p part) {
 	}
 	usercode.Contain("function of Add", func() {
 		err := p.run(ctx)
-		// The end of the context is what the part was asked for.
+		// The part was asked to end with its context, so this is no failure.
 		if err != nil && !(ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))) {
 			failed(err)
 		}
@@ -211,7 +211,7 @@ func fill(ctx context.Context, c controller.Cache) error {
 	}
 }
 
-// unfilled returns why a cache is not filled, nil if it is.
+// unfilled returns the reason why a cache is not filled, nil if it is.
 func unfilled(c controller.Cache) error {
 	late, cancel := context.WithTimeout(context.Background(), -1)
 	defer cancel()

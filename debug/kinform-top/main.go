@@ -29,7 +29,7 @@ const maxAnswer = 64 << 20
 
 func main() { os.Exit(run()) }
 
-// run returns the exit code. The terminal is as before when it returns, also after a panic or one
+// run returns the exit code. When it returns, the terminal is as before, even after a panic or one
 // of the usual signals.
 func run() int {
 	once := flag.Bool("once", false, "print the state once")
@@ -65,8 +65,9 @@ func run() int {
 	return 0
 }
 
-// top prints the state of the page at address, with a hint every second until ctx ends, and once if
-// there is none. After the first state, a failure is shown and not returned.
+// top prints the state of the page at address. With a hint it prints the state and the hint every
+// second until ctx ends, and after the first state it shows failures instead of returning them.
+// Without a hint it prints the state once.
 func top(ctx context.Context, out io.Writer, address, hint string) error {
 	once := hint == ""
 	from, err := stateURL(address)

@@ -48,7 +48,8 @@ func (f *FIFO[K, T]) through(s slot[K, T]) {
 	}
 }
 
-// retry puts back an item that failed and reports whether it did.
+// retry puts back an item that failed, unless the queue has a newer object of its key or is closed.
+// It reports whether it did.
 func (f *FIFO[K, T]) retry(s slot[K, T]) bool {
 	f.gate.Lock()
 	defer f.gate.Unlock()

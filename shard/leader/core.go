@@ -48,8 +48,8 @@ const (
 // request is a request that is to be sent. One is under way at a time.
 type request struct {
 	verb  verb
-	base  *Lease // what a patch is for
-	write record // what create and patch write
+	base  *Lease // the state that a patch is based on
+	write record // the content that create and patch write
 	limit time.Duration
 
 	sent time.Duration

@@ -99,7 +99,7 @@ func (r *run) now() moment {
 	return moment{mono: now.Sub(r.begun), wall: now, rand: rand.Float64()}
 }
 
-// apply does what the core says.
+// apply carries out the actions of the core.
 func (r *run) apply(do actions) {
 	if do.endWork != nil {
 		if r.endWork != nil { // work may have returned just now

@@ -16,7 +16,7 @@ const (
 // renewal or the end of a leadership.
 type teller struct {
 	e     *Elector
-	wake  chan struct{} // one element: there is something to tell
+	wake  chan struct{} // one element: there is something to report
 	lines chan func()   // what to log
 	ended sync.WaitGroup
 
@@ -77,7 +77,7 @@ func (t *teller) next() bool {
 	return changed || err != nil
 }
 
-// leader tells the holder, unless it is the one that was told last.
+// leader reports the holder, unless that was the last holder reported.
 func (t *teller) leader(holder string) {
 	t.mu.Lock()
 	changed := holder != t.holder
@@ -88,7 +88,7 @@ func (t *teller) leader(holder string) {
 	}
 }
 
-// error tells an error. If too many wait, it is logged.
+// error reports an error. If too many wait, it is logged.
 func (t *teller) error(err error) {
 	if !t.add(err) {
 		t.log(func() { t.e.log.Error(err) })
@@ -129,7 +129,7 @@ func (t *teller) signal() {
 	}
 }
 
-// close waits until everything is told. Nothing may be told after it.
+// close waits until everything is reported. Nothing may be reported after it.
 func (t *teller) close() {
 	close(t.wake)
 	close(t.lines)

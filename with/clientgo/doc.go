@@ -11,10 +11,10 @@
 // metadatainformer below this one have client-go's factories. [Factory] is for the generated
 // informers of other types, and [InsteadOf] for a single informer that generated code has made.
 //
-// The others join what is typed here to what a program has: [Source] makes a reflector.Source of
-// any ListerWatcher, so that a typed informer can use a clientset, or client-go's fakes of one.
-// [Connection] takes a rest.Config. In the other direction, [Informer] is a typed informer for code
-// and listers that expect client-go's, and [Queue] such a work queue.
+// The other functions join Kinform's typed parts to the parts of a program: [Source] makes a
+// reflector.Source of any ListerWatcher, so that a typed informer can use a clientset, or
+// client-go's fakes of one. [Connection] takes a rest.Config. In the other direction, [Informer] is
+// a typed informer for code and listers that expect client-go's, and [Queue] such a work queue.
 //
 // # What differs
 //
@@ -32,8 +32,8 @@
 //   - A ListerWatcher that panics ends Run with this panic. A handler that is nil is an error.
 //   - Messages go to slog's default logger and not to klog.
 //   - Failed requests are repeated as reflector.Backoff describes.
-//   - Handlers hear nothing of what a program writes to the indexer, as in client-go. But the reads
-//     of the indexer see whole commits: a relist is one.
+//   - Handlers get no events for a program's own writes to the indexer, as in client-go. Reads of
+//     the indexer see whole commits, and a relist is one commit.
 //   - Options for metrics are not used.
 //
 // It is a separate module because it needs client-go, which the rest of Kinform does not.

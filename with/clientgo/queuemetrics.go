@@ -19,10 +19,10 @@ type DepthByPriority interface {
 // same one.
 const metricsPeriod = 500 * time.Millisecond
 
-// QueueMetrics reports the numbers of q to a metrics provider of client-go: twice a second, and
-// whenever the function is called that it returns. A call costs one read of queue.Metrics and one
-// call of the provider for each thing that happened since the last one. It reports until q is shut
-// down and no key runs. The provider must not call the function.
+// QueueMetrics reports the numbers of q to a metrics provider of client-go: twice a second, and at
+// each call of the function that it returns. A call costs one read of queue.Metrics and one call of
+// the provider for each thing that happened since the last one. It reports until q is shut down and
+// no key runs. The provider must not call the function.
 //
 // The name is queue.Options.Name; without one there are no metrics, as in client-go. The durations
 // need queue.Options.Timing. Those of several keys that are reported together come as values of the

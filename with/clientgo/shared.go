@@ -59,8 +59,8 @@ func (s *shared[K, T]) IsStopped() bool { return isClosed(s.inf.Done()) }
 // GetStore implements cache.SharedInformer.
 func (s *shared[K, T]) GetStore() cache.Store { return s.indexer }
 
-// GetIndexer implements cache.SharedIndexInformer. Its writes are for tests: handlers hear nothing
-// of them, and the next change or list of the server overrides them.
+// GetIndexer implements cache.SharedIndexInformer. Its writes are for tests: handlers get no events
+// for them, and the next change or list of the server overrides them.
 func (s *shared[K, T]) GetIndexer() cache.Indexer { return s.indexer }
 
 // AddIndexers implements cache.SharedIndexInformer.

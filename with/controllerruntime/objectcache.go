@@ -87,7 +87,7 @@ func (c *objectCache) Start(ctx context.Context) error {
 	return nil
 }
 
-// failure is why a cache ended before its context did.
+// failure is the reason why a cache ended before its context did.
 type failure struct{ error }
 
 func (c *objectCache) begin(ctx context.Context, fail context.CancelCauseFunc) error {
@@ -235,7 +235,7 @@ func (c *objectCache) readable(ctx context.Context, gvk schema.GroupVersionKind,
 
 func (c *objectCache) isStarted() bool { return isClosed(c.started) }
 
-// get returns the collection of a kind in the form of obj, and makes it if make says so.
+// get returns the collection of a kind in the form of obj, and makes it if make is set.
 func (c *objectCache) get(gvk schema.GroupVersionKind, obj runtime.Object, make bool) (*collection, error) {
 	id := identity{gvk, formOf(obj)}
 	c.mu.Lock()

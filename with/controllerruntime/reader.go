@@ -70,7 +70,7 @@ func (of *collection) get(key client.ObjectKey, out client.Object, opts *client.
 	return nil
 }
 
-// shares says whether a read returns objects that share everything with those in the cache.
+// shares reports whether a read may return the cache's own objects, without copies.
 func (p *part) shares(asked *bool) bool { return p.shared || asked != nil && *asked }
 
 // partOf returns the part that has the objects of a namespace, nil if there is none.

@@ -30,8 +30,8 @@ type settings map[string]cache.Config
 // split are the settings of kinds that no option names.
 type split struct{ namespaced, cluster settings }
 
-// settingsOf resolves the options. The closest of these decides about each field: the namespace of
-// the kind, the kind, the namespace of all kinds, all kinds.
+// settingsOf resolves the options. The first of these that sets a field decides about it: the
+// namespace of the kind, the kind, the namespace of all kinds, all kinds.
 func settingsOf(opts cache.Options) (byKind map[schema.GroupVersionKind]settings, others split, err error) {
 	all := cache.Config{
 		LabelSelector: opts.DefaultLabelSelector, FieldSelector: opts.DefaultFieldSelector, Transform: opts.DefaultTransform,

@@ -68,7 +68,7 @@ func ByNamespace(req reconcile.Request) string { return shard.ByNamespace(req.Na
 
 // Listed returns a function for ShardKeys.All: a request for each object of a list that it reads
 // from the manager's cache. list is an empty list of the type that the controller watches, and opts
-// are those that select what it works on.
+// select the objects that it works on.
 func Listed(cache client.Reader, list client.ObjectList, opts ...client.ListOption) func(context.Context) ([]reconcile.Request, error) {
 	opts = append(slices.Clone(opts), client.UnsafeDisableDeepCopy)
 	return func(ctx context.Context) (all []reconcile.Request, err error) {

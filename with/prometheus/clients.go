@@ -2,7 +2,7 @@ package kinformprom
 
 import "github.com/kinform/kinform/client"
 
-// clientNumbers are the metrics of clients: what they have received.
+// clientNumbers are the metrics of clients, about the answers that they have received.
 func clientNumbers() []number[client.Stats] {
 	return []number[client.Stats]{
 		counter(desc("kinform_client_received_bytes_total", "Bytes of lists, watches and single objects that were read.", "name"),

@@ -24,7 +24,7 @@ func (m *Metrics) Describe(out chan<- *prometheus.Desc) {
 // a batch waits at most that long, and Collect waits for a commit that is under way. Readers of a
 // cache need neither lock.
 //
-// What belongs to a manager or a factory is listed anew by each scrape.
+// Each scrape lists the parts of managers and factories anew.
 //
 // A part that panics is reported to the registry, which then fails the scrape or leaves the part
 // out, as its promhttp.HandlerOpts say.

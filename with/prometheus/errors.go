@@ -6,7 +6,7 @@ import "errors"
 var (
 	// ErrNoName: the name is empty.
 	ErrNoName = errors.New("no name")
-	// ErrNothing: what is to be added is nil, or a nil pointer.
+	// ErrNothing: the part to be added is nil, or a nil pointer.
 	ErrNothing = errors.New("nil has no metrics")
 	// ErrDuplicate: something of the same sort was added under that name. A controller's name is
 	// also that of its queue, and a handle's that of an informer and of a client.

@@ -150,7 +150,7 @@ func (c cache) collect(e emitter, s informer.Stats, handlers []informer.HandlerS
 	c.collectHandlers(e, handlers)
 }
 
-// collectWatch sends what the watch tells.
+// collectWatch sends the numbers of the watch.
 func (c cache) collectWatch(e emitter, s reflector.Stats) {
 	for reason, n := range s.Relists.ByReason() {
 		e.counter(c.relists, n, c.relisted[reason])

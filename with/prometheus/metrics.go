@@ -169,8 +169,8 @@ func (m *Metrics) replica(name string, r Replica) part {
 	return newPart(name, m.shards[0].desc, func(e emitter) { collect(e, m.shards, r.Status(), label) }, "replica")
 }
 
-// RemoveInformer removes what [Metrics.AddInformer] or [Metrics.AddHandle] added under a name, for
-// caches that come and go. It reports whether there was such a part.
+// RemoveInformer removes the parts that [Metrics.AddInformer] or [Metrics.AddHandle] added under a
+// name, for caches that end before the program does. It reports whether there was such a part.
 func (m *Metrics) RemoveInformer(name string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()

@@ -3,9 +3,9 @@
 //
 //	server, err := fakekube.New(fake.Options{Strategy: strategies.New()})
 //
-// It links much of the API server, and has a module of its own, which is in no workspace: what
-// k8s.io/kubernetes requires does not resolve in one. The command cmd/kube-apiserver is that of
-// with/envtest with these strategies.
+// It links much of the API server, and has a module of its own, which is in no workspace, because
+// the requirements of k8s.io/kubernetes do not resolve in one. The command cmd/kube-apiserver is
+// that of with/envtest with these strategies.
 //
 // Requests pass admission plugins that an API server has by default: LimitRanger, PodSecurity,
 // Priority, ResourceQuota and others. Missing are ServiceAccount, NodeDeclaredFeatureValidator,
@@ -15,7 +15,7 @@
 // Five kinds of fakekube have no strategy and stay as without this package: DeviceTaintRules,
 // PodCertificateRequests, ResourceClaims, ResourceClaimTemplates and StorageVersionMigrations.
 //
-// Defaults apply to every object. Validation, and what else a strategy does, such as clearing a
-// status or counting generations, is for requests: a test's own functions (fake.Create) store what
-// they get.
+// Defaults apply to every object. Validation and the other work of a strategy, such as clearing a
+// status or counting generations, apply to requests only: a test's own functions (fake.Create)
+// store objects as they are.
 package strategies

@@ -17,8 +17,8 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// quotas charge what is created to the ResourceQuotas of its namespace, by the API server's code.
-// The admission plugin of that name does the same in goroutines of its own.
+// quotas charge new objects to the ResourceQuotas of their namespace, by the API server's code. The
+// admission plugin of that name does the same in goroutines of its own.
 type quotas struct {
 	server     *fake.Server
 	evaluators quota.Registry

@@ -57,7 +57,7 @@ func noStorage(*storagebackend.ConfigForResource, string, func(runtime.Object) (
 	return nil, func() {}, nil
 }
 
-// begin allocates what a Service needs before its strategy looks at it.
+// begin allocates the addresses and ports of a Service before its strategy looks at it.
 func (s *services) begin(ctx context.Context, a *fake.Admission, now, was runtime.Object) error {
 	if _, ok := now.(*api.Service); !ok || a.Subresource != "" {
 		return nil

@@ -22,7 +22,7 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// New returns what [fake.Options].Strategy takes, for one server. It starts no goroutine.
+// New returns a function for [fake.Options].Strategy of one server. It starts no goroutine.
 // Containers may be privileged, as with the flag --allow-privileged; that is a setting of the whole
 // process in k8s.io/kubernetes.
 func New() func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *fake.Strategy {
@@ -131,7 +131,8 @@ func (s *set) charge(ctx context.Context, a *fake.Admission) error {
 	return s.quotas.charge(attributes(ctx, a, now, was))
 }
 
-// describe adds to ctx what the API server's handlers add, as far as it is not there.
+// describe adds to ctx the values that the API server's handlers add, unless they are there
+// already.
 func describe(ctx context.Context, a *fake.Admission) context.Context {
 	if _, ok := request.RequestInfoFrom(ctx); !ok {
 		ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
@@ -152,8 +153,8 @@ func internal(obj any) (runtime.Object, error) {
 	return legacyscheme.Scheme.ConvertToVersion(o, schema.GroupVersion{Group: group, Version: runtime.APIVersionInternal})
 }
 
-// external makes to, the object of the write, what the API server would read from its storage after
-// it has stored from.
+// external gives to, the object of the write, the state that the API server would read from its
+// storage after it has stored from.
 func external(from, to runtime.Object) error {
 	kind := to.GetObjectKind().GroupVersionKind()
 	out, err := legacyscheme.Scheme.ConvertToVersion(from, kind.GroupVersion())

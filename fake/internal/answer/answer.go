@@ -29,7 +29,7 @@ type Writer struct {
 	// Accept are the Accept headers of the request, by which refusals are in YAML.
 	Accept []string
 	// Answered is called once, before the client gets the code and, of a refusal, the message. The
-	// code is zero if the connection breaks before. Nil means nobody asks.
+	// code is zero if the connection breaks before. It may be nil.
 	Answered func(code int, message string)
 
 	w     http.ResponseWriter

@@ -81,7 +81,7 @@ func scalar(s schema.Scalar) schema.TypeRef {
 	return schema.TypeRef{Inlined: schema.Atom{Scalar: &s}, Nullable: true}
 }
 
-// root returns the type of an object. It has a kind and metadata even if the struct has not.
+// root returns the type of an object. The type has a kind and metadata even if the struct has none.
 func (b *schemaBuilder) root(typ reflect.Type) schema.TypeRef {
 	root := b.ref(typ, "")
 	for i := range b.types {

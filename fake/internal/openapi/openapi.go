@@ -25,10 +25,10 @@ const (
 	protobufAnswer = "application/com.github.proto-openapi.spec.v2.v1.0+protobuf"
 )
 
-// Schemas are what is known about kinds.
+// Schemas are the known schemas of kinds.
 type Schemas map[schema.GroupVersionKind]Schema
 
-// Schema is what is known about a kind.
+// Schema is the schema of a kind, with the patches that its resource takes.
 type Schema struct {
 	// All returns the schema of the kind and those that it refers to, by name, as OpenAPI v3 has
 	// them in JSON. They are read-only.

@@ -83,7 +83,7 @@ func named(schemas map[string]any) (b []byte) {
 }
 
 // protobuf is a schema as an openapi.v2.Schema, with the fields that tell what an object may have.
-// What is no schema is an empty one.
+// A value that is not a schema becomes an empty one.
 func protobuf(v any) (b []byte) {
 	s, _ := v.(map[string]any)
 	for _, field := range slices.Sorted(maps.Keys(s)) {

@@ -64,9 +64,9 @@ type Objects interface {
 	Peek(key types.NamespacedName) metav1.Object
 	// Keys lists a namespace.
 	Keys(namespace string) []types.NamespacedName
-	// Remove deletes an object and Change rewrites a copy of its metadata. Somebody else may
-	// have changed or deleted the object first. Both then do nothing, because the Keeper
-	// hears of that write too.
+	// Remove deletes an object and Change rewrites a copy of its metadata. Somebody else may have
+	// changed or deleted the object first. Both then do nothing, because the Keeper also gets that
+	// write.
 	Remove(key types.NamespacedName, opts metav1.DeleteOptions)
 	Change(key types.NamespacedName, change func(metav1.Object))
 	// Dissolve deletes a namespace that is being deleted and has no finalizers.

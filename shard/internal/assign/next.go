@@ -45,9 +45,10 @@ const (
 // Next returns the table that is to follow t, in epoch, and whether it differs from t. t is not
 // changed.
 //
-// Ranges without an owner are given away, to those that have least. Ranges move only if a load is
-// off its fair share by more than a tenth, no member gets more than its share by that, and only
-// while nobody's fate is unknown. So what moves is at most what an exact division would move.
+// Ranges without an owner are given away, to the members that have least. Other ranges move only if
+// a load is off its fair share by more than a tenth, and only while every owner is a member and
+// every member accepts ranges. No member gets more than a tenth above its share. So no more hashes
+// move than an exact division would move.
 func Next(t Table, s State, epoch int64) (Table, bool) {
 	p := plan{State: s, t: slices.Clone(t), epoch: epoch, members: map[string]*member{}}
 	p.settle()

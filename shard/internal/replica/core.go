@@ -199,7 +199,7 @@ func (c *Core) publish(now Moment, do *Actions) {
 		return
 	}
 	c.holds, do.Holds, do.Changed = holds, holds, true
-	c.again = true // work may have ended already in what is not held any more
+	c.again = true // work may have ended already in ranges that are no longer held
 }
 
 // entitled returns the ranges that this replica may work on. If it is not known, because the sheet

@@ -232,7 +232,7 @@ func (c *Core) raced(now Moment, r Request, do *Actions) {
 		if w != nil { // the view was faster, and may be the last one for long
 			c.recognize(now, w, do)
 		}
-	case c.phase == joining: // others have taken it for over, and nothing was done under it
+	case c.phase == joining: // others considered the life over, and no work was done under it
 		c.begin(now)
 	case w != nil && w.Version != r.Version: // the view was faster
 		c.recognize(now, w, do)

@@ -125,7 +125,7 @@ func (o *others) account(v *View, now Moment) {
 	for uid := range o.since {
 		if !present[uid] {
 			delete(o.since, uid)
-			if !o.stopped[uid] { // who had it may go on for a while, and cannot answer any more
+			if !o.stopped[uid] { // its owner may go on for a while, and can no longer answer
 				o.met = now.Mono
 			}
 		}
@@ -299,7 +299,7 @@ func (c *Core) clean(s *Sheet) *Request {
 // assign returns the next plan, and whether it differs from the present one.
 func (c *Core) assign(now Moment, s *Sheet, do *Actions) (Plan, bool) {
 	plan := s.Plan
-	plan.Epoch = max(max(plan.Epoch, c.others.highest)+1, now.Wall.Unix()) // the clock counts if what was known is lost
+	plan.Epoch = max(max(plan.Epoch, c.others.highest)+1, now.Wall.Unix()) // if the known epochs are lost, the clock counts
 	if !plan.Open {
 		if !c.mayOpen(now, s) {
 			return plan, false

@@ -6,9 +6,9 @@
 //
 // From then on the server serves the custom resources: in discovery, by HTTP, and for a
 // client.Resource or the typed functions of package fake, where their Go type is
-// *unstructured.Unstructured. The code of the API server itself decides: what a valid definition
-// is, which fields are pruned, what is the default, and what a schema and its CEL rules refuse.
-// Refusals have the API server's words.
+// *unstructured.Unstructured. The code of the API server itself decides whether a definition is
+// valid, which fields are pruned, which defaults are set, and which objects a schema and its CEL
+// rules refuse. Refusals have the API server's words.
 //
 // A definition takes effect before the write that made it returns, or a concurrent write of another
 // goroutine. Its conditions say so. If it changes, open watches of its objects end, and the objects

@@ -28,7 +28,7 @@ func (s *objectSchema) models() map[string]*spec.Schema {
 	return models
 }
 
-// converter returns what a server-side apply makes of the schema.
+// converter returns the schema as a server-side apply needs it.
 func (s *objectSchema) converter() (managedfields.TypeConverter, error) {
 	return managedfields.NewTypeConverter(s.models(), false)
 }

@@ -16,8 +16,8 @@ var age = apiextensionsv1.CustomResourceColumnDefinition{
 	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp", Description: "The time since the object was made.",
 }
 
-// printerOf returns what makes the tables of a version. Columns that cannot be made are left out
-// together, as by the API server.
+// printerOf returns the printer of a version. Columns that cannot be made are left out together, as
+// by the API server.
 func printerOf(columns []apiextensionsv1.CustomResourceColumnDefinition) (fake.Printer, error) {
 	if len(columns) == 0 {
 		columns = []apiextensionsv1.CustomResourceColumnDefinition{age}

@@ -64,8 +64,8 @@ func newSchema(kind schema.GroupVersionKind, given *apiextensionsv1.CustomResour
 	return s, nil
 }
 
-// prune removes what the schema does not name, and nulls that it does not allow. It also makes the
-// metadata of embedded objects an ObjectMeta.
+// prune removes the fields that the schema does not name, and the nulls that it does not allow. It
+// also makes the metadata of embedded objects an ObjectMeta.
 func (s *objectSchema) prune(o *object) ([]string, error) {
 	meta, has := o.Object["metadata"] // which the server itself prunes
 	removed := pruning.PruneWithOptions(o.Object, s.structural, true, structuralschema.UnknownFieldPathOptions{TrackUnknownFieldPaths: true})

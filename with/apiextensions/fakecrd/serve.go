@@ -19,8 +19,9 @@ import (
 
 type definition = apiextensionsv1.CustomResourceDefinition
 
-// Serve registers CustomResourceDefinitions with server, which from then on serves what they
-// define. It starts no goroutine. Error: fake.ErrDuplicate if they are registered already.
+// Serve registers CustomResourceDefinitions with server. From then on, the server serves the kinds
+// that they define. It starts no goroutine. Error: fake.ErrDuplicate if they are registered
+// already.
 func Serve(server *fake.Server) error {
 	converters, err := conversion.NewCRConverterFactory(webhook.NewDefaultServiceResolver(), nil)
 	if err != nil {
@@ -40,7 +41,7 @@ func Serve(server *fake.Server) error {
 	}})
 }
 
-// controller makes the server serve what the definitions say, in the goroutine of a write.
+// controller makes the server serve the kinds of the definitions, in the goroutine of a write.
 type controller struct {
 	server     *fake.Server
 	converters *conversion.CRConverterFactory
@@ -117,7 +118,7 @@ func (c *controller) pass() {
 	}
 }
 
-// serve makes the server serve d, and d say so.
+// serve makes the server serve d, and sets the conditions of d.
 func (c *controller) serve(d *definition, all []*definition) {
 	was := d.Status.DeepCopy()
 	reason, message := takeNames(d, all)
@@ -135,7 +136,7 @@ func (c *controller) serve(d *definition, all []*definition) {
 	}
 }
 
-// define gives d to the server, if it is not what the server has.
+// define gives d to the server, unless the server has the same definition already.
 func (c *controller) define(d *definition) error {
 	now := serving{d.UID, d.Spec, d.Status.AcceptedNames} // which nobody changes any more
 	if reflect.DeepEqual(now, c.serving[d.Name]) {

@@ -58,7 +58,7 @@ func definitionsOf(d *definition, converters *conversion.CRConverterFactory, sto
 	return out, nil
 }
 
-// converterOf returns what asks the webhook of d for conversions; nil if it has none.
+// converterOf returns a function that converts objects by d's webhook; nil if d has none.
 func converterOf(d *definition, converters *conversion.CRConverterFactory) (func(*object, schema.GroupVersion) (*object, error), error) {
 	if d.Spec.Conversion == nil || d.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter {
 		return nil, nil

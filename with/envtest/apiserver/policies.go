@@ -40,7 +40,8 @@ type compiledPolicy struct {
 	validator  validating.Validator
 }
 
-// validate refuses a write as the first policy says that does not admit it.
+// validate asks the policies about a write, and returns the refusal of the first one that does not
+// admit it.
 func (p *policies) validate(ctx context.Context, a *fake.Admission) error {
 	bindings, err := fake.List[*admissionregistrationv1.ValidatingAdmissionPolicyBinding](p.store, fake.Selection{ReadOnly: true})
 	if err != nil || len(bindings) == 0 {

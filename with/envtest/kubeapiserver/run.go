@@ -59,8 +59,8 @@ func (o *options) rbac() (bool, error) {
 }
 
 // Run serves what opts say until ctx ends. args are the flags of the command line; those that have
-// a field in opts replace it. --help and --version write to out, and what goes wrong while it
-// serves to errs. The error names the flag.
+// a field in opts replace it. --help and --version write to out, and failures while it serves are
+// written to errs. The error names the flag.
 func Run(ctx context.Context, opts apiserver.Options, args []string, out, errs io.Writer) error {
 	var o options
 	set := pflag.NewFlagSet("kube-apiserver", pflag.ContinueOnError)
@@ -148,7 +148,7 @@ func serve(ctx context.Context, handler http.Handler, l net.Listener, certificat
 	last, cancel := context.WithTimeout(context.Background(), grace)
 	defer cancel()
 	if web.Shutdown(last) != nil {
-		_ = web.Close() // what is still open has had its time
+		_ = web.Close() // connections that are still open have had their time
 	}
 	<-failed
 	return nil

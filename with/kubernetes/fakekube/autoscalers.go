@@ -12,7 +12,7 @@ import (
 )
 
 // Version 1 of a HorizontalPodAutoscaler has one metric, a share of the CPU. Its annotations hold
-// what else version 2 has.
+// the other fields of version 2.
 const (
 	metricsAnnotation    = "autoscaling.alpha.kubernetes.io/metrics"
 	statusesAnnotation   = "autoscaling.alpha.kubernetes.io/current-metrics"
@@ -78,7 +78,7 @@ func autoscalerV1(a *autoscalingv2.HorizontalPodAutoscaler) (*autoscalingv1.Hori
 	return out, annotate(out, a)
 }
 
-// annotate puts into annotations of out what it has no fields for.
+// annotate puts the values for which out has no fields into its annotations.
 func annotate(out *autoscalingv1.HorizontalPodAutoscaler, a *autoscalingv2.HorizontalPodAutoscaler) error {
 	var metrics []autoscalingv1.MetricSpec
 	for i := range a.Spec.Metrics {

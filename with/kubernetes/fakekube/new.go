@@ -35,7 +35,7 @@ func register[T metav1.Object](server *fake.Server, k kind.Kind[T]) error {
 	return fake.Register(server, k, openapi.Rules(k))
 }
 
-// begin creates what an API server itself creates.
+// begin creates the objects that an API server itself creates.
 func begin(server *fake.Server) error {
 	var errs []error
 	for _, name := range []string{"default", "kube-system", "kube-public", "kube-node-lease"} {

@@ -99,7 +99,7 @@ func (b builder) add(name string, t reflect.Type) {
 	merge(s, known(name))
 }
 
-// describe adds what a type that encodes itself states about its form.
+// describe adds the form that a type with its own encoding states.
 func describe(s map[string]any, own formatted) {
 	if format := own.OpenAPISchemaFormat(); format != "" {
 		s["format"] = format

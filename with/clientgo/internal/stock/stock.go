@@ -1,4 +1,4 @@
-// Package stock reads what an informer of client-go was made of.
+// Package stock reads the parts from which an informer of client-go was made.
 package stock
 
 import (
@@ -41,7 +41,7 @@ func Untyped(inf cache.SharedIndexInformer) cache.SharedIndexInformer {
 	return inf
 }
 
-// Of returns what inf was made of. Nothing may use inf at the same time.
+// Of returns the parts from which inf was made. Nothing may use inf at the same time.
 //
 // client-go has no method that returns the ListerWatcher of an informer, and generated constructors
 // do not return it either. So Of reads unexported fields, each by its name and its exact type. If

@@ -88,7 +88,7 @@ func listen(urls string) (out []net.Listener, err error) {
 	return out, nil
 }
 
-// answer says what a healthy etcd says.
+// answer gives the answers of a healthy etcd.
 func answer(w http.ResponseWriter, r *http.Request) {
 	switch r.URL.Path {
 	case "/health", "/readyz", "/livez":

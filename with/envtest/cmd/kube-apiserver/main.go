@@ -27,7 +27,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // a test waits for little that the collector does, and runs several servers
+		debug.SetGCPercent(50) // a test hardly waits for the collector, and several servers run at a time
 	}
 	if err := kubeapiserver.Run(ctx, apiserver.Options{}, os.Args[1:], os.Stdout, os.Stderr); err != nil {
 		fmt.Fprintln(os.Stderr, "Error:", err)

@@ -24,7 +24,7 @@ func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), syscall.SIGTERM, os.Interrupt)
 	defer stop()
 	if os.Getenv("GOGC") == "" {
-		debug.SetGCPercent(50) // a test waits for little that the collector does, and runs several servers
+		debug.SetGCPercent(50) // a test hardly waits for the collector, and several servers run at a time
 	}
 	opts := apiserver.Options{Fake: fake.Options{Strategy: strategies.New()}}
 	if err := kubeapiserver.Run(ctx, opts, os.Args[1:], os.Stdout, os.Stderr); err != nil {
