@@ -33,11 +33,11 @@ import (
 // A handle is taken wherever a client, a cache or an informer is.
 var (
 	_ controller.Client[*gadget]      = (*controller.Handle[*gadget])(nil)
-	_ controller.Client[*gadget]      = (*controller.Projected[*gadget, small])(nil)
+	_ controller.Client[*gadget]      = (*controller.Projected[*gadget, bare])(nil)
 	_ controller.Applier[*gadget]     = (*controller.Handle[*gadget])(nil)
 	_ controller.Cache                = (*controller.Handle[*gadget])(nil)
 	_ informer.Informed[key, *gadget] = (*controller.Handle[*gadget])(nil)
-	_ informer.Informed[key, small]   = (*controller.Projected[*gadget, small])(nil)
+	_ informer.Informed[key, bare]    = (*controller.Projected[*gadget, bare])(nil)
 )
 
 var ownedBy = index.New("owner", owner)
@@ -415,12 +415,6 @@ func TestNotOwn(t *testing.T) {
 	})
 }
 
-// small is a projection without metadata.
-type small struct {
-	key   key
-	owner string
-}
-
 // A projection without metadata sees writes and deletions as well.
 func TestProjectedHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -428,9 +422,8 @@ func TestProjectedHandle(t *testing.T) {
 		server, _ := setup(t)
 		old := create(t, server, newGadget("old", "x"))
 		conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
-		of := func(g *gadget) (small, error) { return small{key{Namespace: g.Namespace, Name: g.Name}, g.Owner}, nil }
-		h, err := controller.OpenProjected(conn, gadgetKind, of, func(s small) (key, error) { return s.key, nil },
-			controller.OpenOptions[small]{Informer: informer.Options[small]{Reflector: reflector.Tuning{DisableWatchList: true}}})
+		h, err := controller.OpenProjected(conn, gadgetKind, bareOf, bare.key,
+			controller.OpenOptions[bare]{Informer: informer.Options[bare]{Reflector: reflector.Tuning{DisableWatchList: true}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -445,10 +438,10 @@ func TestProjectedHandle(t *testing.T) {
 		synctest.Wait()
 		expect := func(when, name, want string) {
 			t.Helper()
-			if s, _ := h.Cached(key{Namespace: "a", Name: name}); s.owner != want {
-				t.Errorf("%s: %q, want %q", when, s.owner, want)
+			if b, _ := h.Cached(key{Namespace: "a", Name: name}); b.owner() != want {
+				t.Errorf("%s: %q, want %q", when, b.owner(), want)
 			}
-			if listed := slices.ContainsFunc(h.List(), func(s small) bool { return s.key.Name == name && s.owner == want }); listed != (want != "") {
+			if listed := slices.ContainsFunc(h.List(), func(b bare) bool { return b.g.Name == name && b.owner() == want }); listed != (want != "") {
 				t.Errorf("%s: the list is %v, want %q", when, h.List(), want)
 			}
 		}

@@ -481,10 +481,9 @@ func unrecorded(t *testing.T, n int) {
 		if g.Owner == "odd" {
 			return bare{}, errors.New("odd")
 		}
-		return bare{g}, nil
+		return bareOf(g)
 	}
-	keyOf := func(b bare) (key, error) { return key{Namespace: b.g.Namespace, Name: b.g.Name}, nil }
-	h := done(controller.OpenProjected(conn, gadgetKind, part, keyOf,
+	h := done(controller.OpenProjected(conn, gadgetKind, part, bare.key,
 		controller.OpenOptions[bare]{Namespaces: informer.NewNamespaces("a", "b"), Informer: quiet[bare]()}))
 	ended := make(chan error)
 	go func() { ended <- h.Run(ctx) }()

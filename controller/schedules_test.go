@@ -34,8 +34,21 @@ var (
 
 const cleanup = "example.com/cleanup"
 
-// bare is a projection that hides the metadata.
+// bare is a projection that hides the metadata. All tests use this one, since each further type is
+// compiled with all the code of a cache.
 type bare struct{ g *gadget }
+
+func bareOf(g *gadget) (bare, error) { return bare{g}, nil }
+
+func (b bare) key() (key, error) { return key{Namespace: b.g.Namespace, Name: b.g.Name}, nil }
+
+// owner is that of the gadget, and empty without one.
+func (b bare) owner() string {
+	if b.g == nil {
+		return ""
+	}
+	return b.g.Owner
+}
 
 // reads are the reads of a handle or of a projected one.
 type reads struct {
@@ -132,9 +145,7 @@ func (s *schedule) whole(conn client.Connection) reads {
 
 func (s *schedule) projected(conn client.Connection) reads {
 	byUID := index.New("owner", func(dst []string, b bare) []string { return owner(dst, b.g) })
-	of := func(g *gadget) (bare, error) { return bare{g}, nil }
-	keyOf := func(b bare) (key, error) { return key{Namespace: b.g.Namespace, Name: b.g.Name}, nil }
-	h := done(controller.OpenProjected(conn, gadgetKind, of, keyOf, controller.OpenOptions[bare]{Namespaces: s.set, Selectors: s.selectors, Indexes: index.Of(byUID), Informer: quiet[bare]()}))
+	h := done(controller.OpenProjected(conn, gadgetKind, bareOf, bare.key, controller.OpenOptions[bare]{Namespaces: s.set, Selectors: s.selectors, Indexes: index.Of(byUID), Informer: quiet[bare]()}))
 	owned := done(informer.Bind(h, byUID))
 	all := func() (all []*gadget) {
 		for k := range h.AsInformer().Store().All() {

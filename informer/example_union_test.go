@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -22,10 +23,10 @@ func ExampleUnion() {
 		_, _ = fake.Create(server, newWidget(ns, "w", "node of "+ns))
 	}
 
-	type place struct{ namespace, node string }
-	keyOf := func(p place) (string, error) { return p.namespace, nil }
-	placeOf := func(w *widget) (place, error) { return place{w.Namespace, w.Spec.Node}, nil }
-	places, err := informer.NewUnion("places of widgets", keyOf, informer.Options[place]{})
+	placeOf := func(w *widget) (projection, error) {
+		return projection{Key: key{Namespace: w.Namespace, Name: w.Name}, Text: w.Spec.Node}, nil
+	}
+	places, err := informer.NewUnion("places of widgets", projection.key, informer.Options[projection]{})
 	if err != nil {
 		panic(err)
 	}
@@ -34,8 +35,7 @@ func ExampleUnion() {
 		if err != nil {
 			panic(err)
 		}
-		covers := func(key string) bool { return key == ns }
-		if _, err := places.Add(ns, reflector.Map(source, placeOf), covers); err != nil {
+		if _, err := places.Add(ns, reflector.Map(source, placeOf), informer.InNamespace(ns)); err != nil {
 			panic(err)
 		}
 	}
@@ -46,14 +46,18 @@ func ExampleUnion() {
 	if err := places.WaitForSync(ctx); err != nil {
 		panic(err)
 	}
-	fmt.Println(slices.Sorted(places.Store().Keys()))
+	fmt.Println(len(places.List()), "nodes")
 
 	places.Remove("test")
-	_ = places.WaitFor(ctx, "test", func(_ place, exists bool) bool { return !exists })
-	fmt.Println(slices.Sorted(places.Store().Keys()))
+	left := key{Namespace: "test", Name: "w"}
+	_ = places.WaitFor(ctx, left, func(_ projection, exists bool) bool { return !exists })
+	for _, place := range slices.SortedFunc(slices.Values(places.List()), func(a, b projection) int { return strings.Compare(a.Text, b.Text) }) {
+		fmt.Println(place.Key, place.Text)
+	}
 	cancel()
 	<-ended
 	// Output:
-	// [dev prod test]
-	// [dev prod]
+	// 3 nodes
+	// dev/w node of dev
+	// prod/w node of prod
 }
