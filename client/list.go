@@ -68,11 +68,11 @@ func (r *Resource[T]) readList(a *answer, known func(reflector.Identity) bool, y
 	encoding, in := a.encoding(), r.meter(a)
 	if encoding == Protobuf {
 		d := protobufList[T]{listing: l, in: kubeproto.NewListReader(in, r.protobufLimit())}
-		defer func() { d.crew.close() }()
+		defer func() { d.listing.crew.close() }()
 		return &d.listing, d.run()
 	}
 	d := listDecoder[T]{listing: l, in: newValueReader(encoding, in, r.limit), encoding: encoding}
-	defer func() { d.crew.close() }()
+	defer func() { d.listing.crew.close() }()
 	return &d.listing, d.run()
 }
 

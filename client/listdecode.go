@@ -15,7 +15,7 @@ import (
 // listDecoder reads the body of one list in JSON or CBOR. The members may come in any order.
 // The API server sends kind, apiVersion, metadata, items in JSON, and sorts them in CBOR.
 type listDecoder[T any] struct {
-	listing[T]
+	listing  listing[T]
 	in       decode.Reader
 	encoding Encoding
 
@@ -34,7 +34,7 @@ func (d *listDecoder[T]) run() error {
 		if at == "items" && d.index >= 0 {
 			at = fmt.Sprintf("items[%d]", d.index)
 		}
-		return d.explain(err, at, d.in.Offset(), d.kind == "" && d.apiVersion == "" && !d.items)
+		return d.listing.explain(err, at, d.in.Offset(), d.listing.kind == "" && d.listing.apiVersion == "" && !d.items)
 	}
 	return nil
 }
@@ -60,9 +60,9 @@ func (d *listDecoder[T]) read() error {
 func (d *listDecoder[T]) member(name string) (err error) {
 	switch d.at = name; name {
 	case "kind":
-		err = d.text(&d.kind, d.named)
+		err = d.text(&d.listing.kind, d.listing.named)
 	case "apiVersion":
-		err = d.text(&d.apiVersion, d.checkHeader)
+		err = d.text(&d.listing.apiVersion, d.listing.checkHeader)
 	case "metadata":
 		err = d.metadata()
 	case "items":
@@ -83,7 +83,7 @@ func (d *listDecoder[T]) text(s *string, check func() error) error {
 	err := decode.ReadText(d.in, s)
 	var shape *decode.ShapeError
 	if errors.As(err, &shape) {
-		return d.body.unlike(err)
+		return d.listing.body.unlike(err)
 	}
 	if err != nil {
 		return err
@@ -96,8 +96,8 @@ func (d *listDecoder[T]) metadata() error {
 	if err != nil {
 		return err
 	}
-	if err := d.objects.json.Unmarshal(raw, &d.meta); err != nil {
-		return d.body.unlike(err)
+	if err := d.listing.objects.json.Unmarshal(raw, &d.listing.meta); err != nil {
+		return d.listing.body.unlike(err)
 	}
 	return nil
 }
@@ -114,13 +114,13 @@ func (d *listDecoder[T]) readItems() error {
 	for d.index = 0; ; d.index++ {
 		more, err := d.in.More(']')
 		if err != nil || !more {
-			return d.ended(err)
+			return d.listing.ended(err)
 		}
-		obj, raw, problem, err := d.objects.readListed(d.in, d.want, d.work)
+		obj, raw, problem, err := d.listing.objects.readListed(d.in, d.listing.want, d.listing.work)
 		if err != nil {
-			return d.ended(err)
+			return d.listing.ended(err)
 		}
-		if obj.known && !d.add(obj, nil) || !obj.known && !d.take(d.encoding, d.index, message{raw: raw}, problem) {
+		if obj.known && !d.listing.add(obj, nil) || !obj.known && !d.listing.take(d.encoding, d.index, message{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}
@@ -140,20 +140,20 @@ func (d *listDecoder[T]) keep(name string) error {
 
 // complete judges the body after all of its members.
 func (d *listDecoder[T]) complete() error {
-	if d.kind == statusKind && !d.items {
+	if d.listing.kind == statusKind && !d.items {
 		var st metav1.Status
-		_ = d.objects.json.UnmarshalExact([]byte(`{"kind":"Status","apiVersion":"v1"`+d.status.String()+"}"), &st)
+		_ = d.listing.objects.json.UnmarshalExact([]byte(`{"kind":"Status","apiVersion":"v1"`+d.status.String()+"}"), &st)
 		if st.Status != metav1.StatusSuccess {
 			return failed(st)
 		}
 	}
 	switch {
-	case d.kind == "":
-		return d.body.unlike(errors.New(`no "kind"`))
-	case d.apiVersion == "":
-		return d.body.unlike(errors.New(`no "apiVersion"`))
+	case d.listing.kind == "":
+		return d.listing.body.unlike(errors.New(`no "kind"`))
+	case d.listing.apiVersion == "":
+		return d.listing.body.unlike(errors.New(`no "apiVersion"`))
 	case !d.items:
-		return d.withoutItems()
+		return d.listing.withoutItems()
 	}
-	return d.release()
+	return d.listing.release()
 }

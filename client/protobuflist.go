@@ -15,9 +15,9 @@ import (
 
 // protobufList reads the body of one list in protobuf.
 type protobufList[T any] struct {
-	listing[T]
-	in    *kubeproto.ListReader
-	index int
+	listing listing[T]
+	in      *kubeproto.ListReader
+	index   int
 }
 
 // run reads the whole body, as listDecoder does.
@@ -31,35 +31,35 @@ func (d *protobufList[T]) run() error {
 	if d.index >= 0 {
 		at = fmt.Sprintf("items[%d]", d.index)
 	}
-	if d.kind == "" && isForeignMessage(err) {
-		return d.body.unlike(err)
+	if d.listing.kind == "" && isForeignMessage(err) {
+		return d.listing.body.unlike(err)
 	}
-	return d.explain(err, at, d.in.Offset(), false)
+	return d.listing.explain(err, at, d.in.Offset(), false)
 }
 
 func (d *protobufList[T]) read() error {
 	apiVersion, kind, err := d.in.Open()
 	if errors.Is(err, io.ErrUnexpectedEOF) && d.in.Offset() == 0 {
-		return d.body.unlike(err)
+		return d.listing.body.unlike(err)
 	}
 	if err != nil {
 		return err
 	}
-	d.apiVersion, d.kind = apiVersion, kind
+	d.listing.apiVersion, d.listing.kind = apiVersion, kind
 	if err := d.head(); err != nil {
 		return err
 	}
 	for d.index = 0; ; d.index++ {
 		raw, err := d.in.Next()
 		if err == io.EOF {
-			d.meta = d.in.Meta()
-			return d.ended(nil)
+			d.listing.meta = d.in.Meta()
+			return d.listing.ended(nil)
 		}
 		problem := wireError(err)
 		if problem != nil && problem != decode.ErrOverLimit {
-			return d.ended(problem)
+			return d.listing.ended(problem)
 		}
-		if !d.take(Protobuf, d.index, message{raw: raw}, problem) {
+		if !d.listing.take(Protobuf, d.index, message{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}
@@ -70,26 +70,26 @@ func (d *protobufList[T]) read() error {
 // kind, head accepts any other word as the kind of their list.
 func (d *protobufList[T]) head() error {
 	switch {
-	case d.kind == "":
-		return d.body.unlike(errors.New("no kind"))
-	case d.kind == statusKind:
+	case d.listing.kind == "":
+		return d.listing.body.unlike(errors.New("no kind"))
+	case d.listing.kind == statusKind:
 		raw, err := d.in.Raw()
 		if err != nil {
 			return wireError(err)
 		}
-		if st, ok := (message{d.apiVersion, d.kind, raw}).status(); ok && st.Status != metav1.StatusSuccess {
+		if st, ok := (message{d.listing.apiVersion, d.listing.kind, raw}).status(); ok && st.Status != metav1.StatusSuccess {
 			return failed(st)
 		}
-		return d.withoutItems()
-	case d.kind == "List":
+		return d.listing.withoutItems()
+	case d.listing.kind == "List":
 		return fmt.Errorf("%w: got %s, want a list of %s", ErrWrongKind,
-			kindName(d.apiVersion, d.kind), kindName(d.want.apiVersion, d.want.kind))
+			kindName(d.listing.apiVersion, d.listing.kind), kindName(d.listing.want.apiVersion, d.listing.want.kind))
 	}
-	if err := d.named(); err != nil {
+	if err := d.listing.named(); err != nil {
 		return err
 	}
-	if !strings.HasSuffix(d.kind, "List") && (d.want.kind == "" || d.kind == d.want.kind) {
-		return d.withoutItems()
+	if !strings.HasSuffix(d.listing.kind, "List") && (d.listing.want.kind == "" || d.listing.kind == d.listing.want.kind) {
+		return d.listing.withoutItems()
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package client_test
 import (
 	"io"
 	"net/http"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -44,18 +45,17 @@ func TestNewRejectsMisuse(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 		}
 	}
-	rejects[any](t)
-	rejects[metav1.Object](t)
-	rejects[**widget](t)
-	rejects[string](t)
-	rejects[[]widget](t)
-}
-
-func rejects[T any](t *testing.T) {
-	t.Helper()
-	_, err := client.New(client.Connection{URL: "https://example.com"}, kind.OfResource[T](widgets), client.Options{})
-	if err == nil || !strings.Contains(err.Error(), "must be a struct") {
-		t.Errorf("%T: %v", *new(T), err)
+	rejects := func(what any, err error) {
+		if err == nil || !strings.Contains(err.Error(), "must be a struct") {
+			t.Errorf("%v: %v", what, err)
+		}
+	}
+	_, err := client.New(good, kind.OfResource[any](widgets), client.Options{})
+	rejects("New for any", err)
+	for _, typ := range []reflect.Type{
+		reflect.TypeFor[any](), reflect.TypeFor[metav1.Object](), reflect.TypeFor[**widget](), reflect.TypeFor[string](), reflect.TypeFor[[]widget](),
+	} {
+		rejects(typ, client.NewOfType(good, kind.OfResource[any](widgets), typ))
 	}
 }
 

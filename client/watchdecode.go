@@ -16,7 +16,7 @@ import (
 // Otherwise it keeps the object's bytes until the type is known.
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes)
 type watchDecoder[T any] struct {
-	*watching[T]
+	watching *watching[T]
 	in       decode.Reader
 	encoding Encoding
 	kept     []byte // an object
@@ -38,10 +38,10 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	if err := d.in.Open('{'); err == io.EOF {
 		return none, io.EOF
-	} else if err != nil && d.events == 0 && decode.IsForeign(err) {
-		return none, d.body.unlike(err)
+	} else if err != nil && d.watching.events == 0 && decode.IsForeign(err) {
+		return none, d.watching.body.unlike(err)
 	} else if err != nil {
-		return none, d.explain(err, d.in.Offset())
+		return none, d.watching.explain(err, d.in.Offset())
 	}
 	return d.event()
 }
@@ -56,18 +56,18 @@ func (d *watchDecoder[T]) event() (reflector.Event[T], error) {
 			err = d.member(&e)
 		}
 		if err != nil {
-			return none, d.explain(err, d.in.Offset())
+			return none, d.watching.explain(err, d.in.Offset())
 		}
 		if !more {
 			break
 		}
 	}
 	if e.kind == "" && !e.object {
-		return none, d.body.unlike(errors.New(`neither "type" nor "object" in an event`))
+		return none, d.watching.body.unlike(errors.New(`neither "type" nor "object" in an event`))
 	}
-	d.events++
-	if e.late != nil && e.typ == reflector.Added && e.fault == nil && d.crew != nil {
-		return none, d.give(message{raw: e.late})
+	d.watching.events++
+	if e.late != nil && e.typ == reflector.Added && e.fault == nil && d.watching.crew != nil {
+		return none, d.watching.give(message{raw: e.late})
 	}
 	if e.late != nil {
 		d.judge(&e, e.late, e.fault)
@@ -76,7 +76,7 @@ func (d *watchDecoder[T]) event() (reflector.Event[T], error) {
 		return none, failure(metav1.Status{}, false, nil)
 	}
 	if e.problem == nil && !e.object {
-		e.problem = d.report(e.typ, identity{}, fmt.Errorf("%s event without an object", e.kind))
+		e.problem = d.watching.report(e.typ, identity{}, fmt.Errorf("%s event without an object", e.kind))
 	}
 	if e.problem != nil {
 		return none, e.problem
@@ -110,7 +110,7 @@ func (d *watchDecoder[T]) readType(e *envelope[T]) error {
 	}
 	text, ok := decode.Text(raw)
 	if !ok {
-		return d.body.unlike(&decode.ShapeError{Want: '"', Got: raw[0]})
+		return d.watching.body.unlike(&decode.ShapeError{Want: '"', Got: raw[0]})
 	}
 	if e.typ = eventType(text); e.typ == 0 {
 		e.kind = string(text)
@@ -125,7 +125,7 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 	var raw []byte
 	var fault, err error
 	if e.typ == reflector.Added {
-		known, raw, fault, err = d.objects.readListed(d.in, d.want, d.work)
+		known, raw, fault, err = d.watching.objects.readListed(d.in, d.watching.want, d.watching.work)
 	} else {
 		raw, fault, err = decode.ReadObject(d.in, nil)
 	}
@@ -133,10 +133,10 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 		return err
 	}
 	if e.object, e.late = true, nil; known.known {
-		e.event, e.problem = d.accept(reflector.Added, known, nil)
+		e.event, e.problem = d.watching.accept(reflector.Added, known, nil)
 		return nil
 	}
-	if e.kind == "" || d.ahead(d.encoding) {
+	if e.kind == "" || d.watching.ahead(d.encoding) {
 		d.kept = append(d.kept[:0], raw...)
 		e.late, e.fault = d.kept, fault
 		return nil
@@ -160,7 +160,7 @@ func (d *watchDecoder[T]) readKind(e *envelope[T]) error {
 	if string(kind) == tableKind {
 		return ErrTable
 	}
-	return d.body.unlike(fmt.Errorf("got a %s, want watch events", kind))
+	return d.watching.body.unlike(fmt.Errorf("got a %s, want watch events", kind))
 }
 
 // judge turns the object into the event or its problem.
@@ -168,19 +168,19 @@ func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte, fault error) {
 	e.event, e.problem = reflector.Event[T]{}, nil
 	switch {
 	case e.kind == errorEvent && fault == decode.ErrOverLimit:
-		e.problem = d.explain(fault, d.in.Offset())
+		e.problem = d.watching.explain(fault, d.in.Offset())
 	case fault == decode.ErrOverLimit:
-		obj, err := d.objects.decode(raw, fault, d.want, d.work)
-		e.event, e.problem = d.accept(typeOfUnread([]byte(e.kind)), obj, err)
+		obj, err := d.watching.objects.decode(raw, fault, d.watching.want, d.watching.work)
+		e.event, e.problem = d.watching.accept(typeOfUnread([]byte(e.kind)), obj, err)
 	case e.kind == errorEvent:
-		st, ok := d.objects.statusIn(d.encoding, raw)
+		st, ok := d.watching.objects.statusIn(d.encoding, raw)
 		e.problem = failure(st, ok, raw)
 	case e.typ == 0:
-		e.problem = d.report(0, identityOf(d.work.codec.Header(raw)), unknownType(e.kind))
+		e.problem = d.watching.report(0, identityOf(d.watching.work.codec.Header(raw)), unknownType(e.kind))
 	case e.typ == reflector.Bookmark:
-		e.event, e.problem = d.bookmark(d.work.codec.Header(raw))
+		e.event, e.problem = d.watching.bookmark(d.watching.work.codec.Header(raw))
 	default:
-		obj, err := d.objects.decode(raw, fault, d.want, d.work)
-		e.event, e.problem = d.accept(e.typ, obj, err)
+		obj, err := d.watching.objects.decode(raw, fault, d.watching.want, d.watching.work)
+		e.event, e.problem = d.watching.accept(e.typ, obj, err)
 	}
 }

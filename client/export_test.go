@@ -1,0 +1,14 @@
+package client
+
+import (
+	"reflect"
+
+	"github.com/kinform/kinform/kind"
+)
+
+// NewOfType returns the error of New for objects of type t. New itself, called for many types, would
+// be compiled with all the code of a client for each of them.
+func NewOfType(conn Connection, k kind.Kind[any], t reflect.Type) error {
+	_, err := newResource(conn, k, t, Options{})
+	return err
+}
