@@ -10,8 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/informers"
-	"k8s.io/client-go/informers/core"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	clientsetfake "k8s.io/client-go/kubernetes/fake"
 	clientsettesting "k8s.io/client-go/testing"
@@ -90,23 +88,4 @@ func TestInsteadOfNothing(t *testing.T) {
 			t.Errorf("an informer %s was replaced", name)
 		}
 	}
-}
-
-// Generated groups ask the Factory.
-func TestFactory(t *testing.T) {
-	clients := clientsetfake.NewClientset(newMap("one", "1"))
-	stock := informers.NewSharedInformerFactory(clients, 0)
-	maps := core.New(clientgo.Factory(stock), "n", nil).V1().ConfigMaps()
-	inf := maps.Informer()
-	if clientgo.InsteadOf(inf) != inf || stock.Core().V1().ConfigMaps().Informer().GetStore() != inf.GetStore() {
-		t.Error("the informer is not Kinform's, or not the factory's")
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	stock.StartWithContext(ctx)
-	check(t, stock.WaitForCacheSyncWithContext(ctx).AsError())
-	if obj, err := maps.Lister().ConfigMaps("n").Get("one"); err != nil || obj.Data["v"] != "1" {
-		t.Errorf("the lister has %v, %v", obj, err)
-	}
-	cancel()
-	stock.Shutdown()
 }

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/client-go/informers"
+	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
@@ -18,18 +18,22 @@ import (
 )
 
 func startWireClientGo(s *wireServer, accept string, n int) (func(), error) {
-	return startPods(s, accept, n)
+	return startPods(s, accept, n, nil)
 }
 
 // startStrippedClientGo is startWireClientGo with a transform that drops managedFields, as programs
 // with large caches set it.
 func startStrippedClientGo(s *wireServer, accept string, n int) (func(), error) {
-	return startPods(s, accept, n, informers.WithTransform(ctrlcache.TransformStripManagedFields()))
+	return startPods(s, accept, n, ctrlcache.TransformStripManagedFields())
 }
 
-func startPods(s *wireServer, accept string, n int, opts ...informers.SharedInformerOption) (func(), error) {
-	inf, h, err := podInformer(s, accept, opts...)
+// startPods starts client-go's informer of pods. A transform of nil leaves the objects as they are.
+func startPods(s *wireServer, accept string, n int, transform cache.TransformFunc) (func(), error) {
+	inf, h, err := podInformer(s, accept)
 	if err != nil {
+		return nil, err
+	}
+	if err := inf.SetTransform(transform); err != nil {
 		return nil, err
 	}
 	return countPeer(inf, n, h.CloseIdleConnections)
@@ -49,15 +53,17 @@ func startMetadataClientGo(s *wireServer, _ string, n int) (func(), error) {
 	return countPeer(inf, n, h.CloseIdleConnections)
 }
 
-// podInformer returns client-go's informer of pods, and the client that it sends requests by.
-func podInformer(s *wireServer, accept string, opts ...informers.SharedInformerOption) (cache.SharedIndexInformer, *http.Client, error) {
+// podInformer returns the informer of pods that client-go's factory makes, and the client that it
+// sends requests by. Package informers itself would have the aliases of all kinds compiled here.
+func podInformer(s *wireServer, accept string) (cache.SharedIndexInformer, *http.Client, error) {
 	h := newTransport()
 	config := &rest.Config{Host: s.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: accept, AcceptContentTypes: accept}}
 	clients, err := kubernetes.NewForConfigAndClient(config, h)
 	if err != nil {
 		return nil, nil, err
 	}
-	return informers.NewSharedInformerFactoryWithOptions(clients, 0, opts...).Core().V1().Pods().Informer(), h, nil
+	byNamespace := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
+	return coreinformers.NewPodInformer(clients, corev1.NamespaceAll, 0, byNamespace), h, nil
 }
 
 // runClientGo runs client-go's informer of pods, and returns when its handler has got the list.
