@@ -7,22 +7,34 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/hashrange"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard/internal/replica"
 	"github.com/kinform/kinform/shard/leader"
 )
+
+// leaseClient is what a replica needs of a client.Resource. With an interface, packages that import this
+// one are not compiled with the code of a client of Leases.
+type leaseClient interface {
+	reflector.Source[*leader.Lease]
+	Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (*leader.Lease, error)
+	Create(ctx context.Context, l *leader.Lease, opts metav1.CreateOptions) (*leader.Lease, error)
+	Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (*leader.Lease, error)
+	Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error
+}
 
 // Replica is one of several processes that divide the keys of a controller. Make one with [New].
 // Its methods may be called from any goroutine.
 type Replica struct {
 	// Set by New and never changed.
 	opts   Options
-	client *client.Resource[*leader.Lease]
+	client leaseClient
 	log    logs.Log
 	wake   chan struct{} // one element: a call of reconcile has ended
 	hashes *informer.Hashes

@@ -66,7 +66,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	r.mu.Unlock()
 	x.ctx, x.end = context.WithCancel(context.WithoutCancel(ctx))
 	defer x.end()
-	source, err := reflector.New(reflector.Source[*leader.Lease](r.client), reflector.Sink[*leader.Lease](x.watch), reflector.Options{
+	source, err := reflector.New[*leader.Lease](r.client, reflector.Sink[*leader.Lease](x.watch), reflector.Options{
 		OnError: x.watchError, Logger: r.opts.Logger,
 		Tuning: reflector.Tuning{
 			Backoff:     reflector.Backoff{Max: r.opts.RetryPeriod},

@@ -2,6 +2,7 @@ package events
 
 import (
 	"cmp"
+	"context"
 	"fmt"
 	"log/slog"
 	"os"
@@ -9,6 +10,8 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"github.com/kinform/kinform/client"
@@ -92,12 +95,19 @@ func (d Dropped) Total() uint64 {
 	return d.Invalid + d.PerObject + d.Full + d.Refused + d.GaveUp + d.Stopped
 }
 
+// eventClient is what a recorder needs of a client.Resource. With an interface, packages that import this
+// one are not compiled with the code of a client of Events.
+type eventClient interface {
+	Create(ctx context.Context, ev *Event, opts metav1.CreateOptions) (*Event, error)
+	Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (*Event, error)
+}
+
 // Recorder writes events. Make one with [New], run it with [Recorder.Run], and record with a
 // [Reporter] for each kind ([For]). It is safe for concurrent use.
 type Recorder struct {
 	// Set by New and never changed.
 	opts   Options
-	client *client.Resource[*Event]
+	client eventClient
 	log    logs.Log
 	wake   chan struct{} // one element: next may have another answer
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
@@ -17,12 +18,20 @@ import (
 type Elector struct {
 	// Set by New and never changed.
 	opts   Options
-	client *client.Resource[*Lease]
+	client leaseClient
 	log    logs.Log
 
 	mu      sync.Mutex
 	running bool
 	status  status
+}
+
+// leaseClient is what a candidate needs of a client.Resource. With an interface, packages that import this
+// one are not compiled with the code of a client of Leases.
+type leaseClient interface {
+	Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (*Lease, error)
+	Create(ctx context.Context, l *Lease, opts metav1.CreateOptions) (*Lease, error)
+	Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (*Lease, error)
 }
 
 // status is the part of the state that other goroutines may read.
