@@ -123,10 +123,9 @@ type Reflector[T any] struct {
 	recent recentEvents[T]
 	waits  waits
 
-	// Of the list in progress: the newest version, the object that has it, whether there has
-	// been no object, none in its newest page, and when it began.
-	newest    string
-	listed    knownObject[T]
+	// Of the list in progress: the newest version and object, whether there has been no object,
+	// none in its newest page, and when it began.
+	listed    newestListed[T]
 	emptyList bool
 	emptyPage bool
 	listBegan time.Time

@@ -65,7 +65,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	} else {
 		r.breaker.answered()
 		r.countExpected(page)
-		r.state, st = r.state.pageListed(page, r.emptyPage, r.newest)
+		r.state, st = r.state.pageListed(page, r.emptyPage, r.listed.version)
 	}
 	if st.replace {
 		return r.replace(ctx)
@@ -99,8 +99,8 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.succeeded()
 	r.waits.retries = 0
 	r.noteRewind()
-	r.recent = recentEvents[T]{listed: r.listed, empty: r.emptyList}
-	r.listed.forgetObject()
+	r.recent = recentEvents[T]{listed: r.listed.object, empty: r.emptyList}
+	r.listed = newestListed[T]{}
 	r.stats.listEnds(time.Since(r.listBegan))
 	r.stats.saw(r.state.rv, 0)
 	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))
@@ -109,7 +109,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 
 // beginList records that a list begins, by LIST or as a stream.
 func (r *Reflector[T]) beginList(verb string) {
-	r.newest, r.listed, r.emptyList, r.listBegan = "", knownObject[T]{}, true, time.Now()
+	r.listed, r.emptyList, r.listBegan = newestListed[T]{}, true, time.Now()
 	r.stats.expectList()
 	r.log.Debug("list begins", slog.String("verb", verb), slog.String("resourceVersion", r.state.version()))
 }
@@ -121,6 +121,7 @@ func (r *Reflector[T]) listPage(ctx context.Context, dog *watchdog) (page metav1
 	}
 	r.emptyPage = true
 	defer r.recall.end()
+	defer r.listed.settle()
 	source := r.recall.begin(r.source, r.state.comparesVersions())
 	page, err = source.List(ctx, r.listOptions(), func(ev Event[T], err error) bool {
 		dog.received()
@@ -150,19 +151,9 @@ func (r *Reflector[T]) takeListed(ctx context.Context, ev Event[T]) error {
 		r.stats.recalled.Add(1)
 		ev = r.recall.complete(ev)
 	}
-	r.noteListed(ev)
-	return r.sink.Listed(ctx, ev)
-}
-
-// noteListed records that ev is part of the list in progress.
-func (r *Reflector[T]) noteListed(ev Event[T]) {
 	r.emptyList = false
-	if ev.Type == Deleted && knownFrom(ev).key == r.listed.key {
-		r.listed = knownObject[T]{}
-	}
-	if r.newest = newest(r.newest, ev.ResourceVersion); r.newest == ev.ResourceVersion && ev.Type != Deleted {
-		r.listed = knownFrom(ev)
-	}
+	r.listed.add(ev)
+	return r.sink.Listed(ctx, ev)
 }
 
 // countExpected records how many objects the list will have, if page says so.
@@ -192,6 +183,7 @@ func (r *Reflector[T]) badObject(err error) *ObjectError {
 func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestError, began time.Time) {
 	if st.discard {
 		r.stats.listed.Store(0)
+		r.listed = newestListed[T]{}
 		r.sink.Discard()
 	}
 	var hold time.Duration // so that no server can ask for lists without end

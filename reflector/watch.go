@@ -276,7 +276,8 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 		return false, nil
 	}
 	var st step
-	if r.state, st = r.state.streamListed(ev.ResourceVersion, r.newest); !st.replace {
+	r.listed.settle()
+	if r.state, st = r.state.streamListed(ev.ResourceVersion, r.listed.version); !st.replace {
 		w.next = &st
 		return false, nil
 	}

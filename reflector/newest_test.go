@@ -1,0 +1,40 @@
+package reflector
+
+import (
+	"math/rand/v2"
+	"strconv"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Versions that do not compare, and empty ones, are there too. Whenever the block is settled, the
+// newest version and object are those of a comparison one by one.
+func TestNewestListedModel(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 5))
+	for range 300 {
+		var found newestListed[*metav1.PartialObjectMetadata]
+		version, object := "", knownObject[*metav1.PartialObjectMetadata]{}
+		for range r.IntN(4 * newestBlock) {
+			ev := metaEvent(Added+EventType(r.IntN(3)), string(rune('a'+r.IntN(5))), []string{"", "x", strconv.Itoa(r.IntN(200))}[min(r.IntN(20), 2)])
+			found.add(ev)
+			if ev.Type == Deleted && knownFrom(ev).key == object.key {
+				object = knownObject[*metav1.PartialObjectMetadata]{}
+			}
+			if version = newest(version, ev.ResourceVersion); version == ev.ResourceVersion && ev.Type != Deleted {
+				object = knownFrom(ev)
+			}
+			if r.IntN(30) > 0 {
+				continue
+			}
+			if found.settle(); found.version != version || found.object != object {
+				t.Fatalf("%s of %q, want %s of %q", found.object, found.version, object, version)
+			}
+			for i, ev := range found.block[:newestBlock] {
+				if ev.Object != nil {
+					t.Fatalf("event %d is kept", i)
+				}
+			}
+		}
+	}
+}
