@@ -101,7 +101,7 @@ func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 		return // the store keeps its object
 	}
 	number := uint64(0)
-	if !op.Delete && v.meta.Version(op.Object) == "" {
+	if rv != "" && !op.Delete && v.meta.Version(op.Object) == "" {
 		number = parse(rv)
 	}
 	if number == 0 {
