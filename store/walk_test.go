@@ -1,6 +1,10 @@
 package store
 
-import "testing"
+import (
+	"sync"
+	"sync/atomic"
+	"testing"
+)
 
 // TestTouch reads objects of all sizes, and none where T is no pointer.
 func TestTouch(t *testing.T) {
@@ -20,4 +24,18 @@ func TestTouch(t *testing.T) {
 			t.Errorf("%s: %d", name, got)
 		}
 	}
+}
+
+// TestTouchIsNoRace reads an object that has an atomic field in the place that is read, while the
+// field changes. Only the race detector can fail it.
+func TestTouchIsNoRace(t *testing.T) {
+	type counted struct {
+		calls atomic.Int64
+		name  string
+	}
+	obj := &counted{name: "a"}
+	var wg sync.WaitGroup
+	wg.Go(func() { obj.calls.Add(1) })
+	touch([]*counted{obj})
+	wg.Wait()
 }
