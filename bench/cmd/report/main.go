@@ -29,6 +29,9 @@ import (
 )
 
 func main() {
+	if ops.ServeOthers() {
+		return
+	}
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard) // client-go logs what takes long
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)

@@ -22,6 +22,9 @@ import (
 )
 
 func TestMain(m *testing.M) {
+	if ops.ServeOthers() {
+		return
+	}
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
 	goleak.VerifyTestMain(m)

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
-	"net/http/httptest"
 	"slices"
 	"strconv"
 
@@ -124,7 +123,7 @@ func makeSite(i int) *site {
 
 // newSiteServer returns a server of n sites in JSON, as a server has custom resources.
 func newSiteServer(n int, streams bool) (*wireServer, error) {
-	s := &wireServer{pods: n, streams: streams}
+	s := &wireServer{streams: streams}
 	s.json = answers{mediaType: "application/json", streamType: "application/json"}
 	list := siteList{TypeMeta: metav1.TypeMeta{Kind: "SiteList", APIVersion: "example.com/v1"}, ListMeta: metav1.ListMeta{ResourceVersion: "100000"}}
 	for i := range n {
@@ -138,7 +137,7 @@ func newSiteServer(n int, streams bool) (*wireServer, error) {
 	if s.json.initial, err = initialEvents(list.Items, end); err != nil {
 		return nil, err
 	}
-	s.Server = httptest.NewServer(s)
+	s.start()
 	return s, nil
 }
 
@@ -164,18 +163,14 @@ func customs(w *World) []measure.Op {
 				{Title: "peak of the heap in it, custom resources, " + c.title, Unit: "B/peak", Reach: 1},
 			},
 			Setup: func() (measure.Sides, error) {
-				server, err := newSiteServer(n, c.streams)
-				if err != nil {
-					return measure.Sides{}, err
-				}
-				return wireSyncs(server, c.kinform, c.peer, ""), nil
+				return wireSyncs(Contents{Kind: "sites", Objects: n, Streams: c.streams}, c.kinform, c.peer, "")
 			},
 		})
 	}
 	return all
 }
 
-func startSites[T metav1.Object](s *wireServer, _ string, n int) (func(), error) {
+func startSites[T metav1.Object](s *server, _ string, n int) (func(), error) {
 	h := newTransport()
 	source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, kind.Of[T](sites.GroupVersion(), sites.Resource).Named("Site"), client.Options{})
 	if err != nil {
@@ -185,7 +180,7 @@ func startSites[T metav1.Object](s *wireServer, _ string, n int) (func(), error)
 }
 
 // startTypedClientGo does what a generated client of a custom resource does.
-func startTypedClientGo(s *wireServer, _ string, n int) (func(), error) {
+func startTypedClientGo(s *server, _ string, n int) (func(), error) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(sites.GroupVersion().WithKind("Site"), &site{})
 	scheme.AddKnownTypeWithName(sites.GroupVersion().WithKind("SiteList"), &siteList{})
@@ -202,7 +197,7 @@ func startTypedClientGo(s *wireServer, _ string, n int) (func(), error) {
 	return countPeer(inf, n, h.CloseIdleConnections)
 }
 
-func startDynamicClientGo(s *wireServer, _ string, n int) (func(), error) {
+func startDynamicClientGo(s *server, _ string, n int) (func(), error) {
 	h := newTransport()
 	c, err := dynamic.NewForConfigAndClient(&rest.Config{Host: s.URL, QPS: -1}, h)
 	if err != nil {

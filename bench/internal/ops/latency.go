@@ -1,17 +1,13 @@
 package ops
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinform/kinform/bench/internal/measure"
-	"github.com/kinform/kinform/bench/internal/pods"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/store"
@@ -37,7 +33,8 @@ var rhythms = []rhythm{
 const interval = 100 * time.Microsecond
 
 // latencies are the times from the arrival of an event to the start of a handler: of decoded
-// events, and over HTTP from the bytes of an API server.
+// events, and over HTTP from the bytes of an API server in another process, whose processor time
+// does not count.
 func latencies(w *World) []measure.Op {
 	var all []measure.Op
 	for _, r := range rhythms {
@@ -61,7 +58,7 @@ func latencies(w *World) []measure.Op {
 			Lines: []measure.Line{
 				{Title: "event over HTTP to handler at " + r.title + ", p50", Unit: "p50-ns", Reach: 1 / 0.9},
 				{Title: "event over HTTP to handler at " + r.title + ", p99", Unit: "p99-ns", Reach: 1 / 0.8},
-				{Title: "processor time per event over HTTP, server included, at " + r.title, Unit: "cpu-ns", Reach: 1 / 0.75},
+				{Title: "processor time per event over HTTP at " + r.title, Unit: "cpu-ns", Reach: 1 / 0.75},
 			},
 			Setup: func() (measure.Sides, error) { return w.wireLatency(r) },
 		})
@@ -142,11 +139,8 @@ func (p *pipeline) latencies(r rhythm, span time.Duration) ([]float64, error) {
 
 // wirePipeline is a server with an informer on it.
 type wirePipeline struct {
-	server *wireServer
+	server *server
 	media  string // of the events
-	pods   []corev1.Pod
-	next   int
-	rv     int
 	tally  *tally
 	end    func()
 }
@@ -159,14 +153,14 @@ func (w *World) wireLatency(r rhythm) (measure.Sides, error) {
 }
 
 // handlerStarter starts an informer on a server and returns when its handler has got the list.
-type handlerStarter func(s *wireServer, accept string, handle handler) (stop func(), err error)
+type handlerStarter func(s *server, accept string, handle handler) (stop func(), err error)
 
 // bothOverHTTP makes each side with its own kind of informer.
 func bothOverHTTP(side func(handlerStarter) (measure.Side, error)) (measure.Sides, error) {
 	return sidesWith[handlerStarter](startHandler, startClientGoHandler, side)
 }
 
-func startHandler(s *wireServer, accept string, handle handler) (func(), error) {
+func startHandler(s *server, accept string, handle handler) (func(), error) {
 	h := newTransport()
 	source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, core.Pods, client.Options{Encoding: client.Encoding(accept)})
 	if err != nil {
@@ -175,23 +169,18 @@ func startHandler(s *wireServer, accept string, handle handler) (func(), error) 
 	return runInformer(h, source, store.ObjectKey, informer.Options[*corev1.Pod]{}, handle.typed())
 }
 
-func startClientGoHandler(s *wireServer, accept string, handle handler) (func(), error) {
+func startClientGoHandler(s *server, accept string, handle handler) (func(), error) {
 	return runClientGo(s, accept, handle.untyped())
 }
 
 // newWirePipeline returns an informer that has got its list. accept is the encoding, empty for the
 // defaults.
 func (w *World) newWirePipeline(start handlerStarter, accept string) (*wirePipeline, error) {
-	n := min(w.Pods, wirePods)
-	server, err := newWireServer(pods.List(n), true)
+	server, err := startServer(Contents{Kind: "pods", Objects: min(w.Pods, wirePods), Streams: true})
 	if err != nil {
 		return nil, err
 	}
-	server.events = make(chan []byte)
-	p := &wirePipeline{
-		server: server, media: cmp.Or(accept, protobufType), pods: pods.List(n).Items, rv: 1 << 40,
-		tally: &tally{done: make(chan struct{})},
-	}
+	p := &wirePipeline{server: server, media: cmp.Or(accept, protobufType), tally: &tally{done: make(chan struct{})}}
 	if p.end, err = start(server, accept, p.tally.handle); err != nil {
 		server.Close()
 		return nil, err
@@ -207,47 +196,23 @@ func (p *wirePipeline) stop() {
 
 // prepare implements sender.
 func (p *wirePipeline) prepare(r rhythm, span time.Duration) (func() ([]float64, error), error) {
-	bodies, err := p.encode(r.events(span)/r.burst, r.burst)
-	return func() ([]float64, error) { return p.latencies(r, bodies) }, err
+	n := r.events(span)
+	_, err := p.server.encode(Events{MediaType: p.media, N: n, Burst: r.burst})
+	return func() ([]float64, error) { return p.latencies(r, n) }, err
 }
 
-// latencies sends bodies of events. An event counts from the moment before the server writes it.
-func (p *wirePipeline) latencies(r rhythm, bodies [][]byte) ([]float64, error) {
-	pace, err := newPacer(r.every)
+// latencies measures n events. An event counts from the moment before the server writes it.
+func (p *wirePipeline) latencies(r rhythm, n int) ([]float64, error) {
+	came, took := make([]int64, n), make([]float64, n)
+	p.tally.left, p.tally.at = n, 0
+	p.tally.each = func(i int) { came[i] = time.Now().UnixNano() }
+	sent, err := p.server.send(r.every)
 	if err != nil {
 		return nil, err
 	}
-	defer pace.close()
-	sent, took := make([]time.Time, len(bodies)), make([]float64, len(bodies)*r.burst)
-	p.tally.left, p.tally.at = len(took), 0
-	p.tally.each = func(i int) { took[i] = float64(time.Since(sent[i/r.burst])) }
-	for i, body := range bodies {
-		if err := pace.wait(); err != nil {
-			return nil, fmt.Errorf("pacer: %w", err)
-		}
-		sent[i] = time.Now()
-		p.server.events <- body
-	}
 	<-p.tally.done
-	return took, nil
-}
-
-// encode makes n bodies of some updates each.
-func (p *wirePipeline) encode(n, some int) ([][]byte, error) {
-	bodies := make([][]byte, n)
-	for i := range bodies {
-		var body bytes.Buffer
-		send := eventEncoder(&body, p.media)
-		for range some {
-			pod := &p.pods[scatter(p.next, len(p.pods))]
-			p.next++
-			p.rv++
-			pod.ResourceVersion = strconv.Itoa(p.rv)
-			if err := send(watch.Modified, pod); err != nil {
-				return nil, err
-			}
-		}
-		bodies[i] = body.Bytes()
+	for i := range took {
+		took[i] = float64(came[i] - sent[i/r.burst])
 	}
-	return bodies, nil
+	return took, nil
 }

@@ -17,7 +17,6 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/log"
 
 	"github.com/kinform/kinform/bench/internal/measure"
-	"github.com/kinform/kinform/bench/internal/pods"
 	"github.com/kinform/kinform/with/controllerruntime"
 )
 
@@ -88,7 +87,7 @@ type newCache func(*rest.Config, cache.Options) (cache.Cache, error)
 var setLogger = sync.OnceFunc(func() { log.SetLogger(klog.Background()) })
 
 // openCache returns a cache of pods that is filled, with an index of the field node.
-func openCache(s *wireServer, n int, open newCache, transform toolscache.TransformFunc) (c cache.Cache, stop func(), err error) {
+func openCache(s *server, n int, open newCache, transform toolscache.TransformFunc) (c cache.Cache, stop func(), err error) {
 	mapper := meta.NewDefaultRESTMapper([]schema.GroupVersion{corev1.SchemeGroupVersion})
 	mapper.Add(corev1.SchemeGroupVersion.WithKind("Pod"), meta.RESTScopeNamespace)
 	h := newTransport()
@@ -129,7 +128,7 @@ func openCache(s *wireServer, n int, open newCache, transform toolscache.Transfo
 }
 
 func startCache(open newCache, transform toolscache.TransformFunc) wireStarter {
-	return func(s *wireServer, _ string, n int) (func(), error) {
+	return func(s *server, _ string, n int) (func(), error) {
 		_, stop, err := openCache(s, n, open, transform)
 		return stop, err
 	}
@@ -137,12 +136,12 @@ func startCache(open newCache, transform toolscache.TransformFunc) wireStarter {
 
 // reads measures a read of the caches of both, for one pod after the other.
 func (w *World) reads(read func(context.Context, cache.Cache, *corev1.Pod) error) (measure.Sides, error) {
-	server, err := newWireServer(pods.List(min(w.Pods, wirePods)), true)
+	server, err := startServer(Contents{Kind: "pods", Objects: min(w.Pods, wirePods), Streams: true})
 	if err != nil {
 		return measure.Sides{}, err
 	}
 	side := func(open newCache) (measure.Side, error) {
-		c, stop, err := openCache(server, server.pods, open, nil)
+		c, stop, err := openCache(server, server.objects, open, nil)
 		if err != nil {
 			return measure.Side{}, err
 		}
@@ -178,7 +177,7 @@ func (w *World) reads(read func(context.Context, cache.Cache, *corev1.Pod) error
 		return func() {
 			stop()
 			if open--; open == 0 {
-				server.Close() // it waits for the watches of both
+				server.Close()
 			}
 		}
 	}

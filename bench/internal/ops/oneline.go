@@ -39,7 +39,7 @@ func oneLines(w *World) []measure.Op {
 }
 
 // startOneLine is startWireClientGo with Kinform's constructor.
-func startOneLine(s *wireServer, accept string, n int) (func(), error) {
+func startOneLine(s *server, accept string, n int) (func(), error) {
 	h := newTransport()
 	config := &rest.Config{Host: s.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: accept, AcceptContentTypes: accept}}
 	clients, err := kubernetes.NewForConfigAndClient(config, h)

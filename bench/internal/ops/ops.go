@@ -5,6 +5,9 @@
 // and batched events. Its fake list is a list of pointers, which saves it the copy of every
 // object that it makes from a typed client's list. Its fake watch has an unbuffered channel,
 // like a real client's watch.
+//
+// The servers of operations over HTTP are processes of their own, which the program starts from
+// its own file: see [ServeOthers].
 package ops
 
 import (

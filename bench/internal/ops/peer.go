@@ -17,18 +17,18 @@ import (
 	ctrlcache "sigs.k8s.io/controller-runtime/pkg/cache"
 )
 
-func startWireClientGo(s *wireServer, accept string, n int) (func(), error) {
+func startWireClientGo(s *server, accept string, n int) (func(), error) {
 	return startPods(s, accept, n, nil)
 }
 
 // startStrippedClientGo is startWireClientGo with a transform that drops managedFields, as programs
 // with large caches set it.
-func startStrippedClientGo(s *wireServer, accept string, n int) (func(), error) {
+func startStrippedClientGo(s *server, accept string, n int) (func(), error) {
 	return startPods(s, accept, n, ctrlcache.TransformStripManagedFields())
 }
 
 // startPods starts client-go's informer of pods. A transform of nil leaves the objects as they are.
-func startPods(s *wireServer, accept string, n int, transform cache.TransformFunc) (func(), error) {
+func startPods(s *server, accept string, n int, transform cache.TransformFunc) (func(), error) {
 	inf, h, err := podInformer(s, accept)
 	if err != nil {
 		return nil, err
@@ -40,7 +40,7 @@ func startPods(s *wireServer, accept string, n int, transform cache.TransformFun
 }
 
 // startMetadataClientGo starts client-go's informer of metadata, without managedFields.
-func startMetadataClientGo(s *wireServer, _ string, n int) (func(), error) {
+func startMetadataClientGo(s *server, _ string, n int) (func(), error) {
 	h := newTransport()
 	c, err := metadata.NewForConfigAndClient(metadata.ConfigFor(&rest.Config{Host: s.URL, QPS: -1}), h)
 	if err != nil {
@@ -55,7 +55,7 @@ func startMetadataClientGo(s *wireServer, _ string, n int) (func(), error) {
 
 // podInformer returns the informer of pods that client-go's factory makes, and the client that it
 // sends requests by. Package informers itself would have the aliases of all kinds compiled here.
-func podInformer(s *wireServer, accept string) (cache.SharedIndexInformer, *http.Client, error) {
+func podInformer(s *server, accept string) (cache.SharedIndexInformer, *http.Client, error) {
 	h := newTransport()
 	config := &rest.Config{Host: s.URL, QPS: -1, ContentConfig: rest.ContentConfig{ContentType: accept, AcceptContentTypes: accept}}
 	clients, err := kubernetes.NewForConfigAndClient(config, h)
@@ -67,7 +67,7 @@ func podInformer(s *wireServer, accept string) (cache.SharedIndexInformer, *http
 }
 
 // runClientGo runs client-go's informer of pods, and returns when its handler has got the list.
-func runClientGo(s *wireServer, accept string, handle cache.ResourceEventHandler) (stop func(), err error) {
+func runClientGo(s *server, accept string, handle cache.ResourceEventHandler) (stop func(), err error) {
 	inf, h, err := podInformer(s, accept)
 	if err != nil {
 		return nil, err

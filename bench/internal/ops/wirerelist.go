@@ -1,13 +1,11 @@
 package ops
 
 import (
-	"bytes"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/watch"
 
 	"github.com/kinform/kinform/bench/internal/measure"
-	"github.com/kinform/kinform/bench/internal/pods"
 )
 
 // wireRelists are relists of unchanged objects from the bytes of an API server.
@@ -22,6 +20,7 @@ func wireRelists(w *World) []measure.Op {
 			Name: "wire-relist/" + c.name, Whole: true, Rounds: 6,
 			Lines: []measure.Line{
 				{Title: "relist of " + n + " over HTTP, " + c.name, Unit: measure.Nanoseconds, Reach: c.reach},
+				{Title: "processor time of the relist, " + c.name, Unit: "cpu-ns", Reach: 12},
 				{Title: "peak of the heap in the relist, " + c.name, Unit: "B/peak", Reach: 2},
 				{Title: "allocations in the relist, " + c.name, Unit: measure.Allocs, Reach: 12},
 			},
@@ -36,22 +35,15 @@ func wireRelists(w *World) []measure.Op {
 // wireRelist measures from the answer to the second list to the first event after it, as the
 // handler sees it. What a client waits before it lists again does not count.
 func (w *World) wireRelist(start handlerStarter, accept string) (measure.Side, error) {
-	n := min(w.Pods, wirePods)
-	server, err := newWireServer(pods.List(n), false)
+	server, err := startServer(Contents{Kind: "pods", Objects: min(w.Pods, wirePods)})
 	if err != nil {
 		return measure.Side{}, err
 	}
-	server.events = make(chan []byte)
-	server.relist = &relistGate{expire: make(chan struct{}), listing: make(chan struct{}), proceed: make(chan struct{})}
-	const version = "999999999"
-	pod := pods.List(n).Items[n-1]
-	pod.ResourceVersion = version
-	var marker bytes.Buffer
-	if err := eventEncoder(&marker, accept)(watch.Modified, &pod); err != nil {
-		server.Close()
-		return measure.Side{}, err
-	}
-	once := func(m measure.Meter) (peak float64, err error) {
+	once := func(m measure.Meter) (used time.Duration, peak float64, err error) {
+		version, err := server.encode(Events{MediaType: accept, N: 1, Burst: 1})
+		if err != nil {
+			return 0, 0, err
+		}
 		done := make(chan struct{})
 		stop, err := start(server, accept, func(_, pod *corev1.Pod) {
 			if pod.ResourceVersion == version {
@@ -59,31 +51,35 @@ func (w *World) wireRelist(start handlerStarter, accept string) (measure.Side, e
 			}
 		})
 		if err != nil {
-			return 0, err
+			return 0, 0, err
 		}
 		defer stop()
-		server.relist.expire <- struct{}{}
-		<-server.relist.listing
+		if err := server.expireWatch(); err != nil {
+			return 0, 0, err
+		}
 		base := live()
 		end := watchHeap()
+		began := processTime()
 		m.StartTimer()
-		server.relist.proceed <- struct{}{}
-		server.events <- marker.Bytes() // the next watch takes it, so the list was read
+		if err := server.answerList(); err != nil {
+			return 0, 0, err
+		}
 		<-done
 		m.StopTimer()
-		return max(end()-base, 1), nil
+		return processTime() - began, max(end()-base, 1), nil
 	}
 	return measure.Side{Close: server.Close, Run: func(m measure.Meter, n int) error {
 		m.StopTimer()
-		var peaks measure.Series
+		var series measure.Series
 		for range n {
-			peak, err := once(m)
+			used, peak, err := once(m)
 			if err != nil {
 				return err
 			}
-			peaks.Add(peak, "B/peak")
+			series.Add(float64(used), "cpu-ns")
+			series.Add(peak, "B/peak")
 		}
-		peaks.Report(m)
+		series.Report(m)
 		return nil
 	}}, nil
 }

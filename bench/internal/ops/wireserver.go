@@ -17,18 +17,17 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// wireServer answers as an API server that has pods and in which nothing happens. Its
-// answers are made before the first request.
+// wireServer answers as an API server that has pods, in which nothing happens but what actions
+// do. Its answers are made before the first request.
 type wireServer struct {
 	*httptest.Server
-	pods    int
 	streams bool // it knows the streaming list
 	json    answers
 	proto   answers
 	meta    answers     // metadata only, in JSON
-	events  chan []byte // encoded, for the watch; nil if there will be none
-	relist  *relistGate // nil if watches do not expire
-	first   []byte      // a list of the first pod, in JSON
+	events  chan []byte // encoded, for the watch
+	relist  relistGate
+	first   []byte // a list of the first pod, in JSON
 }
 
 // relistGate lets a measurement decide when a client lists again.
@@ -45,9 +44,16 @@ type answers struct {
 	list, initial         []byte
 }
 
+// start lets s serve.
+func (s *wireServer) start() {
+	s.events = make(chan []byte)
+	s.relist.expire, s.relist.listing, s.relist.proceed = make(chan struct{}), make(chan struct{}), make(chan struct{})
+	s.Server = httptest.NewServer(s)
+}
+
 func newWireServer(all *corev1.PodList, streams bool) (*wireServer, error) {
 	var err error
-	s := &wireServer{pods: len(all.Items), streams: streams}
+	s := &wireServer{streams: streams}
 	s.json = answers{mediaType: "application/json", streamType: "application/json"}
 	s.proto = answers{mediaType: protobufType, streamType: protobufType + ";stream=watch"}
 	for _, a := range []*answers{&s.json, &s.proto} {
@@ -63,7 +69,7 @@ func newWireServer(all *corev1.PodList, streams bool) (*wireServer, error) {
 		return nil, err
 	}
 	s.first = first.list
-	s.Server = httptest.NewServer(s)
+	s.start()
 	return s, nil
 }
 
@@ -164,10 +170,10 @@ func (s *wireServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			_, _ = w.Write(s.first)
 			return
 		}
-		if g := s.relist; g != nil && g.expired.Load() {
-			g.listing <- struct{}{}
-			<-g.proceed
-			g.expired.Store(false)
+		if s.relist.expired.Load() {
+			s.relist.listing <- struct{}{}
+			<-s.relist.proceed
+			s.relist.expired.Store(false)
 		}
 		w.Header().Set("Content-Type", a.mediaType)
 		_, _ = w.Write(a.list)
@@ -179,13 +185,9 @@ func (s *wireServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 			`sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled`)
 		return
 	}
-	var expire chan struct{}
-	if s.relist != nil {
-		if s.relist.expired.Load() {
-			refuse(w, http.StatusGone, "Expired", "too old resource version")
-			return
-		}
-		expire = s.relist.expire
+	if s.relist.expired.Load() {
+		refuse(w, http.StatusGone, "Expired", "too old resource version")
+		return
 	}
 	w.Header().Set("Content-Type", a.streamType)
 	if initial {
@@ -196,7 +198,7 @@ func (s *wireServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		select {
 		case raw := <-s.events:
 			_, _ = w.Write(raw)
-		case <-expire:
+		case <-s.relist.expire:
 			s.relist.expired.Store(true)
 			return
 		case <-r.Context().Done():

@@ -1,0 +1,95 @@
+package ops
+
+import (
+	"io"
+	"net/rpc"
+	"os"
+	"os/exec"
+	"os/signal"
+	"time"
+)
+
+// serverArg is the argument that makes a program the server of another one.
+const serverArg = "serve-benchmarks"
+
+// server is a wireServer in another process, so that what this process uses is what a client needs.
+// The process ends when this one does, however that ends.
+type server struct {
+	URL     string
+	objects int
+	calls   *rpc.Client
+	process *exec.Cmd
+}
+
+// startServer runs this program as a server: its main or TestMain calls ServeOthers.
+func startServer(has Contents) (*server, error) {
+	self, err := os.Executable()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{objects: has.Objects, process: exec.Command(self, serverArg)}
+	s.process.Stderr = os.Stderr
+	in, err := s.process.StdinPipe()
+	if err != nil {
+		return nil, err
+	}
+	out, err := s.process.StdoutPipe()
+	if err != nil {
+		return nil, err
+	}
+	if err := s.process.Start(); err != nil {
+		return nil, err
+	}
+	s.calls = rpc.NewClient(pipes{out, in})
+	if err := s.calls.Call("Server.Serve", has, &s.URL); err != nil {
+		s.Close()
+		return nil, err
+	}
+	return s, nil
+}
+
+// Close ends the process.
+func (s *server) Close() {
+	_ = s.calls.Close()
+	_ = s.process.Wait()
+}
+
+// encode has the server encode events for send or answerList. It returns the version of the last.
+func (s *server) encode(events Events) (last string, err error) {
+	err = s.calls.Call("Server.Encode", events, &last)
+	return last, err
+}
+
+// send has the server send the encoded events, one burst after each time, or all
+// as fast as they are read if that is zero. It returns when the bursts were sent, in nanoseconds since 1970.
+func (s *server) send(every time.Duration) (sent []int64, err error) {
+	err = s.calls.Call("Server.Send", every, &sent)
+	return sent, err
+}
+
+// expireWatch ends a watch and has later ones end with 410. It returns when the client lists again.
+func (s *server) expireWatch() error { return s.calls.Call("Server.ExpireWatch", 0, nil) }
+
+// answerList answers that list, and sends the encoded events to the next watch.
+func (s *server) answerList() error { return s.calls.Call("Server.AnswerList", 0, nil) }
+
+// ServeOthers reports whether another process has started this one as its server. It then serves
+// until that process closes its end or is no more.
+func ServeOthers() bool {
+	if len(os.Args) != 2 || os.Args[1] != serverArg {
+		return false
+	}
+	signal.Ignore(os.Interrupt) // which a terminal sends to both; the other one decides
+	calls := rpc.NewServer()
+	if err := calls.RegisterName("Server", &actions{}); err != nil {
+		panic(err) // a bug
+	}
+	calls.ServeConn(pipes{os.Stdin, os.Stdout})
+	return true
+}
+
+// pipes are a connection.
+type pipes struct {
+	io.Reader
+	io.WriteCloser
+}
