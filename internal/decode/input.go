@@ -2,8 +2,17 @@ package decode
 
 import "io"
 
-// inputRoom is the smallest size of an input's buffer, in bytes.
-const inputRoom = 8 << 10
+const (
+	// inputRoom is the smallest size of an input's buffer, in bytes. It is enough for a watch with few
+	// events, which mostly waits.
+	inputRoom = 8 << 10
+	// inputRush is the size while the stream brings more than a smaller buffer has room for, so that
+	// there are fewer reads.
+	inputRush = 64 << 10
+	// inputIdle is the number of reads in a row that must bring less than half of inputRoom until a
+	// larger buffer is given up. The server's bookmarks count, one a minute.
+	inputIdle = 16
+)
 
 // input is a stream that can hold a piece, in order to return it whole or to read it again.
 type input struct {
@@ -14,6 +23,9 @@ type input struct {
 	base int64 // position of buf in the stream
 	most int64 // largest number of bytes of a piece
 	err  error // in's error
+
+	rush  bool // the last read that was not small brought as much as there was room for
+	small int  // number of small reads since
 }
 
 func newInput(in io.Reader, most int64) input { return input{in: in, from: -1, most: most} }
@@ -38,12 +50,20 @@ func (in *input) fill() error {
 	if in.err != nil {
 		return in.err
 	}
-	if len(in.buf) == cap(in.buf) {
+	switch {
+	case in.small >= inputIdle && cap(in.buf) > inputRoom && in.at == len(in.buf) && in.from < 0:
+		in.base += int64(in.at)
+		in.buf, in.at = make([]byte, 0, inputRoom), 0
+	case len(in.buf) == cap(in.buf):
 		in.makeRoom()
 	}
 	for range 100 {
-		n, err := in.in.Read(in.buf[len(in.buf):cap(in.buf)])
+		room := in.buf[len(in.buf):cap(in.buf)]
+		n, err := in.in.Read(room)
 		in.buf, in.err = in.buf[:len(in.buf)+n], err
+		if in.small++; n >= inputRoom/2 {
+			in.rush, in.small = n == len(room), 0
+		}
 		if n > 0 {
 			return nil
 		}
@@ -56,13 +76,17 @@ func (in *input) fill() error {
 }
 
 // makeRoom moves the bytes that are still needed to the beginning of buf. If they fill most of
-// buf, buf grows, but not beyond the need of a piece of the allowed size.
+// buf, or the stream brings more than it has room for, buf grows, but not beyond the need of a piece
+// of the allowed size.
 func (in *input) makeRoom() {
 	keep := in.at
 	if in.from >= 0 {
 		keep, in.from = in.from, 0
 	}
 	size := max(2*cap(in.buf), inputRoom)
+	if in.rush {
+		size = max(size, inputRush)
+	}
 	if enough := in.most + inputRoom; enough > 0 && enough < int64(size) {
 		size = int(enough)
 	}
@@ -70,7 +94,7 @@ func (in *input) makeRoom() {
 	switch {
 	case keep == 0:
 		room = make([]byte, 0, max(size, cap(in.buf)+inputRoom))
-	case keep <= len(in.buf)/2 && size > cap(in.buf):
+	case size > cap(in.buf) && (keep <= len(in.buf)/2 || in.rush && cap(in.buf) < inputRush):
 		room = make([]byte, 0, size)
 	}
 	in.buf = append(room[:0], in.buf[keep:]...)

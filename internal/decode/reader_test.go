@@ -6,6 +6,7 @@ import (
 	"errors"
 	"io"
 	"math/rand"
+	"slices"
 	"strings"
 	"testing"
 	"testing/iotest"
@@ -128,6 +129,58 @@ func TestBufferIsBounded(t *testing.T) {
 		if cap(r.buf) > limit+2*inputRoom {
 			t.Fatalf("%d bytes are held", cap(r.buf))
 		}
+	}
+}
+
+// bursts yields one of its texts a read, as long as the reader has room for it.
+type bursts []string
+
+func (b *bursts) Read(p []byte) (int, error) {
+	if len(*b) == 0 {
+		return 0, io.EOF
+	}
+	n := copy(p, (*b)[0])
+	if (*b)[0] = (*b)[0][n:]; (*b)[0] == "" {
+		*b = (*b)[1:]
+	}
+	return n, nil
+}
+
+// TestBufferFitsTheStream: it grows while much comes at once, and is small again after little has
+// come for some time, whether or not reads end between values.
+func TestBufferFitsTheStream(t *testing.T) {
+	value := `"` + strings.Repeat("x", 3000) + `"` + "\n"
+	for _, little := range []string{"[1]\n", value} {
+		stream := append(bursts{strings.Repeat(value, 100)}, slices.Repeat(bursts{little}, 4*inputIdle)...)
+		r := &jsonReader{input: newInput(&stream, Unlimited)}
+		for i := range 100 + 4*inputIdle {
+			want := value
+			if i >= 100 {
+				want = little
+			}
+			got, err := r.Value()
+			if err != nil || string(got)+"\n" != want {
+				t.Fatalf("value %d: %.20q, %v", i, got, err)
+			}
+			if i == 60 && cap(r.buf) < inputRush {
+				t.Errorf("%d bytes while much comes", cap(r.buf))
+			}
+		}
+		if cap(r.buf) > inputRoom {
+			t.Errorf("%d bytes after little came", cap(r.buf))
+		}
+	}
+	const limit = 1000
+	r := &jsonReader{input: newInput(strings.NewReader(strings.Repeat(`"x" `, inputRush)), limit)}
+	for {
+		if _, err := r.Value(); err == io.EOF {
+			break
+		} else if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if cap(r.buf) > limit+2*inputRoom {
+		t.Errorf("%d bytes for small values", cap(r.buf))
 	}
 }
 
