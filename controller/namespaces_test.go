@@ -600,7 +600,7 @@ func TestOpenOverNamespacesErrors(t *testing.T) {
 		"scope":        {open(cluster, controller.OpenOptions[*gadget]{Namespaces: set}), client.ErrScope, "cluster-scoped"},
 		"a bad name":   {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "not/a name")}), informer.ErrNamespace, `"not/a name"`},
 		"index": {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Indexes: index.Of(twice), Informer: informer.Options[*gadget]{Indexes: index.Of(index.New("owner", owner))}}),
-			index.ErrExists, "owner"},
+			index.ErrDuplicate, "owner"},
 	} {
 		if !errors.Is(c.err, c.want) || !strings.Contains(c.err.Error(), c.text) {
 			t.Errorf("%s: %v", name, c.err)

@@ -10,8 +10,9 @@ var (
 	// ErrUnknownIndex says that a store does not hold the index asked for.
 	ErrUnknownIndex = errors.New("unknown index")
 
-	// ErrExists says that a store already has an index of that name.
-	ErrExists = errors.New("index name already in use")
+	// ErrDuplicate says that a store already has an index of that name. Packages above
+	// return the same value for other names that are taken.
+	ErrDuplicate = errors.New("the name is taken")
 
 	// ErrInvalid says that a definition is nil, or lacks a name or a function, or that
 	// its type of values is not possible: see [Index].

@@ -18,7 +18,7 @@ type Funcs[T any] map[string]IndexFunc[T, string]
 
 // Definitions returns an index for each function, in the order of the names. Each call returns new
 // definitions: to a store they are other indexes, with the same names. The store to which they are
-// added returns [ErrInvalid] for a nil function or an empty name, and [ErrExists] if it has an
+// added returns [ErrInvalid] for a nil function or an empty name, and [ErrDuplicate] if it has an
 // index of that name.
 func (f Funcs[T]) Definitions() []Definition[T] {
 	defs := make([]Definition[T], 0, len(f))

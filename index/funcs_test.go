@@ -38,7 +38,7 @@ func TestFuncs(t *testing.T) {
 			t.Errorf("%s=%s: got %v, %v", name, value, got, err)
 		}
 	}
-	for name, want := range map[string]error{"new": nil, "label 0": index.ErrExists, "": index.ErrInvalid} {
+	for name, want := range map[string]error{"new": nil, "label 0": index.ErrDuplicate, "": index.ErrInvalid} {
 		if err := s.AddIndexes(index.Funcs[partial]{name: index.NamespaceOf[partial]}.Definitions()...); !errors.Is(err, want) {
 			t.Errorf("%q: got %v, want %v", name, err, want)
 		}

@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
@@ -41,6 +42,10 @@ var (
 	// ErrStopped is returned by calls that need a running informer, between the end of Run and
 	// its next call.
 	ErrStopped = errors.New("informer: stopped")
+
+	// ErrDuplicate is returned by New and AddIndexes for an index, and by [Union.Add] for a member,
+	// whose name is taken. The error names the resource and the index or the member.
+	ErrDuplicate = index.ErrDuplicate
 
 	// ErrZeroKey reports an object whose key is the zero K: most likely the key was never set.
 	// All packages that export ErrZeroKey export the same value.

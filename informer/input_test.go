@@ -45,7 +45,7 @@ func TestNewRefusesMisuse(t *testing.T) {
 			return informer.New(src, store.ObjectKey, informer.Options[*widget]{
 				Indexes: index.Of(byNode, again),
 			})
-		}, index.ErrExists, `widgets.example.com: index "node"`},
+		}, index.ErrDuplicate, `widgets.example.com: index "node"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if _, err := c.new(); !errors.Is(err, c.want) || !strings.Contains(err.Error(), c.text) {

@@ -153,7 +153,7 @@ func TestNamespacesRefused(t *testing.T) {
 		}
 	}
 	err := first.Follow(informer.NewNamespaces("c"), inNamespaces(server), nil)
-	if !errors.Is(err, informer.ErrMemberExists) || !strings.Contains(err.Error(), `widgets: member "c"`) {
+	if !errors.Is(err, informer.ErrDuplicate) || !strings.Contains(err.Error(), `widgets: member "c"`) {
 		t.Errorf("a member of that name: %v", err)
 	}
 }
@@ -190,7 +190,7 @@ func TestNamespacesAndSelectors(t *testing.T) {
 		}
 		want("a/x", "a/y")
 		add(t, u, "b/y", newPart(t, server, fake.Selection{Namespace: "c"}))
-		if err := set.Add("b"); !errors.Is(err, informer.ErrMemberExists) || len(u.Members()) != 3 {
+		if err := set.Add("b"); !errors.Is(err, informer.ErrDuplicate) || len(u.Members()) != 3 {
 			t.Errorf("Add: %v, %d members", err, len(u.Members()))
 		}
 		u.Remove("b/y")

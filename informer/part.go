@@ -80,7 +80,7 @@ const (
 //     part that the list has brought are in memory twice.
 //
 // The first list and watch of all come with the first ranges. [Hashes.WaitForLists] waits for
-// lists. Errors: [ErrHashes], reflector.ErrNoSource, and [ErrMemberExists] if a member of the
+// lists. Errors: [ErrHashes], reflector.ErrNoSource, and [ErrDuplicate] if a member of the
 // user's has a name that is needed.
 func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) error {
 	if source == nil {

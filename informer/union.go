@@ -18,10 +18,6 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// ErrMemberExists is returned by [Union.Add], with the name of the resource and of the member, for
-// a name that a member has.
-var ErrMemberExists = errors.New("the union has a member of that name: remove it first, or use another name")
-
 // Union is an informer of several sources of one resource on one server: of a set of namespaces, or
 // of selectors of which an object must match one. Sources can be added and removed while it runs.
 //
@@ -132,7 +128,7 @@ func (u *Union[K, T]) AsInformer() *Informer[K, T] {
 // Add adds a source, before Run or while it runs. covers reports whether the source can have the
 // object of a key: [InNamespace] for one namespace. It must be quick and not use the union. Nil
 // means that it can have any: then a member that is refused holds up RecordWrite's deletions of all
-// keys. Errors: [ErrMemberExists], reflector.ErrNoSource.
+// keys. Errors: [ErrDuplicate], reflector.ErrNoSource.
 func (u *Union[K, T]) Add(name string, source reflector.Source[T], covers func(K) bool) (*Member[K, T], error) {
 	if source == nil {
 		return nil, u.about(fmt.Errorf("member %q: %w", name, reflector.ErrNoSource))
@@ -155,7 +151,7 @@ func (u *Union[K, T]) add(m *Member[K, T], of membership[K, T]) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if u.union.byName[m.name] != nil {
-		return u.about(fmt.Errorf("member %q: %w", m.name, ErrMemberExists))
+		return u.about(fmt.Errorf("member %q: %w: remove the other member first, or use another name", m.name, ErrDuplicate))
 	}
 	m.sink, m.synced, m.gone = u.union.merge.Join(of.covers, of.has), make(chan struct{}), make(chan struct{})
 	u.union.byName[m.name] = m

@@ -374,7 +374,7 @@ func TestUnionErrors(t *testing.T) {
 	if _, err := informer.NewUnion[key, *widget]("widgets", nil, informer.Options[*widget]{}); !errors.Is(err, informer.ErrNoKeyFunc) {
 		t.Errorf("no key function: %v", err)
 	}
-	if _, err := informer.NewUnion("widgets", store.ObjectKey, informer.Options[*widget]{Indexes: index.Of(byNode, byNode)}); !errors.Is(err, index.ErrExists) {
+	if _, err := informer.NewUnion("widgets", store.ObjectKey, informer.Options[*widget]{Indexes: index.Of(byNode, byNode)}); !errors.Is(err, index.ErrDuplicate) {
 		t.Errorf("an index twice: %v", err)
 	}
 	u := newUnion(t, informer.Options[*widget]{})
@@ -383,7 +383,7 @@ func TestUnionErrors(t *testing.T) {
 	}
 	p := newPart(t, newServer(t), fake.Selection{})
 	add(t, u, "a", p)
-	if _, err := u.Add("a", p, nil); !errors.Is(err, informer.ErrMemberExists) {
+	if _, err := u.Add("a", p, nil); !errors.Is(err, informer.ErrDuplicate) {
 		t.Errorf("a name twice: %v", err)
 	}
 	if u.Resource() != "widgets" || len(u.Members()) != 1 {

@@ -23,7 +23,7 @@ func TestNewRefusesMisuse(t *testing.T) {
 		"typed nil":   {[]index.Definition[*item]{(*index.Index[*item, string])(nil)}, index.ErrInvalid},
 		"no name":     {[]index.Definition[*item]{index.New("", fn)}, index.ErrInvalid},
 		"no function": {[]index.Definition[*item]{index.New[*item, string]("x", nil)}, index.ErrInvalid},
-		"same name":   {[]index.Definition[*item]{index.New("x", fn), index.New("x", fn)}, index.ErrExists},
+		"same name":   {[]index.Definition[*item]{index.New("x", fn), index.New("x", fn)}, index.ErrDuplicate},
 	} {
 		if _, err := New(itemKey, Options[*item]{Indexes: c.defs}); !errors.Is(err, c.want) {
 			t.Errorf("%s: %v, want %v", name, err, c.want)
@@ -195,7 +195,7 @@ func TestAddIndexes(t *testing.T) {
 		t.Errorf("one of two indexes was added: %v", err)
 	}
 	again := index.New("node", func(dst []int, _ *item) []int { return dst })
-	if err := s.AddIndexes(f.mod, again); !errors.Is(err, index.ErrExists) {
+	if err := s.AddIndexes(f.mod, again); !errors.Is(err, index.ErrDuplicate) {
 		t.Errorf("a name in use: %v", err)
 	}
 	if err := s.AddIndexes(f.mod); err != nil || f.mod.Check(s) != nil {

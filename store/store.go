@@ -49,7 +49,7 @@ type Store[K comparable, T any] struct {
 }
 
 // New returns an empty store. key returns the key of an object.
-// Errors: ErrNoKeyFunc, ErrKeyType, index.ErrInvalid, index.ErrExists.
+// Errors: ErrNoKeyFunc, ErrKeyType, index.ErrInvalid, index.ErrDuplicate.
 func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T], error) {
 	if key == nil {
 		return nil, ErrNoKeyFunc

@@ -54,7 +54,7 @@ func (s *Store[K, T]) keyOf(obj T) (key K, err error) {
 
 // AddIndexes adds indexes to a store, which may be in use and hold objects. It adds all of them
 // or none.
-// Errors: ErrClosed, index.ErrInvalid, index.ErrExists, *index.PanicError.
+// Errors: ErrClosed, index.ErrInvalid, index.ErrDuplicate, *index.PanicError.
 func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -73,7 +73,7 @@ func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 }
 
 // instances returns empty indexes of defs, whose names must be new to body and differ from each
-// other. Errors: index.ErrInvalid, index.ErrExists.
+// other. Errors: index.ErrInvalid, index.ErrDuplicate.
 func instances[T any](body *slots.Slots[T], defs []index.Definition[T]) ([]slots.Index[T], error) {
 	have := map[string]bool{}
 	for _, ix := range body.Own().Indexes() {
@@ -89,7 +89,7 @@ func instances[T any](body *slots.Slots[T], defs []index.Definition[T]) ([]slots
 			return nil, err
 		}
 		if have[ix.Name()] {
-			return nil, fmt.Errorf("index %q: %w", ix.Name(), index.ErrExists)
+			return nil, fmt.Errorf("index %q: %w", ix.Name(), index.ErrDuplicate)
 		}
 		have[ix.Name()] = true
 		out = append(out, ix)

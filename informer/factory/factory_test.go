@@ -346,7 +346,7 @@ func TestIndexesOfLaterRequests(t *testing.T) {
 		}
 		other := index.New("teeth", func(dst []int, g *gear) []int { return append(dst, -g.Teeth) })
 		_, err := factory.For(w.Factory, gears, factory.Request[*gear]{Informer: informer.Options[*gear]{Indexes: index.Of(other)}})
-		if !errors.Is(err, index.ErrExists) || !strings.Contains(err.Error(), "gears.example.com") {
+		if !errors.Is(err, index.ErrDuplicate) || !strings.Contains(err.Error(), "gears.example.com") {
 			t.Errorf("two indexes of one name: %v", err)
 		}
 		if got := w.Stats()[0].Handles; got != 3 {

@@ -261,7 +261,7 @@ func (f *Factory) giveBack(id identity, s *shared) {
 func addIndexes[K comparable, T any](inf *informer.Informer[K, T], defs []index.Definition[T]) error {
 	for _, def := range defs {
 		err := inf.AddIndexes(def)
-		if errors.Is(err, index.ErrExists) && inf.Store().Indexer().Definitions()[def.Name()] == def {
+		if errors.Is(err, index.ErrDuplicate) && inf.Store().Indexer().Definitions()[def.Name()] == def {
 			continue
 		}
 		if err != nil {

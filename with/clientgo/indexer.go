@@ -248,7 +248,7 @@ func (x *indexer[K, T]) AddIndexers(more cache.Indexers) error {
 	x.adopt()
 	for name := range more {
 		if _, ok := x.indexers[name]; ok {
-			return fmt.Errorf("clientgo: indexer conflict: %w: %q", index.ErrExists, name)
+			return fmt.Errorf("clientgo: indexer conflict: %w: %q", index.ErrDuplicate, name)
 		}
 	}
 	if err := x.store.AddIndexes(x.definitions(more)...); err != nil {

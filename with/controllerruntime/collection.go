@@ -335,7 +335,7 @@ func (of *collection) addField(field string, extract client.IndexerFunc) error {
 	case extract == nil:
 		return fmt.Errorf("controllerruntime: the field %q of %s: %w", field, of.kind, index.ErrInvalid)
 	case of.fields[field] != nil:
-		return fmt.Errorf("controllerruntime: the field %q of %s: %w", field, of.kind, index.ErrExists)
+		return fmt.Errorf("controllerruntime: the field %q of %s: %w", field, of.kind, index.ErrDuplicate)
 	}
 	x := index.New("field:"+field, func(dst []string, obj client.Object) []string { return append(dst, extract(obj)...) })
 	for _, p := range of.parts {

@@ -533,7 +533,7 @@ func TestBadInput(t *testing.T) {
 		}
 		field := func(client.Object) []string { return nil }
 		check(t, c.IndexField(t.Context(), &corev1.Pod{}, "f", field))
-		if err := c.IndexField(t.Context(), &corev1.Pod{}, "f", field); !errors.Is(err, index.ErrExists) {
+		if err := c.IndexField(t.Context(), &corev1.Pod{}, "f", field); !errors.Is(err, index.ErrDuplicate) {
 			t.Errorf("a field twice: %v", err)
 		}
 		if err := c.IndexField(t.Context(), &corev1.Pod{}, "nil", nil); !errors.Is(err, index.ErrInvalid) {

@@ -207,7 +207,7 @@ func (c *objectCache) RemoveInformer(_ context.Context, obj client.Object) error
 	return nil
 }
 
-// IndexField implements client.FieldIndexer. Errors: index.ErrExists for a field that is indexed
+// IndexField implements client.FieldIndexer. Errors: index.ErrDuplicate for a field that is indexed
 // already; index.ErrInvalid if extract is nil.
 func (c *objectCache) IndexField(_ context.Context, obj client.Object, field string, extract client.IndexerFunc) error {
 	gvk, err := apiutil.GVKForObject(obj, c.scheme)
