@@ -18,12 +18,15 @@ import (
 	"github.com/kinform/kinform/shard"
 )
 
-// Errors of the functions that add to a page. Each comes with the name that was given.
+// Errors of the functions that add to a page. Each comes with the name that was given. They are the
+// same values as those of package manager.
 var (
-	// ErrName says that the name is empty or taken.
-	ErrName = errors.New("debug: the name is empty or taken")
-	// ErrNil says that the page, or the part to be added, is nil.
-	ErrNil = errors.New("debug: nil page, informer, queue, controller, replica, manager or factory")
+	// ErrUnnamed says that the name is empty.
+	ErrUnnamed = manager.ErrUnnamed
+	// ErrDuplicate says that something of the same sort was added under that name.
+	ErrDuplicate = manager.ErrDuplicate
+	// ErrNoPart says that the page, or the part to be added, is nil.
+	ErrNoPart = manager.ErrNoPart
 )
 
 // Options configures a [Page]. The zero value records nothing.
@@ -82,10 +85,10 @@ func (p *Page) Close() { p.close() }
 
 // AddInformer adds an informer, or a handle on one, as name. server returns the server's present
 // object for the story of a key, when the viewer asks for it; it may be nil. Its context ends after
-// 5 seconds. Errors: [ErrName], [ErrNil].
+// 5 seconds. Errors: [ErrUnnamed], [ErrDuplicate], [ErrNoPart].
 func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informed[K, T], server func(context.Context, K) (T, error)) error {
 	if p == nil || inf == nil || inf.AsInformer() == nil {
-		return fmt.Errorf("informer %q: %w", name, ErrNil)
+		return noPart(p, "informer", name)
 	}
 	v := p.informer(name, inf.AsInformer())
 	if server != nil {
@@ -105,19 +108,19 @@ func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informe
 }
 
 // AddQueue adds a queue as name. Waiting and running times need queue.Options.Timing. Errors:
-// [ErrName], [ErrNil].
+// [ErrUnnamed], [ErrDuplicate], [ErrNoPart].
 func (p *Page) AddQueue(name string, q queue.Untyped) error {
 	if p == nil || isNil(q) {
-		return fmt.Errorf("queue %q: %w", name, ErrNil)
+		return noPart(p, "queue", name)
 	}
 	return p.add("queue", name, func() { p.added.queues = append(p.added.queues, &queued{name: printable(name), queue: q}) })
 }
 
 // AddController adds a controller and its queue as name: a *controller.Controller. Errors:
-// [ErrName], [ErrNil].
+// [ErrUnnamed], [ErrDuplicate], [ErrNoPart].
 func (p *Page) AddController(name string, c manager.Controller) error {
 	if p == nil || isNil(c) {
-		return fmt.Errorf("controller %q: %w", name, ErrNil)
+		return noPart(p, "controller", name)
 	}
 	return p.add("controller", name, func() { p.added.controllers = append(p.added.controllers, p.controller(name, c)) })
 }
@@ -129,10 +132,10 @@ type Replica interface {
 	Assignment() *shard.Assignment
 }
 
-// AddReplica adds a replica of package shard as name. Errors: [ErrName], [ErrNil].
+// AddReplica adds a replica of package shard as name. Errors: [ErrUnnamed], [ErrDuplicate], [ErrNoPart].
 func (p *Page) AddReplica(name string, r Replica) error {
 	if p == nil || isNil(r) {
-		return fmt.Errorf("replica %q: %w", name, ErrNil)
+		return noPart(p, "replica", name)
 	}
 	return p.add("replica", name, func() { p.added.replicas = append(p.added.replicas, &replica{printable(name), r}) })
 }
@@ -141,19 +144,19 @@ func (p *Page) AddReplica(name string, r Replica) error {
 // there: controllers, queues, caches, replicas, and the informers of factories. Parts that come
 // later appear, and parts that end disappear. If a name is taken, a number follows it: "pods 2". If
 // a part is added to the manager after this call, it keeps events and reconciles from the next look
-// at the page on. Errors: [ErrNil].
+// at the page on. Errors: [ErrNoPart].
 func (p *Page) AddManager(m *manager.Manager) error {
 	if p == nil || m == nil {
-		return fmt.Errorf("manager: %w", ErrNil)
+		return noPart(p, "manager", "")
 	}
 	return p.addSource(m.Parts)
 }
 
 // AddFactory adds the informers of a factory, each under the name of its resource, as
-// [Page.AddManager] does. Errors: [ErrNil].
+// [Page.AddManager] does. Errors: [ErrNoPart].
 func (p *Page) AddFactory(f *factory.Factory) error {
 	if p == nil || f == nil {
-		return fmt.Errorf("factory: %w", ErrNil)
+		return noPart(p, "factory", "")
 	}
 	return p.addSource(func() []manager.Part { return manager.InformersOf(f) })
 }
@@ -162,12 +165,27 @@ func (p *Page) AddFactory(f *factory.Factory) error {
 func (p *Page) add(sort, name string, add func()) error {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	if name == "" || p.names[sort+" "+name] {
-		return fmt.Errorf("%s %q: %w", sort, name, ErrName)
+	switch {
+	case name == "":
+		return refuse(sort, name, ErrUnnamed)
+	case p.names[sort+" "+name]:
+		return refuse(sort, name, ErrDuplicate)
 	}
 	p.names[sort+" "+name] = true
 	add()
 	return nil
+}
+
+// noPart says that a part, or the page to add it to, is nil.
+func noPart(p *Page, sort, name string) error {
+	if p == nil {
+		return refuse(sort, name, fmt.Errorf("the page: %w", ErrNoPart))
+	}
+	return refuse(sort, name, ErrNoPart)
+}
+
+func refuse(sort, name string, err error) error {
+	return fmt.Errorf("debug: %s %q: %w", sort, name, err)
 }
 
 // informer returns the view of an informer.

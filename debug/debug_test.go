@@ -105,24 +105,30 @@ func TestNamesAndNil(t *testing.T) {
 	twice := p.page.AddController("sync", p.control)
 	none := p.page.AddController("none", nil)
 	for err, want := range map[error]error{
-		p.page.AddQueue("q", q):                          debug.ErrName,
-		p.page.AddQueue("", q):                           debug.ErrName,
-		debug.AddInformer(p.page, "secrets", p.inf, nil): debug.ErrName,
-		debug.AddInformer(p.page, "", p.inf, nil):        debug.ErrName,
-		twice: debug.ErrName,
-		none:  debug.ErrNil,
-		p.page.AddQueue("r", (*queue.Queue[string])(nil)):   debug.ErrNil,
-		p.page.AddReplica("r", nil):                         debug.ErrNil,
-		p.page.AddManager(nil):                              debug.ErrNil,
-		p.page.AddFactory(nil):                              debug.ErrNil,
-		debug.AddInformer[key, *Secret](nil, "x", nil, nil): debug.ErrNil,
+		p.page.AddQueue("q", q):                          debug.ErrDuplicate,
+		p.page.AddQueue("", q):                           debug.ErrUnnamed,
+		debug.AddInformer(p.page, "secrets", p.inf, nil): debug.ErrDuplicate,
+		debug.AddInformer(p.page, "", p.inf, nil):        debug.ErrUnnamed,
+		twice: debug.ErrDuplicate,
+		none:  debug.ErrNoPart,
+		p.page.AddQueue("r", (*queue.Queue[string])(nil)):   debug.ErrNoPart,
+		p.page.AddReplica("r", nil):                         debug.ErrNoPart,
+		p.page.AddManager(nil):                              debug.ErrNoPart,
+		p.page.AddFactory(nil):                              debug.ErrNoPart,
+		debug.AddInformer[key, *Secret](nil, "x", nil, nil): debug.ErrNoPart,
 	} {
 		if !errors.Is(err, want) {
 			t.Errorf("got %v, want %v", err, want)
 		}
 	}
-	if !strings.Contains(twice.Error(), `controller "sync"`) {
-		t.Errorf("the error does not name it: %v", twice)
+	for err, want := range map[error]string{
+		twice: `debug: controller "sync": the name is taken`,
+		none:  `debug: controller "none": it is nil: look at the error of the call that made it`,
+		debug.AddInformer[key, *Secret](nil, "x", nil, nil): `debug: informer "x": the page: it is nil: look at the error of the call that made it`,
+	} {
+		if err.Error() != want {
+			t.Errorf("got %v, want %v", err, want)
+		}
 	}
 }
 

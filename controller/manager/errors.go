@@ -5,24 +5,27 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/kinform/kinform/informer"
 )
 
 var (
-	// ErrStarted is returned by a second call of Run, and by methods that add something after Run
-	// has begun.
-	ErrStarted = errors.New("manager: Run was called before")
+	// ErrStarted is returned by a second call of Run, and, with the name of the part or the
+	// resource of each cache, by methods that add something after Run has begun.
+	ErrStarted = errors.New("Run was called before")
 
-	// ErrNoName is returned for something without a name.
-	ErrNoName = errors.New("manager: no name")
+	// ErrUnnamed is returned for something without a name.
+	ErrUnnamed = errors.New("no name")
 
-	// ErrNoFunc is returned if the function is nil.
-	ErrNoFunc = errors.New("manager: the function is nil")
+	// ErrNoFunc is returned, with the name, if the function is nil.
+	ErrNoFunc = errors.New("the function is nil")
 
-	// ErrNoCache is returned by AddCaches for nil.
-	ErrNoCache = errors.New("manager: the cache is nil")
+	// ErrNoPart is returned by AddCaches, with the place of the argument, for nil.
+	ErrNoPart = errors.New("it is nil: look at the error of the call that made it")
 
-	// ErrDuplicate is returned if the name was used before.
-	ErrDuplicate = errors.New("manager: the name is used twice")
+	// ErrDuplicate is returned, with the name, if the name was used before. It is the same value as
+	// informer.ErrDuplicate.
+	ErrDuplicate = informer.ErrDuplicate
 
 	// ErrNothing is returned by Run if nothing was added.
 	ErrNothing = errors.New("manager: nothing to run: call Add or AddCaches first")

@@ -7,6 +7,7 @@ import (
 	"log/slog"
 	"reflect"
 	"slices"
+	"strconv"
 	"sync"
 	"time"
 
@@ -94,24 +95,34 @@ func New(opts Options) *Manager {
 // fails if it stops. To add a cache again does nothing. Caches that only one controller uses
 // need not be added, since the controller runs them.
 //
-// It returns [ErrNoCache] with the place of the argument, or [ErrStarted]. Run returns the former
+// It returns [ErrNoPart] with the place of the argument, or [ErrStarted]. Run returns the former
 // as well, so it need not be checked.
 func (m *Manager) AddCaches(caches ...controller.Cache) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.phase != notStarted {
-		return ErrStarted
+		return fmt.Errorf("manager: caches %q: %w", resourcesOf(caches), ErrStarted)
 	}
 	var failed error
 	for n, c := range caches {
 		switch {
 		case isNil(c):
-			failed = errors.Join(failed, m.refuse(fmt.Sprint("cache ", n+1), ErrNoCache))
+			failed = errors.Join(failed, m.refuse(fmt.Sprint("cache ", n+1), ErrNoPart))
 		case !reflect.TypeOf(c).Comparable() || !slices.Contains(m.caches, c):
 			m.caches = append(m.caches, c)
 		}
 	}
 	return failed
+}
+
+// resourcesOf returns the names of the resources of caches.
+func resourcesOf(caches []controller.Cache) (names []string) {
+	for _, c := range caches {
+		if !isNil(c) {
+			names = append(names, c.Resource())
+		}
+	}
+	return names
 }
 
 // isNil reports whether a cache is nil, or a nil pointer.
@@ -127,7 +138,7 @@ func isNil(c controller.Cache) bool {
 // Run calls it once, when the caches are filled and this process leads. It must return when its
 // context is done. If it returns an error, everything stops. If it returns nil, the others go on.
 //
-// It returns [ErrNoName], [ErrNoFunc], [ErrDuplicate] or [ErrStarted], with the name. Run returns
+// It returns [ErrUnnamed], [ErrNoFunc], [ErrDuplicate] or [ErrStarted], with the name. Run returns
 // the first three as well, so they need not be checked before Run.
 func (m *Manager) Add(name string, run func(context.Context) error) error {
 	return m.add(part{name: name, run: run})
@@ -147,22 +158,22 @@ func (m *Manager) add(p part) error {
 	case m.phase != notStarted:
 		err = ErrStarted
 	case p.name == "":
-		err = ErrNoName
+		err = ErrUnnamed
 	case p.run == nil:
 		err = ErrNoFunc
 	case slices.ContainsFunc(m.parts, func(o part) bool { return o.name == p.name }):
 		err = ErrDuplicate
 	}
 	if err != nil {
-		return m.refuse(p.name, err)
+		return m.refuse(strconv.Quote(p.name), err)
 	}
 	m.parts = append(m.parts, p)
 	return nil
 }
 
-// refuse returns err with a name, and remembers it for Run. Called with mu held.
-func (m *Manager) refuse(name string, err error) error {
-	err = fmt.Errorf("%q: %w", name, err)
+// refuse returns err about a part, and remembers it for Run. Called with mu held.
+func (m *Manager) refuse(part string, err error) error {
+	err = fmt.Errorf("manager: %s: %w", part, err)
 	m.invalid = append(m.invalid, err)
 	return err
 }
@@ -173,7 +184,7 @@ func (m *Manager) begin() (caches []controller.Cache, parts []part, err error) {
 	defer m.mu.Unlock()
 	switch {
 	case m.phase != notStarted:
-		return nil, nil, ErrStarted
+		return nil, nil, fmt.Errorf("manager: %w", ErrStarted)
 	case len(m.invalid) > 0:
 		return nil, nil, errors.Join(m.invalid...)
 	case len(m.caches)+len(m.parts) == 0:

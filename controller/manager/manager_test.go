@@ -168,11 +168,11 @@ func TestSharedCache(t *testing.T) {
 		if text := get(m.Readyz()); text != "500 manager: is stopping or has stopped" {
 			t.Error(text)
 		}
-		if err := m.Run(t.Context()); err != manager.ErrStarted {
+		if err := m.Run(t.Context()); !errors.Is(err, manager.ErrStarted) {
 			t.Error(err)
 		}
 		for _, err := range []error{m.Add("late", log.part("late")), m.AddToAll("late", log.part("late")), m.AddCaches(inf)} {
-			if !errors.Is(err, manager.ErrStarted) {
+			if !errors.Is(err, manager.ErrStarted) || !strings.Contains(err.Error(), "late") && !strings.Contains(err.Error(), "gadgets") {
 				t.Error(err)
 			}
 		}
@@ -220,16 +220,17 @@ func TestMisuse(t *testing.T) {
 	for name, test := range map[string]struct {
 		add  func(*manager.Manager) error
 		want error
+		text string
 	}{
-		"no name":     {func(m *manager.Manager) error { return m.Add("", run) }, manager.ErrNoName},
-		"no function": {func(m *manager.Manager) error { return m.AddToAll("one", nil) }, manager.ErrNoFunc},
-		"twice":       {func(m *manager.Manager) error { return errors.Join(m.Add("one", run), m.AddToAll("one", run)) }, manager.ErrDuplicate},
-		"no cache":    {func(m *manager.Manager) error { return m.AddCaches(inf, nil) }, manager.ErrNoCache},
-		"a nil cache": {func(m *manager.Manager) error { return m.AddCaches((*informer.Informer[key, *gadget])(nil)) }, manager.ErrNoCache},
-		"nothing":     {func(m *manager.Manager) error { return manager.ErrNothing }, manager.ErrNothing},
+		"no name":     {func(m *manager.Manager) error { return m.Add("", run) }, manager.ErrUnnamed, `manager: "": no name`},
+		"no function": {func(m *manager.Manager) error { return m.AddToAll("one", nil) }, manager.ErrNoFunc, `manager: "one": the function is nil`},
+		"twice":       {func(m *manager.Manager) error { return errors.Join(m.Add("one", run), m.AddToAll("one", run)) }, manager.ErrDuplicate, `manager: "one": the name is taken`},
+		"no cache":    {func(m *manager.Manager) error { return m.AddCaches(inf, nil) }, manager.ErrNoPart, "manager: cache 2: it is nil"},
+		"a nil cache": {func(m *manager.Manager) error { return m.AddCaches((*informer.Informer[key, *gadget])(nil)) }, manager.ErrNoPart, "manager: cache 1: it is nil"},
+		"nothing":     {func(m *manager.Manager) error { return manager.ErrNothing }, manager.ErrNothing, "manager: nothing to run"},
 	} {
 		m := manager.New(manager.Options{})
-		if err := test.add(m); !errors.Is(err, test.want) {
+		if err := test.add(m); !errors.Is(err, test.want) || !strings.HasPrefix(err.Error(), test.text) {
 			t.Errorf("%s: %v", name, err)
 		}
 		if err := m.Run(t.Context()); !errors.Is(err, test.want) {
@@ -238,10 +239,10 @@ func TestMisuse(t *testing.T) {
 	}
 	m := manager.New(manager.Options{})
 	for _, add := range []func(string, func(context.Context) error) error{m.AddHealthCheck, m.AddReadyCheck} {
-		if err := add("", ask); !errors.Is(err, manager.ErrNoName) {
+		if err := add("", ask); !errors.Is(err, manager.ErrUnnamed) {
 			t.Error(err)
 		}
-		if err := add("one", nil); !errors.Is(err, manager.ErrNoFunc) {
+		if err := add("one", nil); !errors.Is(err, manager.ErrNoFunc) || err.Error() != `manager: check "one": the function is nil` {
 			t.Error(err)
 		}
 		if err := errors.Join(add("one", ask), add("one", ask)); !errors.Is(err, manager.ErrDuplicate) {

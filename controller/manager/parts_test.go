@@ -84,7 +84,7 @@ func TestAddControllerRefuses(t *testing.T) {
 	for _, step := range []struct{ got, want error }{
 		{manager.AddController(m, c, nil), manager.ErrNoFunc},
 		{manager.AddController[key](m, nil, reconcile), manager.ErrNoFunc},
-		{manager.AddController(m, unnamed, reconcile), manager.ErrNoName},
+		{manager.AddController(m, unnamed, reconcile), manager.ErrUnnamed},
 		{manager.AddController(m, c, reconcile), nil},
 		{manager.AddController(m, c, reconcile), manager.ErrDuplicate},
 	} {

@@ -31,7 +31,7 @@ var (
 
 // AddHealthCheck adds a check to [Manager.Healthz]. The check returns nil or what is wrong. It is
 // called in the goroutine of the request, several calls at once, with the request's context. It
-// can be added at any time. AddHealthCheck returns [ErrNoName], [ErrNoFunc] or [ErrDuplicate].
+// can be added at any time. AddHealthCheck returns [ErrUnnamed], [ErrNoFunc] or [ErrDuplicate].
 func (m *Manager) AddHealthCheck(name string, ask func(context.Context) error) error {
 	return m.addCheck(healthz, name, ask)
 }
@@ -46,13 +46,13 @@ func (m *Manager) addCheck(p probe, name string, ask func(context.Context) error
 	defer m.mu.Unlock()
 	switch {
 	case name == "":
-		return fmt.Errorf("%q: %w", name, ErrNoName)
+		return fmt.Errorf("manager: check %q: %w", name, ErrUnnamed)
 	case ask == nil:
-		return fmt.Errorf("%q: %w", name, ErrNoFunc)
+		return fmt.Errorf("manager: check %q: %w", name, ErrNoFunc)
 	}
 	for _, c := range m.checks[p] {
 		if c.name == name {
-			return fmt.Errorf("%q: %w", name, ErrDuplicate)
+			return fmt.Errorf("manager: check %q: %w", name, ErrDuplicate)
 		}
 	}
 	m.checks[p] = append(m.checks[p], check{name, ask})

@@ -26,8 +26,8 @@ import (
 //   - a *controller.SyncError, see Options.SyncTimeout
 //   - a [*GraceError], see Options.Grace
 //
-// or, without running anything, of the calls that added something: [ErrNoName], [ErrNoFunc],
-// [ErrNoCache], [ErrDuplicate], [ErrNothing], [ErrStarted].
+// or, without running anything, of the calls that added something: [ErrUnnamed], [ErrNoFunc],
+// [ErrNoPart], [ErrDuplicate], [ErrNothing], [ErrStarted].
 //
 // Unless it returns a GraceError, everything that it started has ended.
 func (m *Manager) Run(ctx context.Context) error {

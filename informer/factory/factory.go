@@ -23,15 +23,16 @@ var (
 	// an earlier request for the same informer.
 	ErrKind = errors.New("factory: two kinds of one resource")
 
-	// ErrNoName is returned by Project for a projection without a name, and by ForSource for a
-	// Custom without one.
-	ErrNoName = errors.New("factory: projection or source has no name")
+	// ErrUnnamed is returned by Project, with the name of the resource, for a projection without a
+	// name, and by ForSource, with the type of the objects, for a Custom without one.
+	ErrUnnamed = errors.New("no name")
 
-	// ErrNoOpen is returned by ForSource for a Custom without Open.
-	ErrNoOpen = errors.New("factory: source has no function that opens it")
+	// ErrNoOpen is returned by ForSource, with the name of the source, for a Custom without Open.
+	ErrNoOpen = errors.New("no function that opens the source")
 
-	// ErrNoProjection is returned by Project for a projection without a function.
-	ErrNoProjection = errors.New("factory: projection has no function")
+	// ErrNoProjection is returned by Project, with the names of the resource and the projection,
+	// for a projection without a function.
+	ErrNoProjection = errors.New("no function that projects")
 )
 
 // Options are the defaults for Requests. The zero value works.

@@ -498,7 +498,7 @@ func TestFailureOfOneEndsAll(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	w := newWorld(t, factory.Options{})
 	nothing := factory.Projection[string, *gear, tooth]{Func: func(*gear) (tooth, error) { return tooth{}, nil }}
-	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[tooth]{}); !errors.Is(err, factory.ErrNoName) {
+	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[tooth]{}); !errors.Is(err, factory.ErrUnnamed) {
 		t.Errorf("no name: %v", err)
 	}
 	nothing.Name = "x"

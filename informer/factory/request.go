@@ -95,13 +95,13 @@ func For[T metav1.Object](f *Factory, k kind.Kind[T], req Request[T]) (*Handle[t
 }
 
 // Project returns a handle on an informer that caches projections of a kind's objects.
-// Errors: [ErrNoName], [ErrNoProjection], and those of For.
+// Errors: [ErrUnnamed], [ErrNoProjection], and those of For.
 func Project[K comparable, R, T any](f *Factory, k kind.Kind[R], project Projection[K, R, T], req Request[T]) (*Handle[K, T], error) {
 	if project.Name == "" {
-		return nil, ErrNoName
+		return nil, fmt.Errorf("factory: a projection of %s: %w", k, ErrUnnamed)
 	}
 	if project.Func == nil {
-		return nil, ErrNoProjection
+		return nil, fmt.Errorf("factory: the projection %q of %s: %w", project.Name, k, ErrNoProjection)
 	}
 	id := identityOf(k)
 	id.projectedName = project.Name
@@ -128,14 +128,14 @@ type Custom[K comparable, T any] struct {
 }
 
 // ForSource returns a handle on an informer of a source of the program's own. The factory's
-// Transform and TweakListOptions apply to it. Errors: [ErrNoName], [ErrNoOpen], and those of Open
+// Transform and TweakListOptions apply to it. Errors: [ErrUnnamed], [ErrNoOpen], and those of Open
 // and For.
 func ForSource[K comparable, T any](f *Factory, custom Custom[K, T], req Request[T]) (*Handle[K, T], error) {
 	if custom.Name == "" {
-		return nil, ErrNoName
+		return nil, fmt.Errorf("factory: a source of %T: %w", *new(T), ErrUnnamed)
 	}
 	if custom.Open == nil {
-		return nil, ErrNoOpen
+		return nil, fmt.Errorf("factory: the source %q: %w", custom.Name, ErrNoOpen)
 	}
 	id := identity{sent: reflect.TypeFor[T](), customName: custom.Name}
 	return request(f, id, kind.Kind[any]{}, req, func(opts client.Options) (reflector.Source[T], error) {

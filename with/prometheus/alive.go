@@ -18,7 +18,7 @@ type Factory interface{ Informers() []informer.Untyped }
 // AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name
 // there: controllers, queues, caches, the Elector, replicas and factories. Parts that come later
 // appear, and informers of factories that go vanish. If a name is taken, a number follows it: "pods
-// 2". Do not add the same parts otherwise, or they are counted twice. It returns [ErrNothing], or
+// 2". Do not add the same parts otherwise, or they are counted twice. It returns [ErrNoPart], or
 // [ErrDuplicate] for a manager that was added before.
 func (m *Metrics) AddManager(mgr Manager) error {
 	return m.addAlive("manager", mgr, func() []manager.Part { return mgr.Parts() })
@@ -33,7 +33,7 @@ func (m *Metrics) AddFactory(f Factory) error {
 
 func (m *Metrics) addAlive(what string, value any, list func() []manager.Part) error {
 	if isNil(value) {
-		return refuse(what, "", ErrNothing)
+		return refuse(what, "", ErrNoPart)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()

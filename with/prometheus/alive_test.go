@@ -59,7 +59,7 @@ func TestManager(t *testing.T) {
 		t.Errorf("the manager again: %v", err)
 	}
 	for _, err := range []error{m.AddManager(nil), m.AddManager((*manager.Manager)(nil)), m.AddFactory(nil)} {
-		if !errors.Is(err, kinformprom.ErrNothing) {
+		if !errors.Is(err, kinformprom.ErrNoPart) {
 			t.Errorf("nil: %v", err)
 		}
 	}

@@ -1,14 +1,15 @@
 package kinformprom
 
-import "errors"
+import "github.com/kinform/kinform/controller/manager"
 
-// The errors of the methods that add something. They are wrapped, with the name.
+// The errors of the methods that add something. They are wrapped, with the name, and are the same
+// values as those of package manager.
 var (
-	// ErrNoName: the name is empty.
-	ErrNoName = errors.New("no name")
-	// ErrNothing: the part to be added is nil, or a nil pointer.
-	ErrNothing = errors.New("nil has no metrics")
+	// ErrUnnamed: the name is empty.
+	ErrUnnamed = manager.ErrUnnamed
+	// ErrNoPart: the part to be added is nil, or a nil pointer.
+	ErrNoPart = manager.ErrNoPart
 	// ErrDuplicate: something of the same sort was added under that name. A controller's name is
 	// also that of its queue, and a handle's that of an informer and of a client.
-	ErrDuplicate = errors.New("the name is taken")
+	ErrDuplicate = manager.ErrDuplicate
 )

@@ -83,7 +83,7 @@ func New() *Metrics {
 }
 
 // AddInformer adds a cache under a name, mostly that of its resource. A handle on one has more to
-// tell: see [Metrics.AddHandle]. It returns [ErrNoName], [ErrNothing] or [ErrDuplicate].
+// tell: see [Metrics.AddHandle]. It returns [ErrUnnamed], [ErrNoPart] or [ErrDuplicate].
 func (m *Metrics) AddInformer(name string, inf Informer) error {
 	return m.add("informer", name, inf, func() part { return m.informer(name, inf) })
 }
@@ -204,9 +204,9 @@ func newPart(name string, d *prometheus.Desc, collect func(emitter), sorts ...st
 func (m *Metrics) add(what, name string, value any, of func() part) error {
 	switch {
 	case isNil(value):
-		return refuse(what, name, ErrNothing)
+		return refuse(what, name, ErrNoPart)
 	case name == "":
-		return refuse(what, name, ErrNoName)
+		return refuse(what, name, ErrUnnamed)
 	}
 	p := of()
 	m.mu.Lock()
@@ -232,7 +232,9 @@ func (m *Metrics) take(p part) (sort string) {
 	return ""
 }
 
-func refuse(sort, name string, err error) error { return fmt.Errorf("%s %q: %w", sort, name, err) }
+func refuse(sort, name string, err error) error {
+	return fmt.Errorf("kinformprom: %s %q: %w", sort, name, err)
+}
 
 // isNil reports whether v is nil or a nil pointer.
 func isNil(v any) bool {

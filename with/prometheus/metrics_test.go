@@ -92,15 +92,15 @@ func TestBadNames(t *testing.T) {
 		want error
 		text string
 	}{
-		{"informer twice", m.AddInformer("pods", part), kinformprom.ErrDuplicate, `informer "pods": the name is taken`},
-		{"controller with the name of a queue", m.AddController("pods", part), kinformprom.ErrDuplicate, `queue "pods": the name is taken`},
-		{"no name", m.AddQueue("", part), kinformprom.ErrNoName, `queue "": no name`},
-		{"nil", m.AddElector("pods", nil), kinformprom.ErrNothing, `elector "pods": nil has no metrics`},
-		{"nil pointer", m.AddInformer("nodes", (*kinform.Informer[*corev1.Pod])(nil)), kinformprom.ErrNothing, `informer "nodes": nil has no metrics`},
-		{"nil handle", m.AddHandle("nodes", (*kinform.Handle[*corev1.Pod])(nil)), kinformprom.ErrNothing, `handle "nodes": nil has no metrics`},
-		{"nil client", m.AddClient("nodes", nil), kinformprom.ErrNothing, `client "nodes": nil has no metrics`},
-		{"nil controller", m.AddController("nodes", (*controller.Controller[int])(nil)), kinformprom.ErrNothing, `controller "nodes": nil has no metrics`},
-		{"nil queue", m.AddQueue("nodes", nil), kinformprom.ErrNothing, `queue "nodes": nil has no metrics`},
+		{"informer twice", m.AddInformer("pods", part), kinformprom.ErrDuplicate, `kinformprom: informer "pods": the name is taken`},
+		{"controller with the name of a queue", m.AddController("pods", part), kinformprom.ErrDuplicate, `kinformprom: queue "pods": the name is taken`},
+		{"no name", m.AddQueue("", part), kinformprom.ErrUnnamed, `kinformprom: queue "": no name`},
+		{"nil", m.AddElector("pods", nil), kinformprom.ErrNoPart, `kinformprom: elector "pods": it is nil: look at the error of the call that made it`},
+		{"nil pointer", m.AddInformer("nodes", (*kinform.Informer[*corev1.Pod])(nil)), kinformprom.ErrNoPart, `kinformprom: informer "nodes": it is nil: look at the error of the call that made it`},
+		{"nil handle", m.AddHandle("nodes", (*kinform.Handle[*corev1.Pod])(nil)), kinformprom.ErrNoPart, `kinformprom: handle "nodes": it is nil: look at the error of the call that made it`},
+		{"nil client", m.AddClient("nodes", nil), kinformprom.ErrNoPart, `kinformprom: client "nodes": it is nil: look at the error of the call that made it`},
+		{"nil controller", m.AddController("nodes", (*controller.Controller[int])(nil)), kinformprom.ErrNoPart, `kinformprom: controller "nodes": it is nil: look at the error of the call that made it`},
+		{"nil queue", m.AddQueue("nodes", nil), kinformprom.ErrNoPart, `kinformprom: queue "nodes": it is nil: look at the error of the call that made it`},
 	} {
 		if !errors.Is(c.err, c.want) || c.err.Error() != c.text {
 			t.Errorf("%s: %v", c.name, c.err)

@@ -23,7 +23,7 @@ func TestReplica(t *testing.T) {
 	if err := m.AddReplica("sites", replica{}); !errors.Is(err, kinformprom.ErrDuplicate) {
 		t.Error(err)
 	}
-	if err := m.AddReplica("none", nil); !errors.Is(err, kinformprom.ErrNothing) {
+	if err := m.AddReplica("none", nil); !errors.Is(err, kinformprom.ErrNoPart) {
 		t.Error(err)
 	}
 	want := `
