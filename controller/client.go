@@ -56,7 +56,7 @@ func isNil(obj any) bool {
 
 // noObject says that an object is nil. about names its resource, or what it is for.
 func noObject(about string, obj any) error {
-	return fmt.Errorf("%s: a %T: %w: %w", about, obj, ErrNoObject, client.ErrNotSent)
+	return fmt.Errorf("%s: a %T: %w: look at the error of the call that returned it: %w", about, obj, ErrNoObject, client.ErrNotSent)
 }
 
 // IgnoreNotFound returns nil for a NotFound of an API server, and any other error unchanged. Use

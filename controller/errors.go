@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/store"
 )
 
 var (
@@ -46,8 +47,8 @@ var (
 	ErrNoStatus = errors.New("controller: the kind has no status subresource: its CustomResourceDefinition needs subresources.status, and for the fake its Kind WithSubresources")
 
 	// ErrNoObject is returned, with the name of the resource and the type, for an object that is
-	// nil.
-	ErrNoObject = errors.New("the object is nil: look at the error of the call that returned it")
+	// nil. It is the same value as store.ErrNoObject.
+	ErrNoObject = store.ErrNoObject
 
 	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
 	ErrNoEdit = errors.New("controller: the function that edits the object is nil")

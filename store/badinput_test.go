@@ -238,13 +238,13 @@ type object struct{ metav1.ObjectMeta }
 
 func TestObjectKey(t *testing.T) {
 	var none metav1.Object
-	if _, err := ObjectKey(none); !errors.Is(err, ErrNilObject) {
+	if _, err := ObjectKey(none); !errors.Is(err, ErrNoObject) {
 		t.Errorf("nil interface: %v", err)
 	}
-	if _, err := ObjectKey[*object](nil); !errors.Is(err, ErrNilObject) {
+	if _, err := ObjectKey[*object](nil); !errors.Is(err, ErrNoObject) {
 		t.Errorf("nil pointer: %v", err)
 	}
-	if _, err := ObjectKey(metav1.Object((*object)(nil))); !errors.Is(err, ErrNilObject) {
+	if _, err := ObjectKey(metav1.Object((*object)(nil))); !errors.Is(err, ErrNoObject) {
 		t.Errorf("nil pointer in an interface: %v", err)
 	}
 	if _, err := ObjectKey(&object{}); !errors.Is(err, ErrNoName) {

@@ -29,8 +29,8 @@ var (
 	// packages that export it.
 	ErrKeyType = mapkey.ErrKeyType
 
-	// ErrNilObject is returned by [ObjectKey] for a nil object.
-	ErrNilObject = errors.New("nil object")
+	// ErrNoObject is returned by [ObjectKey] for a nil object.
+	ErrNoObject = errors.New("the object is nil")
 
 	// ErrNoName is returned by [ObjectKey] for an object without metadata.name.
 	ErrNoName = errors.New("object has no name")

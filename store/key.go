@@ -19,10 +19,10 @@ import (
 type KeyFunc[K comparable, T any] func(obj T) (K, error)
 
 // ObjectKey is the KeyFunc of Kubernetes objects: namespace and name.
-// Cost: no allocation. Errors: ErrNilObject, ErrNoName.
+// Cost: no allocation. Errors: ErrNoObject, ErrNoName.
 func ObjectKey[T metav1.Object](obj T) (types.NamespacedName, error) {
 	if isNil(obj) {
-		return types.NamespacedName{}, ErrNilObject
+		return types.NamespacedName{}, ErrNoObject
 	}
 	name := obj.GetName()
 	if name == "" {
