@@ -53,8 +53,9 @@ var (
 	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
 	ErrNoEdit = errors.New("controller: the function that edits the object is nil")
 
-	// ErrNoName is returned by CreateOrUpdate for an object without a name.
-	ErrNoName = errors.New("controller: the object has no name")
+	// ErrNoName is returned by CreateOrUpdate, with the type and the namespace, for an object
+	// without a name. It is the same value as store.ErrNoName and reflector.ErrNoName.
+	ErrNoName = store.ErrNoName
 
 	// ErrNoVersion says that an object to change has no resourceVersion: it was not read from the
 	// server or a cache.

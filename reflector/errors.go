@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 var (
@@ -34,8 +35,8 @@ var (
 	ErrRestored = errors.New("the server went back in time: it was restored from a backup")
 
 	// ErrNoName is the cause of an ObjectError for an object without metadata.name. No sink
-	// holds such an object.
-	ErrNoName = errors.New("object has no metadata.name")
+	// holds such an object. The value is the same in all packages that export it.
+	ErrNoName = usercode.ErrNoName
 
 	// ErrUnreadableDelete ends a watch with a deletion whose object could not be read. A list
 	// then shows which object is gone.

@@ -32,8 +32,9 @@ var (
 	// ErrNoObject is returned by [ObjectKey] for a nil object.
 	ErrNoObject = errors.New("the object is nil")
 
-	// ErrNoName is returned by [ObjectKey] for an object without metadata.name.
-	ErrNoName = errors.New("object has no name")
+	// ErrNoName is returned by [ObjectKey] for an object without metadata.name. The value is the
+	// same in all packages that export it.
+	ErrNoName = usercode.ErrNoName
 
 	// ErrKeyText is in the error of [ParseKey] for a text that is no key.
 	ErrKeyText = errors.New("no key of the form namespace/name")

@@ -23,6 +23,9 @@ var (
 
 	// ErrZeroKey reports an object whose key is the zero K: most likely the key was never set.
 	ErrZeroKey = errors.New("key is the zero value")
+
+	// ErrNoName reports an object without metadata.name, which has no key.
+	ErrNoName = errors.New("object has no metadata.name")
 )
 
 // PanicError reports that a function of the user panicked, or called runtime.Goexit: then
