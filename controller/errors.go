@@ -80,9 +80,9 @@ var (
 	// ErrOwner is returned by SetController for an owner that cannot own the object.
 	ErrOwner = errors.New("controller: not a possible owner")
 
-	// ErrHandlerBehind is the cause in a [*SyncError] if the cache is filled, and the
+	// ErrHandlerUnsynced is the cause in a [*SyncError] if the cache is filled, and the
 	// controller's handler has not seen all of it.
-	ErrHandlerBehind = errors.New("the cache is filled, but the handler has not seen all of it")
+	ErrHandlerUnsynced = errors.New("the cache is filled, but the handler has not seen all of it")
 )
 
 // errNotAnObject says that JSON of an object is something else.
@@ -125,7 +125,7 @@ type SyncError struct {
 	// After is the time that Run waited.
 	After time.Duration
 	// Errs say for each informer that is not ready which resource it is for and why: an
-	// *informer.NotSyncingError, an *informer.UnsyncedError, or [ErrHandlerBehind] with the name
+	// *informer.NotSyncingError, an *informer.UnsyncedError, or [ErrHandlerUnsynced] with the name
 	// of the resource. Never empty.
 	Errs []error
 }

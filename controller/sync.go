@@ -51,7 +51,7 @@ func (c *Controller[Q]) unsynced(inputs ...input) error {
 		seen[in.inf] = true
 		err := in.inf.WaitForSync(late)
 		if err == nil {
-			err = fmt.Errorf("%s: %w", in.inf.Resource(), ErrHandlerBehind)
+			err = fmt.Errorf("%s: %w", in.inf.Resource(), ErrHandlerUnsynced)
 		}
 		e.Errs = append(e.Errs, err)
 	}

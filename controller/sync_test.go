@@ -103,7 +103,7 @@ func TestSyncTimeoutOfHandler(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.AfterFunc(2*patience, func() { close(release) })
-		if err := c.Run(t.Context(), new(calls[key]).reconcile); !errors.Is(err, controller.ErrHandlerBehind) {
+		if err := c.Run(t.Context(), new(calls[key]).reconcile); !errors.Is(err, controller.ErrHandlerUnsynced) {
 			t.Errorf("Run returned %v", err)
 		}
 		c = controller.New(controller.Options[key]{SyncTimeout: patience})
