@@ -420,7 +420,7 @@ func TestMisuse(t *testing.T) {
 		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.Is(err, controller.ErrStarted) || !strings.HasPrefix(err.Error(), "mine: ") {
 			t.Errorf("a second Run returned %v", err)
 		}
-		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrEnded) || !strings.Contains(err.Error(), "gadgets") {
+		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrStopped) || !strings.Contains(err.Error(), "gadgets") {
 			t.Errorf("Watch after Run returned %v", err)
 		}
 	})

@@ -31,8 +31,9 @@ var (
 	// ErrNotWatched is returned by Unwatch for an informer that the controller does not watch.
 	ErrNotWatched = errors.New("controller: the informer is not watched")
 
-	// ErrEnded is returned by For, Owns and Watch, with the name of the resource, once Run ends.
-	ErrEnded = errors.New("controller: Run has ended, so nothing can be watched any more")
+	// ErrStopped is returned by For, Owns and Watch, with the name of the resource, once Run ends.
+	// informer.ErrStopped says that an informer has stopped.
+	ErrStopped = errors.New("controller: Run has ended, so nothing can be watched any more")
 
 	// ErrOptions is returned by Open and OpenProjected if there are several OpenOptions, or two of
 	// their fields contradict each other.

@@ -27,7 +27,7 @@ type input struct {
 // goroutine.
 //
 // For, Owns and Watch may be called at any time, also while Run runs: see the package
-// documentation. For returns [ErrNoInformer], [ErrNoFilter], [ErrEnded] once Run ends, or the
+// documentation. For returns [ErrNoInformer], [ErrNoFilter], [ErrStopped] once Run ends, or the
 // errors of AddHandler of the informer.
 func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) error {
 	return add(c, inf, filters, nil, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
@@ -137,7 +137,7 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase == stopped {
-		return fmt.Errorf("%s: %w", inf.Resource(), ErrEnded)
+		return fmt.Errorf("%s: %w", inf.Resource(), ErrStopped)
 	}
 	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](both(always, filtered(filters, handle))), informer.HandlerOptions[T]{Name: c.opts.Name})
 	if err != nil {

@@ -99,7 +99,7 @@ func TestWatchesChange(t *testing.T) {
 		if !hasEnded(first) {
 			t.Error("the informer runs on")
 		}
-		if err := controller.For(c, first); !errors.Is(err, controller.ErrEnded) || !strings.Contains(err.Error(), "gadgets") {
+		if err := controller.For(c, first); !errors.Is(err, controller.ErrStopped) || !strings.Contains(err.Error(), "gadgets") {
 			t.Errorf("For after Run: %v", err)
 		}
 		if err := controller.Unwatch(c, first); !errors.Is(err, controller.ErrNotWatched) {

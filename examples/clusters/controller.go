@@ -107,7 +107,7 @@ func (c copier) join(ctx context.Context, name string, cluster handle) error {
 	for key := range c.hub.AsInformer().Store().Keys() {
 		c.run.Queue().Add(Key{name, key}) // and what must be copied
 	}
-	if errors.Is(err, controller.ErrEnded) {
+	if errors.Is(err, controller.ErrStopped) {
 		return nil
 	}
 	return err
