@@ -35,9 +35,9 @@ var (
 	// informer.ErrStopped says that an informer has stopped.
 	ErrStopped = errors.New("controller: Run has ended, so nothing can be watched any more")
 
-	// ErrOptions is returned by Open and OpenProjected if there are several OpenOptions, or two of
-	// their fields contradict each other.
-	ErrOptions = errors.New("controller: bad OpenOptions")
+	// ErrInvalid is returned by Open and OpenProjected, with the name of the resource, if there are
+	// several OpenOptions, or two of their fields contradict each other.
+	ErrInvalid = errors.New("OpenOptions are not valid")
 
 	// ErrOutside is the cause if a request of a handle over a set of namespaces is for an object in
 	// another namespace. Nothing was sent.

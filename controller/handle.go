@@ -67,7 +67,7 @@ type Handle[T metav1.Object] struct {
 
 // Open returns a handle on the objects of a kind. There may be one OpenOptions; none is the zero
 // value. Nothing is sent before the informer runs: a [Controller] does that for the handles that it
-// is given. Errors: those of client.New, informer.New and informer.Union.Follow, and [ErrOptions].
+// is given. Errors: those of client.New, informer.New and informer.Union.Follow, and [ErrInvalid].
 func Open[T metav1.Object](server client.Connection, of kind.Kind[T], options ...OpenOptions[T]) (*Handle[T], error) {
 	opts, err := oneOf(of.String(), options)
 	if err != nil {
@@ -156,7 +156,7 @@ func open[T metav1.Object, P any](h *Projected[T, P], server client.Connection, 
 	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
 	many := opts.Namespaces != nil || len(opts.Selectors) > 0
 	if many && opts.Part != nil {
-		return fmt.Errorf("%s: %w: Part is set, so leave out Namespaces and Selectors", of, ErrOptions)
+		return fmt.Errorf("controller: %s: %w: Part is set, so leave out Namespaces and Selectors", of, ErrInvalid)
 	}
 	if (many || opts.Part != nil) && server.Breaker == nil {
 		server.Breaker = new(reflector.Breaker) // of all sources
@@ -239,7 +239,7 @@ func oneOf[P any](kind string, options []OpenOptions[P]) (opts OpenOptions[P], e
 	case 1:
 		return options[0], nil
 	}
-	return opts, fmt.Errorf("%s: %w: there are %d, give one at most", kind, ErrOptions, len(options))
+	return opts, fmt.Errorf("controller: %s: %w: there are %d, give one at most", kind, ErrInvalid, len(options))
 }
 
 // AsInformer implements informer.Informed.

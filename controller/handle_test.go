@@ -763,7 +763,7 @@ func TestOpenOptions(t *testing.T) {
 	_, err := controller.Open(conn, gadgetKind, opts, opts)
 	_, failed := controller.OpenProjected(conn, gadgetKind, same, store.ObjectKey, opts, opts)
 	for _, err := range []error{err, failed} {
-		if !errors.Is(err, controller.ErrOptions) || !strings.Contains(err.Error(), "gadgets") {
+		if !errors.Is(err, controller.ErrInvalid) || !strings.Contains(err.Error(), "controller: gadgets: OpenOptions are not valid: ") {
 			t.Error(err)
 		}
 	}

@@ -35,14 +35,14 @@ type members[T metav1.Object] struct {
 // newMembers returns the sources for opts, which says what to select in each namespace.
 func newMembers[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options, set *informer.Namespaces, selectors []string) (*members[T], error) {
 	if set != nil && opts.Namespace != "" {
-		return nil, fmt.Errorf("%s: %w: Client.Namespace is %q and Namespaces is set: leave one of them out", of, ErrOptions, opts.Namespace)
+		return nil, fmt.Errorf("controller: %s: %w: Client.Namespace is %q and Namespaces is set: leave one of them out", of, ErrInvalid, opts.Namespace)
 	}
 	if set != nil && of.Scope == kind.ClusterScoped {
 		return nil, fmt.Errorf("%s: %w: Namespaces is set, but the kind is cluster-scoped: leave it out", of, client.ErrScope)
 	}
 	for n, selector := range selectors {
 		if selector == "" || slices.Contains(selectors[:n], selector) {
-			return nil, fmt.Errorf("%s: %w: Selectors[%d] is empty or there twice: %q", of, ErrOptions, n, selector)
+			return nil, fmt.Errorf("controller: %s: %w: Selectors[%d] is empty or there twice: %q", of, ErrInvalid, n, selector)
 		}
 	}
 	open := func(namespace, selector string) (*client.Resource[T], error) {

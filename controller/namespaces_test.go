@@ -596,7 +596,7 @@ func TestOpenOverNamespacesErrors(t *testing.T) {
 		want error
 		text string
 	}{
-		"two settings": {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Client: client.Options{Namespace: "a"}}), controller.ErrOptions, "gadgets"},
+		"two settings": {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Client: client.Options{Namespace: "a"}}), controller.ErrInvalid, "gadgets"},
 		"scope":        {open(cluster, controller.OpenOptions[*gadget]{Namespaces: set}), client.ErrScope, "cluster-scoped"},
 		"a bad name":   {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "not/a name")}), informer.ErrNamespace, `"not/a name"`},
 		"index": {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Indexes: index.Of(twice), Informer: informer.Options[*gadget]{Indexes: index.Of(index.New("owner", owner))}}),
