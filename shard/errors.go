@@ -11,12 +11,13 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/shard/internal/leases"
 	"github.com/kinform/kinform/shard/internal/replica"
+	"github.com/kinform/kinform/shard/leader"
 )
 
 var (
 	// ErrInvalid is the cause of an error of [New] about its Options, and of [Divide] about its
-	// Keys.
-	ErrInvalid = errors.New("not valid")
+	// Keys. It is the same value as leader.ErrInvalid.
+	ErrInvalid = leader.ErrInvalid
 
 	// ErrStarted is returned by [Replica.Run] if it was called before, and by [Divide] after that.
 	ErrStarted = errors.New("shard: Run was called before")
@@ -59,8 +60,9 @@ var (
 	// another use, such as a leader election. Choose another Options.Name, or delete the Lease if
 	// nobody needs it.
 	ErrForeign = errors.New("a Lease of this name exists for another use: choose another Options.Name, or delete it if nobody uses it")
-	// ErrNoVersion is the cause of a RequestError if the answer has no UID or resourceVersion.
-	ErrNoVersion = errors.New("the answer has no resourceVersion: is the URL that of a Kubernetes API server?")
+	// ErrNoResourceVersion is the cause of a RequestError if the answer has no UID or
+	// resourceVersion. It is the same value as leader.ErrNoResourceVersion.
+	ErrNoResourceVersion = leader.ErrNoResourceVersion
 )
 
 // PanicError reports that a function of the user panicked, or called runtime.Goexit.

@@ -304,7 +304,7 @@ func (x *run) request(ctx context.Context, q replica.Request) (l *leader.Lease, 
 		}
 	}
 	if err == nil && (l == nil || l.UID == "" || l.ResourceVersion == "") {
-		err = ErrNoVersion
+		err = ErrNoResourceVersion
 	}
 	return l, err
 }

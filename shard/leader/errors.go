@@ -44,9 +44,9 @@ var (
 	// sent, as a mutating webhook can do.
 	ErrChanged = errors.New("the server has changed the holder: is there a webhook for Leases?")
 
-	// ErrNoVersion is the cause of a RequestError if the answer has no resourceVersion, as that of
+	// ErrNoResourceVersion is the cause of a RequestError if the answer has no resourceVersion, as that of
 	// a proxy: a write could not be bound to it.
-	ErrNoVersion = errors.New("the answer has no resourceVersion: is the URL that of a Kubernetes API server?")
+	ErrNoResourceVersion = errors.New("the answer has no resourceVersion: is the URL that of a Kubernetes API server?")
 
 	// ErrNoAnswer is the cause of a RequestError if the request had no answer when the leadership
 	// ended.
@@ -150,7 +150,7 @@ const namespaceTerminating metav1.CauseType = "NamespaceTerminating"
 func unfit(sent request, l *Lease) error {
 	switch {
 	case l == nil || l.ResourceVersion == "":
-		return ErrNoVersion
+		return ErrNoResourceVersion
 	case sent.verb != verbGet && value(l.Spec.HolderIdentity) != sent.write.holder:
 		return ErrChanged
 	}
