@@ -26,10 +26,6 @@ var (
 	// ErrRunning is returned by Run while another call of Run is in progress.
 	ErrRunning = errors.New("informer: is running")
 
-	// ErrNoVersion is returned by RecordWrite and RecordDelete if the resourceVersion is
-	// missing or cannot be compared (package k8s.io/apimachinery/pkg/util/resourceversion).
-	ErrNoVersion = errors.New("informer: no resourceVersion that compares")
-
 	// ErrTooManyWrites is returned by RecordWrite and RecordDelete when the watch is too far behind
 	// this process's writes.
 	ErrTooManyWrites = errors.New("informer: too many writes ahead of the watch")

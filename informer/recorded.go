@@ -3,6 +3,7 @@ package informer
 import (
 	"cmp"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -15,6 +16,7 @@ import (
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/usercode"
+	"github.com/kinform/kinform/store"
 )
 
 const (
@@ -40,11 +42,12 @@ const (
 // [*LostWriteError] to Options.OnError. When it notices that the server was restored from a backup,
 // it does so at once, unless the server has the write. The end of Run forgets all writes.
 //
-// Errors: those of the key function; [ErrNoVersion] without a resourceVersion that can be compared;
-// [ErrStopped] while the informer does not run; [ErrTooManyWrites] if the watch is 10,000 writes
-// behind. After an error, reads return what the store has. Cost: O(1) and one call of each bound
-// index, and O(writes ahead of the watch) for every commit after the watch has reached the oldest
-// of them. A [Union] pays that for every commit.
+// Errors: those of the key function; store.ErrResourceVersion, with the resource and the key, if rv
+// is missing or cannot be compared with others; [ErrStopped] while the informer does not run;
+// [ErrTooManyWrites] if the watch is 10,000 writes behind. After an error, reads return what the
+// store has. Cost: O(1) and one call of each bound index, and O(writes ahead of the watch) for
+// every commit after the watch has reached the oldest of them. A [Union] pays that for every
+// commit.
 func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
 	key, err := i.keyOf(obj)
 	if err != nil {
@@ -186,7 +189,7 @@ func (i *Informer[K, T]) wrote(key K, a ahead[T]) error {
 
 func (i *Informer[K, T]) tryWrote(key K, a ahead[T]) error {
 	if _, err := resourceversion.CompareResourceVersion(a.rv, a.rv); err != nil {
-		return ErrNoVersion
+		return i.about(fmt.Errorf("%s: %w: %w", keytext.Of(key), store.ErrResourceVersion, err))
 	}
 	indexes := i.written.known()
 	a.values = evaluate(a, indexes)

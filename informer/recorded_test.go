@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"strconv"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,6 +17,7 @@ import (
 	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
 )
 
 // live is a source of T's with one object at version 10, and with a watch that the test
@@ -278,7 +280,7 @@ func TestWrittenRefuses(t *testing.T) {
 		if err := idle.RecordWrite(at("w", 20), ""); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("before Run: %v", err)
 		}
-		if err := inf.RecordWrite(newWidget("a", "w", "n"), ""); !errors.Is(err, informer.ErrNoVersion) {
+		if err := inf.RecordWrite(newWidget("a", "w", "n"), ""); !errors.Is(err, store.ErrResourceVersion) {
 			t.Errorf("without a version: %v", err)
 		}
 		if err := inf.RecordWrite(newWidget("a", "", "n"), "20"); err == nil {
@@ -287,7 +289,7 @@ func TestWrittenRefuses(t *testing.T) {
 		if err := inf.RecordDelete(key{}, "20"); err == nil {
 			t.Error("of no key: no error")
 		}
-		if err := inf.RecordDelete(key{Name: "w"}, "new"); !errors.Is(err, informer.ErrNoVersion) {
+		if err := inf.RecordDelete(key{Name: "w"}, "new"); !errors.Is(err, store.ErrResourceVersion) || !strings.HasPrefix(err.Error(), "things.example.com in namespace a: w: ") {
 			t.Errorf("with a version that does not compare: %v", err)
 		}
 		for n := range 10_000 {
@@ -328,7 +330,7 @@ func TestWrittenProjection(t *testing.T) {
 				t.Errorf("%s: %q, want %q", when, p.Text, want)
 			}
 		}
-		if err := inf.RecordWrite(at("n20"), ""); !errors.Is(err, informer.ErrNoVersion) {
+		if err := inf.RecordWrite(at("n20"), ""); !errors.Is(err, store.ErrResourceVersion) {
 			t.Errorf("without a version: %v", err)
 		}
 		if err := inf.RecordWrite(at("n20"), "20"); err != nil {
