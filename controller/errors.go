@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/store"
 )
@@ -19,8 +20,8 @@ var (
 	ErrNoKeys = errors.New("controller: the function for keys is nil")
 
 	// ErrNoInformer is returned by For, Owns, Watch and Unwatch, with the type of the objects, for
-	// a nil informer or handle.
-	ErrNoInformer = errors.New("controller: the informer or handle is nil: look at the error of the call that made it")
+	// a nil informer or handle. It is the same value as informer.ErrNoInformer.
+	ErrNoInformer = informer.ErrNoInformer
 
 	// ErrNoFilter is returned by For, Owns and Watch if a filter is nil.
 	ErrNoFilter = errors.New("controller: the filter is nil")

@@ -185,7 +185,7 @@ func informerOf[K comparable, T any](from informer.Informed[K, T]) *informer.Inf
 }
 
 // noInformer says that the informer of objects T is nil.
-func noInformer[T any]() error { return fmt.Errorf("%T: %w", *new(T), ErrNoInformer) }
+func noInformer[T any]() error { return fmt.Errorf("controller: %T: %w", *new(T), ErrNoInformer) }
 
 func (c *Controller[Q]) enqueue(key Q, initial bool) {
 	if initial && c.opts.InitialPriority != 0 {

@@ -106,7 +106,7 @@ func TestWatchesChange(t *testing.T) {
 			t.Errorf("Unwatch after Run: %v", err)
 		}
 		var none *informer.Informer[key, *gadget]
-		if err := controller.Unwatch(c, none); !errors.Is(err, controller.ErrNoInformer) || !strings.Contains(err.Error(), "*controller_test.gadget: ") {
+		if err := controller.Unwatch(c, none); !errors.Is(err, controller.ErrNoInformer) || !strings.HasPrefix(err.Error(), "controller: *controller_test.gadget: ") {
 			t.Errorf("Unwatch of nil: %v", err)
 		}
 	})
