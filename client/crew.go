@@ -14,7 +14,8 @@ const (
 	// lists start no goroutine.
 	crewSoon = 32
 	// mostDecoders is the number of decoders if Options.Decoders is zero and there are processors
-	// enough. To find the ends of objects takes a sixth of the time, so more would have to wait.
+	// enough. Finding the ends of objects takes a sixth of the time, so more decoders would have to
+	// wait.
 	mostDecoders = 4
 
 	// A load is handed to a decoder when it has so many objects or bytes.

@@ -51,7 +51,7 @@ func (r *Resource[T]) Remove(ctx context.Context, key types.NamespacedName, opts
 	}
 	d, err := r.objects.decodeSingle(single{encoding: JSON, body: said.body}, r.expected())
 	if err != nil {
-		return Removal[T]{}, nil // the server accepted all the same
+		return Removal[T]{}, nil // the server has accepted the deletion nevertheless
 	}
 	return Removal[T]{UID: objmeta.UIDOf(d.object), Object: d.object, Answered: true}, nil
 }

@@ -13,8 +13,8 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Relist implements [reflector.Relister]. In JSON and CBOR, the syntax of each object is checked
-// all the same; in protobuf, an object that is known is only checked as far as its metadata.
+// Relist implements [reflector.Relister]. In JSON and CBOR, the syntax of a known object is still
+// checked; in protobuf, only its metadata is.
 func (r *Resource[T]) Relist(self reflector.Source[T], known func(reflector.Identity) bool) reflector.Source[T] {
 	if self != reflector.Source[T](r) {
 		return nil

@@ -79,9 +79,9 @@ type Options struct {
 	SharedParts int
 
 	// Decoders is the largest number of goroutines that decode a list, or the initial events of a
-	// watch. Their objects are yielded in the server's order and by the caller's goroutine all the
-	// same. The goroutines begin after some objects and end with the call, in a watch with the
-	// initial events. Methods of T that decode run in them, for several objects at a time.
+	// watch. Their objects are still yielded in the server's order and by the caller's goroutine.
+	// The goroutines begin after some objects and end with the call, in a watch with the initial
+	// events. Methods of T that decode run in them, for several objects at a time.
 	//
 	// An object may be yielded only together with later ones. In a list, it waits for the end of
 	// the list at most. In a watch, it waits for the next event that is no Added, or for an Added
@@ -90,7 +90,7 @@ type Options struct {
 	// caller. So does a list or watch whose reader says which objects it has, as a reflector's
 	// later lists.
 	//
-	// 1 and less mean the goroutine of the caller for all. Zero means one per processor
+	// 1 and less mean that the caller's goroutine decodes all objects. Zero means one per processor
 	// (GOMAXPROCS), up to four.
 	Decoders int
 }

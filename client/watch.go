@@ -39,8 +39,8 @@ func (r *Resource[T]) events(ctx context.Context, opts metav1.ListOptions, known
 }
 
 // watch returns reflector.ErrListStopped if the loop was left, and nil if the server closed the
-// stream properly. What it needs only to open the stream has left the stack when it waits for
-// events.
+// stream properly. The values that only opening the stream needs are off the stack when it waits
+// for events.
 func (r *Resource[T]) watch(ctx context.Context, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) error {
 	w, err := r.openWatch(ctx, opts, known)
 	if err != nil {

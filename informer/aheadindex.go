@@ -82,7 +82,7 @@ func lookup[K comparable, T any, V comparable](indexes []aheadIndex[K, T], of *i
 }
 
 // join adds an index, with the values of all writes, and returns it, or the one that is there for
-// the same index. It returns nil if a write came or went since the first changed ones.
+// the same index. It returns nil unless changed is still the number of changes of the writes.
 func join[K comparable, T any, V comparable](w *written[K, T], by *aheadBy[K, T, V], values map[K]any, changed uint64) *aheadBy[K, T, V] {
 	w.mu.Lock()
 	defer w.mu.Unlock()

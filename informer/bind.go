@@ -65,7 +65,7 @@ func (x Index[K, T, V]) Get(value V) []T {
 }
 
 // overlay replaces those objects that the store found for value and that have a write ahead of the
-// store. It reports false if a write was removed since the first taken ones were.
+// store. It reports false unless taken is still the number of writes removed.
 func (x Index[K, T, V]) overlay(objs []T, value V, taken uint64) ([]T, bool) {
 	keys := make([]K, len(objs)) // first, since the key function is the user's
 	known := make([]bool, len(objs))

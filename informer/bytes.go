@@ -22,10 +22,10 @@ type objectSize struct {
 }
 
 // Bytes estimates the memory of the objects in the store, without the store's own: the mean size of
-// 16 objects, times their number. What objects share, such as strings, counts for each of them.
-// Fields that are not exported count without what they refer to. The mean is found at the first
-// call, and again a minute after the last time. Cost: up to some 100 µs when it is found, otherwise
-// that of Store().Len. It reads objects, so nobody may write to them.
+// 16 objects, times their number. A part that several objects share, such as a string, counts for
+// each of them. An unexported field counts without the memory that it refers to. The mean is
+// computed at the first call, and again a minute after that. Cost: up to some 100 µs when it is
+// found, otherwise that of Store().Len. It reads objects, so nobody may write to them.
 func (i *Informer[K, T]) Bytes() uint64 {
 	n := i.store.Len()
 	if n == 0 {

@@ -100,7 +100,7 @@ func (l *leaves) enter(path string, v reflect.Value) bool {
 	return true
 }
 
-// parts walks what v consists of. A value without parts is a leaf.
+// parts walks the parts of v. A value without parts is a leaf.
 func (l *leaves) parts(path string, v reflect.Value) {
 	switch v.Kind() {
 	case reflect.Pointer:

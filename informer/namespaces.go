@@ -199,11 +199,11 @@ func checkNamespace(name string) error {
 //		return map[string]reflector.Source[*corev1.Pod]{namespace: source}, err
 //	}, informer.InNamespace)
 //
-// sources makes the sources of a namespace, by the names that the members shall have: one source,
-// or one for each of several selectors of which an object must match one. It is called once for
-// each namespace, one call at a time, and must not change the set. covers returns the covers of
-// [Union.Add]: mostly [InNamespace]; it may be nil. After an error, which may be [ErrNamespace] or
-// one of sources and [Union.Add], the union does not follow the set.
+// sources makes the sources of a namespace, keyed by the names of the members: one source, or one
+// for each selector if an object must match one of several. It is called once for each namespace,
+// one call at a time, and must not change the set. covers returns the argument covers of
+// [Union.Add] for a namespace: usually [InNamespace]. It may be nil. After an error, which may be
+// [ErrNamespace] or one of sources and [Union.Add], the union does not follow the set.
 func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (map[string]reflector.Source[T], error), covers func(namespace string) func(K) bool) error {
 	if set == nil || sources == nil {
 		return u.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))

@@ -76,12 +76,12 @@ const (
 //     part.
 //   - Any other server sends all objects, in one list each time that ranges come, because it knows
 //     no other way. Only those in the set are kept. The watch from before goes on until that list
-//     is complete, so handlers and readers see nothing of what stays. Until then the objects of the
-//     part that the list has brought are in memory twice.
+//     is complete, so handlers and readers see no change of the objects that stay. Until then the
+//     objects of the part that the list has brought are in memory twice.
 //
-// The first list and watch of all come with the first ranges. [Hashes.WaitForLists] waits for
-// lists. Errors: [ErrHashes], reflector.ErrNoSource, and [ErrDuplicate] if a member of the
-// user's has a name that is needed.
+// The first list and watch begin when the first ranges come. [Hashes.WaitForLists] waits for lists.
+// Errors: [ErrHashes], reflector.ErrNoSource, and [ErrDuplicate] if a member of the user's has a
+// name that is needed.
 func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) error {
 	if source == nil {
 		return u.about(reflector.ErrNoSource)

@@ -67,8 +67,8 @@ func (l *listener[K, T]) resync(ctx context.Context) bool {
 	return true
 }
 
-// handleNews handles one run of the log, if there is one. open says that there can be more,
-// goOn that the handler need not stop.
+// handleNews handles one run of the log, if there is one. open reports whether there can be more,
+// and goOn whether the handler may go on.
 func (l *listener[K, T]) handleNews(ctx context.Context) (open, goOn bool) {
 	events, err := l.cursor.TryNext()
 	if err != nil {

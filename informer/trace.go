@@ -31,8 +31,8 @@ type Turn struct {
 	// Began is the time of the call of the handler, or of its filter, which may have refused the
 	// event. Zero if that has not happened.
 	Began time.Time
-	// Missed says that it will not happen: the handler was left behind, and gets the difference
-	// only (LagCoalesce).
+	// Missed says that the handler will not get it: the handler was left behind, and gets only the
+	// difference (LagCoalesce).
 	Missed bool
 }
 
@@ -228,7 +228,7 @@ func (l *listener[K, T]) traceWalk(n int) {
 	}
 }
 
-// traceFrom makes l note its turns, if the informer does. Called with mu held.
+// traceFrom makes l note its turns from now on, if the informer keeps events. Called with mu held.
 func (i *Informer[K, T]) traceFrom(l *listener[K, T]) {
 	if t := i.trace.Load(); t != nil {
 		l.turns.Store(&turns{base: t.base, from: t.place(i.log.Position()), began: make([]turn, len(t.events))})

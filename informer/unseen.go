@@ -54,9 +54,9 @@ func (i *Informer[K, T]) tellUnseen(batch deltafifo.Batch[K, T]) {
 	}
 }
 
-// tellPassed tells handlers of the unseen objects whose versions the store has passed, or of all.
-// If the key has another object by now, that object's event must suffice: an addition before it
-// would be no legal history.
+// tellPassed gives handlers events for the unseen objects whose versions the store has passed, or
+// for all unseen objects. If the key has another object by now, that object's event must suffice:
+// an addition before it would be no legal history.
 func (i *Informer[K, T]) tellPassed(all bool) {
 	u := &i.unseen
 	u.oldest = ""

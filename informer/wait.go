@@ -80,8 +80,9 @@ func (i *Informer[K, T]) waitForNobody(ctx context.Context, slow <-chan time.Tim
 	return err
 }
 
-// waitForLag waits until no handler is more than limit events behind, or until awaited closes
-// its channel, which it then reports. It reports slow handlers when slow says so.
+// waitForLag waits until no handler is more than limit events behind. It returns true if the
+// channel of awaited is closed before. Whenever slow has a value, it reports the slowest handler if
+// a report is due.
 func (i *Informer[K, T]) waitForLag(ctx context.Context, limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
 	for {
 		moved := i.log.Lagging(limit)

@@ -21,10 +21,10 @@ import (
 //     at first and within 5 s at last. The waits are longer if requests of more than twenty
 //     reflectors of a [Breaker] are denied.
 //   - A version that the server no longer has, or does not have yet, leads to a list at once.
-//     A wait precedes the list if the list before it led to no news either.
-//   - Whatever a server sends, watches lead to a list at most five times in a row, and after
-//     that once in 2 seconds. The same limit holds for watches that begin again because the
-//     server ended them in order within a second, with news.
+//     A wait precedes the list if nothing new has come since the list before it.
+//   - Whatever a server sends, watches lead to a list at most five times in a row, and after that
+//     once in 2 seconds. The same limit holds for watches that begin again because the server ended
+//     them in order within a second, although they brought something new.
 //
 // The zero value means the defaults, which are those of client-go's reflector.
 type Backoff struct {
@@ -129,7 +129,7 @@ func (w *waits) inTurn(p pause) bool {
 	return p == pauseResume || p == pauseRetry && w.retries > retryBurst
 }
 
-// turnEvery is how often there is a turn.
+// turnEvery is the time between two turns.
 func (w *waits) turnEvery() time.Duration { return min(turnEvery, w.Max) }
 
 // jitter spreads requests that could go out at once.

@@ -80,7 +80,7 @@ type pause uint8
 
 const (
 	noPause pause = iota
-	// pauseEnd: a watch ended in order within a second, with news.
+	// pauseEnd: a watch ended in order within a second, and brought something new.
 	pauseEnd
 	// pauseResume: a watch broke off. The server may be well.
 	pauseResume

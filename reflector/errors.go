@@ -73,7 +73,7 @@ var (
 	// returns, because it uses the source from one goroutine at a time.
 	ErrNotReturning = errors.New("the source does not return although its context is done")
 
-	// ErrShortWatch reports a watch that ended within a second and brought no news.
+	// ErrShortWatch reports a watch that ended within a second and brought nothing new.
 	ErrShortWatch = errors.New("watch ended within a second and brought no news")
 )
 
@@ -133,8 +133,8 @@ type RequestError struct {
 	Verb string
 	// Resource is the collection's name, as [Source.Resource] returns it.
 	Resource string
-	// ResourceVersion is the version that the list or watch asked for. The later pages of a list do
-	// not ask by themselves; it stands for them too.
+	// ResourceVersion is the version that the list or watch asked for. For a later page of a list,
+	// it is the version that the first page asked for.
 	ResourceVersion string
 	// RetryIn is how long the reflector waits before it continues. Zero means at once or, after
 	// ErrNotReturning, once the source has returned.

@@ -11,12 +11,12 @@ import (
 	"github.com/kinform/kinform/internal/pages"
 )
 
-// After maxWatchFailures watches in a row that failed without news, the collection is listed
-// again. A list tells more about the failure, and a server restored from a backup may never
+// After maxWatchFailures watches in a row that failed and brought nothing new, the collection is
+// listed again. A list tells more about the failure, and a server restored from a backup may never
 // serve the version that the watch asks for.
 const maxWatchFailures = 5
 
-// Watches that break off within a second and without news count as such failures after
+// Watches that break off within a second and bring nothing new count as such failures after
 // maxFlaps of them in a row. Until then the connection is to blame, and not the version.
 const maxFlaps = 24
 
@@ -44,11 +44,11 @@ type state struct {
 	token         string // continue token of the next page; "" asks for the first
 	trail         pages.Trail
 	unpaged       bool      // ask for no pages: they expire sooner than the sink takes them
-	flaps         int       // watches in a row that broke off within a second and without news
-	failures      int       // watches, or streaming lists, in a row that failed without news; busy servers do not count
+	flaps         int       // watches in a row that broke off within a second and brought nothing new
+	failures      int       // watches, or streaming lists, in a row that failed and brought nothing new; busy servers do not count
 	internalSince time.Time // end of the first of the latest watches in a row with an InternalError
-	// relisted: a watch ended in a relist, and since then no watch has brought news or lasted
-	// long. The next relist has to wait.
+	// relisted: a watch ended in a relist, and since then no watch has brought anything new or
+	// lasted long. The next relist has to wait.
 	relisted bool
 
 	// The check for a restored server (restored.go).
@@ -325,8 +325,8 @@ type watchEnd struct {
 	err     error // nil if the server closed it in order
 }
 
-// watchEnded follows a watch that was refused, closed or broke off. A watch brought news if
-// its version moved. A server that sends the same events to every watch must not be asked
+// watchEnded follows a watch that was refused, closed or broke off. A watch brought something new
+// if its version moved. A server that sends the same events to every watch must not be asked
 // without a pause.
 func (s state) watchEnded(end watchEnd) (state, step) {
 	moved := end.rv != s.rv

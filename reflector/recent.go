@@ -81,9 +81,9 @@ func (s *recentEvents[T]) at(n int) *knownEvent[T] { return &s.events[n%maxRecen
 // oldest is the number of the oldest event in the ring.
 func (s *recentEvents[T]) oldest() int { return max(0, s.n-maxRecent) }
 
-// inOrder reports whether ev is new to the sink. The newest version seen is seen. It returns
-// ErrOutOfOrder if ev is older than that. A deleted object carries the version of its deletion,
-// so the rule holds for every type of event.
+// inOrder reports whether ev is new to the sink. seen is the newest version so far. It returns
+// ErrOutOfOrder if ev is older than that. A deleted object carries the version of its deletion, so
+// the rule holds for every type of event.
 func (s *recentEvents[T]) inOrder(ev Event[T], seen string) (fresh bool, err error) {
 	c, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, seen)
 	switch {
@@ -109,8 +109,8 @@ func (s *recentEvents[T]) has(ev Event[T]) bool {
 	return false
 }
 
-// resumeFrom is the version that a watch starts from to go on after version seen. If that may have
-// more events, the watch has to begin with them.
+// resumeFrom returns the version from which a watch starts so that it goes on after version seen.
+// If seen may have more events, the watch begins with the events of seen.
 func (s *recentEvents[T]) resumeFrom(seen string) string {
 	if o := s.open; o.rv == seen && !o.whole && older(o.before, o.rv) {
 		return o.before

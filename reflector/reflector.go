@@ -12,11 +12,11 @@ import (
 type Options struct {
 	Tuning
 
-	// OnError receives every *RequestError and *ObjectError, in the goroutine of Run, and
-	// holds up the protocol while it runs. It receives a *SlowListError, and a *RequestError
-	// with ErrNotReturning, in another goroutine, possibly during another call; Run waits for
-	// that call too. Nil logs the errors to Logger at level Warn, with the attributes of their
-	// LogValue: of those with the same message and key one a minute, which says how many were
+	// OnError receives every *RequestError and *ObjectError, in the goroutine of Run, and holds up
+	// the protocol while it runs. It receives a *SlowListError, and a *RequestError with
+	// ErrNotReturning, in another goroutine, possibly during another call; Run waits for that call
+	// too. Nil logs the errors to Logger at level Warn, with the attributes of their LogValue.
+	// Errors with the same message and key are logged once a minute, with the number of those
 	// omitted.
 	OnError func(error)
 
@@ -67,12 +67,12 @@ type Tuning struct {
 	// negative lists at the first one.
 	InternalErrorRetry time.Duration
 
-	// TrustVersions turns off the check for a server that was restored from a backup. The
-	// check runs when a watch resumes after one that ended early. It costs the repetition of
-	// up to four events, or a list of one object, rarely of more. Turn it off for a source that
-	// is not a Kubernetes API and can do neither. A list that is older than what was seen
-	// counts as that of a restored server all the same. A watch still resumes before the events
-	// of the newest version, because there may be more of them.
+	// TrustVersions turns off the check for a server that was restored from a backup. The check
+	// runs when a watch resumes after one that ended early. It costs the repetition of up to four
+	// events, or a list of one object, rarely of more. Turn it off for a source that is not a
+	// Kubernetes API and can do neither. A list that is older than the newest version seen still
+	// counts as that of a restored server. A watch still resumes before the events of the newest
+	// version, because there may be more of them.
 	TrustVersions bool
 
 	// DecodeAll decodes each object of each list. Otherwise an object that the sink has with the

@@ -11,10 +11,10 @@ type Identity struct {
 	ResourceVersion string
 }
 
-// Relister is an optional interface of a [Source] that can leave objects undecoded which the
-// reflector has. Decoding is most of the cost of a list, and most objects of a relist are
-// unchanged. client.Resource and the sources of package fake are Relisters, and so are those of
-// [Map], [Filter], [Shard] and [Tweak] over a Relister.
+// Relister is an optional interface of a [Source] that need not decode objects that the reflector
+// has already. Decoding is most of the cost of a list, and most objects of a relist are unchanged.
+// client.Resource and the sources of package fake are Relisters, and so are those of [Map],
+// [Filter], [Shard] and [Tweak] over a Relister.
 type Relister[T any] interface {
 	// Relist returns a source of the same collection that asks known about an object before it
 	// decodes the object. If known returns true, the next event that the source yields is that
@@ -94,7 +94,7 @@ func (c *recall[T]) begin(usual Source[T], compares bool) Source[T] {
 func (c *recall[T]) end() { c.known, c.found = nil, *new(T) }
 
 // comparesVersions reports whether the versions in the next list compare with those seen. An answer
-// at "" may be older than what was seen, and is the truth all the same: then the server was
+// at "" may be older than the newest version seen, and is still the truth: then the server was
 // restored, and its versions may stand for other contents. So may the first answer, at "0". Any
 // other list that is older is not used. A source without versions of lists does not say how old its
 // lists are.

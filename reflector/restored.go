@@ -72,9 +72,8 @@ type replay struct {
 // pending reports whether a known event is still to come.
 func (j replay) pending() bool { return j.next < j.known }
 
-// verify compares an event of a watch with the known events. The newest version seen is seen.
-// It reports whether the event is new, and returns ErrRestored for an event of another
-// history.
+// verify compares an event of a watch with the known events. seen is the newest version so far. It
+// reports whether the event is new, and returns ErrRestored for an event of another history.
 func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next replay, isNew bool, err error) {
 	if j.pending() {
 		return s.verifyPending(j, ev)

@@ -30,9 +30,9 @@ type Sink[T any] interface {
 	Apply(ctx context.Context, ev Event[T]) error
 }
 
-// Rewinder is an optional interface of a [Sink], for the news that the server was restored
-// from a backup, or may have been. A sink that compares versions needs it: otherwise it may keep
-// an object of the lost history in place of another one that has the same version now.
+// Rewinder is an optional interface of a [Sink] that must know when the server was restored from a
+// backup, or may have been. A sink that compares versions needs it: otherwise it may keep an object
+// of the lost history in place of another one that has the same version now.
 type Rewinder interface {
 	// Rewound comes right before the Replace of a list whose versions do not compare with those
 	// of the sink's contents. If the server was certainly restored, certain is true, and the

@@ -6,14 +6,14 @@ import (
 	"time"
 )
 
-// turns is a line of reflectors that lets one after the other go on. The breaker's mu guards it.
+// turns is a line of reflectors that wait for their turn to go on. The breaker's mu guards it.
 type turns struct {
 	waiting []*waiter // in the order in which they came
-	paid    time.Time // each request costs time, and those so far are paid for then
+	paid    time.Time // the time at which all requests so far are paid for; each costs some time
 }
 
-// due returns how long the first has to wait at now, if requests may be sent before they are
-// paid for by as much as credit.
+// due returns how long the first in line has to wait at now. A request may be sent up to credit
+// before it is paid for.
 func (t *turns) due(now time.Time, credit time.Duration) time.Duration {
 	return max(0, max(0, t.paid.Sub(now))-credit)
 }
@@ -80,7 +80,7 @@ func (b *Breaker) cost(w *waiter) time.Duration {
 	return w.every / time.Duration(max(1, b.breaks.now, b.breaks.last, len(b.watches.waiting)))
 }
 
-// credit is how much time watches may be ahead.
+// credit is the time by which a request may be sent before it is paid for.
 func (w *waiter) credit() time.Duration {
 	if w.why == pauseRetry {
 		return 0
@@ -97,8 +97,9 @@ func (b *Breaker) turn(why pause, every time.Duration) time.Duration {
 	return t.due(time.Now(), w.credit()) + time.Duration(len(t.waiting))*b.cost(&w)
 }
 
-// takeTurn waits until it is the turn of a reflector that waits for the reason why. It has one turn
-// in every such time, or all lists have one together, and not before some jitter is over.
+// takeTurn waits until it is the turn of a reflector that waits for the reason why. A watch has one
+// turn in each period of length every, and all lists together have one. The turn comes after jitter
+// at the earliest.
 func (b *Breaker) takeTurn(ctx context.Context, why pause, every, jitter time.Duration) {
 	w, earliest := newWaiter(why), time.Now().Add(jitter)
 	w.every = every

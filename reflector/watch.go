@@ -102,7 +102,7 @@ func (r *Reflector[T]) receive(ctx context.Context, w *watch, events iter.Seq2[E
 	return sinkErr
 }
 
-// closed carries out what follows a watch that the source has left.
+// closed carries out the step after a watch that the source has left.
 func (r *Reflector[T]) closed(ctx context.Context, w *watch, sinkErr error) error {
 	r.returned(&w.guard, w.dog)
 	if sinkErr != nil || ctx.Err() != nil {

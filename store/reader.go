@@ -144,7 +144,7 @@ func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
 // Sample returns up to n objects, spread evenly over the store, for an estimate. The store may have
 // more even if there are fewer than n. Cost: O(n).
 func (r *Reader[K, T]) Sample(n int) []T {
-	const gap = 64 // the most unused slots that it passes over
+	const gap = 64 // the largest number of unused slots that it passes over
 	st := r.slots.Read()
 	defer r.slots.Done()
 	n = min(n, st.Len())

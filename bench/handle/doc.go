@@ -1,5 +1,5 @@
-// Package handle measures what a handle (controller.Handle) costs beside the informer and the store
-// that it is made of.
+// Package handle measures the cost of a handle (controller.Handle) beside the informer and the
+// store in it.
 //
 //	go test -run '^$' -bench . -benchmem -count 6 . | benchstat -col /of -
 package handle

@@ -174,7 +174,7 @@ type Result struct {
 	Resource string
 	// Err is nil if the cache is filled. Otherwise it is the error of
 	// informer.Informer.WaitForSync: an *informer.NotSyncingError, informer.ErrStopped, or an
-	// *informer.UnsyncedError, which has the context's error and says what has failed so far.
+	// *informer.UnsyncedError, which has the context's error and the failures so far.
 	Err error
 }
 

@@ -14,8 +14,9 @@ import (
 const (
 	// maxDepth is the limit for the nesting of values and tags, as in JSON.
 	maxDepth = 10_000
-	// maxEndless is that for arrays that a break ends. The library counts the members of each
-	// before it decodes them, so that those of the innermost are passed over once per array.
+	// maxEndless is the same limit for arrays that end with a break. The library counts the members
+	// of each before it decodes them, so that those of the innermost are passed over once per
+	// array.
 	maxEndless = 64
 )
 

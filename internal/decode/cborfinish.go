@@ -12,8 +12,8 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// finisher does for a decoded object what the library leaves undone. It turns the CBOR that
-// metav1.FieldsV1 and runtime.RawExtension keep into JSON, drops managedFields, and shares strings.
+// finisher completes an object that the library has decoded. It turns the CBOR that metav1.FieldsV1
+// and runtime.RawExtension keep into JSON, drops managedFields, and shares strings.
 type finisher struct {
 	needs   map[reflect.Type]need // of each type that has any
 	drop    bool                  // of managedFields

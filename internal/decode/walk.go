@@ -155,7 +155,7 @@ func (w *walk) text(i int) int {
 	}
 }
 
-// escape passes over what follows a backslash.
+// escape passes over the rest of an escape sequence, after its backslash.
 func (w *walk) escape(i int) int {
 	switch w.at(i) {
 	case '"', '\\', '/', 'b', 'f', 'n', 'r', 't':

@@ -1,9 +1,10 @@
 // Package hashrange computes with lists of ranges of hashes. The ranges may be of any type: ends
-// returns pointers to the first and the last hash of one, both included. What else a range has is
-// copied.
+// returns pointers to the first and the last hash of one, both included. All other fields of a
+// range are copied.
 package hashrange
 
-// Common returns what is in both lists, cut out of the ranges of the second one. Both are sorted.
+// Common returns the hashes that are in both lists, as parts of the ranges of the second list. Both
+// are sorted.
 func Common[R any](a, b []R, ends func(*R) (first, last *uint64)) (both []R) {
 	for _, x := range a {
 		first, last := ends(&x)
@@ -17,7 +18,8 @@ func Common[R any](a, b []R, ends func(*R) (first, last *uint64)) (both []R) {
 	return both
 }
 
-// Without returns what is in a and not in b, cut out of the ranges of a. Both are sorted.
+// Without returns the hashes that are in a and not in b, as parts of the ranges of a. Both are
+// sorted.
 func Without[R any](a, b []R, ends func(*R) (first, last *uint64)) (rest []R) {
 	for _, x := range a {
 		first, last := ends(&x)

@@ -17,7 +17,7 @@ type decoder struct {
 	depth       int
 	left        int64  // rest of Options.MaxMemory
 	parts       *Parts // nil if no parts are shared
-	owned       int    // number of values so far that keep what contains them from being a part
+	owned       int    // number of values so far whose containers cannot be parts
 	again       bool   // the object must be decoded without parts
 	recent      recent // if parts are shared
 }

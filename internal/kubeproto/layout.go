@@ -42,7 +42,7 @@ const (
 type element struct {
 	shape  shape
 	wire   uint8        // the wire type, not packed
-	apart  bool         // what contains a value cannot be a part
+	apart  bool         // the container of a value cannot be a part
 	size   uintptr      // of typ
 	layout *layout      // of a message
 	typ    reflect.Type // the Go type

@@ -106,9 +106,9 @@ func (n *naming) hashOf(raw []byte) uint64 {
 type partRule uint8
 
 const (
-	noPart    partRule = iota // no, but what contains it can be
+	noPart    partRule = iota // no, but its container can be
 	wholePart                 // yes
-	apart                     // no, nor can what contains it
+	apart                     // no, and neither can its container
 )
 
 // rule returns the rule of a field.
@@ -249,8 +249,8 @@ func (d *decoder) without(at int) *DecodeError {
 	return &DecodeError{Offset: at}
 }
 
-// within keeps what contains an entry of a map from becoming a part if the entry's values extended
-// beyond its end, because then its bytes do not tell all.
+// within prevents that the container of a map entry becomes a part if the entry's values extended
+// beyond its end, because then the bytes of the entry are not all that counts.
 func (d *decoder) within(at, end int) {
 	if at > end {
 		d.owned++
@@ -320,7 +320,8 @@ func (d *decoder) scalar(f *field, p unsafe.Pointer, v uint64) {
 // that appending to it makes a copy.
 const exactScalars = 16
 
-// scalars keeps the room of a list of scalars exact, or what contains it from becoming a part.
+// scalars drops the spare room of a short list of scalars, so that appending to it makes a copy.
+// The container of a longer list cannot be a part.
 func (d *decoder) scalars(list *sliceHeader) {
 	if list.len > exactScalars {
 		d.owned++

@@ -94,8 +94,8 @@ func (s *Strings) Intern(text string) string {
 	return text
 }
 
-// hash mixes all of b, 16 bytes at a time. It is fast rather than good: a collision costs
-// one allocation, so that a hostile server gains nothing by making some.
+// hash mixes all of b, 16 bytes at a time. It is fast rather than good: a collision costs one
+// allocation, so a hostile server gains nothing by causing collisions.
 func hash(b []byte) uint64 {
 	const k0, k1 = 0x9e3779b97f4a7c15, 0xbf58476d1ce4e5b9
 	n := len(b)

@@ -1,5 +1,6 @@
 // Package lazytypes makes the TypeConverters of server-side apply when they are first needed. Most
-// kinds of a server are never applied, and a converter takes more memory than all else of a kind.
+// kinds of a server are never applied, and a converter takes more memory than everything else that
+// a kind needs.
 package lazytypes
 
 import (
@@ -12,8 +13,9 @@ import (
 
 type converter func() (managedfields.TypeConverter, error)
 
-// New returns a converter that calls create once, at its first use, and then goes by the result. An
-// error of create is that of every method. It can be used concurrently if the result can.
+// New returns a converter that calls create once, at its first use, and then uses the result. If
+// create returns an error, every method returns that error. It can be used concurrently if the
+// result can.
 func New(create func() (managedfields.TypeConverter, error)) managedfields.TypeConverter {
 	return converter(sync.OnceValues(create))
 }

@@ -31,7 +31,7 @@ type topic struct {
 	kind                   reflect.Type // of the error
 }
 
-// told is the record of the lines that were written about a topic.
+// told is the record of the lines that were written about one topic.
 type told struct {
 	at      time.Time
 	omitted uint64

@@ -43,12 +43,12 @@ func (l Log) Debug(what string, attrs ...slog.Attr) {
 	}
 }
 
-// Error writes err at level Warn, with its attributes. The message of an error that has none is
-// that something failed.
+// Error writes err at level Warn, with its attributes. If the error has no message of its own, the
+// message is "something failed".
 func (l Log) Error(err error) { l.warn("something failed", err, Attrs(err)) }
 
-// KeyError is Error for a failed function that handles one key. what is the message for an error
-// that has none.
+// KeyError is Error for a failed function that handles one key. what is the message if the error
+// has none of its own.
 func (l Log) KeyError(key, what string, err error) {
 	l.warn(what, err, slices.Insert(Attrs(err), 0, slog.String("key", key)))
 }

@@ -57,7 +57,7 @@ func (w *walk) again(p uintptr) bool {
 	return false
 }
 
-// value counts what v refers to, and not v itself.
+// value counts the memory that v refers to, and not v itself.
 func (w *walk) value(v reflect.Value, depth int) {
 	if w.steps++; w.steps > maxSteps || depth > maxDepth {
 		return
@@ -129,8 +129,8 @@ func groups(n int) uint64 {
 	return 1 << bits.Len64(uint64(n-1)/(mapGroup-1))
 }
 
-// rounded returns what the allocator takes for n bytes, if n is small. Larger ones waste an eighth
-// at most.
+// rounded returns the number of bytes that the allocator takes for n bytes, if n is small. Larger
+// ones waste an eighth at most.
 func rounded(n uint64) uint64 {
 	if n > 16 {
 		return (n + 15) &^ 15

@@ -10,8 +10,8 @@ import (
 // State is everything that a commit changes.
 //
 // Invariants: a slot is in use in objs exactly when keys has a key for it; every index holds
-// exactly the slots in use, under the values of their objects; slot objs.Len()-1 is in
-// use, and at least a quarter of the slots is, once they are more than minSlots.
+// exactly the slots in use, under the values of their objects; slot objs.Len()-1 is in use, and at
+// least a quarter of the slots is in use once there are more than minSlots.
 type State[T any] struct {
 	objs    cowvec.Vec[T]
 	keys    Keys

@@ -107,7 +107,8 @@ func (e *PanicError) LogValue() slog.Value {
 const maxFrames = 12
 
 // oneLine returns the functions of a stack from debug.Stack with their places, the innermost first.
-// What lies above the call of panic is left out. Text that is no such stack comes back as it is.
+// The frames above the call of panic are left out. Text that is no such stack is returned
+// unchanged.
 func oneLine(stack []byte) string {
 	lines := strings.Split(strings.TrimSpace(string(stack)), "\n")
 	for n, line := range lines {

@@ -61,7 +61,7 @@ func (u *Store[K, T]) Set(obj T) error {
 }
 
 // Delete removes the object under key and returns it. A missing object is no error, and push is
-// called all the same. Errors: those of store.Store.Delete.
+// called nevertheless. Errors: those of store.Store.Delete.
 func (u *Store[K, T]) Delete(key K) (old T, had bool, err error) {
 	err = u.write(func() error {
 		old, had, err = u.store.Delete(key)

@@ -7,8 +7,8 @@ import (
 	"github.com/kinform/kinform/bench/internal/measure"
 )
 
-// headline has the operations of the chart in README.md: what programs do most, and where we are
-// no faster, too.
+// headline has the operations of the chart in README.md: those that programs do most, including
+// those in which we are not faster.
 var headline = []struct{ op, label string }{
 	{"wire/json-watchlist", "first sync from an API server, JSON, streaming list"},
 	{"wire/protobuf-list", "first sync from an API server, protobuf, LIST"},

@@ -11,8 +11,8 @@ type Bar struct {
 	// Ratio is how many times better kinform is; Low and High bound it, if they are
 	// finite. An infinite Ratio is drawn to the edge.
 	Ratio, Low, High float64
-	// Goal is the ratio asked for, zero for none. Missed says that the operation is not what
-	// it should be, by its ratio or else.
+	// Goal is the ratio asked for, zero for none. Missed says that the operation misses its goal
+	// for the ratio, or another goal.
 	Goal   float64
 	Missed bool
 	// Text is written behind the bar.

@@ -179,7 +179,7 @@ func startSites[T metav1.Object](s *server, _ string, n int) (func(), error) {
 	return runWire(h, reflector.Source[T](source), store.ObjectKey[T], n)
 }
 
-// startTypedClientGo does what a generated client of a custom resource does.
+// startTypedClientGo works like a generated client of a custom resource.
 func startTypedClientGo(s *server, _ string, n int) (func(), error) {
 	scheme := runtime.NewScheme()
 	scheme.AddKnownTypeWithName(sites.GroupVersion().WithKind("Site"), &site{})

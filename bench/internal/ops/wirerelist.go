@@ -33,7 +33,7 @@ func wireRelists(w *World) []measure.Op {
 }
 
 // wireRelist measures from the answer to the second list to the first event after it, as the
-// handler sees it. What a client waits before it lists again does not count.
+// handler sees it. The client's wait before it lists again does not count.
 func (w *World) wireRelist(start handlerStarter, accept string) (measure.Side, error) {
 	server, err := startServer(Contents{Kind: "pods", Objects: min(w.Pods, wirePods)})
 	if err != nil {
