@@ -52,11 +52,11 @@ const (
 	deniedMax     = 2500 * time.Millisecond
 	// resumeJitter bounds the wait after a watch or list that broke off. Each watch may resume
 	// once in every turnEvery, and resumeBurst times in a row. Watches that ended in order
-	// within a second, and watches that lead to a list, have newsEvery in its place: the
+	// within a second, and watches that lead to a list, have repeatEvery in its place: the
 	// connection does not excuse them.
 	resumeJitter = 50 * time.Millisecond
 	turnEvery    = time.Second
-	newsEvery    = 2 * time.Second
+	repeatEvery    = 2 * time.Second
 	resumeBurst  = 5
 	// A list that broke off begins again at once, retryBurst times in a row. After that, all
 	// reflectors of a connection whose lists break have one list together in every turnEvery.
@@ -101,7 +101,7 @@ func newWaits(b Backoff) waits {
 	denied.Initial, denied.Max = min(b.Initial, deniedInitial), min(b.Max, deniedMax)
 	return waits{
 		Backoff: b, busy: exponential{Backoff: b}, denied: exponential{Backoff: denied},
-		end: bucket{every: newsEvery, burst: resumeBurst}, relist: bucket{every: newsEvery, burst: resumeBurst},
+		end: bucket{every: repeatEvery, burst: resumeBurst}, relist: bucket{every: repeatEvery, burst: resumeBurst},
 	}
 }
 

@@ -76,7 +76,7 @@ func TestNewsWithoutEndAreBounded(t *testing.T) {
 				if err := r.Run(ctx); err != nil {
 					t.Fatal(err)
 				}
-				if most := 2 * (resumeBurst + 1 + int(time.Minute/newsEvery)); s.requests > most || s.requests < most/4 {
+				if most := 2 * (resumeBurst + 1 + int(time.Minute/repeatEvery)); s.requests > most || s.requests < most/4 {
 					t.Errorf("%d requests, want at most %d", s.requests, most)
 				}
 			})

@@ -74,7 +74,7 @@ var (
 	ErrNotReturning = errors.New("the source does not return although its context is done")
 
 	// ErrShortWatch reports a watch that ended within a second and brought nothing new.
-	ErrShortWatch = errors.New("watch ended within a second and brought no news")
+	ErrShortWatch = errors.New("watch ended within a second and brought nothing")
 )
 
 // ObjectError reports one object that could not be used: it could not be decoded, is of the

@@ -43,7 +43,7 @@ func TestRequestErrorText(t *testing.T) {
 		{RequestError{Verb: "list", Resource: "pods", ResourceVersion: "0", Err: io.ErrUnexpectedEOF},
 			`pods: list at resourceVersion "0" failed, trying again at once: unexpected EOF`},
 		{RequestError{Verb: "watch", Resource: "pods", ResourceVersion: "12", RetryIn: 1234567 * time.Microsecond, Err: ErrShortWatch},
-			`pods: watch at resourceVersion "12" failed, trying again in 1.235s: watch ended within a second and brought no news`},
+			`pods: watch at resourceVersion "12" failed, trying again in 1.235s: watch ended within a second and brought nothing`},
 		// A client's errors name verb and resource too, which is said once.
 		{RequestError{Verb: "watchlist", Resource: "pods", Err: fmt.Errorf("watch pods: %w", io.EOF)},
 			`pods: watchlist at resourceVersion "" failed, trying again at once: EOF`},

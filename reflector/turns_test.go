@@ -213,7 +213,7 @@ func TestWaitsInLine(t *testing.T) {
 			for range resumeBurst {
 				r.waits.relist.take(time.Now())
 			}
-		}, newsEvery},
+		}, repeatEvery},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
