@@ -34,10 +34,10 @@ type transport struct {
 	current atomic.Pointer[login] // set under reading
 	read    atomic.Int64          // when the files were last read, in Unix nanoseconds; set under reading
 
-	reading  sync.Mutex      // held while files are read; only refused requests wait for it
-	retired  *http.Transport // the one before current's; it may still have watches
-	reported string          // the faults reported last
-	told     time.Time       // when they were reported
+	reading    sync.Mutex      // held while files are read; only refused requests wait for it
+	retired    *http.Transport // the one before current's; it may still have watches
+	reported   string          // the faults reported last
+	reportedAt time.Time       // when they were reported
 }
 
 func newTransport(server *url.URL, opts ConnectionOptions) (*transport, error) {
@@ -172,10 +172,10 @@ func (t *transport) reread() []error {
 // unreported returns the faults, unless the same ones were reported less than a minute ago.
 func (t *transport) unreported(faults []error, now time.Time) []error {
 	text := fmt.Sprint(faults)
-	if text == t.reported && now.Sub(t.told) < rereadAfter {
+	if text == t.reported && now.Sub(t.reportedAt) < rereadAfter {
 		return nil
 	}
-	t.reported, t.told = text, now
+	t.reported, t.reportedAt = text, now
 	return faults
 }
 

@@ -79,7 +79,7 @@ func (c *Controller[Q]) join(in input) {
 		case <-done:
 		case <-timer.C:
 			if err := c.unsynced(in); err != nil {
-				usercode.Tell(c.logger, c.opts.OnError, err)
+				usercode.Report(c.logger, c.opts.OnError, err)
 			}
 		}
 	})

@@ -13,7 +13,7 @@ import (
 // it. The result is its last state; final says that it is gone. opts have been checked.
 func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *version, final bool, err error) {
 	for {
-		if !w.goesOn() {
+		if !w.mayContinue() {
 			return nil, false, context.Cause(w.request)
 		}
 		old, err := t.get(key)

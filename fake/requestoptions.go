@@ -96,5 +96,5 @@ func (w write) status() bool { return w.subresource == statusField }
 // view reports whether the write is for another subresource, whose hook says what changes.
 func (w write) view() bool { return w.subresource != "" && !w.status() }
 
-// goesOn reports whether somebody still waits for the write.
-func (w write) goesOn() bool { return w.request == nil || w.request.Err() == nil }
+// mayContinue reports whether somebody still waits for the write.
+func (w write) mayContinue() bool { return w.request == nil || w.request.Err() == nil }

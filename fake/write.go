@@ -32,7 +32,7 @@ func (t *table) create(obj metav1.Object, w write) (*version, error) {
 			return nil, err
 		}
 		v, err := t.createNamed(obj, w)
-		if generated && apierrors.IsAlreadyExists(err) && w.goesOn() {
+		if generated && apierrors.IsAlreadyExists(err) && w.mayContinue() {
 			continue // another write took the name
 		}
 		return v, err
@@ -101,7 +101,7 @@ func (t *table) insert(v *version, w write) error {
 // run several times, and the table may keep its result.
 func (t *table) update(key types.NamespacedName, w write, change func(old *version) (metav1.Object, error)) (*version, error) {
 	for {
-		if !w.goesOn() {
+		if !w.mayContinue() {
 			return nil, context.Cause(w.request)
 		}
 		old, err := t.get(key)

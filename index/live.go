@@ -126,7 +126,7 @@ func distinct[V comparable](values []posting.Value[V]) int {
 func (l *live[T, V]) Unstage(n int) {
 	s := l.stage
 	end := s.begin(n)
-	s.letGo(end)
+	s.dropValues(end)
 	if s.dirty { // the function panicked
 		clear(s.values[:cap(s.values)][end:])
 		clear(s.buf[:cap(s.buf)])
@@ -141,8 +141,8 @@ func (l *live[T, V]) Unstage(n int) {
 // large reports whether an idle stage must give back the room for values.
 func (s *stage[V]) large() bool { return cap(s.values) > keepStaged || cap(s.buf) > keepStaged }
 
-// letGo drops the values from begin on.
-func (s *stage[V]) letGo(begin int) {
+// dropValues drops the values from begin on.
+func (s *stage[V]) dropValues(begin int) {
 	if gone := s.values[begin:]; len(gone) == 1 { // the usual case, without a call of the runtime
 		gone[0] = posting.Value[V]{}
 	} else {
@@ -167,7 +167,7 @@ func (l *live[T, V]) Prepare(n int, slot uint32, stored bool) (changed bool) {
 			set.same = true
 			if n == len(s.sets)-1 {
 				set.end = s.begin(n)
-				s.letGo(set.end)
+				s.dropValues(set.end)
 				if n == 0 && s.large() { // Unstage may not follow
 					s.values, s.buf = nil, nil
 				}

@@ -192,7 +192,7 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	if ends {
 		close(i.synced)
 	}
-	i.tellUnseen(batch)
+	i.noticeUnseen(batch)
 	i.log.Publish()
 	return nil
 }

@@ -179,7 +179,7 @@ func (l *listener[K, T]) walk(ctx context.Context) bool {
 		if n++; n <= l.replayed {
 			continue // the order of a snapshot does not change
 		}
-		if !l.goesOn(ctx) {
+		if !l.mayContinue(ctx) {
 			return false
 		}
 		l.replayed++
@@ -202,7 +202,7 @@ func (l *listener[K, T]) takeInitial() {
 // handler must stop. Then the remaining events wait for the next Run.
 func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 	for len(l.rest) > 0 {
-		if !l.goesOn(ctx) {
+		if !l.mayContinue(ctx) {
 			return false
 		}
 		if l.backlog.Load() > 0 {
@@ -234,8 +234,8 @@ func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 	return true
 }
 
-// goesOn reports whether the handler may be called once more.
-func (l *listener[K, T]) goesOn(ctx context.Context) bool {
+// mayContinue reports whether the handler may be called once more.
+func (l *listener[K, T]) mayContinue(ctx context.Context) bool {
 	return !l.reg.removed.Load() && ctx.Err() == nil
 }
 
@@ -254,7 +254,7 @@ func (l *listener[K, T]) deliver(ev *Event[K, T]) {
 	}
 	l.inf.detector.enter(l.opts.Name, ev)
 	l.call(ev)
-	l.inf.tellMutations(l.inf.detector.leave(l.opts.Name, ev))
+	l.inf.reportMutations(l.inf.detector.leave(l.opts.Name, ev))
 }
 
 func (l *listener[K, T]) call(ev *Event[K, T]) {

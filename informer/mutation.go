@@ -206,8 +206,8 @@ func (w *watched[T]) isOf(obj, old T) bool { return same(w.obj, obj) || same(w.o
 // intact reports whether the object is unchanged.
 func (w *watched[T]) intact() bool { return reflect.DeepEqual(w.obj, w.copied) }
 
-// tellMutations reports the errors whose difference is not empty.
-func (i *Informer[K, T]) tellMutations(found []*MutationError) {
+// reportMutations reports the errors whose difference is not empty.
+func (i *Informer[K, T]) reportMutations(found []*MutationError) {
 	for _, err := range found {
 		err.Resource = i.Resource()
 		if err.Diff = err.diff(); err.Diff != "" {
@@ -230,7 +230,7 @@ func (i *Informer[K, T]) detect(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			i.tellMutations(i.detector.check(now))
+			i.reportMutations(i.detector.check(now))
 			if i.detector.sampling {
 				i.detector.resample(i.store.Snapshot())
 			}

@@ -42,7 +42,7 @@ func (l *listener[K, T]) resync(ctx context.Context) bool {
 	found, position := i.store.Snapshot(), i.log.Position()
 	i.mu.Unlock()
 	for l.cursor.Position() < position { // the handler has not seen all of the snapshot
-		if open, goOn := l.handleNews(ctx); !open {
+		if open, goOn := l.handlePending(ctx); !open {
 			return goOn
 		}
 	}
@@ -50,14 +50,14 @@ func (l *listener[K, T]) resync(ctx context.Context) bool {
 	var ev Event[K, T] // one for all, since the handler gets a copy
 	for key, obj := range found.All() {
 		if n++; n%resyncStride == 0 {
-			if open, goOn := l.handleNews(ctx); !open {
+			if open, goOn := l.handlePending(ctx); !open {
 				return goOn
 			}
 		}
 		if _, ok := l.touched[key]; ok {
 			continue
 		}
-		if !l.goesOn(ctx) {
+		if !l.mayContinue(ctx) {
 			return false
 		}
 		ev = Event[K, T]{Type: Updated, Sync: true, Key: key, Object: obj, Old: obj}
@@ -67,9 +67,9 @@ func (l *listener[K, T]) resync(ctx context.Context) bool {
 	return true
 }
 
-// handleNews handles one run of the log, if there is one. open reports whether there can be more,
+// handlePending handles one run of the log, if there is one. open reports whether there can be more,
 // and goOn whether the handler may go on.
-func (l *listener[K, T]) handleNews(ctx context.Context) (open, goOn bool) {
+func (l *listener[K, T]) handlePending(ctx context.Context) (open, goOn bool) {
 	events, err := l.cursor.TryNext()
 	if err != nil {
 		return false, true // run finds out why

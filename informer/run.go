@@ -114,7 +114,7 @@ func (i *Informer[K, T]) finish(s *session[K, T]) error {
 	i.log.Wake()      // so does one that waits for events: s.Ctx is done
 	s.Wait()
 	if i.detector != nil {
-		i.tellMutations(i.detector.check(time.Now()))
+		i.reportMutations(i.detector.check(time.Now()))
 	}
 	s.Cancel()
 	i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))

@@ -48,11 +48,11 @@ func (e *SlowHandlerError) LogValue() slog.Value {
 // waits counts the time that an informer waits for its handlers. Only the goroutine that commits
 // uses it. The zero value has waited for nobody.
 type waits struct {
-	since  time.Time     // when the present period began
-	waited time.Duration // since then, without the wait that goes on
-	told   bool          // in the present period
-	began  time.Time     // of the wait that goes on
-	alarm  *time.Timer   // fires when the waits are long enough to report; nil before the first wait
+	since    time.Time     // when the present period began
+	waited   time.Duration // since then, without the wait that goes on
+	reported bool          // in the present period
+	began    time.Time     // of the wait that goes on
+	alarm    *time.Timer   // fires when the waits are long enough to report; nil before the first wait
 }
 
 // begin starts a wait, and returns a channel that gets a value when report is due.
@@ -69,27 +69,27 @@ func (w *waits) begin(now time.Time) <-chan time.Time {
 	return w.alarm.C
 }
 
-func (w *waits) next(now time.Time) { w.since, w.waited, w.told = now, 0, false }
+func (w *waits) next(now time.Time) { w.since, w.waited, w.reported = now, 0, false }
 
 // due returns how long the wait that goes on has to last until there is something to do.
 func (w *waits) due(now time.Time) time.Duration {
-	if w.told {
+	if w.reported {
 		return w.since.Add(slowPeriod).Sub(now)
 	}
 	return slowAfter - w.waited
 }
 
 // ring follows the alarm. It reports whether the waits are to be reported.
-func (w *waits) ring(now time.Time) (tell bool) {
+func (w *waits) ring(now time.Time) (report bool) {
 	w.waited += now.Sub(w.began)
 	w.began = now
-	if w.told {
+	if w.reported {
 		w.next(now)
 	} else {
-		tell, w.told = true, true
+		report, w.reported = true, true
 	}
 	w.alarm.Reset(w.due(now))
-	return tell
+	return report
 }
 
 // end ends the wait.
@@ -98,8 +98,8 @@ func (w *waits) end(now time.Time) {
 	w.alarm.Stop()
 }
 
-// tellSlow reports the handler that is furthest behind.
-func (i *Informer[K, T]) tellSlow() {
+// reportSlow reports the handler that is furthest behind.
+func (i *Informer[K, T]) reportSlow() {
 	i.counted.slowHandlers.Add(1)
 	name, lag := i.slowest()
 	i.opts.OnError(&SlowHandlerError{

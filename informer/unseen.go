@@ -37,27 +37,27 @@ func (i *Informer[K, T]) showUnseen(key K, a ahead[T]) {
 	}
 }
 
-// tellUnseen follows the events of a batch. It makes events for the objects that came and went
+// noticeUnseen follows the events of a batch. It makes events for the objects that came and went
 // without a delta. With one source, it looks for them only once the store has reached the oldest.
 // Called with mu held.
-func (i *Informer[K, T]) tellUnseen(batch deltafifo.Batch[K, T]) {
+func (i *Informer[K, T]) noticeUnseen(batch deltafifo.Batch[K, T]) {
 	u := &i.unseen
 	if len(u.objects) == 0 || !i.hasSynced() {
 		return
 	}
 	u.drop(batch)
 	if i.union != nil || batch.Rewound() || !older(i.store.ResourceVersion(), u.oldest) {
-		i.tellPassed(batch.Rewound())
+		i.deliverPassed(batch.Rewound())
 	}
 	if len(u.objects) == 0 {
 		*u = unseen[K, T]{} // maps never shrink
 	}
 }
 
-// tellPassed gives handlers events for the unseen objects whose versions the store has passed, or
+// deliverPassed gives handlers events for the unseen objects whose versions the store has passed, or
 // for all unseen objects. If the key has another object by now, that object's event must suffice:
 // an addition before it would be no legal history.
-func (i *Informer[K, T]) tellPassed(all bool) {
+func (i *Informer[K, T]) deliverPassed(all bool) {
 	u := &i.unseen
 	u.oldest = ""
 	for key, a := range u.objects {

@@ -95,7 +95,7 @@ func (i *Informer[K, T]) waitForLag(ctx context.Context, limit uint64, awaited f
 			return true, nil
 		case <-slow:
 			if i.waits.ring(time.Now()) {
-				i.tellSlow()
+				i.reportSlow()
 			}
 		case <-ctx.Done():
 			return false, ctx.Err()

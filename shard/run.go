@@ -79,7 +79,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	var told sync.WaitGroup
 	told.Go(func() {
 		for err := range x.reports {
-			usercode.Tell(r.log, r.opts.OnError, err)
+			usercode.Report(r.log, r.opts.OnError, err)
 		}
 	})
 	x.tasks.Go(func() { _ = source.Run(x.ctx) }) // the sink has no errors, so it ends with ctx

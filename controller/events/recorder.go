@@ -186,4 +186,4 @@ func (r *Recorder) refuse(k key, err error) {
 }
 
 // report calls OnError, or logs.
-func (r *Recorder) report(err *Error) { usercode.Tell(r.log, r.opts.OnError, err) }
+func (r *Recorder) report(err *Error) { usercode.Report(r.log, r.opts.OnError, err) }

@@ -174,7 +174,7 @@ func (p *Pipeline[K, T]) consume(run *usercode.Run) {
 	for run.Ctx.Err() == nil {
 		p.began, p.taken = time.Time{}, 0
 		err := p.fifo.Process(run.Ctx, p.timed)
-		p.tellSlow(run)
+		p.reportSlow(run)
 		var failed *deltafifo.ProcessError[K]
 		if errors.As(err, &failed) {
 			p.contain(run, "OnError", func() { p.opts.OnError(failed) })
@@ -192,8 +192,8 @@ func (p *Pipeline[K, T]) timed(key K, deltas []deltafifo.Delta[T]) error {
 	return p.process(key, deltas)
 }
 
-// tellSlow reports a batch that took too long while others came.
-func (p *Pipeline[K, T]) tellSlow(run *usercode.Run) {
+// reportSlow reports a batch that took too long while others came.
+func (p *Pipeline[K, T]) reportSlow(run *usercode.Run) {
 	pending := p.fifo.Len()
 	if took, slow := p.pace.Slow(p.began, p.taken, pending); slow && p.taken > 0 {
 		err := &deltafifo.SlowError{Resource: p.resource, Deltas: p.taken, Took: took, Pending: pending}

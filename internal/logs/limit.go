@@ -20,7 +20,7 @@ const (
 // a period. The methods of a nil limit let everything through.
 type limit struct {
 	mu     sync.Mutex
-	topics map[topic]*told
+	topics map[topic]*record
 	swept  time.Time
 }
 
@@ -31,8 +31,8 @@ type topic struct {
 	kind                   reflect.Type // of the error
 }
 
-// told is the record of the lines that were written about one topic.
-type told struct {
+// record is that of the lines that were written about one topic.
+type record struct {
 	at      time.Time
 	omitted uint64
 }
@@ -51,18 +51,18 @@ func (l *limit) due(t topic) (omitted uint64, due bool) {
 		return 0, false
 	}
 	omitted = last.omitted
-	*last = told{at: now}
+	*last = record{at: now}
 	return omitted, true
 }
 
 // last returns what was written about a topic, or about all those that there is no room for.
-func (l *limit) last(t topic, now time.Time) *told {
+func (l *limit) last(t topic, now time.Time) *record {
 	if l.topics[t] == nil && l.full(now) {
 		t = topic{}
 	}
 	last := l.topics[t]
 	if last == nil {
-		last = &told{}
+		last = &record{}
 		l.topics[t] = last
 	}
 	return last
@@ -72,7 +72,7 @@ func (l *limit) last(t topic, now time.Time) *told {
 func (l *limit) full(now time.Time) bool {
 	if len(l.topics) >= maxTopics && now.Sub(l.swept) >= period {
 		l.swept = now
-		maps.DeleteFunc(l.topics, func(_ topic, last *told) bool { return now.Sub(last.at) >= period })
+		maps.DeleteFunc(l.topics, func(_ topic, last *record) bool { return now.Sub(last.at) >= period })
 	}
 	return len(l.topics) >= maxTopics
 }

@@ -30,7 +30,7 @@ type Log struct {
 
 // New returns a log. Of the errors that repeat it writes one record a minute: see limit.
 func New(to *slog.Logger, part, resource string) Log {
-	return Log{To: to, Part: part, Resource: resource, limit: &limit{topics: map[topic]*told{}}}
+	return Log{To: to, Part: part, Resource: resource, limit: &limit{topics: map[topic]*record{}}}
 }
 
 // Debug logs an event. If the level is off, it only costs the check of the level. A panic of

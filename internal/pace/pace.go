@@ -14,7 +14,7 @@ const (
 
 // Meter decides which slow batches to report. The consumer's goroutine owns it. The zero value has
 // reported none.
-type Meter struct{ told time.Time }
+type Meter struct{ reported time.Time }
 
 // Slow reports whether a batch of deltas that was begun at the given time and is done now must be
 // reported, and how long it took. pending is the number of deltas that wait now.
@@ -24,9 +24,9 @@ func (m *Meter) Slow(began time.Time, deltas, pending int) (took time.Duration, 
 	}
 	now := time.Now()
 	took = now.Sub(began)
-	if took <= perBatch+time.Duration(deltas)*perDelta || !m.told.IsZero() && now.Sub(m.told) < period {
+	if took <= perBatch+time.Duration(deltas)*perDelta || !m.reported.IsZero() && now.Sub(m.reported) < period {
 		return took, false
 	}
-	m.told = now
+	m.reported = now
 	return took, true
 }

@@ -17,9 +17,9 @@ func Call(where string, f func()) (err error) {
 	return nil
 }
 
-// Tell gives err to onError, or writes it to log if onError is nil. If onError panics, log gets
+// Report gives err to onError, or writes it to log if onError is nil. If onError panics, log gets
 // both errors.
-func Tell(log logs.Log, onError func(error), err error) {
+func Report(log logs.Log, onError func(error), err error) {
 	if onError == nil {
 		log.Error(err)
 		return

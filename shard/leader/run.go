@@ -26,7 +26,7 @@ type run struct {
 
 	endWork    context.CancelCauseFunc // nil unless work runs
 	endRequest context.CancelFunc      // nil unless a request is under way
-	tell       *teller
+	reporter   *reporter
 }
 
 // Lead waits until this process leads, and then calls work in a goroutine of its own. The context
@@ -55,11 +55,11 @@ func (e *Elector) Lead(ctx context.Context, work func(context.Context)) error {
 	r := &run{
 		e: e, ctx: ctx, work: work, begun: time.Now(),
 		core:    core{key: e.key(), identity: e.opts.Identity, timing: timing{e.opts.LeaseDuration, e.opts.RenewDeadline, e.opts.RetryPeriod}},
-		answers: make(chan event, 1), returns: make(chan event, 1), timer: time.NewTimer(0), tell: newTeller(e),
+		answers: make(chan event, 1), returns: make(chan event, 1), timer: time.NewTimer(0), reporter: newReporter(e),
 	}
-	defer r.tell.close()
+	defer r.reporter.close()
 	defer r.timer.Stop()
-	r.tell.debug("stands for the Lease")
+	r.reporter.debug("stands for the Lease")
 	r.loop()
 	return r.core.result
 }
@@ -83,7 +83,7 @@ func (r *run) loop() {
 		do := r.core.step(r.now(), ev)
 		r.apply(do)
 		if do.over {
-			r.tell.debug("does not stand for the Lease any more")
+			r.reporter.debug("does not stand for the Lease any more")
 			return
 		}
 		if at := r.core.wake(); at == never {
@@ -105,7 +105,7 @@ func (r *run) apply(do actions) {
 		if r.endWork != nil { // work may have returned just now
 			r.endWork(do.endWork)
 		}
-		r.tell.debug("does not lead any more")
+		r.reporter.debug("does not lead any more")
 	}
 	if do.abort {
 		r.endRequest()
@@ -122,14 +122,14 @@ func (r *run) apply(do actions) {
 		r.send(*do.send)
 	}
 	for _, err := range do.reports {
-		r.tell.error(err)
+		r.reporter.error(err)
 	}
-	r.tell.leader(r.core.leader())
+	r.reporter.leader(r.core.leader())
 }
 
 // startWork calls work in a goroutine, which loop waits for.
 func (r *run) startWork() {
-	r.tell.debug("leads")
+	r.reporter.debug("leads")
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	r.endWork = cancel
 	go func() {

@@ -24,17 +24,17 @@ type others struct {
 	highest int64                    // the newest of all sheets
 	longest time.Duration            // LeaseDuration, of all replicas that were ever seen
 
-	last    *Sheet // of the last view
-	changed bool   // something has changed since the last plan
-	todo    bool
-	dueAt   time.Duration // when to do it
-	base    string        // version of the sheet that the last write was for, none if there was no such write
-	baseAt  time.Duration
-	tried   map[string]string // versions of Leases that were to be fenced or deleted, by name
-	wake    time.Duration     // when the passing of time may make something due
-	told    string            // UID and version of the sheet that was reported as broken
-	twin    string            // UID of another life with the own identity
-	twinAt  time.Duration     // when it was met, Never if it was reported
+	last     *Sheet // of the last view
+	changed  bool   // something has changed since the last plan
+	todo     bool
+	dueAt    time.Duration // when to do it
+	base     string        // version of the sheet that the last write was for, none if there was no such write
+	baseAt   time.Duration
+	tried    map[string]string // versions of Leases that were to be fenced or deleted, by name
+	wake     time.Duration     // when the passing of time may make something due
+	reported string            // UID and version of the sheet that was reported as broken
+	twin     string            // UID of another life with the own identity
+	twinAt   time.Duration     // when it was met, Never if it was reported
 }
 
 // sign is a sign of life.
@@ -226,8 +226,8 @@ func (c *Core) next(now Moment, do *Actions) *Request {
 		epoch := max(c.others.highest+1, now.Wall.Unix())
 		return &Request{Verb: CreateSheet, Name: c.cfg.Name, Plan: Plan{Scheme: c.cfg.Scheme, Epoch: epoch, Ranges: assign.Free(epoch)}}
 	case !c.usable(s):
-		if c.others.told != s.UID+s.Version {
-			c.others.told = s.UID + s.Version
+		if c.others.reported != s.UID+s.Version {
+			c.others.reported = s.UID + s.Version
 			do.Reports = append(do.Reports, ErrSheet)
 		}
 		if c.fresh(now, s.Version) {
