@@ -338,7 +338,7 @@ func TestPartPanics(t *testing.T) {
 // TestRandomParts compares unions whose ranges come and go with the server's objects, while these
 // change, requests fail and informers stop.
 func TestRandomParts(t *testing.T) {
-	for seed := *firstSeed; seed < *firstSeed+longtest.N[uint64](200, 10_000); seed++ {
+	for seed := *firstSeed; seed < *firstSeed+longtest.N[uint64](100, 10_000); seed++ {
 		if !t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { newPartLife(t, seed).run() })
 		}) {

@@ -48,7 +48,7 @@ func (s slowSource) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 // TestRandomPartsReads checks that what stays in the set is never away while ranges come and go:
 // reads have all recorded writes, and handlers get no deletion of an object that exists.
 func TestRandomPartsReads(t *testing.T) {
-	for seed := *firstSeed; seed < *firstSeed+longtest.N[uint64](100, 10_000); seed++ {
+	for seed := *firstSeed; seed < *firstSeed+longtest.N[uint64](50, 10_000); seed++ {
 		if !t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) { newPartReads(t, seed).run() })
 		}) {

@@ -12,13 +12,14 @@ import (
 
 	"k8s.io/client-go/util/workqueue"
 
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/with/clientgo"
 )
 
 // TestQueue: random calls have the same results as with client-go's queue.
 func TestQueue(t *testing.T) {
-	for seed := range uint64(50) {
+	for seed := range longtest.N[uint64](20, 500) {
 		synctest.Test(t, func(t *testing.T) {
 			var our, their numbers
 			limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 1000*time.Second)

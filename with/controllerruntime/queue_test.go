@@ -14,6 +14,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/controller/priorityqueue"
 	"sigs.k8s.io/controller-runtime/pkg/metrics"
 
+	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/with/controllerruntime"
 )
@@ -52,7 +53,7 @@ func queueNumbers(t testing.TB, name string) string {
 // priority, and adds of keys that run. It takes less than the 10 seconds after which low priorities
 // get turns.
 func TestQueue(t *testing.T) {
-	for seed := range uint64(8) {
+	for seed := range longtest.N[uint64](4, 100) {
 		synctest.Test(t, func(t *testing.T) {
 			limiter := func() workqueue.TypedRateLimiter[string] {
 				return workqueue.NewTypedItemExponentialFailureRateLimiter[string](5*time.Millisecond, 50*time.Millisecond)
