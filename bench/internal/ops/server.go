@@ -84,8 +84,28 @@ func ServeOthers() bool {
 	if err := calls.RegisterName("Server", &actions{}); err != nil {
 		panic(err) // a bug
 	}
-	calls.ServeConn(pipes{os.Stdin, os.Stdout})
+	in := caller{in: os.Stdin, gone: make(chan struct{}, 1)}
+	go calls.ServeConn(pipes{in, os.Stdout}) // which at the end waits for calls, and so perhaps for a client that is no more
+	<-in.gone
 	return true
+}
+
+// caller reads calls, and notes the end.
+type caller struct {
+	in   io.Reader
+	gone chan struct{} // with room for the one value that counts
+}
+
+// Read implements io.Reader.
+func (c caller) Read(p []byte) (int, error) {
+	n, err := c.in.Read(p)
+	if err != nil {
+		select {
+		case c.gone <- struct{}{}:
+		default:
+		}
+	}
+	return n, err
 }
 
 // pipes are a connection.
