@@ -37,7 +37,7 @@ func Apply[T interface {
 	metav1.Object
 }](ctx context.Context, c Applier[T], current T, config any, manager string) (_ T, sent bool, err error) {
 	if manager == "" {
-		return current, false, ErrNoManager
+		return current, false, fmt.Errorf("controller: apply of a %T: %w", current, ErrNoManager)
 	}
 	var none T
 	if current != none {

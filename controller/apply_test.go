@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -166,7 +167,7 @@ func TestApplyInDoubt(t *testing.T) {
 	if _, sent, err := controller.Apply(ctx, c, moved, older, "me"); !sent || err != nil {
 		t.Errorf("another version: sent %v: %v", sent, err)
 	}
-	if _, _, err := controller.Apply(ctx, c, full, config(spec), ""); err != controller.ErrNoManager {
+	if _, _, err := controller.Apply(ctx, c, full, config(spec), ""); !errors.Is(err, controller.ErrNoManager) || !strings.Contains(err.Error(), "controller: apply of a *controller_test.app: ") {
 		t.Error(err)
 	}
 	for name, bad := range map[string]any{"no JSON": func() {}, "a list": []int{1}, "null": nil} {

@@ -69,7 +69,7 @@ func (c change[T]) withoutStatus(ctx context.Context, obj T, err error) error {
 	if _, failed := newest(ctx, c.client, obj); failed != nil {
 		return failed
 	}
-	return fmt.Errorf("%s: %w: %w", nameOf(obj), ErrNoStatus, err)
+	return about(obj, fmt.Errorf("%w: %w", ErrNoStatus, err))
 }
 
 func (c change[T]) send(ctx context.Context, key types.NamespacedName, patch []byte) (T, error) {
@@ -84,14 +84,14 @@ func (c change[T]) send(ctx context.Context, key types.NamespacedName, patch []b
 func (c change[T]) patch(obj T) ([]byte, error) {
 	version := obj.GetResourceVersion()
 	if version == "" {
-		return nil, fmt.Errorf("%s: %w", nameOf(obj), ErrNoVersion)
+		return nil, about(obj, ErrNoVersion)
 	}
 	next := obj.DeepCopy()
 	if err := c.edit(next); err != nil {
 		return nil, err
 	}
 	if keyOf(next) != keyOf(obj) || next.GetUID() != obj.GetUID() {
-		return nil, fmt.Errorf("%s: %w", nameOf(obj), ErrRenamed)
+		return nil, about(obj, ErrRenamed)
 	}
 	next.SetResourceVersion(version)
 	before, err := treeOf(obj)
@@ -109,7 +109,7 @@ func (c change[T]) patch(obj T) ([]byte, error) {
 	if c.status {
 		for field := range patch {
 			if field != "status" {
-				return nil, fmt.Errorf("%s: %w: %s", nameOf(obj), ErrNotStatus, field)
+				return nil, about(obj, fmt.Errorf("%w: %s", ErrNotStatus, field))
 			}
 		}
 	}
@@ -136,11 +136,11 @@ func (c change[T]) patch(obj T) ([]byte, error) {
 // [ErrNoObject], [ErrNoVersion], [ErrRenamed], [ErrNoStatus]; [ErrNotStatus] if edit changes
 // anything else, and those of c, a Conflict only after five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
-	if edit == nil {
-		return obj, fmt.Errorf("PatchStatus: a %T: %w", obj, ErrNoEdit)
-	}
 	if isNil(obj) {
 		return obj, noObject("PatchStatus", obj)
+	}
+	if edit == nil {
+		return obj, about(obj, ErrNoEdit)
 	}
 	now, _, err := change[T]{client: c, status: true, edit: func(o T) error { edit(o); return nil }}.to(ctx, obj)
 	if errors.Is(err, errGone) {
@@ -196,14 +196,14 @@ func (o Outcome) String() string {
 // [ErrNoEdit], [ErrNoObject], [ErrNoName], [ErrRenamed], and those of c, a Conflict or
 // AlreadyExists only after five in a row.
 func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, Outcome, error) {
-	if edit == nil {
-		return obj, Unchanged, fmt.Errorf("CreateOrUpdate: a %T: %w", obj, ErrNoEdit)
-	}
 	if isNil(obj) {
 		return obj, Unchanged, noObject("CreateOrUpdate", obj)
 	}
+	if edit == nil {
+		return obj, Unchanged, about(obj, ErrNoEdit)
+	}
 	if obj.GetName() == "" {
-		return obj, Unchanged, fmt.Errorf("CreateOrUpdate: a %T: %w", obj, ErrNoName)
+		return obj, Unchanged, about(obj, ErrNoName)
 	}
 	now, found, err := first(ctx, c, keyOf(obj))
 	for try := range tries {
@@ -259,7 +259,7 @@ func create[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) e
 		return obj, err
 	}
 	if keyOf(next) != keyOf(obj) {
-		return obj, fmt.Errorf("%s: %w", nameOf(obj), ErrRenamed)
+		return obj, about(obj, ErrRenamed)
 	}
 	return c.Create(ctx, next, metav1.CreateOptions{})
 }

@@ -45,8 +45,19 @@ func keyOf(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
-// nameOf returns the key of obj as text.
-func nameOf(obj metav1.Object) string { return keytext.Of(keyOf(obj)) }
+// nameOf names obj in errors: its kind or, if obj does not state it, its type, and its key.
+func nameOf(obj metav1.Object) string {
+	kind := ownKind(obj).Kind
+	if kind == "" {
+		kind = fmt.Sprintf("%T", obj)
+	}
+	return kind + " " + keytext.Of(keyOf(obj))
+}
+
+// about returns err with the name of an object.
+func about(obj metav1.Object, err error) error {
+	return fmt.Errorf("controller: %s: %w", nameOf(obj), err)
+}
 
 // isNil reports whether an object is a nil pointer or map, or nothing at all.
 func isNil(obj any) bool {
@@ -54,9 +65,9 @@ func isNil(obj any) bool {
 	return !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Map) && v.IsNil()
 }
 
-// noObject says that an object is nil. about names its resource, or what it is for.
-func noObject(about string, obj any) error {
-	return fmt.Errorf("%s: a %T: %w: look at the error of the call that returned it: %w", about, obj, ErrNoObject, client.ErrNotSent)
+// noObject says that an object is nil. where names its resource, or what it is for.
+func noObject(where string, obj any) error {
+	return fmt.Errorf("controller: %s: a %T: %w: look at the error of the call that returned it: %w", where, obj, ErrNoObject, client.ErrNotSent)
 }
 
 // IgnoreNotFound returns nil for a NotFound of an API server, and any other error unchanged. Use

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"strings"
@@ -17,24 +18,26 @@ import (
 var (
 	// ErrNoKeys is returned by Watch, with the name of the resource, if the function for keys is
 	// nil.
-	ErrNoKeys = errors.New("controller: the function for keys is nil")
+	ErrNoKeys = errors.New("the function for keys is nil")
 
 	// ErrNoInformer is returned by For, Owns, Watch and Unwatch, with the type of the objects, for
 	// a nil informer or handle. It is the same value as informer.ErrNoInformer.
 	ErrNoInformer = informer.ErrNoInformer
 
-	// ErrNoFilter is returned by For, Owns and Watch if a filter is nil.
-	ErrNoFilter = errors.New("controller: the filter is nil")
+	// ErrNoFilter is returned by For, Owns and Watch, with the name of the resource, if a filter is
+	// nil.
+	ErrNoFilter = errors.New("the filter is nil")
 
 	// ErrStarted is returned, with the controller's name, by a second call of Run.
-	ErrStarted = errors.New("controller: Run was called before: a controller runs once, so make another one")
+	ErrStarted = errors.New("Run was called before: a controller runs once, so make another one")
 
-	// ErrNotWatched is returned by Unwatch for an informer that the controller does not watch.
-	ErrNotWatched = errors.New("controller: the informer is not watched")
+	// ErrNotWatched is returned by Unwatch, with the name of the resource, for an informer that the
+	// controller does not watch.
+	ErrNotWatched = errors.New("the informer is not watched")
 
 	// ErrStopped is returned by For, Owns and Watch, with the name of the resource, once Run ends.
 	// informer.ErrStopped says that an informer has stopped.
-	ErrStopped = errors.New("controller: Run has ended, so nothing can be watched any more")
+	ErrStopped = errors.New("Run has ended, so nothing can be watched any more")
 
 	// ErrInvalid is returned by Open and OpenProjected, with the name of the resource, if there are
 	// several OpenOptions, or two of their fields contradict each other.
@@ -44,43 +47,46 @@ var (
 	// another namespace. Nothing was sent.
 	ErrOutside = errors.New("outside of the handle's namespaces")
 
+	// The errors from here to ErrOwner come with the kind of the object, or its type if the object
+	// does not state the kind, and with its key.
+
 	// ErrNoStatus is returned by PatchStatus if the object exists but its kind has no status
 	// subresource.
-	ErrNoStatus = errors.New("controller: the kind has no status subresource: its CustomResourceDefinition needs subresources.status, and for the fake its Kind WithSubresources")
+	ErrNoStatus = errors.New("the kind has no status subresource: its CustomResourceDefinition needs subresources.status, and for the fake its Kind WithSubresources")
 
-	// ErrNoObject is returned, with the name of the resource and the type, for an object that is
-	// nil. It is the same value as store.ErrNoObject.
+	// ErrNoObject is returned, with the name of the resource or the call, and the type, for an object
+	// that is nil. It is the same value as store.ErrNoObject.
 	ErrNoObject = store.ErrNoObject
 
 	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
-	ErrNoEdit = errors.New("controller: the function that edits the object is nil")
+	ErrNoEdit = errors.New("the function that edits the object is nil")
 
-	// ErrNoName is returned by CreateOrUpdate, with the type and the namespace, for an object
-	// without a name. It is the same value as store.ErrNoName and reflector.ErrNoName.
+	// ErrNoName is returned by CreateOrUpdate for an object without a name. It is the same value as store.ErrNoName and reflector.ErrNoName.
 	ErrNoName = store.ErrNoName
 
 	// ErrNoVersion says that an object to change has no resourceVersion: it was not read from the
 	// server or a cache.
-	ErrNoVersion = errors.New("controller: the object has no resourceVersion: take it from the server or a cache")
+	ErrNoVersion = errors.New("the object has no resourceVersion: take it from the server or a cache")
 
 	// ErrRenamed says that edit changed the name, the namespace or the UID of the object.
-	ErrRenamed = errors.New("controller: the edit changed the object's name, namespace or UID")
+	ErrRenamed = errors.New("the edit changed the object's name, namespace or UID")
 
 	// ErrNotStatus is returned by PatchStatus if edit changes another field than the status, which
 	// it names.
-	ErrNotStatus = errors.New("controller: the edit of a status changed another field")
+	ErrNotStatus = errors.New("the edit of a status changed another field")
 
 	// ErrNoCleanup is returned by Finalize if cleanup is nil.
-	ErrNoCleanup = errors.New("controller: the function for the cleanup is nil")
+	ErrNoCleanup = errors.New("the function for the cleanup is nil")
 
 	// ErrNoFinalizer is returned by Finalize for a finalizer without a name.
-	ErrNoFinalizer = errors.New("controller: the finalizer has no name")
+	ErrNoFinalizer = errors.New("the finalizer has no name")
 
-	// ErrNoManager is returned by Apply without the name of a field manager.
-	ErrNoManager = errors.New("controller: the field manager has no name")
+	// ErrNoManager is returned by Apply, with the type of the objects, without the name of a field
+	// manager.
+	ErrNoManager = errors.New("the field manager has no name")
 
 	// ErrOwner is returned by SetController for an owner that cannot own the object.
-	ErrOwner = errors.New("controller: not a possible owner")
+	ErrOwner = errors.New("not a possible owner")
 
 	// ErrHandlerUnsynced is the cause in a [*SyncError] if the cache is filled, and the
 	// controller's handler has not seen all of it.
@@ -111,14 +117,16 @@ type OwnedError struct {
 	// [Adopt] can take the object over.
 	Controller metav1.OwnerReference
 
-	key types.NamespacedName // of the object
+	name string               // of the object, for the message
+	key  types.NamespacedName // of the object
 }
 
 func (e *OwnedError) Error() string {
+	name := cmp.Or(e.name, e.Object)
 	if e.Controller.UID == "" {
-		return fmt.Sprintf("controller: %s was made by somebody else and has no controller: delete it, or use another name or Adopt", e.Object)
+		return fmt.Sprintf("controller: %s was made by somebody else and has no controller: delete it, or use another name or Adopt", name)
 	}
-	return fmt.Sprintf("controller: %s belongs to another controller: %s %q with UID %s", e.Object, e.Controller.Kind, e.Controller.Name, e.Controller.UID)
+	return fmt.Sprintf("controller: %s belongs to another controller: %s %q with UID %s", name, e.Controller.Kind, e.Controller.Name, e.Controller.UID)
 }
 
 // SyncError is returned by Run if the initial lists took longer than Options.SyncTimeout. For a

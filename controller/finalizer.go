@@ -3,7 +3,6 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,14 +32,14 @@ import (
 // [ErrNoCleanup], [ErrNoObject], [ErrNoFinalizer], [ErrNoVersion], and those of c, a Conflict only
 // after five in a row.
 func Finalize[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer string, cleanup func(context.Context, T) error) (_ T, done bool, err error) {
-	if cleanup == nil {
-		return obj, true, fmt.Errorf("Finalize: a %T: %w", obj, ErrNoCleanup)
-	}
 	if isNil(obj) {
 		return obj, true, noObject("Finalize", obj)
 	}
+	if cleanup == nil {
+		return obj, true, about(obj, ErrNoCleanup)
+	}
 	if finalizer == "" {
-		return obj, true, fmt.Errorf("%s: %w", nameOf(obj), ErrNoFinalizer)
+		return obj, true, about(obj, ErrNoFinalizer)
 	}
 	if obj.GetDeletionTimestamp() == nil {
 		obj, _, err = change[T]{client: c, edit: func(o T) error { addFinalizer(o, finalizer); return nil }}.to(ctx, obj)

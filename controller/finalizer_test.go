@@ -120,7 +120,7 @@ func TestFinalizeErrors(t *testing.T) {
 		}
 		return err
 	}
-	if err := finalize(one, hold, nil); !errors.Is(err, controller.ErrNoCleanup) || !strings.Contains(err.Error(), "Finalize: a *controller_test.site") {
+	if err := finalize(one, hold, nil); !errors.Is(err, controller.ErrNoCleanup) || !strings.Contains(err.Error(), "controller: Site a/one: ") {
 		t.Error(err)
 	}
 	if err := finalize(one, "", none); !errors.Is(err, controller.ErrNoFinalizer) {

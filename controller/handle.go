@@ -130,7 +130,7 @@ func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kin
 		return nil, err
 	}
 	if part == nil {
-		return nil, fmt.Errorf("%s: the function that takes a part of each object is nil: %w", of, reflector.ErrNoSource)
+		return nil, fmt.Errorf("controller: %s: the function that takes a part of each object is nil: %w", of, reflector.ErrNoSource)
 	}
 	h := &Projected[T, P]{}
 	if err := open(h, server, of, view[T, P]{

@@ -38,7 +38,7 @@ func newMembers[T metav1.Object](server client.Connection, of kind.Kind[T], opts
 		return nil, fmt.Errorf("controller: %s: %w: Client.Namespace is %q and Namespaces is set: leave one of them out", of, ErrInvalid, opts.Namespace)
 	}
 	if set != nil && of.Scope == kind.ClusterScoped {
-		return nil, fmt.Errorf("%s: %w: Namespaces is set, but the kind is cluster-scoped: leave it out", of, client.ErrScope)
+		return nil, fmt.Errorf("controller: %s: %w: Namespaces is set, but the kind is cluster-scoped: leave it out", of, client.ErrScope)
 	}
 	for n, selector := range selectors {
 		if selector == "" || slices.Contains(selectors[:n], selector) {
@@ -191,7 +191,7 @@ func (m *members[T]) outside(resource string, key types.NamespacedName) error {
 	if key.Namespace == "" {
 		in = "no namespace"
 	}
-	return fmt.Errorf("%s: %w: %s of object %q; the handle is for %s: %w; add the namespace to OpenOptions.Namespaces, or use a client.Resource",
+	return fmt.Errorf("controller: %s: %w: %s of object %q; the handle is for %s: %w; add the namespace to OpenOptions.Namespaces, or use a client.Resource",
 		resource, ErrOutside, in, key.Name, list, client.ErrNotSent)
 }
 

@@ -93,7 +93,7 @@ func TestHandleRefusesOtherNamespaces(t *testing.T) {
 				t.Errorf("%s: %v", verb, err)
 			}
 		}
-		if got, want := failures["Get"].Error(), `gadgets: outside of the handle's namespaces: namespace "c" of object "one"; the handle is for a, b: nothing was sent; add the namespace to OpenOptions.Namespaces, or use a client.Resource`; got != want {
+		if got, want := failures["Get"].Error(), `controller: gadgets: outside of the handle's namespaces: namespace "c" of object "one"; the handle is for a, b: nothing was sent; add the namespace to OpenOptions.Namespaces, or use a client.Resource`; got != want {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 		_, err := h.Get(ctx, key{Name: "one"}, metav1.GetOptions{})

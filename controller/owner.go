@@ -7,6 +7,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -50,14 +51,14 @@ func setController(obj, owner metav1.Object, kind schema.GroupVersionKind, adopt
 		kind.Kind = own.Kind
 	}
 	if err := mayOwn(owner, obj, kind); err != nil {
-		return err
+		return about(obj, err)
 	}
 	refs := slices.Clone(obj.GetOwnerReferences())
 	switch old := metav1.GetControllerOfNoCopy(obj); {
 	case old != nil && old.UID != owner.GetUID():
-		return &OwnedError{Object: nameOf(obj), Controller: *old, key: keyOf(obj)}
+		return &OwnedError{Object: keytext.Of(keyOf(obj)), Controller: *old, name: nameOf(obj), key: keyOf(obj)}
 	case old == nil && obj.GetUID() != "" && !adopt:
-		return &OwnedError{Object: nameOf(obj), key: keyOf(obj)}
+		return &OwnedError{Object: keytext.Of(keyOf(obj)), name: nameOf(obj), key: keyOf(obj)}
 	}
 	ref := *metav1.NewControllerRef(owner, kind)
 	n := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == ref.UID })
@@ -72,16 +73,17 @@ func setController(obj, owner metav1.Object, kind schema.GroupVersionKind, adopt
 
 // mayOwn returns the reason why owner cannot own obj, nil if it can.
 func mayOwn(owner, obj metav1.Object, kind schema.GroupVersionKind) error {
-	name := fmt.Sprintf("%s %q", kind.Kind, nameOf(owner))
+	key := keytext.Of(keyOf(owner))
+	name := fmt.Sprintf("%s %q", kind.Kind, key)
 	switch {
 	case kind.Kind == "" || kind.Version == "":
-		return fmt.Errorf("%w: the kind of %q has no name or version, and the object does not have it either: use Kind.Named", ErrOwner, nameOf(owner))
+		return fmt.Errorf("%w: the kind of %q has no name or version, and the object does not have it either: use Kind.Named", ErrOwner, key)
 	case owner.GetName() == "" || owner.GetUID() == "":
 		return fmt.Errorf("%w: %s has no name or UID: take it from the server or a cache", ErrOwner, name)
 	case owner.GetNamespace() != "" && obj.GetNamespace() == "":
-		return fmt.Errorf("%w: %s lives in a namespace, %q has none", ErrOwner, name, obj.GetName())
+		return fmt.Errorf("%w: %s lives in a namespace, and the object in none", ErrOwner, name)
 	case owner.GetNamespace() != "" && owner.GetNamespace() != obj.GetNamespace():
-		return fmt.Errorf("%w: %s lives in another namespace than %q", ErrOwner, name, nameOf(obj))
+		return fmt.Errorf("%w: %s lives in another namespace", ErrOwner, name)
 	}
 	if own := ownKind(owner); own.Kind != "" && own.GroupKind() != kind.GroupKind() {
 		return fmt.Errorf("%w: %s is of kind %s", ErrOwner, name, own.GroupKind())

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"time"
@@ -43,7 +44,7 @@ func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase != notStarted {
-		return nil, nil, c.named(ErrStarted)
+		return nil, nil, c.named(fmt.Errorf("controller: %w", ErrStarted))
 	}
 	c.phase = running
 	s := &session{outer: ctx, informers: map[Cache]*informerRun{}}

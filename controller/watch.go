@@ -75,7 +75,7 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) error {
 	if keys == nil {
 		if inf := informerOf(inf); inf != nil {
-			return fmt.Errorf("%s: %w", inf.Resource(), ErrNoKeys)
+			return fmt.Errorf("controller: %s: %w", inf.Resource(), ErrNoKeys)
 		}
 		return noInformer[T]()
 	}
@@ -131,13 +131,13 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 	}
 	for _, filter := range filters {
 		if filter == nil {
-			return fmt.Errorf("%s: %w", inf.Resource(), ErrNoFilter)
+			return fmt.Errorf("controller: %s: %w", inf.Resource(), ErrNoFilter)
 		}
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase == stopped {
-		return fmt.Errorf("%s: %w", inf.Resource(), ErrStopped)
+		return fmt.Errorf("controller: %s: %w", inf.Resource(), ErrStopped)
 	}
 	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](both(always, filtered(filters, handle))), informer.HandlerOptions[T]{Name: c.opts.Name})
 	if err != nil {
@@ -171,7 +171,7 @@ func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K,
 		in.reg.Remove()
 	}
 	if len(gone) == 0 {
-		return fmt.Errorf("%s: %w", inf.Resource(), ErrNotWatched)
+		return fmt.Errorf("controller: %s: %w", inf.Resource(), ErrNotWatched)
 	}
 	return nil
 }
