@@ -76,7 +76,7 @@ func (c *Client[T]) readConfig(config any) (key types.NamespacedName, data []byt
 	}
 	var members map[string]any
 	if err := utiljson.Unmarshal(data, &members); err != nil || members == nil {
-		return key, nil, fmt.Errorf("fake: the config of an apply is no object, but a %T", config)
+		return key, nil, fmt.Errorf("fake: %s: the config of an apply is no object, but a %T", c.table().res.groupResource(), config)
 	}
 	kind := c.table().res.typeMeta()
 	for name, value := range map[string]string{"apiVersion": kind.APIVersion, "kind": kind.Kind} {
@@ -87,7 +87,7 @@ func (c *Client[T]) readConfig(config any) (key types.NamespacedName, data []byt
 	meta, _ := members["metadata"].(map[string]any)
 	key.Namespace, _ = meta["namespace"].(string)
 	if key.Name, _ = meta["name"].(string); key.Name == "" {
-		return key, nil, reflector.ErrNoName
+		return key, nil, fmt.Errorf("fake: %s: the config of an apply: %w", c.table().res.groupResource(), reflector.ErrNoName)
 	}
 	data, err = json.Marshal(members)
 	return key, data, err
