@@ -71,11 +71,11 @@ func TestStarted(t *testing.T) {
 		defer s.end()
 		p := s.start(s.options("a"))
 		synctest.Wait()
-		if err := p.replica.Run(t.Context()); !errors.Is(err, shard.ErrStarted) {
+		if err := p.replica.Run(t.Context()); !errors.Is(err, shard.ErrStarted) || err.Error() != "shard: "+namespace+"/"+name+": Run was called before" {
 			t.Error(err)
 		}
 		keys := shard.Keys[int]{Hashed: func(int) string { return "" }, All: func() iter.Seq[int] { return func(func(int) bool) {} }, Add: func(int) {}}
-		if _, err := shard.Divide(p.replica, keys, func(context.Context, int) error { return nil }); !errors.Is(err, shard.ErrStarted) {
+		if _, err := shard.Divide(p.replica, keys, func(context.Context, int) error { return nil }); !errors.Is(err, shard.ErrStarted) || !strings.Contains(err.Error(), namespace+"/"+name) {
 			t.Error(err)
 		}
 	})

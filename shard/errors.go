@@ -19,8 +19,9 @@ var (
 	// Keys. It is the same value as leader.ErrInvalid.
 	ErrInvalid = leader.ErrInvalid
 
-	// ErrStarted is returned by [Replica.Run] if it was called before, and by [Divide] after that.
-	ErrStarted = errors.New("shard: Run was called before")
+	// ErrStarted is returned, with Options.Namespace and Name, by [Replica.Run] if it was called
+	// before, and by [Divide] after that.
+	ErrStarted = errors.New("Run was called before")
 
 	// ErrFenced is the cause of the error of a write that a [Replica.Gate] has refused. Nothing was
 	// sent, so client.ErrNotSent matches, too.

@@ -54,7 +54,7 @@ func (r *Replica) Run(ctx context.Context) error {
 	r.started = true
 	r.mu.Unlock()
 	if started {
-		return ErrStarted
+		return fmt.Errorf("shard: %s: %w", r.key(r.opts.Name), ErrStarted)
 	}
 	x := &run{
 		Replica: r, begun: time.Now(), watch: newWatcher(r.opts.Name), answers: make(chan replica.Event, 2), less: make(chan struct{}, 1),

@@ -81,7 +81,7 @@ func Divide[Q comparable](r *Replica, keys Keys[Q], reconcile func(context.Conte
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.started {
-		return nil, ErrStarted
+		return nil, fmt.Errorf("shard: Divide among the replicas of %s: %w", r.key(r.opts.Name), ErrStarted)
 	}
 	r.works = append(r.works, w)
 	return w, nil

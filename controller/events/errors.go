@@ -13,11 +13,11 @@ var (
 	// It is also the cause of an error of [New].
 	ErrInvalid = errors.New("not valid")
 
-	// ErrNoRecorder is returned by [For] if the recorder is nil.
-	ErrNoRecorder = errors.New("events: the recorder is nil")
+	// ErrNoRecorder is returned by [For], with the name of the resource, if the recorder is nil.
+	ErrNoRecorder = errors.New("the recorder is nil")
 
-	// ErrStarted is returned by a second call of [Recorder.Run].
-	ErrStarted = errors.New("events: Run was called before")
+	// ErrStarted is returned, with Options.Controller, by a second call of [Recorder.Run].
+	ErrStarted = errors.New("Run was called before")
 
 	// ErrLimit is the cause if events were dropped because of Options.MaxSeries or
 	// Options.MaxPerObject. It is reported once per minute at most.

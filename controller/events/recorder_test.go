@@ -418,13 +418,13 @@ func TestMisuse(t *testing.T) {
 	if _, err := events.For(r, kind.Kind[*Website]{}); !errors.Is(err, kind.ErrInvalid) {
 		t.Error(err)
 	}
-	if _, err := events.For(nil, Websites); !errors.Is(err, events.ErrNoRecorder) {
+	if _, err := events.For(nil, Websites); !errors.Is(err, events.ErrNoRecorder) || err.Error() != "events: websites.example.com: the recorder is nil" {
 		t.Error(err)
 	}
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	must(t, r.Run(done))
-	if err := r.Run(done); !errors.Is(err, events.ErrStarted) {
+	if err := r.Run(done); !errors.Is(err, events.ErrStarted) || !strings.HasPrefix(err.Error(), "events: the recorder of \"") {
 		t.Error(err)
 	}
 }

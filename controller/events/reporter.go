@@ -34,7 +34,7 @@ type Reporter[T Object] struct {
 // each object must have its kind. Errors: [ErrNoRecorder] and those of kind.Kind.Check.
 func For[T Object](r *Recorder, k kind.Kind[T]) (Reporter[T], error) {
 	if r == nil {
-		return Reporter[T]{}, ErrNoRecorder
+		return Reporter[T]{}, fmt.Errorf("events: %s: %w", k, ErrNoRecorder)
 	}
 	if err := k.Check(); err != nil {
 		return Reporter[T]{}, fmt.Errorf("events: %w", err)

@@ -28,7 +28,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	r.started = true
 	r.mu.Unlock()
 	if again {
-		return ErrStarted
+		return fmt.Errorf("events: the recorder of %q: %w", r.opts.Controller, ErrStarted)
 	}
 	send, end := r.flushContext(ctx)
 	defer end()

@@ -18,11 +18,12 @@ var (
 	// ErrInvalid is the cause of an error of [New] about its Options.
 	ErrInvalid = errors.New("not valid")
 
-	// ErrNoWork is returned by [Elector.Lead] if the function is nil.
-	ErrNoWork = errors.New("leader: the function is nil")
+	// ErrNoFunc is returned by [Elector.Lead], with the key of the Lease, if the function is nil.
+	ErrNoFunc = errors.New("the function is nil")
 
-	// ErrRunning is returned by [Elector.Lead] if another call of it has not returned.
-	ErrRunning = errors.New("leader: Lead is running")
+	// ErrRunning is returned by [Elector.Lead], with the key of the Lease, if another call of it has
+	// not returned.
+	ErrRunning = errors.New("Lead is running")
 
 	// ErrExpired is the reason of a LostError if the Lease could not be renewed in time. Err of it
 	// is the last failure.

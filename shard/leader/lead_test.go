@@ -141,10 +141,10 @@ func TestWorkReturns(t *testing.T) {
 		s := newScene(t)
 		c := s.stand("a")
 		c.leadsWithin(time.Minute)
-		if err := c.Lead(t.Context(), c.work); err != leader.ErrRunning {
+		if err := c.Lead(t.Context(), c.work); !errors.Is(err, leader.ErrRunning) || !strings.HasPrefix(err.Error(), "leader: prod/web: ") {
 			t.Error(err)
 		}
-		if err := c.Lead(t.Context(), nil); err != leader.ErrNoWork {
+		if err := c.Lead(t.Context(), nil); !errors.Is(err, leader.ErrNoFunc) || !strings.HasPrefix(err.Error(), "leader: prod/web: ") {
 			t.Error(err)
 		}
 		c.cancel()

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"time"
 
@@ -39,14 +40,14 @@ type run struct {
 // request that fails is reported and tried again, so without a leadership Lead waits as long as ctx
 // lasts.
 //
-// Lead returns [ErrRunning] while another call runs, and [ErrNoWork]. It may be called again after
+// Lead returns [ErrRunning] while another call runs, and [ErrNoFunc]. It may be called again after
 // it has returned. Every goroutine that it started has ended by then.
 func (e *Elector) Lead(ctx context.Context, work func(context.Context)) error {
 	if work == nil {
-		return ErrNoWork
+		return fmt.Errorf("leader: %s: %w", e.key(), ErrNoFunc)
 	}
 	if !e.begin() {
-		return ErrRunning
+		return fmt.Errorf("leader: %s: %w", e.key(), ErrRunning)
 	}
 	defer e.end()
 	if ctx.Err() != nil {
