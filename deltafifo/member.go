@@ -9,7 +9,8 @@ import (
 )
 
 // Member is the sink of one reflector of a [Merge]. Its methods Listed, Skipped, Discard, Replace,
-// Apply, ApplyNow and Rewound belong to the goroutine of the reflector's Run.
+// Apply, ApplyNow and Rewound belong to the goroutine of the reflector's Run. Call [Member.Begin]
+// before each Run.
 type Member[K comparable, T any] struct {
 	*Sink[K, T] // the list in progress
 
@@ -28,8 +29,17 @@ type Member[K comparable, T any] struct {
 	counted bool   // its version counts
 	since   uint64 // number of the batch that has its state of the moment from which it counts
 	first   uint64 // number of the batch that has its first list of the session
-	floor   uint64 // the version that its first list of the session must have at least
-	epoch   uint32 // number of the restore of the server that it has noticed last, see Merge.restored
+
+	// See Merge.restored. What its reflector brings is ignored unless epoch is that of the Merge.
+	epoch    uint32 // in which its reflector began, or which this one began
+	current  bool   // it has listed in this epoch
+	outdated bool   // it has objects from before a restore
+	floor    uint64 // the version that the first list of its reflector must have at least
+	again    func() // asks for another reflector; may be nil
+
+	// See Member.owe.
+	owed map[K]debt
+	due  uint64 // the newest version of them
 }
 
 // Join adds a member. covers reports whether the member can have a key. has reports whether it
@@ -66,26 +76,24 @@ func (m *Member[K, T]) Replace(ctx context.Context, resourceVersion string) erro
 		m.items = &Objects[K, T]{}
 	}
 	m.items.settle()
-	return m.change(ctx, func() bool { m.replace(f, number(resourceVersion), repeat); return true })
+	return m.bring(ctx, func() bool { m.replace(f, number(resourceVersion), repeat); return true })
 }
 
 // replace is Replace with all locks held.
 func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	g := m.merge
-	if !m.listed && m.epoch == g.epoch && at != 0 && at < m.floor {
-		m.rewound = true // its reflector knows no version from before
+	if at != 0 && at < m.floor {
+		g.restored(m) // its reflector knows no version from before
 	}
-	if m.rewound {
-		g.restored(m)
-	} else if !m.listed {
-		m.epoch = g.epoch // it has nothing with which its list could compare
+	if m.outdated || g.unmarked {
+		g.mark(f)
 	}
-	if fresh := m.rewound || m.doubtful; fresh && g.initial != nil {
-		g.rewound, g.doubtful = g.rewound || m.rewound, g.doubtful || m.doubtful
-	} else if fresh {
-		f.pending.rewound, f.pending.doubtful = f.pending.rewound || m.rewound, f.pending.doubtful || m.doubtful
-		f.pending.moved = true
+	if m.doubtful && g.initial != nil {
+		g.doubtful = true
+	} else if m.doubtful {
+		f.pending.doubtful, f.pending.moved = true, true
 	}
+	m.owed = nil
 	for n := range m.items.Len() {
 		item, version := m.items.item(n), m.items.version(n)
 		if !m.keeps(item.Object) { // any more
@@ -105,6 +113,9 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 		}
 	}
 	m.listed, m.refused, m.late, m.at = true, false, false, at
+	m.current, m.outdated, m.floor = true, false, 0
+	g.furthest = max(g.furthest, at)
+	m.prove()
 }
 
 // dropMissing drops the keys that the list at a version lacks.
@@ -130,14 +141,14 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 			continue
 		}
 		m.merge.remove(f, key, h, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
-		if m.rewound {
+		if h.epoch != m.epoch {
 			delete(m.merge.held, key)
 		} else {
-			gone := h.at // another member may have the last state, which is not one of this member
+			last := h.deleted() // another member may have the last state, which is not one of this member
 			if had == h.at {
-				gone++ // the object has changed since, or is deleted
+				last.at, last.until = h.at+1, cmp.Or(at, h.at+1) // the object has changed since, or is deleted
 			}
-			m.merge.bury(key, holding{at: gone, epoch: h.epoch, gone: true}, cmp.Or(at, gone)) // no older state comes again
+			m.merge.bury(key, last, cmp.Or(at, last.at)) // no older state comes again
 		}
 	}
 }
@@ -146,7 +157,7 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	key, d := m.delta(ev)
 	f, at := m.merge.queue(), number(ev.ResourceVersion)
-	return m.change(ctx, func() (recount bool) {
+	return m.bring(ctx, func() (recount bool) {
 		recount = !m.counted || m.at <= m.merge.at
 		switch d.Type {
 		case 0: // a bookmark
@@ -155,9 +166,13 @@ func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 		default:
 			if m.keeps(d.Object) {
 				m.take(f, key, d, at, false)
+			} else {
+				m.outgrow(key) // Prune follows
 			}
 		}
 		m.refused, m.at = false, at
+		m.merge.furthest = max(m.merge.furthest, at)
+		m.prove()
 		return recount
 	})
 }
@@ -176,7 +191,7 @@ func (m *Member[K, T]) Refuse(ctx context.Context) error {
 // Late says that the member has not listed for too long, whatever the reason, so the others no
 // longer wait for it. That ends with its list.
 func (m *Member[K, T]) Late(ctx context.Context) error {
-	return m.change(ctx, func() bool { m.late = !m.listed; return false })
+	return m.change(ctx, func() bool { m.late = !m.current; return false })
 }
 
 // IsLate reports whether Late was called and the list has not come since.
@@ -192,11 +207,11 @@ func (m *Member[K, T]) IsAwaited() bool {
 	g := m.merge
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	if g.initial == nil || m.listed || m.refused || m.late {
+	if g.initial == nil || m.current || m.refused || m.late {
 		return false
 	}
 	for other := range g.members {
-		if other.listed {
+		if other.current {
 			return true
 		}
 	}
@@ -222,7 +237,46 @@ func (m *Member[K, T]) Prune(ctx context.Context) error {
 func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T, at uint64) {
 	if h := m.lose(key); h.members == 0 {
 		m.merge.remove(f, key, h, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
-		m.merge.bury(key, holding{at: h.at, epoch: h.epoch, gone: true}, at) // another member may bring the same state, but no older one
+		m.merge.bury(key, h.deleted(), at) // another member may bring the same state, but no older one
+	}
+}
+
+// debt is another state than the one that a member has brought last.
+type debt struct{ last, until uint64 }
+
+// owe notes that the member has brought a state of key that is not the newest one. Once it has
+// passed version until, it has brought another one, or none is left. Otherwise what the queue has
+// got is of another history, and whoever brought it may have left, or not notice that.
+func (m *Member[K, T]) owe(key K, last, until uint64) {
+	if m.owed == nil {
+		m.owed, m.due = map[K]debt{}, 0
+	}
+	m.owed[key], m.due = debt{last, until}, max(m.due, until)
+}
+
+// prove looks at what the member owes. Events of one version may come one by one, so it has passed
+// a version only with the next one.
+func (m *Member[K, T]) prove() {
+	if m.owed == nil || m.at <= m.due {
+		return
+	}
+	owed := m.owed
+	m.owed = nil
+	for key, d := range owed {
+		if last, has := m.keys[key]; has && last == d.last {
+			m.merge.restored(nil)
+			return
+		}
+	}
+}
+
+// confirm lets the other members confirm the newest state of an object of this one, which leaves.
+func (m *Member[K, T]) confirm(key K) {
+	h := m.merge.held[key]
+	for other := range m.merge.members {
+		if last, has := other.keys[key]; has && other != m && last != 0 && last < h.at {
+			other.owe(key, last, max(h.at, h.until))
+		}
 	}
 }
 
@@ -230,7 +284,7 @@ func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T, at uint64) {
 func (m *Member[K, T]) bequeath(f *DeltaFIFO[K, T], key K) {
 	g := m.merge
 	for heir := range g.members {
-		if heir == m || !heir.listed || heir.covers != nil && !heir.covers(key) || !heir.awaits(f, key, heir.at) {
+		if heir == m || !heir.current || heir.covers != nil && !heir.covers(key) || !heir.awaits(f, key, heir.at) {
 			continue
 		}
 		if _, has := heir.keys[key]; !has {
@@ -250,6 +304,7 @@ func (m *Member[K, T]) Leave(ctx context.Context) error {
 	err := m.change(ctx, func() bool {
 		for key := range m.keys {
 			m.bequeath(f, key)
+			m.confirm(key)
 			obj, _ := m.merge.newest(f, key)
 			m.give(f, key, obj, math.MaxUint64) // it brings nothing more
 		}
@@ -296,14 +351,43 @@ func (m *Member[K, T]) HasListed() bool {
 	return m.listed
 }
 
-// FirstVersion returns the version that the first list of a session must have at least, so that the
-// member does not take the queue back in time; "" means any. Call it right before the list is asked
-// for: an older list proves that the server was restored.
-func (m *Member[K, T]) FirstVersion() string {
+// Begin says that a reflector begins to feed the member: call it right before its Run. The first
+// list must have at least the version, which is the newest that any member has brought; "" means any. So no object goes back in time, not even after a session that ended before a member
+// caught up with the others. An older list proves that the server was restored.
+//
+// again is called, at most once, if another member notices a restore: end the reflector then, and
+// begin with another one, whose first list is the newest. What this one still brings is ignored.
+// again runs with locks held, so it must be quick and use neither Merge nor queue. It may be nil.
+func (m *Member[K, T]) Begin(again func()) (firstVersion string) {
+	g := m.merge
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	m.floor, m.epoch, m.again = g.furthest, g.epoch, again
+	return text(g.furthest)
+}
+
+// IsOutdated reports whether another member has noticed a restore since Begin.
+func (m *Member[K, T]) IsOutdated() bool {
 	m.merge.mu.Lock()
 	defer m.merge.mu.Unlock()
-	m.floor, m.epoch = m.merge.at, m.merge.epoch
-	return m.merge.version()
+	return m.epoch != m.merge.epoch
+}
+
+// Rewound implements reflector.Rewinder. If the server was certainly restored, all other members
+// are to begin again.
+func (m *Member[K, T]) Rewound(certain bool) {
+	m.Sink.Rewound(certain)
+	g := m.merge
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if certain && m.epoch == g.epoch && (m.current || m.floor != 0) { // otherwise it knows nothing of this epoch
+		g.restored(m)
+	}
+}
+
+// bring is change for something that the reflector brings.
+func (m *Member[K, T]) bring(ctx context.Context, change func() (recount bool)) error {
+	return m.change(ctx, func() bool { return m.epoch == m.merge.epoch && change() })
 }
 
 // change waits for room in the queue, and makes a change of table and queue.
@@ -322,19 +406,25 @@ func (m *Member[K, T]) change(ctx context.Context, change func() (recount bool))
 // held, as are the methods below.
 func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, repeat bool) {
 	g := m.merge
-	h := g.held[key]
+	h, ok := g.held[key]
+	if ok && h.epoch < g.restore {
+		g.mark(f)
+	}
 	if _, mine := m.keys[key]; !mine {
 		h.members++
 	}
 	m.keys[key] = at
-	known := at < h.at || at == h.at && !h.gone && !repeat && !m.doubtful && !m.rewound
+	known := at < h.at || at == h.at && !h.gone && !repeat && !m.doubtful
 	stale := known && at != 0
 	if !stale {
-		h.at, h.by, h.epoch, h.gone = at, m.number, m.epoch, false
+		h.at, h.by, h.epoch, h.gone, h.until = at, m.number, m.epoch, false, 0
 	}
 	g.held[key] = h
 	switch {
 	case stale:
+		if at < h.at {
+			m.owe(key, at, max(h.at, h.until))
+		}
 	case g.initial != nil:
 		version := d.ResourceVersion
 		if m.meta.Version(d.Object) != "" {
@@ -357,10 +447,22 @@ func (m *Member[K, T]) awaits(f *DeltaFIFO[K, T], key K, at uint64) bool {
 	return ok && m.has(obj)
 }
 
+// outgrow notes that the state of key which the member has brought last is gone, though the member
+// keeps the key.
+func (m *Member[K, T]) outgrow(key K) {
+	if _, mine := m.keys[key]; mine {
+		m.keys[key] = 0
+	}
+}
+
 // drop notes that the member has lost an object at a version, and passes that on if no other member
 // has it.
 func (m *Member[K, T]) drop(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64) {
-	if _, mine := m.keys[key]; !mine || m.awaits(f, key, at) {
+	if _, mine := m.keys[key]; !mine {
+		return
+	}
+	if m.awaits(f, key, at) {
+		m.outgrow(key)
 		return
 	}
 	h := m.lose(key)
@@ -369,7 +471,7 @@ func (m *Member[K, T]) drop(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64) {
 	}
 	last := holding{at: at, epoch: m.epoch, gone: true}
 	if at < h.at {
-		last.at, last.epoch = h.at, h.epoch
+		last = h.deleted()
 		// The object left this member before the newest state, and left the other members later.
 		d = Delta[T]{Type: Deleted, FinalStateUnknown: true}
 		d.Object, _ = m.merge.newest(f, key)

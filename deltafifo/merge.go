@@ -18,6 +18,13 @@ import (
 // reached the version that the queue has already. So the version never goes back, unless a server
 // was restored.
 //
+// If a member notices that the server was restored, all members list again: see [Member.Begin].
+// What they bring from before is ignored. A Merge also notices it itself, if a member passes a
+// version and does not confirm what another member, which may have left, has brought of it. If
+// nobody is left who has seen the lost history, and all lists are newer than what was seen of it,
+// nothing tells of the restore: objects and versions may then go back without a mark
+// ([Batch.Rewound]), and are right once the server has passed the newest version from before.
+//
 // Until each member has listed, is refused or is late, the queue gets nothing. Then it gets one
 // list of all their objects, by a Replace. At least one of them must have listed.
 //
@@ -30,17 +37,21 @@ type Merge[K comparable, T any] struct {
 
 	// mu is locked inside the lock of a queue. While members feed the queue, they hold both, so
 	// that table and queue always agree.
-	mu      sync.Mutex
-	fifo    *DeltaFIFO[K, T] // of the session; nil before the first
-	members map[*Member[K, T]]struct{}
-	joined  uint32 // number of the member that joined last
-	epoch   uint32 // number of restores of the server that members have noticed
-	held    map[K]holding
-	buried  []burial[K]
-	at      uint64 // the version of the queue; zero if none is known
+	mu       sync.Mutex
+	fifo     *DeltaFIFO[K, T] // of the session; nil before the first
+	members  map[*Member[K, T]]struct{}
+	joined   uint32 // number of the member that joined last
+	epoch    uint32 // number of sessions, and of restores of the server that members have noticed
+	restore  uint32 // the epoch that the last restore began; zero if there was none
+	held     map[K]holding
+	buried   []burial[K]
+	at       uint64 // the version of the queue; zero if none is known
+	furthest uint64 // the newest version that a member has brought since the last restore
 
 	initial           *Objects[K, T] // the objects so far, until the first Replace of a session; then nil
 	rewound, doubtful bool           // of the initial lists
+	unmarked          bool           // no list has come since the last restore was noticed
+	marked            uint64         // number of the last batch with a list after a restore
 	committed         uint64         // number of the last batch that is in the store
 	taken             uint64         // number of the last batch that the consumer had taken at the last change
 	moved             chan struct{}  // closed at the next change; nil while nobody waits
@@ -51,8 +62,16 @@ type holding struct {
 	members int32  // number of members that have it
 	at      uint64 // version of the newest state that the queue has got; zero if not known
 	by      uint32 // number of the member that brought this state
-	epoch   uint32 // of that member when it brought this state
+	epoch   uint32 // in which it did so
 	gone    bool   // this state is the deletion
+	// until is zero unless the deletion may be later than at. Then the newest known state has the
+	// version at-1, and is gone at version until.
+	until uint64
+}
+
+// deleted returns the deletion of the state.
+func (h holding) deleted() holding {
+	return holding{at: h.at, epoch: h.epoch, gone: true, until: h.until}
 }
 
 // burial is a key whose deletion must be remembered until no member can send an older state.
@@ -75,10 +94,12 @@ func NewMerge[K comparable, T any](key func(T) (K, error), bad func(*reflector.O
 func (g *Merge[K, T]) Begin(f *DeltaFIFO[K, T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.fifo, g.initial, g.committed, g.taken = f, &Objects[K, T]{}, 0, 0
+	g.rewound = g.rewound || g.unmarked || g.marked > g.committed // the store does not have that batch
+	g.fifo, g.initial, g.marked, g.committed, g.taken = f, &Objects[K, T]{}, 0, 0, 0
 	g.begin()
 	for m := range g.members {
-		m.listed, m.refused, m.late, m.counted, m.epoch = false, false, false, false, g.epoch
+		m.listed, m.refused, m.late, m.counted, m.current = false, false, false, false, false
+		m.floor, m.epoch, m.again, m.owed = 0, g.epoch, nil, nil
 	}
 	g.unversion() // deltas of the session before may not have reached the store
 }
@@ -204,6 +225,9 @@ func (g *Merge[K, T]) change(f *DeltaFIFO[K, T], change func() (recount bool)) (
 	if g.initial != nil && g.complete() {
 		list = &Replacement[K, T]{Objects: g.initial, ResourceVersion: g.version(), Keep: g.isHeld, Rewound: g.rewound, Doubtful: g.doubtful}
 		list.Objects.settle()
+		if g.rewound {
+			g.marked = f.batches + 1
+		}
 		g.initial, g.rewound, g.doubtful = nil, false, false
 		return "", list
 	}
@@ -218,7 +242,7 @@ func (g *Merge[K, T]) advance(f *DeltaFIFO[K, T]) (moved bool) {
 	lowest := uint64(0)
 	var renewed []*Member[K, T]
 	for m := range g.members {
-		counts := m.listed && !m.refused && m.at >= g.at
+		counts := m.current && !m.refused && m.at >= g.at
 		if counts && !m.counted {
 			renewed = append(renewed, m)
 		}
@@ -243,7 +267,7 @@ func (g *Merge[K, T]) advance(f *DeltaFIFO[K, T]) (moved bool) {
 func (g *Merge[K, T]) complete() bool {
 	listed := 0
 	for m := range g.members {
-		if m.listed {
+		if m.current {
 			listed++
 		} else if !m.refused && !m.late {
 			return false
@@ -264,7 +288,8 @@ func (g *Merge[K, T]) Waiting() bool {
 func (g *Merge[K, T]) isHeld(key K, _ T) bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	return g.held[key].members > 0
+	h := g.held[key]
+	return h.members > 0 && !h.gone
 }
 
 // bury remembers the deletion h of key, so that a member which is behind does not bring the object
@@ -283,7 +308,7 @@ func (g *Merge[K, T]) bury(key K, h holding, at uint64) {
 // isBehind reports whether a member may bring a state of key from before a version that the queue
 // has: its list is on its way, or it does not count, and so does not hold up the queue's version.
 func (g *Merge[K, T]) isBehind(key K, at uint64) bool {
-	return g.some(key, func(m *Member[K, T]) bool { return !m.listed || m.at < at })
+	return g.some(key, func(m *Member[K, T]) bool { return !m.current || m.at < at })
 }
 
 // forget drops the deletions that every member has passed. They are roughly in the order of their
@@ -306,16 +331,39 @@ func (g *Merge[K, T]) exhume() {
 	}
 }
 
-// restored says that the versions of m no longer compare with those from before. The first member
-// that notices a restore of the server begins an epoch. Versions of one epoch compare, also with
-// the lists of members that notice the restore later: these lists may be older.
+// restored begins an epoch, because the server was restored: versions no longer compare with those
+// from before. If a member has noticed that, it is m, which is about to list. Otherwise m is nil.
+//
+// What any other member has brought, or is about to bring, may be of the lost history, even if it
+// is a list that began after the restore: nothing tells. So all of that is ignored from now on, until
+// they have begun again. Then every state that the queue gets within an epoch is of one history,
+// unless the server is restored once more, and nobody has noticed that yet.
 func (g *Merge[K, T]) restored(m *Member[K, T]) {
-	g.at = 0
-	if m.epoch == g.epoch {
-		g.begin()
+	g.begin()
+	g.at, g.furthest, g.restore, g.unmarked = 0, 0, g.epoch, true
+	for other := range g.members {
+		other.at, other.current, other.counted, other.floor, other.owed = 0, false, false, 0, nil
+		other.outdated = other.outdated || other == m || len(other.keys) > 0
+		if other == m {
+			m.epoch = g.epoch
+		} else if other.again != nil {
+			other.again()
+			other.again = nil
+		}
 	}
 	g.unversion()
-	m.epoch = g.epoch
+	g.signal()
+}
+
+// mark says that the next batch has a list after a restore, or a state from after it.
+func (g *Merge[K, T]) mark(f *DeltaFIFO[K, T]) {
+	g.unmarked = false
+	if g.initial != nil {
+		g.rewound = true
+		return
+	}
+	f.pending.rewound, f.pending.moved = true, true
+	g.marked = f.batches + 1
 }
 
 // begin begins an epoch, and forgets the versions from before.
@@ -333,7 +381,7 @@ func (g *Merge[K, T]) unversion() {
 		case h.members == 0:
 			delete(g.held, key)
 		default:
-			g.held[key] = holding{members: h.members, by: h.by}
+			g.held[key] = holding{members: h.members, by: h.by, epoch: h.epoch, gone: h.gone}
 			for m := range g.members {
 				if _, has := m.keys[key]; has {
 					m.keys[key] = 0
@@ -344,11 +392,14 @@ func (g *Merge[K, T]) unversion() {
 }
 
 // version returns the version of the queue.
-func (g *Merge[K, T]) version() string {
-	if g.at == 0 {
+func (g *Merge[K, T]) version() string { return text(g.at) }
+
+// text returns a version as a text.
+func text(version uint64) string {
+	if version == 0 {
 		return ""
 	}
-	return strconv.FormatUint(g.at, 10)
+	return strconv.FormatUint(version, 10)
 }
 
 // number returns a version as a number, and zero if it is none.

@@ -19,9 +19,12 @@ import (
 var (
 	mergeSeeds = flag.Int("merge.seeds", 3000, "number of seeds of TestRandomMerges")
 	firstMerge = flag.Uint64("merge.first", 0, "its first seed")
-	mergeMode  = flag.Int("merge.mode", -1, "its members: 0 selectors, 1 ranges, 2 both")
-	mergeNo    = flag.String("merge.no", "rewind,session,lacks,unpruned", "what it leaves out")
-	mergeKeys  = flag.Int("merge.keys", 3, "its number of keys")
+	mergeMode  = flag.Int("merge.mode", -1, "its members: 0 selectors, 1 ranges")
+	// By default it leaves out what the contract leaves open. "lacks": an object that moves from one
+	// selector to another may be missing at a version that has it. "unpruned": a member that keeps
+	// less is pruned at once, as a Union does.
+	mergeNo   = flag.String("merge.no", "lacks,unpruned", "what it leaves out")
+	mergeKeys = flag.Int("merge.keys", 3, "its number of keys")
 )
 
 // state is one state of an object.
@@ -38,7 +41,7 @@ type change struct {
 	now *state
 }
 
-// past has all changes that the server has made.
+// past has all changes that the server has made. A restore begins another one.
 type past struct {
 	changes []change // version i+1+base
 	uids    int
@@ -67,12 +70,19 @@ type watcher struct {
 	classes map[int]bool    // nil for all
 	served  map[int]bool    // uid%4 that the past sends; nil for all
 	keep    map[int]bool    // uid%4 that has; nil for all; shrinks
-	at      uint64
-	listed  bool
-	list    uint64 // version of a list on its way; 0 none
-	isOn    bool
-	rewound bool // it must rewind with its next list
-	ever    bool
+
+	// The reflector.
+	at     uint64
+	w      *past // of which it has seen something; nil if it has seen nothing
+	listed bool  // in this session
+	first  uint64
+	blind  bool // it does not notice the last restore, if another member does
+	told   bool // another member has noticed a restore
+	ever   bool // there was a list, so the first list of a session need not be the newest
+
+	list     uint64 // version of a list on its way; 0 none
+	listOf   *past
+	restored bool // the list follows a restore that the reflector has noticed
 }
 
 func (c *watcher) sends(s *state) bool {
@@ -113,6 +123,8 @@ type mergeLife struct {
 	log     []string
 	seen    map[string]uint64 // newest version of a key in the store so far
 	backs   int
+	lost    uint64 // newest version of all that was lost
+	unknown bool   // nobody was left to notice a restore: objects may go back, and no batch says so
 	bad     bool
 }
 
@@ -140,6 +152,9 @@ func (a *mergeLife) begin() {
 	a.fifo = New[string, state](known, Options{Limit: 1 << 20})
 	a.merge.Begin(a.fifo)
 	a.merge.Check()
+	for _, c := range a.clients {
+		c.start()
+	}
 }
 
 // has reports whether the flag merge.no leaves something in.
@@ -148,9 +163,8 @@ func has(no string) bool { return !strings.Contains(*mergeNo, no) }
 // join adds a member with a random selection or, if the mode is ranges, with random ranges.
 func (a *mergeLife) join() {
 	a.n++
-	c := &watcher{name: fmt.Sprint("m", a.n), isOn: true}
-	ranged := a.mode == 1 || a.mode == 2 && a.r.IntN(2) == 0
-	if !ranged {
+	c := &watcher{name: fmt.Sprint("m", a.n)}
+	if a.mode == 0 {
 		if a.r.IntN(3) == 0 {
 			c.covered = map[string]bool{}
 			for k := range *mergeKeys {
@@ -167,8 +181,7 @@ func (a *mergeLife) join() {
 				}
 			}
 		}
-	}
-	if ranged {
+	} else {
 		c.keep = map[int]bool{}
 		for k := range 4 {
 			if a.r.IntN(3) > 0 {
@@ -188,9 +201,26 @@ func (a *mergeLife) join() {
 		keeps = func(s state) bool { return c.keep[s.uid%4] }
 	}
 	c.Member = a.merge.Join(covers, keeps)
-	c.at = 0
+	c.start()
 	a.clients = append(a.clients, c)
 	a.say("join %s covers %v classes %v served %v keep %v", c.name, keysIn(c.covered), keysIn(c.classes), keysIn(c.served), keysIn(c.keep))
+}
+
+// start gives c another reflector.
+func (c *watcher) start() {
+	if c.list != 0 {
+		c.Discard()
+	}
+	c.at, c.w, c.listed, c.blind, c.told, c.list = 0, nil, false, false, false, 0
+	c.first = number(c.Begin(func() { c.told = true }))
+}
+
+// isLost reports whether the reflector has seen something of a lost past, and nobody has told it.
+func (a *mergeLife) isLost(c *watcher) bool { return c.w != nil && c.w != a.w && !c.told }
+
+// isUnknown follows a restore, or the end of what a member knew of a lost past.
+func (a *mergeLife) isUnknown(is bool) {
+	a.unknown = a.unknown || is && !slices.ContainsFunc(a.clients, a.isLost)
 }
 
 func keysIn[K cmp.Ordered](m map[K]bool) any {
@@ -221,13 +251,10 @@ var bg = context.Background()
 
 // advance lets c get its next events, of at most so many changes.
 func (a *mergeLife) advance(c *watcher, most uint64) {
-	if !c.listed {
+	if !c.listed || c.list != 0 || a.isLost(c) && !c.blind || c.at > a.w.head() {
 		return
 	}
-	w := a.w.head()
-	if w > c.at+most {
-		w = c.at + most
-	}
+	w := min(a.w.head(), c.at+most)
 	view := a.w.at(c.at)
 	for v := c.at + 1; v <= w; v++ {
 		ch := a.w.changes[v-1]
@@ -262,27 +289,28 @@ func (a *mergeLife) advance(c *watcher, most uint64) {
 
 // beginList chooses the version of the next list of c, as the server may.
 func (a *mergeLife) beginList(c *watcher) {
-	low := c.at
-	if !c.rewound {
-		if first := number(c.FirstVersion()); !c.listed && first > low {
-			low = first
-		}
-		if !c.ever { // newest
-			low = a.w.head()
-		}
-	}
-	if low == 0 {
-		low = 1
-	}
 	if a.w.head() == 0 {
 		a.write()
 	}
-	low = min(low, a.w.head())
-	c.list = low + a.r.Uint64N(a.w.head()-low+1)
+	low := max(c.at, c.first)
+	switch {
+	case c.told:
+		c.start()
+		low = a.w.head()
+	case a.isLost(c) && !c.blind:
+		c.restored, low = true, a.w.head()
+		c.Rewound(true)
+	case low > a.w.head(): // noticed with the answer
+		c.restored, low = true, a.w.head()
+	case !c.ever:
+		low = a.w.head()
+	}
+	low = max(low, 1)
+	c.list, c.listOf = low+a.r.Uint64N(a.w.head()-low+1), a.w
 	if a.r.IntN(2) == 0 {
 		c.list = a.w.head()
 	}
-	a.say("%s: a list begins at %d", c.name, c.list)
+	a.say("%s: a list begins at %d, restored %v", c.name, c.list, c.restored)
 }
 
 // endList hands over the list that c has begun.
@@ -290,14 +318,13 @@ func (a *mergeLife) endList(c *watcher) {
 	v := c.list
 	c.list = 0
 	doubtful := false
-	if c.rewound {
+	if c.restored {
 		c.Rewound(true)
-		c.rewound = false
 	} else if has("doubt") && a.r.IntN(6) == 0 {
 		doubtful = true
 		c.Rewound(false)
 	}
-	view := a.w.at(v)
+	view := c.listOf.at(v)
 	var text []string
 	for _, k := range slices.Sorted(maps.Keys(view)) {
 		if s := view[k]; c.sends(s) {
@@ -307,7 +334,12 @@ func (a *mergeLife) endList(c *watcher) {
 	}
 	a.say("%s: list at %d doubtful %v: %v", c.name, v, doubtful, text)
 	must(a.t, c.Replace(bg, strconv.FormatUint(v, 10)))
-	c.at, c.listed, c.ever = v, true, true
+	was := a.isLost(c) && !c.restored
+	c.at, c.w, c.listed, c.ever, c.restored, c.first, c.blind = v, c.listOf, true, true, false, 0, false
+	a.isUnknown(was)
+	if c.w != a.w {
+		c.blind = a.r.IntN(3) == 0
+	}
 }
 
 // pop commits the next batch, and checks that no object goes back.
@@ -322,9 +354,6 @@ func (a *mergeLife) pop() {
 	b, err := a.fifo.Pop(bg)
 	must(a.t, err)
 	var text []string
-	if b.Rewound() {
-		clear(a.seen)
-	}
 	for key, deltas := range b.All() {
 		for _, d := range deltas {
 			old, had := a.store[key]
@@ -336,10 +365,11 @@ func (a *mergeLife) pop() {
 				text = append(text, fmt.Sprint(d.Type, " ", d.Object, d.FinalStateUnknown))
 				continue
 			}
-			if had && old.at > d.Object.at && !b.Rewound() {
+			free := b.Rewound() || a.unknown
+			if had && old.at > d.Object.at && !free {
 				a.fail("%s goes back from %v to %v", key, old, d.Object)
 			}
-			if d.Object.at < a.seen[key] && !b.Rewound() {
+			if d.Object.at < a.seen[key] && !free {
 				if has("back") {
 					a.fail("%s goes back from %d to %v after a deletion", key, a.seen[key], d.Object)
 				}
@@ -348,6 +378,12 @@ func (a *mergeLife) pop() {
 			a.seen[key] = d.Object.at
 			a.store[key] = d.Object
 			text = append(text, fmt.Sprint(d.Type, " ", d.Object))
+		}
+	}
+	if b.Rewound() {
+		clear(a.seen)
+		for key, obj := range a.store {
+			a.seen[key] = obj.at
 		}
 	}
 	a.merge.Committed(b)
@@ -376,6 +412,9 @@ func (a *mergeLife) check(final bool) {
 		if _, ok := g.held[k]; !ok {
 			a.fail("%s has no holding", k)
 		}
+	}
+	if g.restore != 0 && a.lost == 0 {
+		a.fail("a restore was noticed, and there was none")
 	}
 	if !final {
 		return
@@ -415,7 +454,7 @@ func (a *mergeLife) check(final bool) {
 
 // checkVersion checks that the store is as new as its version says.
 func (a *mergeLife) checkVersion() {
-	if a.bad || a.merge.Waiting() || a.fifo.pending.deltas > 0 {
+	if a.bad || a.unknown || a.merge.Waiting() || a.fifo.pending.deltas > 0 {
 		return
 	}
 	v := a.merge.at
@@ -433,7 +472,7 @@ func (a *mergeLife) checkVersion() {
 			if c.covered != nil && !c.covered[k] {
 				continue
 			}
-			if c.rewound {
+			if c.told || a.isLost(c) {
 				return
 			}
 			l := false
@@ -475,90 +514,121 @@ func (a *mergeLife) run() {
 		if a.bad {
 			return
 		}
-		c := a.on()
-		switch n := a.r.IntN(100); {
-		case n < 30:
-			a.write()
-		case n < 60:
-			if c != nil && c.list == 0 && !c.rewound {
-				a.advance(c, 1+a.r.Uint64N(4))
-			}
-		case n < 68:
-			if c != nil && c.list == 0 {
-				a.beginList(c)
-			}
-		case n < 78:
-			if c != nil && c.list != 0 {
-				a.endList(c)
-			}
-		case n < 86:
-			a.pop()
-			a.checkVersion()
-		case n < 88:
-			if len(a.clients) < 4 && (has("newcomer") || !slices.ContainsFunc(a.clients, func(c *watcher) bool { return c.rewound })) {
-				a.join()
-			}
-		case n < 90:
-			if c != nil && has("leave") && (has("orphan") || !c.rewound) {
-				a.say("leave %s", c.name)
-				must(a.t, c.Leave(bg))
-				a.clients = slices.DeleteFunc(a.clients, func(x *watcher) bool { return x == c })
-			}
-		case n < 92:
-			if c != nil && has("refuse") {
-				a.say("refuse %s", c.name)
-				must(a.t, c.Refuse(bg))
-			}
-		case n < 93:
-			if c != nil && has("late") {
-				a.say("late %s", c.name)
-				must(a.t, c.Late(bg))
-			}
-		case n < 97:
-			if c != nil && c.keep != nil && len(c.keep) > 0 {
-				for k := range 4 {
-					if a.r.IntN(3) == 0 {
-						delete(c.keep, k)
-					}
-				}
-				a.say("%s keeps %v", c.name, keysIn(c.keep))
-				if !has("unpruned") || a.r.IntN(3) > 0 {
-					a.prune(c)
-				}
-			}
-		case n < 98:
-			if !has("session") {
-				break
-			}
-			a.say("session")
-			a.fifo.Close()
-			for _, c := range a.clients {
-				c.Discard()
-				c.list, c.listed = 0, false
-			}
-			clear(a.seen) // versions are forgotten
-			a.begin()
-		case n < 99:
-			if has("rewind") && a.w.head() > 3 && (has("orphan") || slices.ContainsFunc(a.clients, func(c *watcher) bool { return c.ever && number(c.FirstVersion()) <= c.at })) && !slices.ContainsFunc(a.clients, func(c *watcher) bool { return c.rewound }) {
-				to := 1 + a.r.Uint64N(a.w.head()-1)
-				a.say("restored to %d", to)
-				a.w.changes = slices.Clone(a.w.changes[:to])
-				for _, c := range a.clients {
-					if !has("newcomer") && !c.ever {
-						c.ever = true
-					}
-					if c.list != 0 {
-						c.list = 0
-					}
-					if c.ever {
-						c.rewound = true
-						c.at = 0
-					}
-				}
-			}
+		if n, c := a.r.IntN(100), a.on(); !a.happens(n) && c != nil {
+			a.does(n, c)
 		}
 		a.check(false)
 	}
+	a.end()
+}
+
+// happens takes a step that is none of a member's.
+func (a *mergeLife) happens(n int) bool {
+	switch {
+	case n < 30:
+		a.write()
+	case n < 38:
+		a.pop()
+		a.checkVersion()
+	case n < 40:
+		if len(a.clients) < 4 {
+			a.join()
+		}
+	case n < 41:
+		if has("session") {
+			a.restart()
+		}
+	case n < 42:
+		if has("rewind") && a.w.head() > 3 {
+			a.restore()
+		}
+	default:
+		return false
+	}
+	return true
+}
+
+// does takes a step of c.
+func (a *mergeLife) does(n int, c *watcher) {
+	switch {
+	case n < 72:
+		a.advance(c, 1+a.r.Uint64N(4))
+	case n < 80:
+		if c.list == 0 {
+			a.beginList(c)
+		}
+	case n < 90:
+		if c.list != 0 {
+			a.endList(c)
+		}
+	case n < 92:
+		if has("leave") && (has("orphan") || !a.isLost(c)) {
+			a.say("leave %s", c.name)
+			must(a.t, c.Leave(bg))
+			a.clients = slices.DeleteFunc(a.clients, func(x *watcher) bool { return x == c })
+			a.isUnknown(a.isLost(c))
+		}
+	case n < 94:
+		if has("refuse") {
+			a.say("refuse %s", c.name)
+			must(a.t, c.Refuse(bg))
+		}
+	case n < 95:
+		if has("late") {
+			a.say("late %s", c.name)
+			must(a.t, c.Late(bg))
+		}
+	default:
+		a.shrink(c)
+	}
+}
+
+// shrink lets c keep less.
+func (a *mergeLife) shrink(c *watcher) {
+	if len(c.keep) == 0 {
+		return
+	}
+	for k := range 4 {
+		if a.r.IntN(3) == 0 {
+			delete(c.keep, k)
+		}
+	}
+	a.say("%s keeps %v", c.name, keysIn(c.keep))
+	if !has("unpruned") || a.r.IntN(3) > 0 {
+		a.prune(c)
+	}
+}
+
+// restart ends the session and begins another one.
+func (a *mergeLife) restart() {
+	a.say("session")
+	// A reflector of the next session knows no more than one version, and the server may have
+	// overtaken it.
+	a.unknown = a.unknown || slices.ContainsFunc(a.clients, a.isLost)
+	a.fifo.Close()
+	a.begin()
+}
+
+// restore restores the server from a backup. A list that is on its way may still come.
+func (a *mergeLife) restore() {
+	a.lost = max(a.lost, a.w.head())
+	to := 1 + a.r.Uint64N(a.w.head()-1)
+	a.say("restored to %d", to)
+	a.w = &past{changes: slices.Clone(a.w.changes[:to]), uids: a.w.uids}
+	a.isUnknown(true)
+	for _, c := range a.clients {
+		if c.list != 0 && a.r.IntN(3) > 0 {
+			c.Discard()
+			c.list, c.restored = 0, false
+		}
+		c.blind = a.r.IntN(3) == 0
+		a.say("%s is blind %v, list at %d", c.name, c.blind, c.list)
+	}
+}
+
+// end lets all members catch up, and the server overtake what was lost. A restore that nobody has
+// noticed is noticed by one of the members that have seen something of what was lost.
+func (a *mergeLife) end() {
 	a.say("quiescence")
 	for _, c := range a.clients {
 		if c.keep != nil {
@@ -566,17 +636,24 @@ func (a *mergeLife) run() {
 		}
 	}
 	a.r.Shuffle(len(a.clients), func(i, j int) { a.clients[i], a.clients[j] = a.clients[j], a.clients[i] })
-	a.write()
+	for a.write(); a.w.head() <= a.lost; {
+		a.write()
+	}
 	for _, c := range a.clients {
 		if c.list != 0 {
 			a.endList(c)
 		}
-		if !c.listed || c.rewound {
-			a.beginList(c)
-			a.endList(c)
-		}
 	}
-	for range 3 {
+	for range 4 {
+		if i := slices.IndexFunc(a.clients, a.isLost); i >= 0 {
+			a.clients[i].blind = false
+		}
+		for _, c := range a.clients {
+			if !c.listed || c.told || a.isLost(c) && !c.blind {
+				a.beginList(c)
+				a.endList(c)
+			}
+		}
 		for _, c := range a.clients {
 			a.advance(c, 1<<40)
 		}

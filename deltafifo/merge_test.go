@@ -36,6 +36,14 @@ func newMerger(t *testing.T) *merger {
 	return m
 }
 
+// next begins the next session.
+func (m *merger) next() {
+	m.fifo.Close()
+	m.fifo = New[string, string](m.store, Options{})
+	m.t.Cleanup(m.fifo.Close)
+	m.merge.Begin(m.fifo)
+}
+
 // list gives to a list at a version.
 func (m *merger) list(to *Member[string, string], at string, objects ...string) {
 	m.t.Helper()
@@ -227,17 +235,28 @@ func TestMergeOfRestoredServer(t *testing.T) {
 	m.event(a, reflector.Deleted, "x5", "31")
 	m.want("Deleted x5, Updated y30, at ")
 
+	again := 0
+	a.Begin(func() { t.Error("the member that notices is asked to begin again") })
+	b.Begin(func() { again++ })
 	a.Rewound(true)
+	if again != 1 || a.IsOutdated() || !b.IsOutdated() {
+		t.Errorf("the other member is asked %d times to begin again", again)
+	}
+	m.event(b, reflector.Modified, "z40", "") // of the lost history, as may be its list
+	m.list(b, "50", "y6", "z45")
+	m.want("")
 	m.list(a, "7", "y4")
 	m.want("Replaced y4, at 7, rewound")
 	m.event(a, reflector.Added, "x8", "") // older than the deletion from before
 	m.want("Added x8, at 8")
 	m.event(a, reflector.Added, "z9", "")
-	m.want("Added z9, at 9")
+	m.want("Added z9, at 9, rewound") // it comes in place of z8
 
-	b.Rewound(true)
+	if v := b.Begin(nil); v != "9" || b.IsOutdated() {
+		t.Errorf("the first list must be at %s", v)
+	}
 	m.list(b, "9", "z9")
-	m.want("Replaced z9, at 9, rewound")
+	m.want("at , rewound")
 	m.event(b, reflector.Modified, "z12", "")
 	m.want("Updated z12, at ")
 	m.event(a, reflector.Modified, "z12", "")
@@ -251,9 +270,13 @@ func TestMergeOfRestoredServer(t *testing.T) {
 func TestMergeOfServerRestoredBefore(t *testing.T) {
 	m := newMerger(t)
 	a, b := m.merge.Join(nil, nil), m.merge.Join(nil, nil)
+	m.list(a, "10", "x5", "z6")
 	a.Rewound(true)
 	m.list(a, "7", "x4")
 	m.want("")
+	m.list(b, "8", "y4")
+	m.want("")
+	b.Begin(nil)
 	m.list(b, "8", "y4")
 	m.want("Replaced x4, Replaced y4, at 7, rewound")
 }
@@ -429,13 +452,13 @@ func TestMergeLeftMemberWasAhead(t *testing.T) {
 func TestMergeOvertakenListOfRestoredServer(t *testing.T) {
 	m, a, b := two(t, []string{"x15"}, nil, "Replaced x15, at 10")
 	b.Rewound(true)
+	a.Begin(nil)
 	m.list(b, "6", "x6") // it has left a's selection at 6
 	m.want("Replaced x6, at 6, rewound")
-	a.Rewound(true)
 	m.list(a, "5", "x4") // begun before
-	m.want("at 5, rewound")
+	m.want("at , rewound")
 	m.event(a, reflector.Deleted, "x6", "")
-	m.want("at 6")
+	m.want("")
 	if want := (texts{"x": "x6"}); !maps.Equal(m.store, want) {
 		t.Errorf("got %v, want %v", m.store, want)
 	}
@@ -446,11 +469,13 @@ func TestMergeOvertakenListOfRestoredServer(t *testing.T) {
 func TestMergeNewMemberAfterRestore(t *testing.T) {
 	m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
 	c := m.merge.Join(nil, nil)
-	for _, old := range []*Member[string, string]{a, b} {
-		old.Rewound(true)
-		m.list(old, "6", "x5")
-		m.want("Replaced x5, at 6, rewound")
-	}
+	a.Rewound(true)
+	m.list(a, "6", "x5")
+	m.want("Replaced x5, at 6, rewound")
+	b.Begin(nil)
+	m.list(b, "6", "x5")
+	m.want("at , rewound")
+	c.Begin(nil)
 	m.list(c, "7", "x7")
 	m.want("Replaced x7, at ")
 	m.event(c, reflector.Modified, "x8", "")
@@ -466,7 +491,7 @@ func TestMergeNewMemberNoticesRestore(t *testing.T) {
 	m.event(a, reflector.Deleted, "x13", "")
 	m.want("Deleted x13, Updated y12, at ")
 	c := m.merge.Join(nil, nil)
-	if v := c.FirstVersion(); v != "10" {
+	if v := c.Begin(nil); v != "13" {
 		t.Error(v)
 	}
 	m.list(c, "8", "x8", "y7")
@@ -475,5 +500,86 @@ func TestMergeNewMemberNoticesRestore(t *testing.T) {
 	must(t, b.Leave(t.Context()))
 	if want := (texts{"x": "x8", "y": "y7"}); !maps.Equal(m.store, want) {
 		t.Errorf("got %v, want %v", m.store, want)
+	}
+}
+
+// TestMergeLeftMemberHidesNothing: what a member has brought hides no state for good after it has
+// left, though the server may have been restored before it noticed that. Once another member has
+// passed the version, it must have brought another state, and not only the same one.
+func TestMergeLeftMemberHidesNothing(t *testing.T) {
+	for name, restored := range map[string]bool{"behind": false, "restored": true} {
+		t.Run(name, func(t *testing.T) {
+			m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
+			again := false
+			b.Begin(func() { again = true })
+			m.event(a, reflector.Deleted, "x15", "")
+			must(t, a.Leave(t.Context()))
+			m.want("Deleted x15, at ")
+			m.list(b, "13", "x12")
+			if !restored {
+				m.event(b, reflector.Deleted, "x15", "")
+			}
+			for _, at := range []string{"15", "16"} { // there may be more events of version 15
+				if again {
+					t.Errorf("a restore was noticed before %s", at)
+				}
+				m.event(b, reflector.Bookmark, "", at)
+			}
+			if again != restored {
+				t.Errorf("a restore was noticed: %v", again)
+			}
+			if !restored {
+				return
+			}
+			b.Begin(nil)
+			m.list(b, "17", "x12")
+			m.want("Replaced x12, at 17, rewound")
+		})
+	}
+}
+
+// TestMergeKeepsNoDeletedObject: the initial list does not keep an object of the store that one
+// member saw deleted, and another one has brought in an older state.
+func TestMergeKeepsNoDeletedObject(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
+	m.next()
+	m.list(a, "20", "x15")
+	must(t, b.change(t.Context(), func() bool { // x leaves what b keeps
+		b.give(m.fifo, "x", "x15", 10)
+		return true
+	}))
+	must(t, a.Leave(t.Context()))
+	m.list(b, "12", "x11")
+	m.want("Deleted x5?, at 20")
+	if len(m.store) > 0 {
+		t.Errorf("the store has %v", m.store)
+	}
+}
+
+// TestMergeSessionAfterRestore: a session that ends before the store has the list after a restore
+// leaves the mark to the next one.
+func TestMergeSessionAfterRestore(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, nil, "Replaced x5, at 10")
+	must(t, b.Leave(t.Context()))
+	a.Rewound(true)
+	m.list(a, "7", "x4")
+	m.next()
+	m.list(a, "8", "x4")
+	m.want("Replaced x4, at 8, rewound")
+	m.next()
+	m.list(a, "8", "x4")
+	m.want("Replaced x4, at 8")
+}
+
+// TestMergeSessionAfterFastMember: the first lists of a session are as new as what any member
+// brought in the one before.
+func TestMergeSessionAfterFastMember(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
+	m.event(a, reflector.Modified, "x15", "")
+	m.want("Updated x15, at ")
+	must(t, a.Leave(t.Context()))
+	m.next()
+	if v := b.Begin(nil); v != "15" {
+		t.Errorf("the list may be as old as %s", v)
 	}
 }

@@ -12,6 +12,10 @@ import (
 // ErrHashes is the cause when ranges of hashes, or a [Part], cannot be used.
 var ErrHashes = errors.New("not a part by hashes")
 
+// ErrHashesAlone is returned by [Union.FollowHashes] if the union has other members or follows
+// something already, and by [Union.Add] and [Union.Follow] once it follows hashes.
+var ErrHashesAlone = errors.New("a union that follows hashes can have no other members and follow nothing else: use another union")
+
 // HashRange is the hashes from First to Last, both included.
 type HashRange struct{ First, Last uint64 }
 

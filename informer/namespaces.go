@@ -203,10 +203,14 @@ func checkNamespace(name string) error {
 // for each selector if an object must match one of several. It is called once for each namespace,
 // one call at a time, and must not change the set. covers returns the argument covers of
 // [Union.Add] for a namespace: usually [InNamespace]. It may be nil. After an error, which may be
-// [ErrNamespace] or one of sources and [Union.Add], the union does not follow the set.
+// [ErrNamespace] or one of sources and [Union.Add], such as [ErrHashesAlone], the union does not
+// follow the set.
 func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (map[string]reflector.Source[T], error), covers func(namespace string) func(K) bool) error {
 	if set == nil || sources == nil {
 		return u.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))
+	}
+	if u.isAlone() {
+		return u.about(ErrHashesAlone)
 	}
 	covering := func(namespace string) func(K) bool {
 		if covers == nil {

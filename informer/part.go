@@ -61,8 +61,8 @@ const (
 )
 
 // FollowHashes makes the objects of source whose hash is in a set the content of the union, now and
-// whenever the set changes. The union must have no other members. An object outside the set is as
-// if it did not exist.
+// whenever the set changes. The union must have no other members, and gets none: see
+// [ErrHashesAlone]. An object outside the set is as if it did not exist.
 //
 // When ranges leave the set, handlers get a deletion with FinalStateUnknown for each object in
 // them. That needs no request. When ranges come, handlers get additions. How they are listed
@@ -80,8 +80,7 @@ const (
 //     objects of the part that the list has brought are in memory twice.
 //
 // The first list and watch begin when the first ranges come. [Hashes.WaitForLists] waits for lists.
-// Errors: [ErrHashes], reflector.ErrNoSource, and [ErrDuplicate] if a member of the user's has a
-// name that is needed.
+// Errors: [ErrHashes], [ErrHashesAlone], reflector.ErrNoSource, reflector.ErrBadShard.
 func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) error {
 	if source == nil {
 		return u.about(reflector.ErrNoSource)
@@ -91,15 +90,37 @@ func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) err
 		return u.about(err)
 	}
 	part.Hash = hash
+	if !u.standsAlone(true) {
+		return u.about(ErrHashesAlone)
+	}
 	p := &parts[K, T]{union: u.union, add: u.add, remove: u.Remove, prune: u.prune, part: part, source: source}
 	f := &hashFollower{p.set, p.wait}
 	if err := part.Hashes.follow(f); err != nil {
+		u.standsAlone(false)
 		return err
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	u.union.parts = append(u.union.parts, f)
 	return nil
+}
+
+// standsAlone keeps other members out of a union that begins to follow hashes, and lets them in
+// again if it does not. It returns false if there are some.
+func (u *Union[K, T]) standsAlone(begins bool) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if m := u.union; begins && (m.alone || len(m.byName) > 0 || len(m.follows) > 0) {
+		return false
+	}
+	u.union.alone = begins
+	return true
+}
+
+func (u *Union[K, T]) isAlone() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.union.alone
 }
 
 // prune deletes the objects that a member no longer keeps. Without a session, the list at the

@@ -292,6 +292,47 @@ func TestPartsDivideMemory(t *testing.T) {
 	}
 }
 
+// TestHashesAlone: a union that follows hashes can have no other members, since they would take
+// objects outside the set for their own.
+func TestHashesAlone(t *testing.T) {
+	server, set := newServer(t), new(informer.Hashes)
+	part := informer.Part[*widget]{Hashes: set, Hash: byName}
+	sources := func(ns string) (map[string]reflector.Source[*widget], error) {
+		return map[string]reflector.Source[*widget]{ns: source(t, server)}, nil
+	}
+	add := func(u *informer.Union[key, *widget]) error { _, err := u.Add("x", source(t, server), nil); return err }
+	hashes := func(u *informer.Union[key, *widget]) error { return u.FollowHashes(part, source(t, server)) }
+	none := func(u *informer.Union[key, *widget]) error { return u.Follow(new(informer.Namespaces), sources, nil) }
+	for note, c := range map[string]struct {
+		first, second func(*informer.Union[key, *widget]) error
+		about         string
+	}{
+		"a member, then hashes":     {add, hashes, "widgets: "},
+		"namespaces, then hashes":   {none, hashes, "widgets: "},
+		"hashes, then a member":     {hashes, add, `widgets: member "x": `},
+		"hashes, then namespaces":   {hashes, none, "widgets: "},
+		"hashes, then other hashes": {hashes, hashes, "widgets: "},
+	} {
+		u := newUnion(t, informer.Options[*widget]{})
+		if err := c.first(u); err != nil {
+			t.Errorf("%s: %v", note, err)
+		}
+		if err := c.second(u); !errors.Is(err, informer.ErrHashesAlone) || !strings.HasPrefix(err.Error(), c.about) {
+			t.Errorf("%s: %v", note, err)
+		}
+	}
+
+	// After an error, the union is as before.
+	u := newUnion(t, informer.Options[*widget]{})
+	part.Hash, part.Field = nil, "name"
+	if err := hashes(u); !errors.Is(err, reflector.ErrBadShard) {
+		t.Error(err)
+	}
+	if err := add(u); err != nil {
+		t.Error(err)
+	}
+}
+
 func TestBadParts(t *testing.T) {
 	server := newServer(t)
 	set := new(informer.Hashes)

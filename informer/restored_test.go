@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -178,6 +180,72 @@ func TestRestoredAndBumped(t *testing.T) {
 				t.Logf("seed %d", seed)
 			}
 		})
+	}
+}
+
+// deafSource never learns that a watch broke off.
+type deafSource struct{ reflector.Source[*widget] }
+
+func (s deafSource) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+	return func(yield func(reflector.Event[*widget], error) bool) {
+		for ev, err := range s.Source.Watch(ctx, opts) {
+			if err == nil && !yield(ev, nil) {
+				return
+			}
+		}
+		<-ctx.Done()
+	}
+}
+
+// TestRestoredUnion puts the server back to a backup under a union. Of its members, one notices
+// that, one does not, and one is new. They all list again. A doubt of the first one tells the others
+// nothing.
+func TestRestoredUnion(t *testing.T) {
+	noticed := 0
+	for seed := range uint64(20) {
+		synctest.Test(t, func(t *testing.T) {
+			var restored atomic.Bool
+			notice := func(err error) { restored.Store(restored.Load() || errors.Is(err, reflector.ErrRestored)) }
+			rng := rand.New(rand.NewPCG(seed, 14))
+			server := newServer(t)
+			u := newUnion(t, informer.Options[*widget]{OnError: notice})
+			must1(u.Add("notices", source(t, server), nil))(t)
+			must1(u.Add("deaf", deafSource{source(t, server)}, nil))(t)
+			seen := historiesOf(t, u.AsInformer())
+			writeWidgets(t, server, rng, 10)
+			stop := run(t, u.AsInformer())
+			backup := server.Backup()
+			writeWidgets(t, server, rng, 1+rng.IntN(10))
+			synctest.Wait()
+			must1(0, server.Restore(backup))(t)
+			writeWidgets(t, server, rng, rng.IntN(20))
+			must1(u.Add("new", source(t, server), nil))(t)
+			for range 2 {
+				time.Sleep(20 * time.Second)
+				if !restored.Load() {
+					break
+				}
+				noticed++
+				compareWidgets(t, server, u.AsInformer(), func(w *widget) (*widget, error) { return w, nil })
+				writeWidgets(t, server, rng, 3)
+			}
+			for _, m := range u.Members() {
+				if !m.Synced {
+					t.Errorf("%s has not listed", m.Name)
+				}
+			}
+			synctest.Wait()
+			stop()
+			if err := seen.Err(); err != nil {
+				t.Error(err)
+			}
+			if t.Failed() {
+				t.Logf("seed %d", seed)
+			}
+		})
+	}
+	if noticed < 20 {
+		t.Errorf("%d of 40 times a member had noticed the restore", noticed)
 	}
 }
 

@@ -61,6 +61,9 @@ import (
 // store has that state of the object or a newer one, or if the version was reached by each member
 // that can have the key.
 //
+// If a member notices that the server was restored from a backup, the others list again, too, at
+// most once in two seconds.
+//
 // Sources of several servers cannot be in one union, since their versions do not compare. Give each
 // its own informer.
 //
@@ -80,6 +83,7 @@ type members[K comparable, T any] struct {
 	begun   bool // there was a call of Run
 	follows []following[K]
 	parts   []*hashFollower // kept alive here
+	alone   bool            // it follows hashes, so others cannot join
 }
 
 // Member is a source of a [Union]. All methods may be called by any goroutine.
@@ -128,7 +132,7 @@ func (u *Union[K, T]) AsInformer() *Informer[K, T] {
 // Add adds a source, before Run or while it runs. covers reports whether the source can have the
 // object of a key: [InNamespace] for one namespace. It must be quick and not use the union. Nil
 // means that it can have any: then a member that is refused holds up RecordWrite's deletions of all
-// keys. Errors: [ErrDuplicate], reflector.ErrNoSource.
+// keys. Errors: [ErrDuplicate], [ErrHashesAlone], reflector.ErrNoSource.
 func (u *Union[K, T]) Add(name string, source reflector.Source[T], covers func(K) bool) (*Member[K, T], error) {
 	if source == nil {
 		return nil, u.about(fmt.Errorf("member %q: %w", name, reflector.ErrNoSource))
@@ -150,6 +154,9 @@ type membership[K comparable, T any] struct {
 func (u *Union[K, T]) add(m *Member[K, T], of membership[K, T]) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
+	if u.union.alone && of.has == nil {
+		return u.about(fmt.Errorf("member %q: %w", m.name, ErrHashesAlone))
+	}
 	if u.union.byName[m.name] != nil {
 		return u.about(fmt.Errorf("member %q: %w: remove the other member first, or use another name", m.name, ErrDuplicate))
 	}
@@ -296,29 +303,73 @@ func (i *Informer[K, T]) startMembers(s *session[K, T]) {
 	i.union.begun = true
 }
 
-// startMember starts the reflector of a member. Called with mu held, while the informer runs.
+// startMember starts a member's reflectors, one after the other. Called with mu held, while the
+// informer runs.
 func (i *Informer[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
-	ctx, cancel := context.WithCancel(s.Ctx)
+	late := m.reflector == nil && i.union.begun
+	ctx, cancel := context.WithCancel(s.Ctx) // ends with the member's removal
+	m.cancel = cancel
+	run := i.nextReflector(ctx, s, m, late)
+	s.Go(func() {
+		defer cancel()
+		for began := time.Now(); ; began = time.Now() {
+			if run(); ctx.Err() != nil || !m.sink.IsOutdated() {
+				break
+			}
+			if pause(ctx, restartsEvery-time.Since(began)); ctx.Err() != nil {
+				break
+			}
+			i.mu.Lock()
+			if !m.removed { // otherwise ctx is done
+				i.past = sum(i.past, m.stats())
+				run = i.nextReflector(ctx, s, m, true)
+			}
+			i.mu.Unlock()
+		}
+		i.endMember(s, m)
+	})
+}
+
+// restartsEvery is the shortest time between two reflectors of one member, so that sources whose
+// versions do not compare are not listed without end.
+const restartsEvery = 2 * time.Second
+
+// pause waits, but not beyond the end of ctx.
+func pause(ctx context.Context, d time.Duration) {
+	if d <= 0 {
+		return
+	}
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-ctx.Done():
+	}
+}
+
+// nextReflector makes a reflector for a member, and returns a function that runs it. It ends when
+// another member notices that the server was restored. With newest, its first list is the newest.
+// Called with mu held.
+func (i *Informer[K, T]) nextReflector(ctx context.Context, s *session[K, T], m *Member[K, T], newest bool) (run func()) {
+	ctx, cancel := context.WithCancel(ctx)
 	fetch := reflector.Options{Tuning: i.opts.Reflector, Logger: i.opts.Logger, OnError: func(err error) { i.memberFailed(ctx, m, err) }}
 	fetch.DisableWatchList = fetch.DisableWatchList || m.pages
-	switch rv := m.sink.FirstVersion(); {
-	case m.reflector == nil && i.union.begun:
-		fetch.FirstVersion = new(string) // the newest: writes of this process may be newer than rv
+	switch rv := m.sink.Begin(cancel); {
+	case newest: // writes of this process may be newer than rv
+		fetch.FirstVersion = new(string)
 	case rv != "":
 		fetch.FirstVersion = &rv
 	}
 	r, err := reflector.New(m.source, &memberSink[K, T]{to: m.sink, inf: i, member: m}, fetch)
 	if err != nil {
-		cancel()
 		s.Fail(err) // not possible: Add has checked the source
-		return
+		return cancel
 	}
-	m.reflector, m.cancel = r, cancel
-	s.Go(func() {
+	m.reflector = r
+	return func() {
 		defer cancel()
 		i.reflect(s, ctx, r)
-		i.endMember(s, m)
-	})
+	}
 }
 
 // endMember follows the end of a member's reflector.
@@ -424,6 +475,9 @@ func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) 
 		return err
 	}
 	s.inf.settleIdle()
+	if !s.to.HasListed() {
+		return nil // the list is ignored, see deltafifo.Member.Begin
+	}
 	select {
 	case <-s.member.synced:
 	default:
