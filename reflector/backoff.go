@@ -56,7 +56,7 @@ const (
 	// connection does not excuse them.
 	resumeJitter = 50 * time.Millisecond
 	turnEvery    = time.Second
-	repeatEvery    = 2 * time.Second
+	repeatEvery  = 2 * time.Second
 	resumeBurst  = 5
 	// A list that broke off begins again at once, retryBurst times in a row. After that, all
 	// reflectors of a connection whose lists break have one list together in every turnEvery.
