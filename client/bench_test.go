@@ -183,7 +183,7 @@ func benchmarkRelist[T any](b *testing.B) {
 	b.ResetTimer()
 	n := 0
 	_, err := relist.List(b.Context(), metav1.ListOptions{}, func(ev reflector.Event[T], err error) bool {
-		if ev.Known {
+		if ev.Recalled {
 			n++
 		}
 		return err == nil

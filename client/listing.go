@@ -89,7 +89,7 @@ func (l *listing[T]) deliver(obj decoded[T], err error) bool {
 	return l.yield(reflector.Event[T]{
 		Type:            reflector.Added,
 		ResourceVersion: obj.id.resourceVersion,
-		Known:           obj.known,
+		Recalled:        obj.known,
 		Object:          obj.object,
 	}, nil)
 }

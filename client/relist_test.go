@@ -88,11 +88,11 @@ func checkRelist[T metav1.Object](t *testing.T, name string, gvr schema.GroupVer
 	})
 	got, gotEnd := outcomes(t, relist, watch)
 	for n := range got {
-		if ev := &got[n].event; ev.Known {
+		if ev := &got[n].event; ev.Recalled {
 			if len(found) == 0 {
 				t.Fatalf("%s: event %d is of a known object, and none was asked about", name, n)
 			}
-			ev.Known, ev.Object, found = false, found[0], found[1:]
+			ev.Recalled, ev.Object, found = false, found[0], found[1:]
 			recalled++
 		}
 	}
@@ -176,7 +176,7 @@ func TestRelistEndsWithTheInitialEvents(t *testing.T) {
 		t.Fatal(err)
 	}
 	all, _ := outcomes(t, r.Relist(r, func(reflector.Identity) bool { return true }), true)
-	if len(all) != 3 || !all[0].event.Known || all[2].event.Known || all[2].event.Object == nil {
+	if len(all) != 3 || !all[0].event.Recalled || all[2].event.Recalled || all[2].event.Object == nil {
 		t.Errorf("got %+v", all)
 	}
 	if got := r.Stats(); got.Recalled != 1 || got.Objects != 1 {
@@ -216,7 +216,7 @@ func TestKnownObjectsCostNoAllocation(t *testing.T) {
 		})
 		allocs := memtest.Allocs(1, func() { // the first call, which is not counted, begins the request
 			for range n {
-				if ev, _ := next(); !ev.Known {
+				if ev, _ := next(); !ev.Recalled {
 					unknown++
 				}
 			}

@@ -6,9 +6,9 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Known implements reflector.Recaller with the objects in the queue's known store. It returns nil
+// Lookup implements reflector.Recaller with the objects in the queue's known store. It returns nil
 // unless that store is a [Comparer], and K is the type of objects' names.
-func (s *Sink[K, T]) Known() func(reflector.Identity) (T, bool) { return s.fifo.recaller(nil) }
+func (s *Sink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return s.fifo.recaller(nil) }
 
 // recaller returns the function of reflector.Recaller for the objects that may be recalled; nil
 // stands for all. may is called with the lock held. The function is nil if there are no objects.
@@ -35,8 +35,8 @@ func (f *DeltaFIFO[K, T]) recaller(may func(K) bool) func(reflector.Identity) (T
 // nameOf is the function that gives an object's key if that is its name.
 func nameOf(name types.NamespacedName) types.NamespacedName { return name }
 
-// Known implements reflector.Recaller with the objects that the member has.
-func (m *Member[K, T]) Known() func(reflector.Identity) (T, bool) {
+// Lookup implements reflector.Recaller with the objects that the member has.
+func (m *Member[K, T]) Lookup() func(reflector.Identity) (T, bool) {
 	return m.merge.queue().recaller(m.mayRecall)
 }
 

@@ -52,7 +52,7 @@ func TestRecall(t *testing.T) {
 	store := cupboard{{Name: "a"}: a, {Name: "b"}: b, {Name: "c"}: c}
 	f := New(KnownObjects[types.NamespacedName, *versioned](store), Options{})
 	s := NewSink(f, objectName, nil)
-	recall := s.Known()
+	recall := s.Lookup()
 	check := func(note string, id reflector.Identity, want *versioned) {
 		t.Helper()
 		if got, ok := recall(id); got != want || ok != (want != nil) {
@@ -86,7 +86,7 @@ func TestRecall(t *testing.T) {
 func TestRecallWithoutVersion(t *testing.T) {
 	bare := objectAt("a", "", "")
 	f := New(KnownObjects[types.NamespacedName, *versioned](cupboard{{Name: "a"}: bare}), Options{})
-	recall := NewSink(f, objectName, nil).Known()
+	recall := NewSink(f, objectName, nil).Lookup()
 	if _, ok := recall(identityOf("a", "", "")); !ok {
 		t.Error("not recalled")
 	}
@@ -100,14 +100,14 @@ func TestRecallWithoutVersion(t *testing.T) {
 }
 
 func TestNothingToRecall(t *testing.T) {
-	if NewSink(New(KnownObjects[types.NamespacedName, *versioned](cupboard{}), Options{}), objectName, nil).Known() != nil {
+	if NewSink(New(KnownObjects[types.NamespacedName, *versioned](cupboard{}), Options{}), objectName, nil).Lookup() != nil {
 		t.Error("an empty store knows objects")
 	}
-	if NewSink(New[types.NamespacedName, *versioned](nil, Options{}), objectName, nil).Known() != nil {
+	if NewSink(New[types.NamespacedName, *versioned](nil, Options{}), objectName, nil).Lookup() != nil {
 		t.Error("no store knows objects")
 	}
 	other := func(*versioned) (int, error) { return 0, nil }
-	if NewSink(New(KnownObjects[int, *versioned](newShelf[*versioned]()), Options{}), other, nil).Known() != nil {
+	if NewSink(New(KnownObjects[int, *versioned](newShelf[*versioned]()), Options{}), other, nil).Lookup() != nil {
 		t.Error("keys that are no names are found by names")
 	}
 }
@@ -122,7 +122,7 @@ func TestMemberRecallsItsOwn(t *testing.T) {
 	g.Begin(f)
 	check := func(note string, m *Member[types.NamespacedName, *versioned], rv string, want bool) {
 		t.Helper()
-		if _, ok := m.Known()(identityOf("a", "u", rv)); ok != want {
+		if _, ok := m.Lookup()(identityOf("a", "u", rv)); ok != want {
 			t.Errorf("%s: recalled %t, want %t", note, ok, want)
 		}
 	}

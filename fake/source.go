@@ -68,7 +68,7 @@ func (s *Source[T]) listed(v *version) (ev reflector.Event[T], err error) {
 	if s.known != nil && v.obj.GetUID() != "" {
 		id := reflector.Identity{UID: v.obj.GetUID(), ResourceVersion: ev.ResourceVersion}
 		id.Namespace, id.Name = v.obj.GetNamespace(), v.obj.GetName()
-		if ev.Known = s.known(id); ev.Known {
+		if ev.Recalled = s.known(id); ev.Recalled {
 			return ev, nil
 		}
 	}

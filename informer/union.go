@@ -526,8 +526,8 @@ func (s *memberSink[K, T]) Skipped(bad *reflector.ObjectError) { s.to.Skipped(ba
 // Rewound implements reflector.Rewinder.
 func (s *memberSink[K, T]) Rewound(certain bool) { s.to.Rewound(certain) }
 
-// Known implements reflector.Recaller.
-func (s *memberSink[K, T]) Known() func(reflector.Identity) (T, bool) { return s.to.Known() }
+// Lookup implements reflector.Recaller.
+func (s *memberSink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return s.to.Lookup() }
 
 // caughtUpBy is caughtUp for the store's own state of the key, which can be newer than the store's
 // version. It is known if that state has a version, or if the store's version tells nothing about

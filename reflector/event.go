@@ -48,9 +48,9 @@ type Event[T any] struct {
 	// for every other event.
 	Omitted bool
 
-	// Known marks an Added event of an object that the reflector has in this state: Object is the
+	// Recalled marks an Added event of an object that the reflector has in this state: Object is the
 	// zero T. Only the source that [Relister.Relist] returns has such events.
-	Known bool
+	Recalled bool
 
 	// Idle says that the source has no further event at hand, so a sink need not wait for more
 	// before it acts. False may also mean that the source does not know.

@@ -180,8 +180,8 @@ func (a *adapter[R, T]) convertPair(ev Event[R], live bool, err error) (out Even
 	if err != nil {
 		return out, false, err
 	}
-	if ev.Known { // it was converted when it came, to what the reflector has
-		return Event[T]{Type: ev.Type, Known: true, ResourceVersion: ev.ResourceVersion}, true, nil
+	if ev.Recalled { // it was converted when it came, to what the reflector has
+		return Event[T]{Type: ev.Type, Recalled: true, ResourceVersion: ev.ResourceVersion}, true, nil
 	}
 	if ev.Type == Bookmark {
 		return Event[T]{Type: Bookmark, InitialEventsEnd: ev.InitialEventsEnd, Omitted: ev.Omitted, Idle: ev.Idle, ResourceVersion: ev.ResourceVersion}, true, nil

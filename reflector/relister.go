@@ -18,7 +18,7 @@ type Identity struct {
 type Relister[T any] interface {
 	// Relist returns a source of the same collection that asks known about an object before it
 	// decodes the object. If known returns true, the next event that the source yields is that
-	// object's, with Known set and a zero Object. The source asks only about the objects of a List,
+	// object's, with Recalled set and a zero Object. The source asks only about the objects of a List,
 	// and about Added events of a watch with SendInitialEvents, up to the end of these. It asks in
 	// the goroutine that yields the event. It does not ask about an object whose identity it cannot
 	// read with certainty: one without UID or version, or with members that come twice.
@@ -33,11 +33,11 @@ type Relister[T any] interface {
 // Recaller is an optional interface of a [Sink] that keeps objects, for a source that is a
 // [Relister].
 type Recaller[T any] interface {
-	// Known is called before each request for a list or a page. It returns a function that
+	// Lookup is called before each request for a list or a page. It returns a function that
 	// returns the sink's object in that state, if the sink has it and gives it the same place as
 	// it would give a decoded object. The function is used until the list or page ends, in the
 	// goroutine of Run. Nil means that the sink has nothing.
-	Known() func(Identity) (T, bool)
+	Lookup() func(Identity) (T, bool)
 }
 
 // recall is the side of a reflector that knows objects of a list. The goroutine of Run owns it.
@@ -71,8 +71,8 @@ func (c *recall[T]) has(id Identity) (ok bool) {
 
 // complete gives an event the object that was found for it.
 func (c *recall[T]) complete(ev Event[T]) Event[T] {
-	if ev.Known {
-		ev.Object, ev.Known = c.found, false
+	if ev.Recalled {
+		ev.Object, ev.Recalled = c.found, false
 		c.found = *new(T)
 	}
 	return ev
@@ -84,7 +84,7 @@ func (c *recall[T]) begin(usual Source[T], compares bool) Source[T] {
 	if c.source == nil || !compares {
 		return usual
 	}
-	if c.known = c.sink.Known(); c.known == nil {
+	if c.known = c.sink.Lookup(); c.known == nil {
 		return usual
 	}
 	return c.source

@@ -21,7 +21,7 @@ type recaller struct {
 	asked  []reflector.Identity
 }
 
-func (s *recaller) Known() func(reflector.Identity) (string, bool) {
+func (s *recaller) Lookup() func(reflector.Identity) (string, bool) {
 	return func(id reflector.Identity) (string, bool) {
 		s.asked = append(s.asked, id)
 		return "recalled " + id.Name, true

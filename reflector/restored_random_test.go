@@ -213,8 +213,8 @@ func (s *keptObjects) Listed(_ context.Context, ev reflector.Event[*object]) err
 	return nil
 }
 
-// Known implements reflector.Recaller.
-func (s *keptObjects) Known() func(reflector.Identity) (*object, bool) {
+// Lookup implements reflector.Recaller.
+func (s *keptObjects) Lookup() func(reflector.Identity) (*object, bool) {
 	s.mu.Lock()
 	held := maps.Clone(s.held)
 	s.mu.Unlock()

@@ -147,7 +147,7 @@ func (r *Reflector[T]) takeListed(ctx context.Context, ev Event[T]) error {
 	if ev.Type == Added {
 		r.stats.listed.Add(1)
 	}
-	if ev.Known {
+	if ev.Recalled {
 		r.stats.recalled.Add(1)
 		ev = r.recall.complete(ev)
 	}
