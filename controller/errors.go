@@ -47,21 +47,23 @@ var (
 	// another namespace. Nothing was sent.
 	ErrOutside = errors.New("outside of the handle's namespaces")
 
-	// The errors from here to ErrOwner come with the kind of the object, or its type if the object
-	// does not state the kind, and with its key.
+	// The errors from here to ErrOwner come with the key of the object and with its kind, or its
+	// type if the object does not state the kind. ErrNoObject and ErrNoManager come with the type
+	// alone.
 
 	// ErrNoStatus is returned by PatchStatus if the object exists but its kind has no status
 	// subresource.
 	ErrNoStatus = errors.New("the kind has no status subresource: its CustomResourceDefinition needs subresources.status, and for the fake its Kind WithSubresources")
 
-	// ErrNoObject is returned, with the name of the resource or the call, and the type, for an object
-	// that is nil. It is the same value as store.ErrNoObject.
+	// ErrNoObject is returned for a nil object, with its type and the name of the resource or the
+	// call. It is the same value as store.ErrNoObject.
 	ErrNoObject = store.ErrNoObject
 
 	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
 	ErrNoEdit = errors.New("the function that edits the object is nil")
 
-	// ErrNoName is returned by CreateOrUpdate for an object without a name. It is the same value as store.ErrNoName and reflector.ErrNoName.
+	// ErrNoName is returned by CreateOrUpdate for an object without a name. It is the same value as
+	// store.ErrNoName and reflector.ErrNoName.
 	ErrNoName = store.ErrNoName
 
 	// ErrNoVersion says that an object to change has no resourceVersion: it was not read from the
@@ -81,8 +83,8 @@ var (
 	// ErrNoFinalizer is returned by Finalize for a finalizer without a name.
 	ErrNoFinalizer = errors.New("the finalizer has no name")
 
-	// ErrNoManager is returned by Apply, with the type of the objects, without the name of a field
-	// manager.
+	// ErrNoManager is returned by Apply, with the type of the object, if the field manager has no
+	// name.
 	ErrNoManager = errors.New("the field manager has no name")
 
 	// ErrOwner is returned by SetController for an owner that cannot own the object.

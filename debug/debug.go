@@ -132,7 +132,8 @@ type Replica interface {
 	Assignment() *shard.Assignment
 }
 
-// AddReplica adds a replica of package shard as name. Errors: [ErrUnnamed], [ErrDuplicate], [ErrNoPart].
+// AddReplica adds a replica of package shard as name. Errors: [ErrUnnamed], [ErrDuplicate],
+// [ErrNoPart].
 func (p *Page) AddReplica(name string, r Replica) error {
 	if p == nil || isNil(r) {
 		return noPart(p, "replica", name)

@@ -19,8 +19,8 @@ import (
 	"github.com/kinform/kinform/shard/leader"
 )
 
-// leaseClient is what a replica needs of a client.Resource. With an interface, packages that import this
-// one are not compiled with the code of a client of Leases.
+// leaseClient has the requests of a client.Resource that a replica sends. Thanks to the interface,
+// packages that import this one are not compiled with the code of a client of Leases.
 type leaseClient interface {
 	reflector.Source[*leader.Lease]
 	Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (*leader.Lease, error)

@@ -44,8 +44,9 @@ var (
 	// change. See [Store.Rewind].
 	ErrRewound = errors.New("the store will not reach this resourceVersion: the server was restored from a backup")
 
-	// ErrResourceVersion is returned by a wait for a resourceVersion that cannot be
-	// compared with others (package k8s.io/apimachinery/pkg/util/resourceversion).
+	// ErrResourceVersion is returned by a wait for a resourceVersion that cannot be compared with
+	// others (package k8s.io/apimachinery/pkg/util/resourceversion). RecordWrite and RecordDelete of
+	// an informer return it too.
 	ErrResourceVersion = errors.New("resourceVersion cannot be compared")
 )
 

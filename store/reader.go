@@ -42,7 +42,8 @@ func (r *Reader[K, T]) Get(key K) (obj T, ok bool) {
 // GetMany is Get for many keys. It calls yield in the order of keys, with the position of each
 // key in keys, until yield returns false. It looks up 64 keys at a time, which is faster than
 // Get in a large store. Keys that are looked up together see the same state; later ones may see
-// a later state. yield is called with no lock held. Cost: no allocation.
+// a later state. yield is called with no lock held. If T is a pointer, GetMany reads some bytes of
+// each object before it calls yield. Cost: no allocation.
 func (r *Reader[K, T]) GetMany(keys []K, yield func(i int, obj T, ok bool) bool) {
 	var b block[K]
 	var objs [blockLen]T
@@ -62,8 +63,8 @@ func (r *Reader[K, T]) GetMany(keys []K, yield func(i int, obj T, ok bool) bool)
 			objs[i] = obj
 		}
 		r.slots.Done()
-		// The caller is most likely going to read the objects. A relist of objects that are not in
-		// the cache takes 1.3 times less processor time with this line.
+		// Most callers read the objects. With this line, a relist of objects that are not in the
+		// processor's cache takes 1.3 times less processor time.
 		b.touched ^= uint32(touch(objs[:b.n]))
 		for i := range b.n {
 			if !yield(from+i, objs[i], b.stored[i]) {

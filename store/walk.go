@@ -55,8 +55,8 @@ func (p *pairs[K, T]) next() bool {
 // is smaller, and returns a value that depends on them. So the two cache lines that hold the name
 // and the namespace of a Kubernetes object are there when the key function needs them. That
 // function is so long that the processor would wait for one or two objects at a time. In this loop
-// it waits for many. If T is no pointer, nothing is read. The race detector must not see the reads: an
-// object may have an atomic field there, and what is read does not matter.
+// it waits for many. If T is no pointer, nothing is read. The race detector must not see the reads:
+// the object may have an atomic field there, and the value that is read does not matter.
 //
 //go:norace
 func touch[T any](objs []T) (x byte) {

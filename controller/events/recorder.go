@@ -95,8 +95,8 @@ func (d Dropped) Total() uint64 {
 	return d.Invalid + d.PerObject + d.Full + d.Refused + d.GaveUp + d.Stopped
 }
 
-// eventClient is what a recorder needs of a client.Resource. With an interface, packages that import this
-// one are not compiled with the code of a client of Events.
+// eventClient has the requests of a client.Resource that a recorder sends. Thanks to the interface,
+// packages that import this one are not compiled with the code of a client of Events.
 type eventClient interface {
 	Create(ctx context.Context, ev *Event, opts metav1.CreateOptions) (*Event, error)
 	Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (*Event, error)

@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	// ErrStarted is returned by a second call of Run, and, with the name of the part or the
-	// resource of each cache, by methods that add something after Run has begun.
+	// ErrStarted is returned by a second call of Run. Methods that add something after Run has begun
+	// return it with the name of the part, or with the resource of each cache.
 	ErrStarted = errors.New("Run was called before")
 
 	// ErrUnnamed is returned for something without a name.
@@ -20,7 +20,7 @@ var (
 	// ErrNoFunc is returned, with the name, if the function is nil.
 	ErrNoFunc = errors.New("the function is nil")
 
-	// ErrNoPart is returned by AddCaches, with the place of the argument, for nil.
+	// ErrNoPart is returned by AddCaches, with the place of the argument, for a nil cache.
 	ErrNoPart = errors.New("it is nil: look at the error of the call that made it")
 
 	// ErrDuplicate is returned, with the name, if the name was used before. It is the same value as

@@ -26,8 +26,8 @@ type Elector struct {
 	status  status
 }
 
-// leaseClient is what a candidate needs of a client.Resource. With an interface, packages that import this
-// one are not compiled with the code of a client of Leases.
+// leaseClient has the requests of a client.Resource that a candidate sends. Thanks to the
+// interface, packages that import this one are not compiled with the code of a client of Leases.
 type leaseClient interface {
 	Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (*Lease, error)
 	Create(ctx context.Context, l *Lease, opts metav1.CreateOptions) (*Lease, error)

@@ -45,8 +45,8 @@ var (
 	// sent, as a mutating webhook can do.
 	ErrChanged = errors.New("the server has changed the holder: is there a webhook for Leases?")
 
-	// ErrNoResourceVersion is the cause of a RequestError if the answer has no resourceVersion, as that of
-	// a proxy: a write could not be bound to it.
+	// ErrNoResourceVersion is the cause of a RequestError if the answer has no resourceVersion, such
+	// as the answer of a proxy: a write could not be bound to it.
 	ErrNoResourceVersion = errors.New("the answer has no resourceVersion: is the URL that of a Kubernetes API server?")
 
 	// ErrNoAnswer is the cause of a RequestError if the request had no answer when the leadership

@@ -23,7 +23,7 @@ type reporter struct {
 	mu      sync.Mutex
 	errs    []error
 	holder  string
-	changed bool // holder is to be told
+	changed bool // holder is to be reported
 }
 
 func newReporter(e *Elector) *reporter {

@@ -2,8 +2,8 @@ package kinformprom
 
 import "github.com/kinform/kinform/controller/manager"
 
-// The errors of the methods that add something. They are wrapped, with the name, and are the same
-// values as those of package manager.
+// The errors of the methods that add something. They come wrapped, with the name. They are the same
+// values as in package manager.
 var (
 	// ErrUnnamed: the name is empty.
 	ErrUnnamed = manager.ErrUnnamed
