@@ -30,16 +30,16 @@ type Member[K comparable, T any] struct {
 	since   uint64 // number of the batch that has its state of the moment from which it counts
 	first   uint64 // number of the batch that has its first list of the session
 
-	// See Merge.restored. What its reflector brings is ignored unless epoch is that of the Merge.
-	epoch    uint32 // in which its reflector began, or which this one began
+	// See Merge.restored. Lists and events of its reflector are ignored unless epoch equals
+	// Merge.epoch.
+	epoch    uint32 // the epoch in which its reflector began, or the one that its reflector began
 	current  bool   // it has listed in this epoch
 	outdated bool   // it has objects from before a restore
 	floor    uint64 // the version that the first list of its reflector must have at least
 	again    func() // asks for another reflector; may be nil
 
-	// See Member.owe.
-	owed map[K]debt
-	due  uint64 // the newest version of them
+	owed map[K]debt // see owe; nil if there are none
+	due  uint64     // the newest until of owed
 }
 
 // Join adds a member. covers reports whether the member can have a key. has reports whether it
@@ -241,12 +241,14 @@ func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T, at uint64) {
 	}
 }
 
-// debt is another state than the one that a member has brought last.
+// debt says that the member's last state of a key has the version last, and that the member must
+// bring another state, or lose the key, before it passes the version until.
 type debt struct{ last, until uint64 }
 
-// owe notes that the member has brought a state of key that is not the newest one. Once it has
-// passed version until, it has brought another one, or none is left. Otherwise what the queue has
-// got is of another history, and whoever brought it may have left, or not notice that.
+// owe notes that the member's last state of key is not the newest state that the queue has. If the
+// member passes version until and still has that state, then the queue's state is of another
+// history: the server was restored, and the member that brought the queue's state may have left or
+// may not have noticed the restore.
 func (m *Member[K, T]) owe(key K, last, until uint64) {
 	if m.owed == nil {
 		m.owed, m.due = map[K]debt{}, 0
@@ -254,8 +256,9 @@ func (m *Member[K, T]) owe(key K, last, until uint64) {
 	m.owed[key], m.due = debt{last, until}, max(m.due, until)
 }
 
-// prove looks at what the member owes. Events of one version may come one by one, so it has passed
-// a version only with the next one.
+// prove checks the member's debts once it has passed the version of all of them. If one is left,
+// the server was restored. Several events may have one version, so the member has passed a version
+// only when it is at a later one.
 func (m *Member[K, T]) prove() {
 	if m.owed == nil || m.at <= m.due {
 		return
@@ -270,7 +273,8 @@ func (m *Member[K, T]) prove() {
 	}
 }
 
-// confirm lets the other members confirm the newest state of an object of this one, which leaves.
+// confirm makes the newest state of an object of this member, which leaves, a debt of the other
+// members that have an older state of the object.
 func (m *Member[K, T]) confirm(key K) {
 	h := m.merge.held[key]
 	for other := range m.merge.members {
@@ -351,13 +355,18 @@ func (m *Member[K, T]) HasListed() bool {
 	return m.listed
 }
 
-// Begin says that a reflector begins to feed the member: call it right before its Run. The first
-// list must have at least the version, which is the newest that any member has brought; "" means any. So no object goes back in time, not even after a session that ended before a member
-// caught up with the others. An older list proves that the server was restored.
+// Begin says that a reflector begins to feed the member: call it right before Run of the reflector.
+// It returns the version for Tuning.FirstVersion: the newest version that any member has brought
+// since the last restore of the server; "" means any. So no object goes back in time, even if the
+// session before ended while some members were behind. A first list that is older than this version
+// proves that the server was restored.
 //
-// again is called, at most once, if another member notices a restore: end the reflector then, and
-// begin with another one, whose first list is the newest. What this one still brings is ignored.
-// again runs with locks held, so it must be quick and use neither Merge nor queue. It may be nil.
+// again is called if the Merge learns of a restore that this member has not noticed itself, at most
+// once for each call of Begin. Then end the reflector, call Begin again, and run another reflector
+// with a FirstVersion that points to "", which asks for the newest list. The Merge ignores
+// everything that the first reflector still brings. again may be called from any goroutine, and
+// runs with locks held: it must be quick, and must not use the Merge or its queue. It may be nil;
+// then ask [Member.IsOutdated].
 func (m *Member[K, T]) Begin(again func()) (firstVersion string) {
 	g := m.merge
 	g.mu.Lock()
@@ -366,7 +375,9 @@ func (m *Member[K, T]) Begin(again func()) (firstVersion string) {
 	return text(g.furthest)
 }
 
-// IsOutdated reports whether another member has noticed a restore since Begin.
+// IsOutdated reports whether the Merge has learned since Begin of a restore that this member has
+// not noticed itself. Then the Merge ignores everything that the member's reflector brings, until
+// Begin is called again.
 func (m *Member[K, T]) IsOutdated() bool {
 	m.merge.mu.Lock()
 	defer m.merge.mu.Unlock()
@@ -374,7 +385,7 @@ func (m *Member[K, T]) IsOutdated() bool {
 }
 
 // Rewound implements reflector.Rewinder. If the server was certainly restored, all other members
-// are to begin again.
+// must begin again: see [Member.Begin].
 func (m *Member[K, T]) Rewound(certain bool) {
 	m.Sink.Rewound(certain)
 	g := m.merge
@@ -385,7 +396,8 @@ func (m *Member[K, T]) Rewound(certain bool) {
 	}
 }
 
-// bring is change for something that the reflector brings.
+// bring is change for a list or an event of the reflector. It makes no change if the member is
+// outdated.
 func (m *Member[K, T]) bring(ctx context.Context, change func() (recount bool)) error {
 	return m.change(ctx, func() bool { return m.epoch == m.merge.epoch && change() })
 }
@@ -447,8 +459,8 @@ func (m *Member[K, T]) awaits(f *DeltaFIFO[K, T], key K, at uint64) bool {
 	return ok && m.has(obj)
 }
 
-// outgrow notes that the state of key which the member has brought last is gone, though the member
-// keeps the key.
+// outgrow notes that the member's last state of key is out of date, although the member keeps the
+// key. So the member owes no other state of it.
 func (m *Member[K, T]) outgrow(key K) {
 	if _, mine := m.keys[key]; mine {
 		m.keys[key] = 0

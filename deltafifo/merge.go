@@ -18,12 +18,14 @@ import (
 // reached the version that the queue has already. So the version never goes back, unless a server
 // was restored.
 //
-// If a member notices that the server was restored, all members list again: see [Member.Begin].
-// What they bring from before is ignored. A Merge also notices it itself, if a member passes a
-// version and does not confirm what another member, which may have left, has brought of it. If
-// nobody is left who has seen the lost history, and all lists are newer than what was seen of it,
-// nothing tells of the restore: objects and versions may then go back without a mark
-// ([Batch.Rewound]), and are right once the server has passed the newest version from before.
+// If a member notices that the server was restored, all other members must list again: see
+// [Member.Begin]. The Merge ignores their lists and events from before. The Merge also notices a
+// restore itself: another member has brought a newer state of an object, and a member passes the
+// version of that state without it. The member that brought the state may have left by then.
+//
+// A restore goes unnoticed if no reflector is left that has seen the lost history, and all lists are
+// newer than all versions seen. Then objects and versions may go back without a mark
+// ([Batch.Rewound]). They are right once the server has passed the newest version from before.
 //
 // Until each member has listed, is refused or is late, the queue gets nothing. Then it gets one
 // list of all their objects, by a Replace. At least one of them must have listed.
@@ -41,7 +43,7 @@ type Merge[K comparable, T any] struct {
 	fifo     *DeltaFIFO[K, T] // of the session; nil before the first
 	members  map[*Member[K, T]]struct{}
 	joined   uint32 // number of the member that joined last
-	epoch    uint32 // number of sessions, and of restores of the server that members have noticed
+	epoch    uint32 // counts sessions and noticed restores of the server
 	restore  uint32 // the epoch that the last restore began; zero if there was none
 	held     map[K]holding
 	buried   []burial[K]
@@ -50,7 +52,7 @@ type Merge[K comparable, T any] struct {
 
 	initial           *Objects[K, T] // the objects so far, until the first Replace of a session; then nil
 	rewound, doubtful bool           // of the initial lists
-	unmarked          bool           // no list has come since the last restore was noticed
+	unmarked          bool           // no batch is marked as rewound since the last restore was noticed
 	marked            uint64         // number of the last batch with a list after a restore
 	committed         uint64         // number of the last batch that is in the store
 	taken             uint64         // number of the last batch that the consumer had taken at the last change
@@ -64,8 +66,8 @@ type holding struct {
 	by      uint32 // number of the member that brought this state
 	epoch   uint32 // in which it did so
 	gone    bool   // this state is the deletion
-	// until is zero unless the deletion may be later than at. Then the newest known state has the
-	// version at-1, and is gone at version until.
+	// until is the version at which the object is certainly gone, if its deletion may be later than
+	// at. Then the newest known state has the version at-1. Otherwise until is zero.
 	until uint64
 }
 
@@ -332,12 +334,13 @@ func (g *Merge[K, T]) exhume() {
 }
 
 // restored begins an epoch, because the server was restored: versions no longer compare with those
-// from before. If a member has noticed that, it is m, which is about to list. Otherwise m is nil.
+// from before. m is the member that has noticed the restore and is about to list, or nil if the
+// Merge itself has noticed it.
 //
-// What any other member has brought, or is about to bring, may be of the lost history, even if it
-// is a list that began after the restore: nothing tells. So all of that is ignored from now on, until
-// they have begun again. Then every state that the queue gets within an epoch is of one history,
-// unless the server is restored once more, and nobody has noticed that yet.
+// The lists and events of the other members may be of the lost history. That cannot be known, not
+// even of a list that is newer than it. So they are ignored from now on, until these members have
+// begun again. Then all states that the queue gets within an epoch are of one history, unless the
+// server is restored once more and nobody has noticed that yet.
 func (g *Merge[K, T]) restored(m *Member[K, T]) {
 	g.begin()
 	g.at, g.furthest, g.restore, g.unmarked = 0, 0, g.epoch, true
@@ -355,7 +358,7 @@ func (g *Merge[K, T]) restored(m *Member[K, T]) {
 	g.signal()
 }
 
-// mark says that the next batch has a list after a restore, or a state from after it.
+// mark marks the next batch as rewound: it has a list or a state from after a restore.
 func (g *Merge[K, T]) mark(f *DeltaFIFO[K, T]) {
 	g.unmarked = false
 	if g.initial != nil {

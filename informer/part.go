@@ -105,8 +105,8 @@ func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) err
 	return nil
 }
 
-// standsAlone keeps other members out of a union that begins to follow hashes, and lets them in
-// again if it does not. It returns false if there are some.
+// standsAlone keeps other members out of a union that begins to follow hashes, or lets them in again
+// if begins is false. It returns false if the union has other members or follows something already.
 func (u *Union[K, T]) standsAlone(begins bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
@@ -117,6 +117,7 @@ func (u *Union[K, T]) standsAlone(begins bool) bool {
 	return true
 }
 
+// isAlone reports whether the union follows hashes.
 func (u *Union[K, T]) isAlone() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()

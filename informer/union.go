@@ -22,7 +22,7 @@ import (
 // of selectors of which an object must match one. Sources can be added and removed while it runs.
 //
 //	pods, err := informer.NewUnion("pods", store.ObjectKey, informer.Options[*corev1.Pod]{})
-//	err = pods.Add("prod", inProd, informer.InNamespace("prod"))
+//	member, err := pods.Add("prod", inProd, informer.InNamespace("prod"))
 //
 // For namespaces, [Union.Follow] does that for each in a set. A controller.Handle over several
 // namespaces or selectors is made by controller.Open alone.
@@ -61,8 +61,13 @@ import (
 // store has that state of the object or a newer one, or if the version was reached by each member
 // that can have the key.
 //
-// If a member notices that the server was restored from a backup, the others list again, too, at
-// most once in two seconds.
+// If a member notices that the server was restored from a backup, all other members list again, each
+// at most once in two seconds. Until a member has listed again, its objects stay as they were, and
+// it does not hold the version up. A member also notices a restore if it passes a version and has
+// not brought the state that another member has brought of it. A restore goes unnoticed if the
+// server has passed all versions that the union has seen, and the members that saw the lost history
+// have left or Run was called anew. Then objects are right once all members have listed and the
+// server has passed the newest version from before, but waits for lost versions return no error.
 //
 // Sources of several servers cannot be in one union, since their versions do not compare. Give each
 // its own informer.
@@ -83,7 +88,7 @@ type members[K comparable, T any] struct {
 	begun   bool // there was a call of Run
 	follows []following[K]
 	parts   []*hashFollower // kept alive here
-	alone   bool            // it follows hashes, so others cannot join
+	alone   bool            // the union follows hashes, so no other member can join
 }
 
 // Member is a source of a [Union]. All methods may be called by any goroutine.
@@ -99,7 +104,7 @@ type Member[K comparable, T any] struct {
 
 	// Guarded by the informer's mu.
 	reflector *reflector.Reflector[T] // of the session; nil before the first
-	cancel    context.CancelFunc      // ends the reflector; nil while there is none
+	cancel    context.CancelFunc      // ends its reflectors; nil while it has none
 	removed   bool
 
 	refusal refusal     // of its last list or watch
@@ -347,9 +352,9 @@ func pause(ctx context.Context, d time.Duration) {
 	}
 }
 
-// nextReflector makes a reflector for a member, and returns a function that runs it. It ends when
-// another member notices that the server was restored. With newest, its first list is the newest.
-// Called with mu held.
+// nextReflector makes a reflector for a member, and returns a function that runs it. The reflector
+// ends when the union notices a restore of the server that this member has not noticed itself. With
+// newest, its first list is the newest. Called with mu held.
 func (i *Informer[K, T]) nextReflector(ctx context.Context, s *session[K, T], m *Member[K, T], newest bool) (run func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	fetch := reflector.Options{Tuning: i.opts.Reflector, Logger: i.opts.Logger, OnError: func(err error) { i.memberFailed(ctx, m, err) }}

@@ -73,7 +73,7 @@ var (
 	// returns, because it uses the source from one goroutine at a time.
 	ErrNotReturning = errors.New("the source does not return although its context is done")
 
-	// ErrShortWatch reports a watch that ended within a second and brought nothing new.
+	// ErrShortWatch reports a watch that ended within a second and whose version did not move.
 	ErrShortWatch = errors.New("watch ended within a second and brought nothing")
 )
 

@@ -48,8 +48,10 @@ type Event[T any] struct {
 	// for every other event.
 	Omitted bool
 
-	// Recalled marks an Added event of an object that the reflector has in this state: Object is the
-	// zero T. Only the source that [Relister.Relist] returns has such events.
+	// Recalled marks an Added event whose object the sink has in this state already, so the source
+	// has not decoded it: Object is the zero T. Only the source that [Relister.Relist] returns
+	// yields such events. The reflector puts the sink's object into the event and clears Recalled,
+	// so a sink never sees one.
 	Recalled bool
 
 	// Idle says that the source has no further event at hand, so a sink need not wait for more

@@ -1,17 +1,19 @@
 package reflector
 
-// newestBlock is the number of events whose versions are compared together. Their texts are read
-// first, in a loop so short that the processor reads many of them from memory at a time. One by
-// one, this took a fifth of the processor time of a list whose objects were not in its cache.
+// newestBlock is the number of events whose versions are compared together. A first loop only reads
+// their texts. It is so short that the processor reads many of them from memory at a time. When they
+// were read one by one, that took a fifth of the processor time of a list whose objects were not in
+// the processor's cache.
 const newestBlock = 32
 
 // newestListed is the newest version of a list in progress, and the object that has it. The zero
-// value is that of a list without objects.
+// value is for a list without objects.
 type newestListed[T any] struct {
+	// As of the last settle.
 	version string         // "" for none
 	object  knownObject[T] // the zero value if the list no longer has it
 
-	block   []Event[T] // further events, which settle compares
+	block   []Event[T] // the events since then
 	touched byte       // keeps reads ahead from being optimized away
 }
 

@@ -18,10 +18,10 @@ type Identity struct {
 type Relister[T any] interface {
 	// Relist returns a source of the same collection that asks known about an object before it
 	// decodes the object. If known returns true, the next event that the source yields is that
-	// object's, with Recalled set and a zero Object. The source asks only about the objects of a List,
-	// and about Added events of a watch with SendInitialEvents, up to the end of these. It asks in
-	// the goroutine that yields the event. It does not ask about an object whose identity it cannot
-	// read with certainty: one without UID or version, or with members that come twice.
+	// object's, with Recalled set and a zero Object. The source asks only about the objects of a
+	// List, and about Added events of a watch with SendInitialEvents, up to the end of these. It
+	// asks in the goroutine that yields the event. It does not ask about an object whose identity it
+	// cannot read with certainty: one without UID or version, or with members that come twice.
 	//
 	// self is the source that the caller holds. Relist returns nil if self is not its receiver: a
 	// type that embeds a Relister has its method too, but may have a List and a Watch of its own.
@@ -33,10 +33,11 @@ type Relister[T any] interface {
 // Recaller is an optional interface of a [Sink] that keeps objects, for a source that is a
 // [Relister].
 type Recaller[T any] interface {
-	// Lookup is called before each request for a list or a page. It returns a function that
-	// returns the sink's object in that state, if the sink has it and gives it the same place as
-	// it would give a decoded object. The function is used until the list or page ends, in the
-	// goroutine of Run. Nil means that the sink has nothing.
+	// Lookup is called in the goroutine of Run, before each request for a list or a page. It returns
+	// a function that returns the sink's object with an identity, and true. It returns false if the
+	// sink does not have the object in that state, or would put a decoded object into another place.
+	// The function is called in the goroutine of Run until the list or page ends. Nil means that the
+	// sink has nothing.
 	Lookup() func(Identity) (T, bool)
 }
 
