@@ -11,7 +11,7 @@ import (
 	"github.com/kinform/kinform/bench/internal/pods"
 )
 
-// Contents are what a server has.
+// Contents are the objects of a server.
 type Contents struct {
 	Kind    string // "pods", "fat pods" or "sites"
 	Objects int
@@ -25,8 +25,8 @@ type Events struct {
 	Burst     int // that are sent at once
 }
 
-// actions are what other processes can have a server do, by the rules of net/rpc. Calls come one
-// after the other.
+// actions are the calls that another process can send to its server, by the rules of net/rpc. They
+// come one after the other.
 type actions struct {
 	server *wireServer
 	pods   []corev1.Pod
@@ -75,7 +75,8 @@ func (a *actions) Encode(events Events, last *string) error {
 	return nil
 }
 
-// Send sends what was encoded, a burst at a time, and returns when each was sent.
+// Send sends the encoded events, a burst at a time, and returns the time at which each burst was
+// sent.
 func (a *actions) Send(every time.Duration, sent *[]int64) error {
 	wait := func() error { return nil }
 	if every > 0 {
@@ -103,8 +104,8 @@ func (a *actions) ExpireWatch(int, *int) error {
 	return nil
 }
 
-// AnswerList answers that list, and sends what was encoded: the next watch takes it, so the list
-// was read.
+// AnswerList answers that list, and sends the encoded events. It returns once the next watch takes
+// them, so the client has read the list.
 func (a *actions) AnswerList(int, *int) error {
 	a.server.relist.proceed <- struct{}{}
 	return a.Send(0, new([]int64))

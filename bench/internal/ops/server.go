@@ -12,8 +12,8 @@ import (
 // serverArg is the argument that makes a program the server of another one.
 const serverArg = "serve-benchmarks"
 
-// server is a wireServer in another process, so that what this process uses is what a client needs.
-// The process ends when this one does, however that ends.
+// server is a wireServer in another process, so that this process uses only the time and the memory
+// of a client. The other process ends when this one does, even if this one is killed.
 type server struct {
 	URL     string
 	objects int
@@ -54,14 +54,16 @@ func (s *server) Close() {
 	_ = s.process.Wait()
 }
 
-// encode has the server encode events for send or answerList. It returns the version of the last.
+// encode has the server encode events for send or answerList. It returns the version of the last
+// one.
 func (s *server) encode(events Events) (last string, err error) {
 	err = s.calls.Call("Server.Encode", events, &last)
 	return last, err
 }
 
-// send has the server send the encoded events, one burst after each time, or all
-// as fast as they are read if that is zero. It returns when the bursts were sent, in nanoseconds since 1970.
+// send has the server send the encoded events, one burst in each period of length every, or all as
+// fast as they are read if every is zero. It returns the times at which the bursts were sent, in
+// nanoseconds since 1970.
 func (s *server) send(every time.Duration) (sent []int64, err error) {
 	err = s.calls.Call("Server.Send", every, &sent)
 	return sent, err
@@ -73,19 +75,20 @@ func (s *server) expireWatch() error { return s.calls.Call("Server.ExpireWatch",
 // answerList answers that list, and sends the encoded events to the next watch.
 func (s *server) answerList() error { return s.calls.Call("Server.AnswerList", 0, nil) }
 
-// ServeOthers reports whether another process has started this one as its server. It then serves
-// until that process closes its end or is no more.
+// ServeOthers reports whether another process has started this one as its server. Then it serves
+// before it returns, until that process closes the connection or ends.
 func ServeOthers() bool {
 	if len(os.Args) != 2 || os.Args[1] != serverArg {
 		return false
 	}
-	signal.Ignore(os.Interrupt) // which a terminal sends to both; the other one decides
+	signal.Ignore(os.Interrupt) // a terminal sends it to both processes, and the other one decides
 	calls := rpc.NewServer()
 	if err := calls.RegisterName("Server", &actions{}); err != nil {
 		panic(err) // a bug
 	}
 	in := caller{in: os.Stdin, gone: make(chan struct{}, 1)}
-	go calls.ServeConn(pipes{in, os.Stdout}) // which at the end waits for calls, and so perhaps for a client that is no more
+	// Nobody waits for ServeConn: a call may wait for a client that has ended.
+	go calls.ServeConn(pipes{in, os.Stdout})
 	<-in.gone
 	return true
 }
@@ -93,7 +96,7 @@ func ServeOthers() bool {
 // caller reads calls, and notes the end.
 type caller struct {
 	in   io.Reader
-	gone chan struct{} // with room for the one value that counts
+	gone chan struct{} // gets a value at the end; it has room for one
 }
 
 // Read implements io.Reader.

@@ -17,8 +17,8 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 )
 
-// wireServer answers as an API server that has pods, in which nothing happens but what actions
-// do. Its answers are made before the first request.
+// wireServer answers as an API server that has pods, which only actions change. Its answers are made
+// before the first request.
 type wireServer struct {
 	*httptest.Server
 	streams bool // it knows the streaming list
