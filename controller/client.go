@@ -65,7 +65,7 @@ func isNil(obj any) bool {
 	return !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Map) && v.IsNil()
 }
 
-// noObject says that an object is nil. where names its resource, or what it is for.
+// noObject says that an object is nil. where names the resource of the object, or the call.
 func noObject(where string, obj any) error {
 	return fmt.Errorf("controller: %s: a %T: %w: look at the error of the call that returned it: %w", where, obj, ErrNoObject, client.ErrNotSent)
 }

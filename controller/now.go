@@ -133,7 +133,7 @@ func (c sighting) isIn(rv string, exists bool) bool {
 }
 
 // changes returns the changes after one version up to another one, by object. It leaves out objects
-// that do not belong into the cache. It returns nil if it cannot find out.
+// that do not belong in the cache. It returns nil if it cannot find out.
 func (h *Projected[T, P]) changes(ctx context.Context, source *client.Resource[T], from, to string) map[types.NamespacedName]sighting {
 	ctx, cancel := context.WithTimeout(ctx, 2*lookTime) // the server should end it
 	defer cancel()

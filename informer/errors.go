@@ -40,7 +40,8 @@ var (
 	ErrStopped = errors.New("informer: stopped")
 
 	// ErrDuplicate is returned by New and AddIndexes for an index, and by [Union.Add] for a member,
-	// whose name is taken. The error names the resource and the index or the member.
+	// whose name is taken. The error names the index or the member. New and Add also name the
+	// resource. It is the same value as index.ErrDuplicate.
 	ErrDuplicate = index.ErrDuplicate
 
 	// ErrZeroKey reports an object whose key is the zero K: most likely the key was never set.

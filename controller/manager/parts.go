@@ -42,9 +42,9 @@ func nameOf[Q comparable](c *controller.Controller[Q]) string {
 
 // Show makes a part known to programs that look at the manager, such as package debug and
 // with/prometheus. Use it for parts that a function of [Manager.Add] works with, such as a queue.
-// They know a *queue.Queue, a *controller.Controller, an informer or a handle, a *factory.Factory
-// and a *shard.Replica. Show runs nothing, and may be called at any time. The names of shown parts
-// of one type should differ.
+// These programs know a *queue.Queue, a *controller.Controller, an informer or a handle, a
+// *factory.Factory and a *shard.Replica. Show runs nothing, and may be called at any time. The names
+// of shown parts of one type should differ.
 func (m *Manager) Show(name string, part any) {
 	m.mu.Lock()
 	defer m.mu.Unlock()

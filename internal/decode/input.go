@@ -3,14 +3,14 @@ package decode
 import "io"
 
 const (
-	// inputRoom is the smallest size of an input's buffer, in bytes. It is enough for a watch with few
-	// events, which mostly waits.
+	// inputRoom is the smallest size of an input's buffer, in bytes. It is enough for a watch with
+	// few events.
 	inputRoom = 8 << 10
-	// inputRush is the size while the stream brings more than a smaller buffer has room for, so that
-	// there are fewer reads.
+	// inputRush is the size of the buffer while the stream fills smaller ones, so that there are
+	// fewer reads.
 	inputRush = 64 << 10
-	// inputIdle is the number of reads in a row that must bring less than half of inputRoom until a
-	// larger buffer is given up. The server's bookmarks count, one a minute.
+	// inputIdle is the number of reads in a row, each of less than half of inputRoom, after which a
+	// larger buffer is given up. Reads of bookmarks count, and a server sends one a minute.
 	inputIdle = 16
 )
 
@@ -24,8 +24,8 @@ type input struct {
 	most int64 // largest number of bytes of a piece
 	err  error // in's error
 
-	rush  bool // the last read that was not small brought as much as there was room for
-	small int  // number of small reads since
+	rush  bool // the last read that was not small filled the room
+	small int  // number of reads since that brought less than half of inputRoom
 }
 
 func newInput(in io.Reader, most int64) input { return input{in: in, from: -1, most: most} }
@@ -75,9 +75,9 @@ func (in *input) fill() error {
 	return in.err
 }
 
-// makeRoom moves the bytes that are still needed to the beginning of buf. If they fill most of
-// buf, or the stream brings more than it has room for, buf grows, but not beyond the need of a piece
-// of the allowed size.
+// makeRoom moves the bytes that are still needed to the beginning of buf. If they fill most of buf,
+// or the stream has filled the room in it, buf grows, but not beyond the need of a piece of the
+// allowed size.
 func (in *input) makeRoom() {
 	keep := in.at
 	if in.from >= 0 {

@@ -249,8 +249,8 @@ func (d *decoder) without(at int) *DecodeError {
 	return &DecodeError{Offset: at}
 }
 
-// within prevents that the container of a map entry becomes a part if the entry's values extended
-// beyond its end, because then the bytes of the entry are not all that counts.
+// within keeps the container of a map entry from becoming a part if the entry's values extend beyond
+// its end, because then the result depends on more than the bytes of the entry.
 func (d *decoder) within(at, end int) {
 	if at > end {
 		d.owned++

@@ -31,7 +31,7 @@ type topic struct {
 	kind                   reflect.Type // of the error
 }
 
-// record is that of the lines that were written about one topic.
+// record says when a line about a topic was written last, and how many were omitted since.
 type record struct {
 	at      time.Time
 	omitted uint64

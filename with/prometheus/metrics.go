@@ -82,8 +82,8 @@ func New() *Metrics {
 	}
 }
 
-// AddInformer adds a cache under a name, mostly that of its resource. A handle on one has more to
-// tell: see [Metrics.AddHandle]. It returns [ErrUnnamed], [ErrNoPart] or [ErrDuplicate].
+// AddInformer adds a cache under a name, mostly that of its resource. A handle on one has more
+// metrics: see [Metrics.AddHandle]. It returns [ErrUnnamed], [ErrNoPart] or [ErrDuplicate].
 func (m *Metrics) AddInformer(name string, inf Informer) error {
 	return m.add("informer", name, inf, func() part { return m.informer(name, inf) })
 }

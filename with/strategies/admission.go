@@ -229,8 +229,8 @@ type namespaces struct {
 	server *fake.Server
 }
 
-// If the namespace does not exist, Get returns one without labels: only the server decides whether
-// it must exist.
+// Get returns a namespace without labels if the namespace does not exist: only the server decides
+// whether it must exist.
 func (n namespaces) Get(_ context.Context, name string, _ metav1.GetOptions) (*corev1.Namespace, error) {
 	ns, err := fake.Get[*corev1.Namespace](n.server, types.NamespacedName{Name: name})
 	if err != nil {

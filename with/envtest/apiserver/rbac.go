@@ -41,8 +41,8 @@ func (r rbac) Authorize(_ context.Context, a authorizer.Attributes) (authorizer.
 	return authorizer.DecisionNoOpinion, "", nil
 }
 
-// rulesOf returns the rules of every role that is bound to the user who in the whole cluster or, if
-// namespace is not empty, in the namespace.
+// rulesOf returns the rules of every role that is bound to a user: in the whole cluster and, if
+// namespace is not empty, also in the namespace.
 func (r rbac) rulesOf(who user.Info, namespace string) func(yield func([]rbacv1.PolicyRule) bool) {
 	return func(yield func([]rbacv1.PolicyRule) bool) {
 		all := fake.Selection{ReadOnly: true}
@@ -111,8 +111,8 @@ func (r rbac) role(namespace, name string) []rbacv1.PolicyRule {
 	return role.Rules
 }
 
-// bound reports whether the user who is among the subjects of a binding. The namespace is that of
-// the binding, empty for a ClusterRoleBinding.
+// bound reports whether a user is among the subjects of a binding. namespace is the namespace of the
+// binding, empty for a ClusterRoleBinding.
 func bound(subjects []rbacv1.Subject, who user.Info, namespace string) bool {
 	return slices.ContainsFunc(subjects, func(s rbacv1.Subject) bool {
 		switch s.Kind {

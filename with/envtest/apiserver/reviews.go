@@ -171,7 +171,7 @@ func invalidSpec(path *field.Path, value any, detail string) error {
 	return apierrors.NewInvalid(schema.GroupKind{Group: authorizationv1.GroupName}, "", field.ErrorList{field.Invalid(path, value, detail)})
 }
 
-// review asks the rules whether the user who may send a request.
+// review asks the rules whether a user may send a request.
 func (v *reviewer) review(r *http.Request, who user.Info, res *authorizationv1.ResourceAttributes, path *authorizationv1.NonResourceAttributes) (authorizationv1.SubjectAccessReviewStatus, error) {
 	var a authorizer.AttributesRecord
 	switch {
@@ -196,7 +196,7 @@ func (v *reviewer) review(r *http.Request, who user.Info, res *authorizationv1.R
 	return status, nil
 }
 
-// listRules returns the rules for the user who in a namespace.
+// listRules returns the rules for a user in a namespace.
 func (v *reviewer) listRules(who user.Info, namespace string) (out authorizationv1.SubjectRulesReviewStatus) {
 	roles, ok := v.rules.(rbac)
 	if !ok {
