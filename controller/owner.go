@@ -35,7 +35,7 @@ func SetController[O metav1.Object](obj metav1.Object, owner O, of kind.Kind[O])
 
 // Adopt is [SetController], but also takes over an object that exists and has no controller: one
 // that a user has made, or that lost its controller. The garbage collector then deletes it after
-// owner. An object with another controller is refused with an [*OwnedError] all the same.
+// owner. An object with another controller is still refused with an [*OwnedError].
 func Adopt[O metav1.Object](obj metav1.Object, owner O, of kind.Kind[O]) error {
 	return setController(obj, owner, of.GroupVersionKind, true)
 }

@@ -20,10 +20,10 @@ var (
 	mergeSeeds = flag.Int("merge.seeds", 3000, "number of seeds of TestRandomMerges")
 	firstMerge = flag.Uint64("merge.first", 0, "its first seed")
 	mergeMode  = flag.Int("merge.mode", -1, "its members: 0 selectors, 1 ranges")
-	// By default it leaves out what the contract leaves open. "lacks": an object that moves from one
-	// selector to another may be missing at a version that has it. "unpruned": a member that keeps
-	// less is pruned at once, as a Union does.
-	mergeNo   = flag.String("merge.no", "lacks,unpruned", "what it leaves out")
+	// By default it leaves out checks and steps that the contract leaves open. "lacks": an object
+	// that moves from one selector to another may be missing at a version that has it. "unpruned": a
+	// member that keeps less is pruned at once, as a Union does.
+	mergeNo   = flag.String("merge.no", "lacks,unpruned", "the checks and steps that it leaves out")
 	mergeKeys = flag.Int("merge.keys", 3, "its number of keys")
 )
 
@@ -73,11 +73,11 @@ type watcher struct {
 
 	// The reflector.
 	at     uint64
-	w      *past // of which it has seen something; nil if it has seen nothing
+	w      *past // the past that it has seen a part of; nil if it has seen nothing
 	listed bool  // in this session
 	first  uint64
-	blind  bool // it does not notice the last restore, if another member does
-	told   bool // another member has noticed a restore
+	blind  bool // it does not notice the last restore itself
+	told   bool // the Merge has asked for another reflector
 	ever   bool // there was a list, so the first list of a session need not be the newest
 
 	list     uint64 // version of a list on its way; 0 none
@@ -123,8 +123,8 @@ type mergeLife struct {
 	log     []string
 	seen    map[string]uint64 // newest version of a key in the store so far
 	backs   int
-	lost    uint64 // newest version of all that was lost
-	unknown bool   // nobody was left to notice a restore: objects may go back, and no batch says so
+	lost    uint64 // newest version that a restore has lost
+	unknown bool   // no member was left that could notice a restore: objects may go back without a mark
 	bad     bool
 }
 
@@ -215,10 +215,12 @@ func (c *watcher) start() {
 	c.first = number(c.Begin(func() { c.told = true }))
 }
 
-// isLost reports whether the reflector has seen something of a lost past, and nobody has told it.
+// isLost reports whether the reflector has seen a part of a lost past, and the Merge has not asked for
+// another one.
 func (a *mergeLife) isLost(c *watcher) bool { return c.w != nil && c.w != a.w && !c.told }
 
-// isUnknown follows a restore, or the end of what a member knew of a lost past.
+// isUnknown follows a restore, and the end of a reflector that may have seen a lost past. It notes
+// whether no member is left that could notice the restore.
 func (a *mergeLife) isUnknown(is bool) {
 	a.unknown = a.unknown || is && !slices.ContainsFunc(a.clients, a.isLost)
 }
@@ -522,7 +524,7 @@ func (a *mergeLife) run() {
 	a.end()
 }
 
-// happens takes a step that is none of a member's.
+// happens takes a step of the server, the consumer or the session, if n says so.
 func (a *mergeLife) happens(n int) bool {
 	switch {
 	case n < 30:
@@ -548,7 +550,7 @@ func (a *mergeLife) happens(n int) bool {
 	return true
 }
 
-// does takes a step of c.
+// does takes the step of the member c that n stands for.
 func (a *mergeLife) does(n int, c *watcher) {
 	switch {
 	case n < 72:
@@ -626,8 +628,8 @@ func (a *mergeLife) restore() {
 	}
 }
 
-// end lets all members catch up, and the server overtake what was lost. A restore that nobody has
-// noticed is noticed by one of the members that have seen something of what was lost.
+// end lets all members catch up, and the server pass all lost versions. If nobody has noticed a
+// restore, one of the members that have seen a part of the lost past notices it now.
 func (a *mergeLife) end() {
 	a.say("quiescence")
 	for _, c := range a.clients {

@@ -503,9 +503,9 @@ func TestMergeNewMemberNoticesRestore(t *testing.T) {
 	}
 }
 
-// TestMergeLeftMemberHidesNothing: what a member has brought hides no state for good after it has
-// left, though the server may have been restored before it noticed that. Once another member has
-// passed the version, it must have brought another state, and not only the same one.
+// TestMergeLeftMemberHidesNothing: a member brings a state, leaves, and may not have noticed that the
+// server was restored before. Its state does not hide other states for good: once another member has
+// passed the version without it, the Merge notices the restore.
 func TestMergeLeftMemberHidesNothing(t *testing.T) {
 	for name, restored := range map[string]bool{"behind": false, "restored": true} {
 		t.Run(name, func(t *testing.T) {
