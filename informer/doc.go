@@ -60,7 +60,8 @@
 //
 // When the server has been restored from a backup, OnError gets an error that matches
 // reflector.ErrRestored and Stats().Restores grows. Waits for lost versions end with
-// store.ErrRewound. Each lost write that was recorded is reported as a *[LostWriteError].
+// store.ErrRewound. Each lost write that was recorded is reported as a *[LostWriteError]. In a
+// [Union], all other members then list again.
 //
 // [Informer.Done] is closed when Run has ended.
 //

@@ -192,7 +192,7 @@ func checkNamespace(name string) error {
 }
 
 // Follow makes each namespace of a set a member, now and whenever the set changes. It may be called
-// before Run or while it runs. The union may have other members, too.
+// before Run or while it runs. The union may have other members, too, but must not follow hashes.
 //
 //	err := pods.Follow(namespaces, func(namespace string) (map[string]reflector.Source[*corev1.Pod], error) {
 //		source, err := client.New(server, core.Pods, client.Options{Namespace: namespace})
@@ -202,9 +202,9 @@ func checkNamespace(name string) error {
 // sources makes the sources of a namespace, keyed by the names of the members: one source, or one
 // for each selector if an object must match one of several. It is called once for each namespace,
 // one call at a time, and must not change the set. covers returns the argument covers of
-// [Union.Add] for a namespace: usually [InNamespace]. It may be nil. After an error, which may be
-// [ErrNamespace] or one of sources and [Union.Add], such as [ErrHashesAlone], the union does not
-// follow the set.
+// [Union.Add] for a namespace: usually [InNamespace]. It may be nil. After an error, the union does
+// not follow the set. Errors: [ErrHashesAlone], [ErrNamespace], reflector.ErrNoSource, and those of
+// sources and [Union.Add].
 func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (map[string]reflector.Source[T], error), covers func(namespace string) func(K) bool) error {
 	if set == nil || sources == nil {
 		return u.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))
