@@ -5,7 +5,11 @@ import "github.com/kinform/kinform/index"
 // AddIndexes adds indexes to the store: all of them, or none if it returns an error. It may be
 // called before Run, while it runs, or between two runs. Package factory uses it for indexes
 // that later requests ask for. It visits every object in the store, and nothing is committed
-// meanwhile. Errors: those of store.Store.AddIndexes, such as index.ErrDuplicate.
+// meanwhile. Errors: those of store.Store.AddIndexes, such as index.ErrDuplicate, with the resource
+// in their text.
 func (i *Informer[K, T]) AddIndexes(defs ...index.Definition[T]) error {
-	return i.store.AddIndexes(defs...)
+	if err := i.store.AddIndexes(defs...); err != nil {
+		return i.about(err)
+	}
+	return nil
 }

@@ -209,9 +209,6 @@ func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (ma
 	if set == nil || sources == nil {
 		return u.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))
 	}
-	if u.isAlone() {
-		return u.about(ErrHashesAlone)
-	}
 	covering := func(namespace string) func(K) bool {
 		if covers == nil {
 			return nil
@@ -240,10 +237,6 @@ func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (ma
 		}
 		return err
 	}
-	f := &follower{join, leave}
-	if err := set.follow(f); err != nil {
-		return err
-	}
 	coming := func(key K) bool {
 		name, ok := set.isComing()
 		if !ok {
@@ -252,10 +245,29 @@ func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (ma
 		covered := covering(name)
 		return covered == nil || covered(key)
 	}
+	f := &follower{join, leave}
+	if !u.beginToFollow(following[K]{f, coming}) {
+		return u.about(ErrHashesAlone)
+	}
+	if err := set.follow(f); err != nil {
+		u.mu.Lock()
+		defer u.mu.Unlock()
+		u.union.follows = slices.DeleteFunc(slices.Clone(u.union.follows), func(other following[K]) bool { return other.follower == f })
+		return err
+	}
+	return nil
+}
+
+// beginToFollow adds f to the sets that the union follows. It returns false if the union follows
+// hashes.
+func (u *Union[K, T]) beginToFollow(f following[K]) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.union.follows = append(u.union.follows, following[K]{f, coming})
-	return nil
+	if u.union.alone {
+		return false
+	}
+	u.union.follows = append(u.union.follows, f)
+	return true
 }
 
 // following is a set that a union follows.

@@ -117,13 +117,6 @@ func (u *Union[K, T]) standsAlone(begins bool) bool {
 	return true
 }
 
-// isAlone reports whether the union follows hashes.
-func (u *Union[K, T]) isAlone() bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
-	return u.union.alone
-}
-
 // prune deletes the objects that a member no longer keeps. Without a session, the list at the
 // beginning of the next one does the same.
 func (u *Union[K, T]) prune(m *Member[K, T]) {

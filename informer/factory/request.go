@@ -265,7 +265,7 @@ func addIndexes[K comparable, T any](inf *informer.Informer[K, T], defs []index.
 			continue
 		}
 		if err != nil {
-			return fmt.Errorf("%s: %w", inf.Resource(), err)
+			return err
 		}
 	}
 	return nil
