@@ -134,6 +134,7 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 			continue
 		}
 		if m.awaits(f, key, at) {
+			m.await(key)
 			continue
 		}
 		h := m.lose(key)
@@ -167,7 +168,7 @@ func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 			if m.keeps(d.Object) {
 				m.take(f, key, d, at, false)
 			} else {
-				m.outgrow(key) // Prune follows
+				m.outgrow(f, key, at)
 			}
 		}
 		m.refused, m.at = false, at
@@ -292,10 +293,10 @@ func (m *Member[K, T]) bequeath(f *DeltaFIFO[K, T], key K) {
 			continue
 		}
 		if _, has := heir.keys[key]; !has {
-			heir.keys[key] = 0
 			h := g.held[key]
 			h.members++
 			g.held[key] = h
+			heir.await(key)
 		}
 		return
 	}
@@ -459,12 +460,26 @@ func (m *Member[K, T]) awaits(f *DeltaFIFO[K, T], key K, at uint64) bool {
 	return ok && m.has(obj)
 }
 
-// outgrow notes that the member's last state of key is out of date, although the member keeps the
-// key. So the member owes no other state of it.
-func (m *Member[K, T]) outgrow(key K) {
-	if _, mine := m.keys[key]; mine {
-		m.keys[key] = 0
+// await notes that the member has an object of key, and owes the newest state of it, see awaits. The
+// state which it has brought last, if any, is gone.
+func (m *Member[K, T]) await(key K) {
+	h := m.merge.held[key]
+	m.keys[key] = 0
+	m.owe(key, 0, max(h.at, h.until))
+}
+
+// outgrow follows an object of key which the member does not keep: it has lost the one that it had.
+// Either it keeps less now, and Prune is about to say so, or another object has taken the name.
+func (m *Member[K, T]) outgrow(f *DeltaFIFO[K, T], key K, at uint64) {
+	if _, mine := m.keys[key]; !mine {
+		return
 	}
+	if m.awaits(f, key, at) {
+		m.await(key)
+		return
+	}
+	obj, _ := m.merge.newest(f, key)
+	m.give(f, key, obj, at)
 }
 
 // drop notes that the member has lost an object at a version, and passes that on if no other member
@@ -474,7 +489,7 @@ func (m *Member[K, T]) drop(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64) {
 		return
 	}
 	if m.awaits(f, key, at) {
-		m.outgrow(key)
+		m.await(key)
 		return
 	}
 	h := m.lose(key)

@@ -23,7 +23,8 @@ import (
 // restore itself: another member has brought a newer state of an object, and a member passes the
 // version of that state without it. The member that brought the state may have left by then.
 //
-// A restore goes unnoticed if no reflector is left that has seen the lost history, and all lists are
+// Until somebody notices a restore, an object that was deleted may come back as it was before. A
+// restore goes unnoticed if no reflector is left that has seen the lost history, and all lists are
 // newer than all versions seen. Then objects and versions may go back without a mark
 // ([Batch.Rewound]). They are right once the server has passed the newest version from before.
 //

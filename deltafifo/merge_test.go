@@ -583,3 +583,48 @@ func TestMergeSessionAfterFastMember(t *testing.T) {
 		t.Errorf("the list may be as old as %s", v)
 	}
 }
+
+// TestMergeHeirOfLostState: an object that a member awaits, because another one had it and left, is
+// not kept for good. If the member passes the version without it, the server was restored.
+func TestMergeHeirOfLostState(t *testing.T) {
+	for name, restored := range map[string]bool{"behind": false, "restored": true} {
+		t.Run(name, func(t *testing.T) {
+			m := newMerger(t)
+			a := m.merge.Join(nil, nil)
+			b := m.merge.Join(nil, func(string) bool { return true })
+			again := false
+			a.Begin(nil)
+			b.Begin(func() { again = true })
+			m.list(a, "10")
+			m.list(b, "10")
+			m.event(a, reflector.Added, "x15", "")
+			must(t, a.Leave(t.Context()))
+			m.want("Added x15, at 10")
+			if !restored {
+				m.event(b, reflector.Added, "x15", "")
+			}
+			m.event(b, reflector.Bookmark, "", "16")
+			if again != restored {
+				t.Errorf("a restore was noticed: %v", again)
+			}
+			if !restored {
+				return
+			}
+			b.Begin(nil)
+			m.list(b, "17")
+			m.want("Deleted x15?, at 17, rewound")
+		})
+	}
+}
+
+// TestMergeNameOfAnotherObject: a member loses its object when another one with that name comes, which
+// it does not keep.
+func TestMergeNameOfAnotherObject(t *testing.T) {
+	m := newMerger(t)
+	a := m.merge.Join(nil, func(obj string) bool { return obj != "x12" })
+	a.Begin(nil)
+	m.list(a, "10", "x5")
+	m.want("Replaced x5, at 10")
+	m.event(a, reflector.Modified, "x12", "")
+	m.want("Deleted x5?, at 12")
+}
