@@ -293,3 +293,43 @@ func compareWidgets[T any](t *testing.T, server *fake.Server, inf *informer.Info
 		t.Errorf("the cache (-server +cache):\n%s", diff)
 	}
 }
+
+// leavingSource leaves its union when its watch is given up.
+type leavingSource struct {
+	reflector.Source[*widget]
+	leave func()
+}
+
+func (s leavingSource) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+	return func(yield func(reflector.Event[*widget], error) bool) {
+		deafSource{s.Source}.Watch(ctx, opts)(yield)
+		go s.leave()
+	}
+}
+
+// TestRestoredUnionLosesMembers removes members in the very moment in which they begin again after a
+// restore.
+func TestRestoredUnionLosesMembers(t *testing.T) {
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			server := newServer(t)
+			u := newUnion(t, informer.Options[*widget]{OnError: ignore})
+			must1(u.Add("notices", source(t, server), nil))(t)
+			for i := range 50 {
+				name := fmt.Sprint(i)
+				must1(u.Add(name, leavingSource{source(t, server), func() { u.Remove(name) }}, nil))(t)
+			}
+			writeWidgets(t, server, rand.New(rand.NewPCG(1, 15)), 10)
+			stop := run(t, u.AsInformer())
+			backup := server.Backup()
+			writeWidgets(t, server, rand.New(rand.NewPCG(2, 15)), 5)
+			synctest.Wait()
+			must1(0, server.Restore(backup))(t)
+			time.Sleep(20 * time.Second)
+			if n := len(u.Members()); n != 1 {
+				t.Errorf("%d members are left", n)
+			}
+			stop()
+		})
+	}
+}

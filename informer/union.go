@@ -317,22 +317,28 @@ func (i *Informer[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
 	run := i.nextReflector(ctx, s, m, late)
 	s.Go(func() {
 		defer cancel()
-		for began := time.Now(); ; began = time.Now() {
+		for run != nil {
+			began := time.Now()
 			if run(); ctx.Err() != nil || !m.sink.IsOutdated() {
 				break
 			}
-			if pause(ctx, restartsEvery-time.Since(began)); ctx.Err() != nil {
-				break
-			}
-			i.mu.Lock()
-			if !m.removed { // otherwise ctx is done
-				i.past = sum(i.past, m.stats())
-				run = i.nextReflector(ctx, s, m, true)
-			}
-			i.mu.Unlock()
+			pause(ctx, restartsEvery-time.Since(began))
+			run = i.anotherReflector(ctx, s, m)
 		}
 		i.endMember(s, m)
 	})
+}
+
+// anotherReflector is nextReflector after another one. It returns nil if the member was removed, or
+// the informer stops.
+func (i *Informer[K, T]) anotherReflector(ctx context.Context, s *session[K, T], m *Member[K, T]) (run func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if ctx.Err() != nil { // Remove ends it with mu held
+		return nil
+	}
+	i.past = sum(i.past, m.stats())
+	return i.nextReflector(ctx, s, m, true)
 }
 
 // restartsEvery is the shortest time between two reflectors of one member, so that sources whose
