@@ -333,3 +333,26 @@ func TestRestoredUnionLosesMembers(t *testing.T) {
 		})
 	}
 }
+
+// TestRestoredUnderShortWatches: a restore is noticed though each watch ends before a server would
+// have to repeat events.
+func TestRestoredUnderShortWatches(t *testing.T) {
+	for seed := range uint64(10) {
+		synctest.Test(t, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(seed, 17))
+			server := newServer(t)
+			fetch := reflector.Tuning{WatchTimeout: time.Second}
+			inf := newInformer(t, source(t, server), informer.Options[*widget]{Reflector: fetch, OnError: ignore})
+			stop := run(t, inf)
+			writeWidgets(t, server, rng, 10)
+			synctest.Wait()
+			backup := server.Backup()
+			writeWidgets(t, server, rng, 3)
+			synctest.Wait()
+			must1(0, server.Restore(backup))(t)
+			time.Sleep(20 * time.Second)
+			compareWidgets(t, server, inf, func(w *widget) (*widget, error) { return w, nil })
+			stop()
+		})
+	}
+}

@@ -174,6 +174,9 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 			return step{err: ErrUnanswered, pause: pauseAway}
 		}
 		return st
+	case w.replay.strict && w.replay.pending() && end.err == nil && !end.short && !r.state.confirmed:
+		r.state = r.state.check() // the watch was too short for guardReplay
+		return st
 	case !w.replay.pending():
 		r.state.replayRV = ""
 	}
