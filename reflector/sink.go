@@ -8,7 +8,8 @@ import "context"
 type Sink[T any] interface {
 	// Listed hands over one object of a list in progress. Nothing of the list may become
 	// visible before Replace. Added and Modified put the object. Deleted removes it: a
-	// streaming list can contain live changes. The last event for a key wins.
+	// streaming list can contain live changes. The last event for a key wins. The reflector reads
+	// the object's version until Replace or Discard, so the sink must not change the object before.
 	Listed(ctx context.Context, ev Event[T]) error
 
 	// Skipped reports an object of the list in progress that could not be used. The sink must
