@@ -14,6 +14,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -73,7 +74,7 @@ func (r *Resource[T]) send(ctx context.Context, c call) (*answer, error) {
 		if !again || !worthwhile(ctx, wait) {
 			return nil, r.fail(c, counted(tries, err))
 		}
-		if interrupted := pause(ctx, wait); interrupted != nil {
+		if interrupted := pause.For(ctx, wait); interrupted != nil {
 			return nil, r.fail(c, fmt.Errorf("%w, while waiting to try again after: %w", interrupted, counted(tries, err)))
 		}
 	}

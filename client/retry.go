@@ -60,18 +60,6 @@ func worthwhile(ctx context.Context, wait time.Duration) bool {
 	return ctx.Err() == nil && (!ok || time.Until(deadline) > wait)
 }
 
-// pause waits, or returns the context's error.
-func pause(ctx context.Context, wait time.Duration) error {
-	timer := time.NewTimer(wait)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
 // counted adds the number of tries to the error.
 func counted(tries int, err error) error {
 	if tries == 1 {

@@ -2,9 +2,9 @@ package fake
 
 import (
 	"context"
-	"time"
 
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/internal/pause"
 )
 
 // Inject adds faults after the present ones. If one of them is invalid it adds none. Each
@@ -39,14 +39,10 @@ func (s *Server) receive(ctx context.Context, r Request, http bool) (*faults.Fau
 	case f.JumpRV > 0:
 		s.JumpResourceVersion(f.JumpRV)
 	case f.Delay > 0 && f.After == 0:
-		timer := time.NewTimer(f.Delay)
-		defer timer.Stop()
-		select {
-		case <-timer.C:
-			return nil, nil
-		case <-ctx.Done():
+		if pause.For(ctx, f.Delay) != nil {
 			return nil, context.Cause(ctx)
 		}
+		return nil, nil
 	}
 	return f, nil
 }

@@ -14,6 +14,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/objmeta"
+	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -322,7 +323,7 @@ func (i *Informer[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
 			if run(); ctx.Err() != nil || !m.sink.IsOutdated() {
 				break
 			}
-			pause(ctx, restartsEvery-time.Since(began))
+			_ = pause.For(ctx, restartsEvery-time.Since(began))
 			run = i.anotherReflector(ctx, s, m)
 		}
 		i.endMember(s, m)
@@ -344,19 +345,6 @@ func (i *Informer[K, T]) anotherReflector(ctx context.Context, s *session[K, T],
 // restartsEvery is the shortest time between two reflectors of one member, so that sources whose
 // versions do not compare are not listed without end.
 const restartsEvery = 2 * time.Second
-
-// pause waits, but not beyond the end of ctx.
-func pause(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
-	}
-}
 
 // nextReflector makes a reflector for a member, and returns a function that runs it. The reflector
 // ends when the union notices a restore of the server that this member has not noticed itself. With

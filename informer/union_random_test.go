@@ -116,18 +116,25 @@ func (l *unionLife) step() {
 
 // join adds a member that is not there, or replaces it.
 func (l *unionLife) join() {
+	name, p := l.newcomer(4)
+	add(l.t, l.union, name, p)
+}
+
+// newcomer makes a part that is not a member yet, and removes the member that it is to replace. One
+// in deny is denied.
+func (l *unionLife) newcomer(deny int) (name string, p *part) {
 	all := slices.Sorted(maps.Keys(parts))
-	name := all[l.rand.IntN(len(all))]
+	name = all[l.rand.IntN(len(all))]
 	if l.members[name] != nil {
 		l.remove(name)
 		if l.rand.IntN(2) == 0 {
 			synctest.Wait()
 		}
 	}
-	p := newPart(l.t, l.server, parts[name])
-	p.denied.Store(l.rand.IntN(4) == 0)
+	p = newPart(l.t, l.server, parts[name])
+	p.denied.Store(l.rand.IntN(deny) == 0)
 	l.members[name] = p
-	add(l.t, l.union, name, p)
+	return name, p
 }
 
 func (l *unionLife) leave() {

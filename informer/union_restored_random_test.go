@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"iter"
-	"maps"
 	"math/rand/v2"
 	"slices"
 	"sync"
@@ -107,17 +106,7 @@ func newRestoredLife(t *testing.T, seed uint64) *restoredLife {
 }
 
 func (l *restoredLife) join() {
-	all := slices.Sorted(maps.Keys(parts))
-	name := all[l.rand.IntN(len(all))]
-	if l.members[name] != nil {
-		l.remove(name)
-		if l.rand.IntN(2) == 0 {
-			synctest.Wait()
-		}
-	}
-	p := newPart(l.t, l.server, parts[name])
-	p.denied.Store(l.rand.IntN(6) == 0)
-	l.members[name] = p
+	name, p := l.newcomer(6)
 	s := &slowPart{part: p, deaf: l.rand.IntN(4) == 0, mu: new(sync.Mutex), rand: rand.New(rand.NewPCG(l.rand.Uint64(), 1))}
 	l.say("join %s denied %v deaf %v", name, p.denied.Load(), s.deaf)
 	if l.rand.IntN(2) == 0 || s.deaf {

@@ -11,6 +11,7 @@ import (
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mapkey"
 	"github.com/kinform/kinform/internal/pace"
+	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
@@ -178,7 +179,7 @@ func (p *Pipeline[K, T]) consume(run *usercode.Run) {
 		var failed *deltafifo.ProcessError[K]
 		if errors.As(err, &failed) {
 			p.contain(run, "OnError", func() { p.opts.OnError(failed) })
-			wait(run.Ctx, p.opts.Retry)
+			_ = pause.For(run.Ctx, p.opts.Retry)
 		}
 	}
 }
@@ -198,17 +199,5 @@ func (p *Pipeline[K, T]) reportSlow(run *usercode.Run) {
 	if took, slow := p.pace.Slow(p.began, p.taken, pending); slow && p.taken > 0 {
 		err := &deltafifo.SlowError{Resource: p.resource, Deltas: p.taken, Took: took, Pending: pending}
 		p.contain(run, "OnError", func() { p.opts.OnError(err) })
-	}
-}
-
-func wait(ctx context.Context, d time.Duration) {
-	if d <= 0 {
-		return
-	}
-	timer := time.NewTimer(d)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-ctx.Done():
 	}
 }
