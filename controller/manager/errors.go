@@ -20,7 +20,8 @@ var (
 	// ErrNoFunc is returned, with the name, if the function is nil.
 	ErrNoFunc = errors.New("the function is nil")
 
-	// ErrNoPart is returned by AddCaches, with the place of the argument, for a nil cache.
+	// ErrNoPart is returned by AddCaches for a nil cache, with the place of the argument, and by
+	// AddController for a nil controller.
 	ErrNoPart = errors.New("it is nil: look at the error of the call that made it")
 
 	// ErrDuplicate is returned, with the name, if the name was used before. It is the same value as

@@ -171,6 +171,12 @@ func (m *Manager) add(p part) error {
 	return nil
 }
 
+func (m *Manager) refuseNil(sort string) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.refuse(sort, ErrNoPart)
+}
+
 // refuse returns err about a part, and remembers it for Run. Called with mu held.
 func (m *Manager) refuse(part string, err error) error {
 	err = fmt.Errorf("manager: %s: %w", part, err)

@@ -24,20 +24,17 @@ type Controller interface {
 }
 
 // AddController adds a controller to run under its own name, as [Manager.Add] does, and shows it to
-// programs that look at the manager ([Manager.Parts]). The errors are those of Add, and [ErrNoFunc]
+// programs that look at the manager ([Manager.Parts]). The errors are those of Add, and [ErrNoPart]
 // if c is nil.
 func AddController[Q comparable](m *Manager, c *controller.Controller[Q], reconcile func(context.Context, Q) error) error {
-	if c == nil || reconcile == nil {
-		return m.add(part{name: nameOf(c)})
-	}
-	return m.add(part{name: c.Name(), run: func(ctx context.Context) error { return c.Run(ctx, reconcile) }, shown: c})
-}
-
-func nameOf[Q comparable](c *controller.Controller[Q]) string {
 	if c == nil {
-		return "controller"
+		return m.refuseNil("controller")
 	}
-	return c.Name()
+	p := part{name: c.Name(), shown: c}
+	if reconcile != nil {
+		p.run = func(ctx context.Context) error { return c.Run(ctx, reconcile) }
+	}
+	return m.add(p)
 }
 
 // Show makes a part known to programs that look at the manager, such as package debug and

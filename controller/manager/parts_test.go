@@ -83,7 +83,7 @@ func TestAddControllerRefuses(t *testing.T) {
 	m := manager.New(manager.Options{})
 	for _, step := range []struct{ got, want error }{
 		{manager.AddController(m, c, nil), manager.ErrNoFunc},
-		{manager.AddController[key](m, nil, reconcile), manager.ErrNoFunc},
+		{manager.AddController[key](m, nil, reconcile), manager.ErrNoPart},
 		{manager.AddController(m, unnamed, reconcile), manager.ErrUnnamed},
 		{manager.AddController(m, c, reconcile), nil},
 		{manager.AddController(m, c, reconcile), manager.ErrDuplicate},
