@@ -166,7 +166,8 @@ func startHandler(s *server, accept string, handle handler) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	return runInformer(h, source, store.ObjectKey, informer.Options[*corev1.Pod]{}, handle.typed())
+	// The rows of relists cut the watches themselves: nothing is logged about that.
+	return runInformer(h, source, store.ObjectKey, informer.Options[*corev1.Pod]{OnError: func(error) {}}, handle.typed())
 }
 
 func startClientGoHandler(s *server, accept string, handle handler) (func(), error) {
