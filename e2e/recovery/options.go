@@ -36,7 +36,7 @@ func Short() Options {
 	}
 }
 
-// Long returns the form of the nightly run, with the durations of docs/performance.md.
+// Long returns the form of the nightly run, with the durations of docs/performance/faults.md.
 func Long() Options {
 	return Options{
 		Outage: 45 * time.Second, Hole: time.Minute, Quiet: 31 * time.Second,
