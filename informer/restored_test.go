@@ -356,3 +356,29 @@ func TestRestoredUnderShortWatches(t *testing.T) {
 		})
 	}
 }
+
+// TestRestoredTwice restores the server again before a watch has brought anything since the list
+// after the first restore. The server overtakes what the second one took back. The object that
+// would show that is gone.
+func TestRestoredTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		create := func(names ...string) {
+			for _, name := range names {
+				must1(fake.Create(server, newWidget("n", name, "")))(t)
+			}
+		}
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+		stop := run(t, inf)
+		defer stop()
+		backup := server.Backup()
+		create("a", "b", "c", "d")
+		synctest.Wait()
+		for _, names := range [][]string{{"e", "f"}, {"g", "h", "i"}} {
+			must1(0, server.Restore(backup))(t)
+			create(names...)
+			time.Sleep(20 * time.Second)
+			compareWidgets(t, server, inf, func(w *widget) (*widget, error) { return w, nil })
+		}
+	})
+}

@@ -36,6 +36,9 @@ func (r *Reflector[T]) watchOptions() metav1.ListOptions {
 	if r.state.unverified > 0 {
 		timeout = min(timeout, r.state.unverified)
 	}
+	if r.state.listsLater() {
+		timeout = min(timeout, briefTimeout)
+	}
 	seconds := int64(timeout / time.Second)
 	version := r.state.version()
 	if r.state.phase == watching && r.state.replayRV == "" {

@@ -35,7 +35,8 @@ const (
 	unverifiedTimeout = time.Minute
 	// maxHung is maxTries for a list without an answer that a watch might get. It is higher,
 	// because after an outage the list should come first. The first watch after it lasts
-	// briefTimeout, because a server that has come back meanwhile answers the list, too.
+	// briefTimeout, because a server that has come back meanwhile answers the list, too. So does
+	// a watch before a second list in a row: see witness.go.
 	maxHung      = 8
 	briefTimeout = 5 * time.Second
 )
@@ -180,6 +181,9 @@ func (s state) doubted(why relistReason) (state, step) {
 	s.rewound, s.relisted = max(s.rewound, perhapsRewound), true
 	return s.relist(""), st
 }
+
+// listsLater reports whether a watch goes before a list that a doubt requires.
+func (s state) listsLater() bool { return s.phase == watching && s.rewound != notRewound }
 
 // comparable reports whether a version can be compared with others.
 func comparable(rv string) bool {

@@ -187,6 +187,10 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	if r.state, st = r.state.watchEnded(end); st.pause == pauseAway || st.pause == pauseBusy {
 		r.state.unverified = 0 // the list of one object was not to blame
 	}
+	if r.state.listsLater() && end.err == nil && !w.silent && (end.idle || !end.early) {
+		r.state, st = r.state.doubted(becauseRestored)
+		return st
+	}
 	switch from, _ := r.recent.replayFrom(); {
 	case verify && from != "":
 		r.state = r.state.verifyFrom(from)
