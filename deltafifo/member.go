@@ -38,8 +38,9 @@ type Member[K comparable, T any] struct {
 	floor    uint64 // the version that the first list of its reflector must have at least
 	again    func() // asks for another reflector; may be nil
 
-	owed map[K]debt // see owe; nil if there are none
-	due  uint64     // the newest until of owed
+	owed    map[K]debt // see owe; nil if there are none
+	due     uint64     // the newest until of owed
+	refutes bool       // it has just brought another object at the version of a state that the queue has
 }
 
 // Join adds a member. covers reports whether the member can have a key. has reports whether it
@@ -257,10 +258,15 @@ func (m *Member[K, T]) owe(key K, last, until uint64) {
 	m.owed[key], m.due = debt{last, until}, max(m.due, until)
 }
 
-// prove checks the member's debts once it has passed the version of all of them. If one is left,
-// the server was restored. Several events may have one version, so the member has passed a version
-// only when it is at a later one.
+// prove begins an epoch if what the member has brought shows that the server was restored. It checks
+// the member's debts once it has passed the version of all of them, and none must be left. Several
+// events may have one version, so the member has passed a version only when it is at a later one.
 func (m *Member[K, T]) prove() {
+	if m.refutes {
+		m.refutes = false
+		m.merge.restored(nil)
+		return
+	}
 	if m.owed == nil || m.at <= m.due {
 		return
 	}
@@ -429,8 +435,12 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 	m.keys[key] = at
 	known := at < h.at || at == h.at && !h.gone && !repeat && !m.doubtful
 	stale := known && at != 0
+	uid := g.uidOf(d.Object)
+	if stale && at == h.at && h.uid != 0 && uid != 0 && uid != h.uid {
+		m.refutes = true
+	}
 	if !stale {
-		h.at, h.by, h.epoch, h.gone, h.until = at, m.number, m.epoch, false, 0
+		h.uid, h.at, h.by, h.epoch, h.gone, h.until = uid, at, m.number, m.epoch, false, 0
 	}
 	g.held[key] = h
 	switch {

@@ -1,9 +1,11 @@
 package deltafifo
 
 import (
+	"hash/maphash"
 	"strconv"
 	"sync"
 
+	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -21,7 +23,8 @@ import (
 // If a member notices that the server was restored, all other members must list again: see
 // [Member.Begin]. The Merge ignores their lists and events from before. The Merge also notices a
 // restore itself: another member has brought a newer state of an object, and a member passes the
-// version of that state without it. The member that brought the state may have left by then.
+// version of that state without it, or brings an object with another UID for that version. The member
+// that brought the state may have left by then.
 //
 // Until somebody notices a restore, an object that was deleted may come back as it was before. A
 // restore goes unnoticed if no reflector is left that has seen the lost history, and all lists are
@@ -35,8 +38,10 @@ import (
 // furthest behind.
 type Merge[K comparable, T any] struct {
 	// Set by NewMerge and never changed.
-	key func(T) (K, error)
-	bad func(*reflector.ObjectError)
+	key  func(T) (K, error)
+	bad  func(*reflector.ObjectError)
+	meta objmeta.Reader[T]
+	seed maphash.Seed // of holding.uid
 
 	// mu is locked inside the lock of a queue. While members feed the queue, they hold both, so
 	// that table and queue always agree.
@@ -63,6 +68,7 @@ type Merge[K comparable, T any] struct {
 // holding is the state of a key in the queue and in the store.
 type holding struct {
 	members int32  // number of members that have it
+	uid     uint32 // of this state, as a hash; zero if not known
 	at      uint64 // version of the newest state that the queue has got; zero if not known
 	by      uint32 // number of the member that brought this state
 	epoch   uint32 // in which it did so
@@ -88,7 +94,10 @@ const maxBuried = 10_000
 
 // NewMerge returns a Merge without members. key and bad are as for [NewSink].
 func NewMerge[K comparable, T any](key func(T) (K, error), bad func(*reflector.ObjectError)) *Merge[K, T] {
-	return &Merge[K, T]{key: key, bad: bad, members: map[*Member[K, T]]struct{}{}, held: map[K]holding{}}
+	return &Merge[K, T]{
+		key: key, bad: bad, meta: objmeta.Of[T](), seed: maphash.MakeSeed(),
+		members: map[*Member[K, T]]struct{}{}, held: map[K]holding{},
+	}
 }
 
 // Begin lets the members feed f from now on, which must be empty. No reflector may run. Objects in
@@ -393,6 +402,15 @@ func (g *Merge[K, T]) unversion() {
 			}
 		}
 	}
+}
+
+// uidOf returns the UID of an object as a hash; zero if it has none.
+func (g *Merge[K, T]) uidOf(obj T) uint32 {
+	uid := g.meta.UID(obj)
+	if uid == "" {
+		return 0
+	}
+	return max(1, uint32(maphash.String(g.seed, string(uid))))
 }
 
 // version returns the version of the queue.

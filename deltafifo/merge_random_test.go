@@ -13,6 +13,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -20,11 +23,8 @@ var (
 	mergeSeeds = flag.Int("merge.seeds", 3000, "number of seeds of TestRandomMerges")
 	firstMerge = flag.Uint64("merge.first", 0, "its first seed")
 	mergeMode  = flag.Int("merge.mode", -1, "its members: 0 selectors, 1 ranges")
-	// By default it leaves out checks and steps that the contract leaves open. "lacks": an object
-	// that moves from one selector to another may be missing at a version that has it. "unpruned": a
-	// member that keeps less is pruned at once, as a Union does.
-	mergeNo   = flag.String("merge.no", "lacks,unpruned", "the checks and steps that it leaves out")
-	mergeKeys = flag.Int("merge.keys", 3, "its number of keys")
+	mergeNo    = flag.String("merge.no", "", "the checks and steps that it leaves out, see has")
+	mergeKeys  = flag.Int("merge.keys", 3, "its number of keys")
 )
 
 // state is one state of an object.
@@ -33,6 +33,19 @@ type state struct {
 	uid   int
 	at    uint64
 	class int
+	metav1.Object
+}
+
+func (s state) GetUID() types.UID {
+	if s.uid == 0 {
+		return ""
+	}
+	return types.UID(fmt.Sprint(s.uid))
+}
+
+func (s state) GetResourceVersion() string { return fmt.Sprint(s.at) }
+func (s state) String() string {
+	return fmt.Sprintf("{%s %d at %d class %d}", s.key, s.uid, s.at, s.class)
 }
 
 // change is one change of the past; now nil for a deletion.
@@ -105,7 +118,7 @@ type comparing struct {
 }
 
 func (c comparing) Same(_ string, known state, listed State) bool {
-	return strconv.FormatUint(known.at, 10) == listed.ResourceVersion
+	return known.GetResourceVersion() == listed.ResourceVersion && known.GetUID() == listed.UID
 }
 func (c comparing) Omits(string) bool { return c.omits() }
 
@@ -123,8 +136,9 @@ type mergeLife struct {
 	log     []string
 	seen    map[string]uint64 // newest version of a key in the store so far
 	backs   int
-	lost    uint64 // newest version that a restore has lost
-	unknown bool   // no member was left that could notice a restore: objects may go back without a mark
+	left    map[string]uint64 // newest version of a member when it lost a key
+	lost    uint64            // newest version that a restore has lost
+	unknown bool              // no member was left that could notice a restore: objects may go back without a mark
 	bad     bool
 }
 
@@ -157,7 +171,8 @@ func (a *mergeLife) begin() {
 	}
 }
 
-// has reports whether the flag merge.no leaves something in.
+// has reports whether the flag merge.no leaves something in: one of lacks, back, doubt, unpruned,
+// session, rewind, leave, orphan, refuse, late.
 func has(no string) bool { return !strings.Contains(*mergeNo, no) }
 
 // join adds a member with a random selection or, if the mode is ranges, with random ranges.
@@ -241,9 +256,9 @@ func (a *mergeLife) write() {
 	switch {
 	case now == nil:
 		a.w.uids++
-		c.now = &state{k, a.w.uids, at, a.r.IntN(3)}
+		c.now = &state{key: k, uid: a.w.uids, at: at, class: a.r.IntN(3)}
 	case a.r.IntN(3) > 0:
-		c.now = &state{k, now.uid, at, a.r.IntN(3)}
+		c.now = &state{key: k, uid: now.uid, at: at, class: a.r.IntN(3)}
 	}
 	a.w.changes = append(a.w.changes, c)
 	a.say("write %s at %d: %v", k, at, c.now)
@@ -278,6 +293,9 @@ func (a *mergeLife) advance(c *watcher, most uint64) {
 		} else {
 			view[ch.key] = now
 		}
+		if ev.Type == reflector.Deleted {
+			a.loses(c, ch.key, v)
+		}
 		if ev.Type != 0 {
 			a.say("%s: %v %v at %s", c.name, ev.Type, ev.Object, rv)
 			must(a.t, c.Apply(bg, ev))
@@ -286,6 +304,27 @@ func (a *mergeLife) advance(c *watcher, most uint64) {
 			must(a.t, c.Apply(bg, reflector.Event[state]{Type: reflector.Bookmark, ResourceVersion: rv}))
 		}
 		c.at = v
+	}
+}
+
+// loses notes that c loses a key at a version. If c was the only one that had brought the object, the
+// store lacks it until another member has reached the version: until then, the Merge cannot know that
+// the other one still has it.
+func (a *mergeLife) loses(c *watcher, key string, at uint64) {
+	if c.w == a.w {
+		a.left[key] = max(a.left[key], at)
+	}
+}
+
+// losesAll notes that c loses its objects that keeps does not report.
+func (a *mergeLife) losesAll(c *watcher, at uint64, keeps func(*state) bool) {
+	if !c.listed || c.w != a.w {
+		return
+	}
+	for key, s := range c.w.at(c.at) {
+		if c.sends(s) && !keeps(s) {
+			a.loses(c, key, at)
+		}
 	}
 }
 
@@ -335,6 +374,7 @@ func (a *mergeLife) endList(c *watcher) {
 		}
 	}
 	a.say("%s: list at %d doubtful %v: %v", c.name, v, doubtful, text)
+	a.losesAll(c, v, func(s *state) bool { return c.sends(view[s.key]) })
 	must(a.t, c.Replace(bg, strconv.FormatUint(v, 10)))
 	was := a.isLost(c) && !c.restored
 	c.at, c.w, c.listed, c.ever, c.restored, c.first, c.blind = v, c.listOf, true, true, false, 0, false
@@ -491,7 +531,7 @@ func (a *mergeLife) checkVersion() {
 			}
 			lacks = lacks && l
 		}
-		if !ok && !lacks && has("lacks") {
+		if !ok && !lacks && a.left[k] <= v && has("lacks") {
 			a.fail("at %d the store lacks %s", v, k)
 		}
 	}
@@ -568,6 +608,7 @@ func (a *mergeLife) does(n int, c *watcher) {
 	case n < 92:
 		if has("leave") && (has("orphan") || !a.isLost(c)) {
 			a.say("leave %s", c.name)
+			a.losesAll(c, c.at, func(*state) bool { return false })
 			must(a.t, c.Leave(bg))
 			a.clients = slices.DeleteFunc(a.clients, func(x *watcher) bool { return x == c })
 			a.isUnknown(a.isLost(c))
@@ -618,6 +659,7 @@ func (a *mergeLife) restore() {
 	a.lost = max(a.lost, a.w.head())
 	to := 1 + a.r.Uint64N(a.w.head()-1)
 	a.say("restored to %d", to)
+	clear(a.left)
 	a.w = &past{changes: slices.Clone(a.w.changes[:to]), uids: a.w.uids}
 	a.isUnknown(true)
 	for _, c := range a.clients {
@@ -673,6 +715,7 @@ func (a *mergeLife) end() {
 
 func (a *mergeLife) prune(c *watcher) {
 	a.say("prune %s", c.name)
+	a.losesAll(c, c.at, c.hasIt)
 	must(a.t, c.Prune(bg))
 }
 
@@ -683,7 +726,7 @@ func TestRandomMerges(t *testing.T) {
 	failures, backs := 0, 0
 	kinds, shortest := map[string]int{}, map[string][]string{}
 	for seed := *firstMerge; seed < *firstMerge+uint64(*mergeSeeds); seed++ {
-		a := &mergeLife{t: t, r: rand.New(rand.NewPCG(seed, 5)), w: &past{}, store: truths{}, seen: map[string]uint64{}}
+		a := &mergeLife{t: t, r: rand.New(rand.NewPCG(seed, 5)), w: &past{}, store: truths{}, seen: map[string]uint64{}, left: map[string]uint64{}}
 		if a.mode = *mergeMode; a.mode < 0 {
 			a.mode = int(seed % 2)
 		}

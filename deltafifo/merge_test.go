@@ -628,3 +628,48 @@ func TestMergeNameOfAnotherObject(t *testing.T) {
 	m.event(a, reflector.Modified, "x12", "")
 	m.want("Deleted x5?, at 12")
 }
+
+// TestMergeObjectThatMoves: a member that is ahead brings an object and loses it, because a change
+// moves it out of the selection. Until another member that selects it has reached this change, the
+// store lacks it, even at versions at which the other member has it.
+func TestMergeObjectThatMoves(t *testing.T) {
+	m, a, b := two(t, nil, nil, "at 10")
+	m.event(a, reflector.Added, "x12", "")
+	m.event(a, reflector.Deleted, "x14", "")
+	m.want("Added x12, Deleted x14, at ")
+	m.event(b, reflector.Added, "x12", "")
+	m.want("at 12")
+	m.event(b, reflector.Modified, "x14", "")
+	m.want("Updated x14, at 14")
+}
+
+// TestMergeOtherObjectAtOneVersion: two members bring two objects of one name and version, so the
+// server was restored. All begin again.
+func TestMergeOtherObjectAtOneVersion(t *testing.T) {
+	for _, byList := range []bool{true, false} {
+		for uid, want := range []bool{false, false, true} { // an object without a UID shows nothing
+			g := NewMerge[string, state](func(s state) (string, error) { return s.key, nil }, nil)
+			f := New[string, state](truths{}, Options{})
+			g.Begin(f)
+			a, b := g.Join(nil, nil), g.Join(nil, nil)
+			list := func(to *Member[string, state], objects ...state) {
+				for _, obj := range objects {
+					must(t, to.Listed(t.Context(), reflector.Event[state]{Type: reflector.Added, Object: obj, ResourceVersion: fmt.Sprint(obj.at)}))
+				}
+				must(t, to.Replace(t.Context(), "7"))
+			}
+			list(a, state{key: "x", uid: 1, at: 8})
+			found := state{key: "x", uid: uid, at: 8}
+			if byList {
+				list(b, found)
+			} else {
+				list(b)
+				must(t, b.Apply(t.Context(), reflector.Event[state]{Type: reflector.Added, Object: found, ResourceVersion: "8"}))
+			}
+			if a.IsOutdated() != want || b.IsOutdated() != want {
+				t.Errorf("by a list %v, uid %d: outdated %v and %v, want %v", byList, uid, a.IsOutdated(), b.IsOutdated(), want)
+			}
+			f.Close()
+		}
+	}
+}
