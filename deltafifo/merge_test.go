@@ -673,3 +673,37 @@ func TestMergeOtherObjectAtOneVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestMergeLeaverLeavesDebts: a member leaves, and another one has an older state of an object. If it
+// passes the version of the newer state without it, the server was restored.
+func TestMergeLeaverLeavesDebts(t *testing.T) {
+	for name, restored := range map[string]bool{"behind": false, "restored": true} {
+		t.Run(name, func(t *testing.T) {
+			m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
+			again := false
+			b.Begin(func() { again = true })
+			m.event(a, reflector.Modified, "x12", "")
+			m.want("Updated x12, at ")
+			must(t, a.Leave(t.Context()))
+			m.want("") // b has the object
+			if !restored {
+				m.event(b, reflector.Modified, "x12", "")
+			}
+			for _, at := range []string{"12", "13"} { // there may be more events of version 12
+				if again {
+					t.Errorf("a restore was noticed before %s", at)
+				}
+				m.event(b, reflector.Bookmark, "", at)
+			}
+			if again != restored {
+				t.Errorf("a restore was noticed: %v", again)
+			}
+			if restored {
+				m.want("at 12")
+				b.Begin(nil)
+				m.list(b, "14", "x5")
+				m.want("Replaced x5, at 14, rewound")
+			}
+		})
+	}
+}

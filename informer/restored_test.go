@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
@@ -380,6 +381,56 @@ func TestRestoredTwice(t *testing.T) {
 			create(names...)
 			time.Sleep(20 * time.Second)
 			compareWidgets(t, server, inf, func(w *widget) (*widget, error) { return w, nil })
+		}
+	})
+}
+
+// fixedSource is a server with one object that never changes.
+type fixedSource struct {
+	uid   types.UID
+	mu    *sync.Mutex
+	lists *[]time.Time // when it was listed
+}
+
+func (fixedSource) Resource() string { return "widgets" }
+
+func (s fixedSource) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
+	s.mu.Lock()
+	*s.lists = append(*s.lists, time.Now())
+	s.mu.Unlock()
+	w := newWidget("n", "a", "")
+	w.UID, w.ResourceVersion = s.uid, "5"
+	yield(reflector.Event[*widget]{Type: reflector.Added, Object: w, ResourceVersion: "5"}, nil)
+	return metav1.ListMeta{ResourceVersion: "7"}, nil
+}
+
+func (fixedSource) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+	return func(func(reflector.Event[*widget], error) bool) { <-ctx.Done() }
+}
+
+// TestUnionOfTwoServers: in a union of two servers, one version stands for two objects. That looks
+// like a restore again and again. Each member lists at most once in two seconds.
+func TestUnionOfTwoServers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnion(t, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}, OnError: ignore})
+		var all []fixedSource
+		for _, uid := range []types.UID{"1", "2"} {
+			s := fixedSource{uid, new(sync.Mutex), new([]time.Time)}
+			all = append(all, s)
+			must1(u.Add(string(uid), s, nil))(t)
+		}
+		stop := run(t, u.AsInformer())
+		time.Sleep(time.Minute)
+		stop()
+		for _, s := range all {
+			if n := len(*s.lists); n < 10 || n > 31 {
+				t.Errorf("%d lists in a minute", n)
+			}
+			for n, at := range (*s.lists)[1:] {
+				if d := at.Sub((*s.lists)[n]); d < 2*time.Second {
+					t.Errorf("list %d comes %v after the one before", n+1, d)
+				}
+			}
 		}
 	})
 }
