@@ -3,6 +3,8 @@ package deltafifo
 import (
 	"maps"
 	"slices"
+
+	"github.com/kinform/kinform/internal/keytable"
 )
 
 const (
@@ -23,7 +25,15 @@ type entry[K comparable, T any] struct {
 
 func (e *entry[K, T]) last() *Delta[T] { return &e.deltas[len(e.deltas)-1] }
 
+// empty makes e an entry that is not in use. It keeps its room for deltas.
+func (e *entry[K, T]) empty() {
+	clear(e.deltas)
+	*e = entry[K, T]{deltas: e.deltas[:0]}
+}
+
 // buffer collects a batch: entries in the order of their first deltas, and an index of them by key.
+// The entries that push added last wait for settle, which finds their places in the index: a lookup
+// mostly waits for the bytes of a key, and the processor reads those of many keys at a time.
 //
 // If a list arrives when nothing is pending, the buffer keeps it without a copy, before the
 // entries. Each object then stands for one Replaced delta. When an object gets a second delta, all
@@ -35,7 +45,10 @@ type buffer[K comparable, T any] struct {
 	initial bool           // list is the initial one
 
 	entries     []entry[K, T] // entries beyond the length are empty but keep room for deltas
+	settled     int           // entries below this number are in at; later ones have one delta each, and may repeat keys
 	at          map[K]int
+	parts       keytable.Parts[K]
+	touched     uint32     // keeps reads ahead from being optimized away
 	chunk       []Delta[T] // unused rest of the last chunk
 	room        int        // number of deltas that the entries have room for, used or not
 	deltas      int
@@ -52,7 +65,7 @@ type buffer[K comparable, T any] struct {
 }
 
 func newBuffer[K comparable, T any]() *buffer[K, T] {
-	return &buffer[K, T]{at: make(map[K]int)}
+	return &buffer[K, T]{at: make(map[K]int), parts: keytable.PartsOf[K]()}
 }
 
 func (b *buffer[K, T]) empty() bool { return b.deltas == 0 && !b.moved }
@@ -65,6 +78,7 @@ func (b *buffer[K, T]) takeList(list *Objects[K, T], number uint64, initial bool
 
 // expand turns the objects of the list into entries.
 func (b *buffer[K, T]) expand() {
+	b.settle()
 	if b.list == nil {
 		return
 	}
@@ -85,7 +99,10 @@ func (b *buffer[K, T]) expand() {
 }
 
 // keys returns the number of keys.
-func (b *buffer[K, T]) keys() int { return b.list.Len() + len(b.entries) }
+func (b *buffer[K, T]) keys() int {
+	b.settle()
+	return b.list.Len() + len(b.entries)
+}
 
 // key returns the key of a number.
 func (b *buffer[K, T]) key(n int) K {
@@ -130,6 +147,7 @@ func (b *buffer[K, T]) eachListed(yield func(K, []Delta[T]) bool) bool {
 
 // numberOf returns the number of key.
 func (b *buffer[K, T]) numberOf(key K) (int, bool) {
+	b.settle()
 	if n, ok := b.list.number(key); ok {
 		return n, true
 	}
@@ -148,6 +166,7 @@ func (b *buffer[K, T]) has(key K) bool {
 
 // find returns the entry of key, or nil. It is valid until the next add.
 func (b *buffer[K, T]) find(key K) *entry[K, T] {
+	b.settle()
 	if _, ok := b.list.number(key); ok {
 		b.expand()
 	}
@@ -159,17 +178,63 @@ func (b *buffer[K, T]) find(key K) *entry[K, T] {
 
 // push appends d to the deltas of key.
 func (b *buffer[K, T]) push(key K, d Delta[T]) {
-	e := b.find(key)
-	if e == nil {
-		e = b.add(key)
+	if b.list != nil {
+		e := b.find(key)
+		if e == nil {
+			e = b.add(key)
+		}
+		b.append(e, d)
+		return
 	}
-	b.append(e, d)
+	b.append(b.extend(key), d)
+	if len(b.entries)-b.settled == blockLen {
+		b.settle()
+	}
 }
 
-// add returns a new entry for key, which must not have one. The caller must add a delta.
+// settle puts the entries that push has added into the index. If a key has an entry already, that
+// one gets the delta.
+func (b *buffer[K, T]) settle() {
+	late := b.entries[b.settled:]
+	if len(late) == 0 {
+		return
+	}
+	for i := range late {
+		b.touched ^= b.parts.Touch(late[i].key)
+	}
+	for i := range late {
+		e := &late[i]
+		if before, ok := b.at[e.key]; ok {
+			b.fold(&b.entries[before], e)
+			continue
+		}
+		b.at[e.key] = b.settled
+		if to := &b.entries[b.settled]; to != e {
+			*to, *e = *e, *to
+		}
+		b.settled++
+	}
+	b.entries = b.entries[:b.settled]
+}
+
+// fold moves the delta of e to the end of another entry of the same key.
+func (b *buffer[K, T]) fold(to, e *entry[K, T]) {
+	b.append(to, e.deltas[0])
+	b.deltas--
+	e.empty()
+}
+
+// add returns a new entry for key, which must not have one, in a settled buffer. The caller must
+// add a delta.
 func (b *buffer[K, T]) add(key K) *entry[K, T] {
+	b.at[key] = len(b.entries)
+	b.settled++
+	return b.extend(key)
+}
+
+// extend returns a new entry for key, which is not in the index.
+func (b *buffer[K, T]) extend(key K) *entry[K, T] {
 	i := len(b.entries)
-	b.at[key] = i
 	if i < cap(b.entries) {
 		b.entries = b.entries[:i+1]
 	} else {
@@ -271,12 +336,10 @@ func (b *buffer[K, T]) reset(most int) *buffer[K, T] {
 	}
 	clear(b.at)
 	for i := range b.entries {
-		e := &b.entries[i]
-		clear(e.deltas)
-		*e = entry[K, T]{deltas: e.deltas[:0]}
+		b.entries[i].empty()
 	}
 	*b = buffer[K, T]{
-		entries: b.entries[:0], at: b.at, chunk: b.chunk,
+		entries: b.entries[:0], at: b.at, parts: b.parts, chunk: b.chunk,
 		given: b.given[:0], room: b.room, tooLarge: b.tooLarge,
 	}
 	return b

@@ -49,8 +49,8 @@ func (f *DeltaFIFO[K, T]) verify() error {
 }
 
 func (b *buffer[K, T]) verify() error {
-	if len(b.at) != len(b.entries) {
-		return fmt.Errorf("%d places for %d entries", len(b.at), len(b.entries))
+	if len(b.at) != b.settled || b.settled > len(b.entries) {
+		return fmt.Errorf("%d places for %d of %d entries", len(b.at), b.settled, len(b.entries))
 	}
 	if b.rv != "" && !b.moved {
 		return fmt.Errorf("at %q but never moved", b.rv)
@@ -64,8 +64,11 @@ func (b *buffer[K, T]) verify() error {
 		if _, ok := b.list.number(e.key); ok {
 			return fmt.Errorf("entry %d is of a listed key", i)
 		}
-		if at, ok := b.at[e.key]; !ok || at != i {
+		if at, ok := b.at[e.key]; i < b.settled && (!ok || at != i) {
 			return fmt.Errorf("entry %d is placed at %d, %t", i, at, ok)
+		}
+		if i >= b.settled && (len(e.deltas) != 1 || e.list != 0) {
+			return fmt.Errorf("entry %d is not settled and has %d deltas, list %d", i, len(e.deltas), e.list)
 		}
 		if err := e.verify(); err != nil {
 			return fmt.Errorf("entry %d: %w", i, err)
@@ -169,7 +172,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 	for want, damage := range map[string]func(f *queue){
 		"one buffer in two roles": func(f *queue) { f.inFlight = f.pending },
 		"in flight: nothing":      func(f *queue) { f.inFlight = newBuffer[int, int]() },
-		"in flight: 1 places for 0 entries": func(f *queue) {
+		"in flight: 1 places for 0 of 0 entries": func(f *queue) {
 			f.inFlight = &buffer[int, int]{at: map[int]int{1: 0}, moved: true}
 		},
 		"spare: not empty": func(f *queue) {
@@ -201,17 +204,27 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"is placed at":        func(f *queue) { f.pending.at[1], f.pending.at[2] = 1, 0 },
 		"never moved":         func(f *queue) { f.pending.moved = false },
 		"noted as":            func(f *queue) { f.pending.deltas++ },
-		"room for 3":          func(f *queue) { f.pending.room++ },
+		"room for 4":          func(f *queue) { f.pending.room++ },
 		"no deltas":           func(f *queue) { f.pending.entries[0].deltas = nil },
 		"DeltaType(9)":        func(f *queue) { f.pending.entries[0].last().Type = 9 },
 		"is initial":          func(f *queue) { f.pending.entries[0].last().Initial = true },
 		"unknown final state": func(f *queue) { f.pending.entries[0].last().FinalStateUnknown = true },
-		"a Sync after":        func(f *queue) { f.pending.push(1, Delta[int]{Type: Sync}) },
-		"of 3 deltas were":    func(f *queue) { f.pending.returned = 4 },
-		"1 deltas in flight":  func(f *queue) { f.retrying = 1 },
-		"deleted twice":       func(f *queue) { f.pending.push(2, Delta[int]{Type: Deleted}) },
-		"unused entry 2":      func(f *queue) { f.pending.entries[:3][2].list = 1 },
-		"of the chunk":        func(f *queue) { f.pending.chunk[3].Object = 1 },
+		"a Sync after": func(f *queue) {
+			f.pending.push(1, Delta[int]{Type: Sync})
+			f.pending.settle()
+		},
+		"of 3 deltas were":   func(f *queue) { f.pending.returned = 4 },
+		"1 deltas in flight": func(f *queue) { f.retrying = 1 },
+		"deleted twice": func(f *queue) {
+			f.pending.push(2, Delta[int]{Type: Deleted})
+			f.pending.settle()
+		},
+		"not settled and has 1 deltas, list 3": func(f *queue) {
+			f.pending.push(3, Delta[int]{Type: Added})
+			f.pending.entries[2].list = 3
+		},
+		"unused entry 2": func(f *queue) { f.pending.entries[:3][2].list = 1 },
+		"of the chunk":   func(f *queue) { f.pending.chunk[3].Object = 1 },
 		"entry 0: unused delta 1": func(f *queue) {
 			e := &f.pending.entries[0]
 			e.deltas = append(make([]Delta[int], 0, 2), *e.last(), Delta[int]{Object: 1})[:1]
@@ -222,7 +235,8 @@ func TestVerifyFindsDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.pending.entries = append(make([]entry[int, int], 0, 4), f.pending.entries...)
+		f.pending.settle()
+		f.pending.entries = append(make([]entry[int, int], 0, 4), f.pending.entries[:3]...)[:2]
 		f.check(t)
 		damage(f)
 		if err := f.verify(); err == nil || !strings.Contains(err.Error(), want) {

@@ -173,6 +173,7 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 // flight.
 func (f *DeltaFIFO[K, T]) take() Batch[K, T] {
 	f.batches++
+	f.pending.settle()
 	f.inFlight, f.retrying = f.pending, f.pending.returned
 	f.inFlight.batch = f.batches
 	if f.pending, f.spare = f.spare, nil; f.pending == nil {

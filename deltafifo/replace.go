@@ -156,6 +156,7 @@ func (f *DeltaFIFO[K, T]) deleteMissing(items *Objects[K, T], keep func(K, T) bo
 		}
 		f.pending.append(e, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
 	}
+	f.pending.settle()
 	for i := range f.pending.entries { // gets no new ones here
 		if e := &f.pending.entries[i]; e.list != f.lists && e.last().Type != Deleted {
 			gone(e, e.key, e.last().Object)
