@@ -61,7 +61,7 @@ func beside(f func(i int) error) (stop func() (int, error)) {
 }
 
 func (w *World) getStall() (measure.Sides, error) {
-	s, ix, err := w.both(3)
+	s, ix, err := both(w, 3)
 	if err != nil {
 		return measure.Sides{}, err
 	}
@@ -118,7 +118,7 @@ func stall(get, list func(i int) error) func(measure.Meter, int) error {
 }
 
 func (w *World) getWhileWriting() (measure.Sides, error) {
-	s, ix, err := w.both(3)
+	s, ix, err := both(w, 3)
 	if err != nil {
 		return measure.Sides{}, err
 	}
@@ -166,7 +166,7 @@ func readBeside(read, write func(i int) error) func(measure.Meter, int) error {
 }
 
 func (w *World) writeWhileIterating() (measure.Sides, error) {
-	s, ix, err := w.both(3)
+	s, ix, err := both(w, 3)
 	if err != nil {
 		return measure.Sides{}, err
 	}

@@ -21,11 +21,11 @@ func lookups(w *World) []measure.Op {
 	return []measure.Op{
 		{Name: "key", Lines: line("key of an object", measure.Nanoseconds, 0, noAllocs()), Setup: w.keyFunc},
 		{Name: "get", Lines: line("store: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.get(false)},
-		{Name: "get/informer", Lines: line("informer: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.getThrough(
+		{Name: "get/informer", Lines: line("informer: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: getThrough(w, 
 			func(inf *informer.Informer[key, *corev1.Pod]) func(key) bool {
 				return func(k key) bool { _, ok := inf.Get(k); return ok }
 			})},
-		{Name: "get/lister", Lines: line("lister: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.getThrough(
+		{Name: "get/lister", Lines: line("lister: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: getThrough(w, 
 			func(inf *informer.Informer[key, *corev1.Pod]) func(key) bool {
 				lister := informer.NewLister(inf)
 				return func(k key) bool { _, err := lister.Get(k); return err == nil }
@@ -34,10 +34,10 @@ func lookups(w *World) []measure.Op {
 		{Name: "by-index/slice", Lines: line("100 objects by index, as slice", measure.Nanoseconds, 10), Setup: w.byIndexSlice},
 		{Name: "by-index/iterated", Lines: line("100 objects by index, iterated", measure.Nanoseconds, 15, noAllocs()), Setup: w.byIndexIterated},
 		{Name: "list", Lines: line("list all as typed slice (lister)", measure.Nanoseconds, 8), Setup: w.list},
-		{Name: "walk", Lines: line("walk all, reading a field", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.walk(chunks, field)},
-		{Name: "walk/values", Lines: line("walk all by Values, reading a field", measure.Nanoseconds, 1.1, noAllocs()), Setup: w.walk(values, field)},
-		{Name: "walk/all", Lines: line("walk all by All, reading keys and a field", measure.Nanoseconds, 1.1, noAllocs()), Setup: w.walk(pairs, keyAndField)},
-		{Name: "walk/all/no-keys", Lines: line("walk all by All, reading a field; client-go makes no keys", measure.Nanoseconds, 1.1, noAllocs()), Setup: w.walk(pairs, field)},
+		{Name: "walk", Lines: line("walk all, reading a field", measure.Nanoseconds, 1.2, noAllocs()), Setup: walk(w, chunks, field)},
+		{Name: "walk/values", Lines: line("walk all by Values, reading a field", measure.Nanoseconds, 1.1, noAllocs()), Setup: walk(w, values, field)},
+		{Name: "walk/all", Lines: line("walk all by All, reading keys and a field", measure.Nanoseconds, 1.1, noAllocs()), Setup: walk(w, pairs, keyAndField)},
+		{Name: "walk/all/no-keys", Lines: line("walk all by All, reading a field; client-go makes no keys", measure.Nanoseconds, 1.1, noAllocs()), Setup: walk(w, pairs, field)},
 		{Name: "select/index", Lines: line("lister, selector matching 100, label index", measure.Nanoseconds, 5000), Setup: w.selectBy(byApp)},
 		{Name: "select/namespace", Lines: line("lister of one namespace, namespace index", measure.Nanoseconds, 20), Setup: w.selectNamespace},
 		{Name: "select/scan", Lines: line("lister, selector matching 100, scan", measure.Nanoseconds, 1.5), Setup: w.selectBy()},
@@ -79,7 +79,7 @@ func (w *World) get(read bool) func() (measure.Sides, error) {
 		return nil
 	}
 	return func() (measure.Sides, error) {
-		s, ix, err := w.both(3)
+		s, ix, err := both(w, 3)
 		if err != nil {
 			return measure.Sides{}, err
 		}
@@ -105,9 +105,9 @@ func (w *World) get(read bool) func() (measure.Sides, error) {
 }
 
 // getThrough looks objects up through a synced informer, beside a lister of client-go.
-func (w *World) getThrough(with func(*informer.Informer[key, *corev1.Pod]) func(key) bool) func() (measure.Sides, error) {
+func getThrough(w *World, with func(*informer.Informer[key, *corev1.Pod]) func(key) bool) func() (measure.Sides, error) {
 	return func() (measure.Sides, error) {
-		_, ix, err := w.both(3)
+		_, ix, err := both(w, 3)
 		if err != nil {
 			return measure.Sides{}, err
 		}
@@ -141,7 +141,7 @@ func (w *World) getThrough(with func(*informer.Informer[key, *corev1.Pod]) func(
 }
 
 func (w *World) byIndexSlice() (measure.Sides, error) {
-	s, ix, err := w.both(3)
+	s, ix, err := both(w, 3)
 	if err != nil {
 		return measure.Sides{}, err
 	}
@@ -163,7 +163,7 @@ func (w *World) byIndexSlice() (measure.Sides, error) {
 // byIndexIterated visits the objects without reading them, because reading takes both sides
 // the same time.
 func (w *World) byIndexIterated() (measure.Sides, error) {
-	s, ix, err := w.both(3)
+	s, ix, err := both(w, 3)
 	if err != nil {
 		return measure.Sides{}, err
 	}
@@ -195,7 +195,7 @@ func (w *World) byIndexIterated() (measure.Sides, error) {
 }
 
 func (w *World) list() (measure.Sides, error) {
-	s, ix, err := w.both(3)
+	s, ix, err := both(w, 3)
 	if err != nil {
 		return measure.Sides{}, err
 	}
@@ -264,9 +264,9 @@ func keyAndField(ix cache.Indexer) (n int) {
 	return n
 }
 
-func (w *World) walk(way walker, peer func(cache.Indexer) int) func() (measure.Sides, error) {
+func walk(w *World, way walker, peer func(cache.Indexer) int) func() (measure.Sides, error) {
 	return func() (measure.Sides, error) {
-		s, ix, err := w.both(3)
+		s, ix, err := both(w, 3)
 		if err != nil {
 			return measure.Sides{}, err
 		}
@@ -279,7 +279,7 @@ func (w *World) walk(way walker, peer func(cache.Indexer) int) func() (measure.S
 
 // selectNamespace lists the namespaces in turns. Both sides have an index of them.
 func (w *World) selectNamespace() (measure.Sides, error) {
-	s, ix, err := w.both(3)
+	s, ix, err := both(w, 3)
 	if err != nil {
 		return measure.Sides{}, err
 	}

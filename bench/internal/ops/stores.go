@@ -84,7 +84,7 @@ func newIndexer(n int, all []*corev1.Pod) (cache.Indexer, error) {
 }
 
 // both returns the two stores with n indexes, full of the world's pods.
-func (w *World) both(n int) (*store.Store[key, *corev1.Pod], cache.Indexer, error) {
+func both(w *World, n int) (*store.Store[key, *corev1.Pod], cache.Indexer, error) {
 	s, err := newStore(n, w.Fleet.Pods())
 	if err != nil {
 		return nil, nil, err

@@ -39,7 +39,7 @@ func (s states) at(i int) *corev1.Pod {
 
 // update stores pods that come from a decoder, as those of a watch do.
 func (w *World) update(to []*corev1.Pod) (measure.Sides, error) {
-	s, ix, err := w.both(3)
+	s, ix, err := both(w, 3)
 	if err != nil {
 		return measure.Sides{}, err
 	}
@@ -55,7 +55,7 @@ func (w *World) update(to []*corev1.Pod) (measure.Sides, error) {
 
 // deleteAdd deletes a pod and adds one of the same name that comes from a decoder.
 func (w *World) deleteAdd() (measure.Sides, error) {
-	s, ix, err := w.both(3)
+	s, ix, err := both(w, 3)
 	if err != nil {
 		return measure.Sides{}, err
 	}
