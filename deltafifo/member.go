@@ -89,10 +89,8 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	if m.outdated || g.unmarked {
 		g.mark(f)
 	}
-	if m.doubtful && g.initial != nil {
-		g.doubtful = true
-	} else if m.doubtful {
-		f.pending.doubtful, f.pending.moved = true, true
+	if m.doubtful {
+		g.doubt(f)
 	}
 	m.owed = nil
 	for n := range m.items.Len() {

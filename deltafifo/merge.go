@@ -24,12 +24,13 @@ import (
 // [Member.Begin]. The Merge ignores their lists and events from before. The Merge also notices a
 // restore itself: another member has brought a newer state of an object, and a member passes the
 // version of that state without it, or brings an object with another UID for that version. The member
-// that brought the state may have left by then.
+// that brought the state may have left by then. The batch of the first list after that is marked as
+// rewound ([Batch.Rewound]), and those of the other members' lists as doubtful ([Batch.Doubtful]):
+// objects may go back in all of them.
 //
 // Until somebody notices a restore, an object that was deleted may come back as it was before. A
 // restore goes unnoticed if no reflector is left that has seen the lost history, and all lists are
-// newer than all versions seen. Then objects and versions may go back without a mark
-// ([Batch.Rewound]). They are right once the server has passed the newest version from before.
+// newer than all versions seen. Then objects and versions may go back without a mark. They are right once the server has passed the newest version from before.
 //
 // Until each member has listed, is refused or is late, the queue gets nothing. Then it gets one
 // list of all their objects, by a Replace. At least one of them must have listed.
@@ -59,7 +60,7 @@ type Merge[K comparable, T any] struct {
 	initial           *Objects[K, T] // the objects so far, until the first Replace of a session; then nil
 	rewound, doubtful bool           // of the initial lists
 	unmarked          bool           // no batch is marked as rewound since the last restore was noticed
-	marked            uint64         // number of the last batch with a list after a restore
+	marked, doubted   uint64         // numbers of the last batches that are marked as rewound, and as doubtful
 	committed         uint64         // number of the last batch that is in the store
 	taken             uint64         // number of the last batch that the consumer had taken at the last change
 	moved             chan struct{}  // closed at the next change; nil while nobody waits
@@ -107,7 +108,8 @@ func (g *Merge[K, T]) Begin(f *DeltaFIFO[K, T]) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.rewound = g.rewound || g.unmarked || g.marked > g.committed // the store does not have that batch
-	g.fifo, g.initial, g.marked, g.committed, g.taken = f, &Objects[K, T]{}, 0, 0, 0
+	g.doubtful = g.doubtful || g.doubted > g.committed
+	g.fifo, g.initial, g.marked, g.doubted, g.committed, g.taken = f, &Objects[K, T]{}, 0, 0, 0, 0
 	g.begin()
 	for m := range g.members {
 		m.listed, m.refused, m.late, m.counted, m.current = false, false, false, false, false
@@ -240,6 +242,9 @@ func (g *Merge[K, T]) change(f *DeltaFIFO[K, T], change func() (recount bool)) (
 		if g.rewound {
 			g.marked = f.batches + 1
 		}
+		if g.doubtful {
+			g.doubted = f.batches + 1
+		}
 		g.initial, g.rewound, g.doubtful = nil, false, false
 		return "", list
 	}
@@ -368,8 +373,14 @@ func (g *Merge[K, T]) restored(m *Member[K, T]) {
 	g.signal()
 }
 
-// mark marks the next batch as rewound: it has a list or a state from after a restore.
+// mark marks the next batch, which has a list or a state from after a restore. Only the first such
+// batch is marked as rewound, so that waits which begin after it do not fail. In a later one, objects
+// may go back, and the version does not.
 func (g *Merge[K, T]) mark(f *DeltaFIFO[K, T]) {
+	if !g.unmarked {
+		g.doubt(f)
+		return
+	}
 	g.unmarked = false
 	if g.initial != nil {
 		g.rewound = true
@@ -377,6 +388,16 @@ func (g *Merge[K, T]) mark(f *DeltaFIFO[K, T]) {
 	}
 	f.pending.rewound, f.pending.moved = true, true
 	g.marked = f.batches + 1
+}
+
+// doubt marks the next batch as doubtful.
+func (g *Merge[K, T]) doubt(f *DeltaFIFO[K, T]) {
+	if g.initial != nil {
+		g.doubtful = true
+		return
+	}
+	f.pending.doubtful, f.pending.moved = true, true
+	g.doubted = f.batches + 1
 }
 
 // begin begins an epoch, and forgets the versions from before.

@@ -91,6 +91,8 @@ func (m *merger) want(text string) {
 	got = append(got, "at "+b.ResourceVersion())
 	if b.Rewound() {
 		got = append(got, "rewound")
+	} else if b.Doubtful() {
+		got = append(got, "doubtful")
 	}
 	m.merge.Committed(b)
 	if s := strings.Join(got, ", "); s != text {
@@ -250,13 +252,13 @@ func TestMergeOfRestoredServer(t *testing.T) {
 	m.event(a, reflector.Added, "x8", "") // older than the deletion from before
 	m.want("Added x8, at 8")
 	m.event(a, reflector.Added, "z9", "")
-	m.want("Added z9, at 9, rewound") // it comes in place of z8
+	m.want("Added z9, at 9, doubtful") // it comes in place of z8
 
 	if v := b.Begin(nil); v != "9" || b.IsOutdated() {
 		t.Errorf("the first list must be at %s", v)
 	}
 	m.list(b, "9", "z9")
-	m.want("at , rewound")
+	m.want("at , doubtful")
 	m.event(b, reflector.Modified, "z12", "")
 	m.want("Updated z12, at ")
 	m.event(a, reflector.Modified, "z12", "")
@@ -456,7 +458,7 @@ func TestMergeOvertakenListOfRestoredServer(t *testing.T) {
 	m.list(b, "6", "x6") // it has left a's selection at 6
 	m.want("Replaced x6, at 6, rewound")
 	m.list(a, "5", "x4") // begun before
-	m.want("at , rewound")
+	m.want("at , doubtful")
 	m.event(a, reflector.Deleted, "x6", "")
 	m.want("")
 	if want := (texts{"x": "x6"}); !maps.Equal(m.store, want) {
@@ -474,7 +476,7 @@ func TestMergeNewMemberAfterRestore(t *testing.T) {
 	m.want("Replaced x5, at 6, rewound")
 	b.Begin(nil)
 	m.list(b, "6", "x5")
-	m.want("at , rewound")
+	m.want("at , doubtful")
 	c.Begin(nil)
 	m.list(c, "7", "x7")
 	m.want("Replaced x7, at ")

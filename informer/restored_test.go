@@ -434,3 +434,63 @@ func TestUnionOfTwoServers(t *testing.T) {
 		}
 	})
 }
+
+// heldSource lists only while gate has a value to give, or is closed.
+type heldSource struct {
+	reflector.Source[*widget]
+	gate chan struct{}
+}
+
+func (s heldSource) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
+	select {
+	case <-s.gate:
+	case <-ctx.Done():
+		return metav1.ListMeta{}, ctx.Err()
+	}
+	return s.Source.List(ctx, opts, yield)
+}
+
+// TestRestoredUnionWaits: only the first list after a restore ends waits. The lists of the other
+// members, which may come much later, do not.
+func TestRestoredUnionWaits(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		u := newUnion(t, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}, OnError: ignore})
+		gate := make(chan struct{}, 1)
+		gate <- struct{}{}
+		must1(u.Add("first", source(t, server), nil))(t)
+		must1(u.Add("late", heldSource{source(t, server), gate}, nil))(t)
+		stop := run(t, u.AsInformer())
+		defer stop()
+		create := func(name string) string {
+			return must1(fake.Create(server, newWidget("n", name, "")))(t).ResourceVersion
+		}
+		create("a")
+		backup := server.Backup()
+		create("b")
+		lost := create("c")
+		synctest.Wait()
+		waits := func(rv string) <-chan error {
+			ended := make(chan error, 1)
+			go func() { ended <- u.WaitForRV(t.Context(), rv) }()
+			synctest.Wait()
+			return ended
+		}
+		before := waits(lost + "0")
+		must1(0, server.Restore(backup))(t)
+		time.Sleep(5 * time.Second)
+		if err := <-before; !errors.Is(err, store.ErrRewound) {
+			t.Errorf("a wait for a lost version ended with %v", err)
+		}
+		after := waits(lost)
+		close(gate)
+		time.Sleep(20 * time.Second)
+		compareWidgets(t, server, u.AsInformer(), func(w *widget) (*widget, error) { return w, nil })
+		for _, name := range []string{"d", "e", "f"} {
+			create(name)
+		}
+		if err := <-after; err != nil {
+			t.Errorf("a wait for a version that the server reached again ended with %v", err)
+		}
+	})
+}
