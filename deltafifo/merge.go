@@ -30,7 +30,8 @@ import (
 //
 // Until somebody notices a restore, an object that was deleted may come back as it was before. A
 // restore goes unnoticed if no reflector is left that has seen the lost history, and all lists are
-// newer than all versions seen. Then objects and versions may go back without a mark. They are right once the server has passed the newest version from before.
+// newer than all versions seen. Then objects and versions may go back without a mark. They are right
+// once the server has passed the newest version from before.
 //
 // Until each member has listed, is refused or is late, the queue gets nothing. Then it gets one
 // list of all their objects, by a Replace. At least one of them must have listed.
