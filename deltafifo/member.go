@@ -38,9 +38,9 @@ type Member[K comparable, T any] struct {
 	floor    uint64 // the version that the first list of its reflector must have at least
 	again    func() // asks for another reflector; may be nil
 
-	owed    map[K]debt // see owe; nil if there are none
-	due     uint64     // the newest until of owed
-	refutes bool       // it has just brought another object at the version of a state that the queue has
+	owed    map[K]struct{} // debts, see owe
+	due     uint64         // the newest version of a debt
+	refutes bool           // it has just brought another object at the version of a state that the queue has
 }
 
 // Join adds a member. covers reports whether the member can have a key. has reports whether it
@@ -159,6 +159,9 @@ func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	f, at := m.merge.queue(), number(ev.ResourceVersion)
 	return m.bring(ctx, func() (recount bool) {
 		recount = !m.counted || m.at <= m.merge.at
+		if d.Type != 0 {
+			delete(m.owed, key)
+		}
 		switch d.Type {
 		case 0: // a bookmark
 		case Deleted:
@@ -241,40 +244,27 @@ func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T, at uint64) {
 	}
 }
 
-// debt says that the member's last state of a key has the version last, and that the member must
-// bring another state, or lose the key, before it passes the version until.
-type debt struct{ last, until uint64 }
-
-// owe notes that the member's last state of key is not the newest state that the queue has. If the
-// member passes version until and still has that state, then the queue's state is of another
+// owe notes a debt: the queue has a newer state of key than the member has brought. The member must
+// bring an event of the key before it passes version until. Otherwise the queue's state is of another
 // history: the server was restored, and the member that brought the queue's state may have left or
-// may not have noticed the restore.
-func (m *Member[K, T]) owe(key K, last, until uint64) {
+// may not have noticed the restore. It does not matter whether the member still has the key: it may
+// have been pruned because of the queue's state.
+func (m *Member[K, T]) owe(key K, until uint64) {
 	if m.owed == nil {
-		m.owed, m.due = map[K]debt{}, 0
+		m.owed, m.due = map[K]struct{}{}, 0
 	}
-	m.owed[key], m.due = debt{last, until}, max(m.due, until)
+	m.owed[key], m.due = struct{}{}, max(m.due, until)
 }
 
-// prove begins an epoch if what the member has brought shows that the server was restored. It checks
-// the member's debts once it has passed the version of all of them, and none must be left. Several
-// events may have one version, so the member has passed a version only when it is at a later one.
+// prove begins an epoch if what the member has brought shows that the server was restored. Once it has
+// passed the version of all its debts, none must be left. Several events may have one version, so the
+// member has passed a version only when it is at a later one.
 func (m *Member[K, T]) prove() {
-	if m.refutes {
-		m.refutes = false
+	if m.refutes || len(m.owed) > 0 && m.at > m.due {
 		m.merge.restored(nil)
-		return
 	}
-	if m.owed == nil || m.at <= m.due {
-		return
-	}
-	owed := m.owed
-	m.owed = nil
-	for key, d := range owed {
-		if last, has := m.keys[key]; has && last == d.last {
-			m.merge.restored(nil)
-			return
-		}
+	if m.refutes = false; len(m.owed) == 0 {
+		m.owed = nil
 	}
 }
 
@@ -284,7 +274,7 @@ func (m *Member[K, T]) confirm(key K) {
 	h := m.merge.held[key]
 	for other := range m.merge.members {
 		if last, has := other.keys[key]; has && other != m && last != 0 && last < h.at {
-			other.owe(key, last, max(h.at, h.until))
+			other.owe(key, max(h.at, h.until))
 		}
 	}
 }
@@ -444,7 +434,7 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 	switch {
 	case stale:
 		if at < h.at {
-			m.owe(key, at, max(h.at, h.until))
+			m.owe(key, max(h.at, h.until))
 		}
 	case g.initial != nil:
 		version := d.ResourceVersion
@@ -473,7 +463,7 @@ func (m *Member[K, T]) awaits(f *DeltaFIFO[K, T], key K, at uint64) bool {
 func (m *Member[K, T]) await(key K) {
 	h := m.merge.held[key]
 	m.keys[key] = 0
-	m.owe(key, 0, max(h.at, h.until))
+	m.owe(key, max(h.at, h.until))
 }
 
 // outgrow follows an object of key which the member does not keep: it has lost the one that it had.

@@ -418,7 +418,9 @@ func (a *mergeLife) pop() {
 				}
 				a.backs++
 			}
-			a.seen[key] = d.Object.at
+			if a.isPresent(d.Object) {
+				a.seen[key] = d.Object.at
+			}
 			a.store[key] = d.Object
 			text = append(text, fmt.Sprint(d.Type, " ", d.Object))
 		}
@@ -426,13 +428,22 @@ func (a *mergeLife) pop() {
 	if b.Rewound() {
 		clear(a.seen) // what the batch does not have may be of what was lost
 		for key := range b.All() {
-			if obj, ok := a.store[key]; ok {
+			if obj, ok := a.store[key]; ok && a.isPresent(obj) {
 				a.seen[key] = obj.at
 			}
 		}
 	}
 	a.merge.Committed(b)
 	a.say("batch %v at %q rewound %v", text, b.ResourceVersion(), b.Rewound())
+}
+
+// isPresent reports whether the server has made s since the last restore, or a backup has it.
+func (a *mergeLife) isPresent(s state) bool {
+	if s.at > a.w.head() {
+		return false
+	}
+	now := a.w.changes[s.at-1].now
+	return now != nil && *now == s
 }
 
 // check checks the table of the Merge. final says that all members have everything: then the store

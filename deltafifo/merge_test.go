@@ -709,3 +709,33 @@ func TestMergeLeaverLeavesDebts(t *testing.T) {
 		})
 	}
 }
+
+// TestMergePrunedDebt: a member does not keep the newest state of an object, which another one has
+// brought, and so it is pruned. It had an older state, and keeps that: if it passes the newest one
+// without it, the server was restored.
+func TestMergePrunedDebt(t *testing.T) {
+	for name, restored := range map[string]bool{"behind": false, "restored": true} {
+		t.Run(name, func(t *testing.T) {
+			m := newMerger(t)
+			less := false
+			a, b := m.merge.Join(nil, nil), m.merge.Join(nil, func(obj string) bool { return !less || obj != "x7" })
+			again := false
+			b.Begin(func() { again = true })
+			m.list(a, "8", "x7")
+			m.list(b, "6", "x6")
+			m.want("Replaced x7, at 8")
+			must(t, a.Leave(t.Context()))
+			less = true
+			must(t, b.Prune(t.Context()))
+			m.want("Deleted x7?, at ")
+			if !restored {
+				m.event(b, reflector.Modified, "x7", "")
+			}
+			m.event(b, reflector.Bookmark, "", "7")
+			m.event(b, reflector.Bookmark, "", "8")
+			if again != restored {
+				t.Errorf("a restore was noticed: %v", again)
+			}
+		})
+	}
+}
