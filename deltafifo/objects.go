@@ -21,7 +21,8 @@ type Objects[K comparable, T any] struct {
 	chunks   [][]KeyedObject[K, T] // of chunkLen, but for the last
 	versions []string              // of the objects, by number; nil if all are empty
 	n        int
-	found    int // objects below this number are in at; later ones may repeat keys
+	found    int  // objects below this number are in at; later ones may repeat keys
+	unknown  bool // perhaps not all objects carry their versions
 
 	at    keytable.Table // numbers of the objects, by hash of the key
 	seed  maphash.Seed   // set with the first object, as is parts
@@ -62,6 +63,12 @@ func (l *Objects[K, T]) Len() int {
 // Set adds an object, or replaces the object with the same key. resourceVersion becomes
 // Delta.ResourceVersion; leave it empty to save memory if the object itself has it. Amortized O(1).
 func (l *Objects[K, T]) Set(key K, obj T, resourceVersion string) {
+	l.unknown = true
+	l.set(key, obj, resourceVersion)
+}
+
+// set is Set. Without a version, obj must carry its own.
+func (l *Objects[K, T]) set(key K, obj T, resourceVersion string) {
 	if l.seed == (maphash.Seed{}) {
 		l.seed, l.parts = maphash.MakeSeed(), keytable.PartsOf[K]()
 	}

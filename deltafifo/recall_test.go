@@ -1,6 +1,7 @@
 package deltafifo
 
 import (
+	"fmt"
 	"iter"
 	"testing"
 
@@ -157,4 +158,48 @@ func TestMemberRecallsItsOwn(t *testing.T) {
 	must(t, mine.Apply(never, event(objectAt("a", "u", "3"))))
 	commit()
 	check("newest", mine, "3", true)
+}
+
+// asked is a cupboard that counts what it is asked to compare.
+type asked struct {
+	cupboard
+	n int
+}
+
+func (a *asked) Same(key types.NamespacedName, known *versioned, listed State) bool {
+	a.n++
+	return a.cupboard.Same(key, known, listed)
+}
+
+// An object that a list has from the store is not compared, if it carries its version.
+func TestRecalledIsNotCompared(t *testing.T) {
+	a, b, none := objectAt("a", "u", "1"), objectAt("b", "v", "2"), objectAt("none", "w", "")
+	for _, c := range []struct {
+		list         []*versioned
+		asked, delta int
+	}{
+		{[]*versioned{a, b}, 0, 0},
+		{[]*versioned{a, objectAt("b", "v", "2")}, 1, 0},
+		{[]*versioned{a, objectAt("b", "v", "3")}, 1, 1},
+		{[]*versioned{a, b, none}, 19, 1}, // one has no version of its own, and the list has another than the store
+	} {
+		store := &asked{cupboard: cupboard{{Name: "a"}: a, {Name: "b"}: b}}
+		if len(c.list) > len(store.cupboard) {
+			store.cupboard[types.NamespacedName{Name: "none"}] = none
+		}
+		for n := range 16 { // so that one is not too large a part of the list
+			obj := objectAt(fmt.Sprint(n), "x", "1")
+			store.cupboard[types.NamespacedName{Name: obj.Name}] = obj
+			c.list = append(c.list, obj)
+		}
+		f := New(KnownObjects[types.NamespacedName, *versioned](store), Options{})
+		s := NewSink(f, objectName, nil)
+		for _, obj := range c.list {
+			must(t, s.Listed(t.Context(), reflector.Event[*versioned]{Type: reflector.Added, ResourceVersion: "9", Object: obj}))
+		}
+		must(t, s.Replace(never, "9"))
+		if f.Len() != c.delta || store.n != c.asked {
+			t.Errorf("list of %d: %d deltas, %d objects compared; want %+v", len(c.list), f.Len(), store.n, c)
+		}
+	}
 }

@@ -45,7 +45,7 @@ func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	if ev.Type == reflector.Deleted {
 		s.items.Delete(key)
 	} else if s.meta.Version(ev.Object) != "" {
-		s.items.Set(key, ev.Object, "")
+		s.items.set(key, ev.Object, "")
 	} else {
 		s.items.Set(key, ev.Object, ev.ResourceVersion)
 	}
