@@ -33,11 +33,11 @@ import (
 // A handle is taken wherever a client, a cache or an informer is.
 var (
 	_ controller.Client[*gadget]      = (*controller.Handle[*gadget])(nil)
-	_ controller.Client[*gadget]      = (*controller.Projected[*gadget, bare])(nil)
+	_ controller.Client[*gadget]      = (*controller.Projected[*gadget, *bare])(nil)
 	_ controller.Applier[*gadget]     = (*controller.Handle[*gadget])(nil)
 	_ controller.Cache                = (*controller.Handle[*gadget])(nil)
 	_ informer.Informed[key, *gadget] = (*controller.Handle[*gadget])(nil)
-	_ informer.Informed[key, bare]    = (*controller.Projected[*gadget, bare])(nil)
+	_ informer.Informed[key, *bare]   = (*controller.Projected[*gadget, *bare])(nil)
 )
 
 var ownedBy = index.New("owner", owner)
@@ -422,8 +422,8 @@ func TestProjectedHandle(t *testing.T) {
 		server, _ := setup(t)
 		old := create(t, server, newGadget("old", "x"))
 		conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
-		h, err := controller.OpenProjected(conn, gadgetKind, bareOf, bare.key,
-			controller.OpenOptions[bare]{Informer: informer.Options[bare]{Reflector: reflector.Tuning{DisableWatchList: true}}})
+		h, err := controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key,
+			controller.OpenOptions[*bare]{Informer: informer.Options[*bare]{Reflector: reflector.Tuning{DisableWatchList: true}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -441,7 +441,7 @@ func TestProjectedHandle(t *testing.T) {
 			if b, _ := h.Cached(key{Namespace: "a", Name: name}); b.owner() != want {
 				t.Errorf("%s: %q, want %q", when, b.owner(), want)
 			}
-			if listed := slices.ContainsFunc(h.List(), func(b bare) bool { return b.g.Name == name && b.owner() == want }); listed != (want != "") {
+			if listed := slices.ContainsFunc(h.List(), func(b *bare) bool { return b.g.Name == name && b.owner() == want }); listed != (want != "") {
 				t.Errorf("%s: the list is %v, want %q", when, h.List(), want)
 			}
 		}

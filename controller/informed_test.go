@@ -46,7 +46,7 @@ func TestNilHandle(t *testing.T) {
 		"an interface":     controller.For(c, none),
 		"a factory handle": controller.For(c, (*factory.Handle[key, *gadget])(nil)),
 		"a handle":         controller.For(c, (*controller.Handle[*gadget])(nil)),
-		"a projected one":  controller.For(c, (*controller.Projected[*gadget, bare])(nil)),
+		"a projected one":  controller.For(c, (*controller.Projected[*gadget, *bare])(nil)),
 	} {
 		if !errors.Is(err, controller.ErrNoInformer) {
 			t.Errorf("For of %s that is nil returned %v", what, err)

@@ -477,14 +477,14 @@ func unrecorded(t *testing.T, n int) {
 		return r.Method == http.MethodGet && strings.HasSuffix(r.URL.Path, "/namespaces/b/gadgets")
 	}}
 	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: out}}
-	part := func(g *gadget) (bare, error) {
+	part := func(g *gadget) (*bare, error) {
 		if g.Owner == "odd" {
-			return bare{}, errors.New("odd")
+			return nil, errors.New("odd")
 		}
 		return bareOf(g)
 	}
-	h := done(controller.OpenProjected(conn, gadgetKind, part, bare.key,
-		controller.OpenOptions[bare]{Namespaces: informer.NewNamespaces("a", "b"), Informer: quiet[bare]()}))
+	h := done(controller.OpenProjected(conn, gadgetKind, part, (*bare).key,
+		controller.OpenOptions[*bare]{Namespaces: informer.NewNamespaces("a", "b"), Informer: quiet[*bare]()}))
 	ended := make(chan error)
 	go func() { ended <- h.Run(ctx) }()
 	synctest.Wait()

@@ -35,16 +35,16 @@ var (
 const cleanup = "example.com/cleanup"
 
 // bare is a projection that hides the metadata. All tests use this one, since each further type is
-// compiled with all the code of a cache.
+// compiled with all the code of a cache. As a pointer, it shares that of the gadgets.
 type bare struct{ g *gadget }
 
-func bareOf(g *gadget) (bare, error) { return bare{g}, nil }
+func bareOf(g *gadget) (*bare, error) { return &bare{g}, nil }
 
-func (b bare) key() (key, error) { return key{Namespace: b.g.Namespace, Name: b.g.Name}, nil }
+func (b *bare) key() (key, error) { return key{Namespace: b.g.Namespace, Name: b.g.Name}, nil }
 
 // owner is that of the gadget, and empty without one.
-func (b bare) owner() string {
-	if b.g == nil {
+func (b *bare) owner() string {
+	if b == nil {
 		return ""
 	}
 	return b.g.Owner
@@ -144,8 +144,8 @@ func (s *schedule) whole(conn client.Connection) reads {
 }
 
 func (s *schedule) projected(conn client.Connection) reads {
-	byUID := index.New("owner", func(dst []string, b bare) []string { return owner(dst, b.g) })
-	h := done(controller.OpenProjected(conn, gadgetKind, bareOf, bare.key, controller.OpenOptions[bare]{Namespaces: s.set, Selectors: s.selectors, Indexes: index.Of(byUID), Informer: quiet[bare]()}))
+	byUID := index.New("owner", func(dst []string, b *bare) []string { return owner(dst, b.g) })
+	h := done(controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key, controller.OpenOptions[*bare]{Namespaces: s.set, Selectors: s.selectors, Indexes: index.Of(byUID), Informer: quiet[*bare]()}))
 	owned := done(informer.Bind(h, byUID))
 	all := func() (all []*gadget) {
 		for k := range h.AsInformer().Store().All() {
@@ -161,7 +161,13 @@ func (s *schedule) projected(conn client.Connection) reads {
 		}
 		return all
 	}
-	get := func(k key) (*gadget, bool) { b, ok := h.Cached(k); return b.g, ok }
+	get := func(k key) (*gadget, bool) {
+		b, ok := h.Cached(k)
+		if !ok {
+			return nil, false
+		}
+		return b.g, true
+	}
 	return reads{get, children, all, h.AsInformer().Run, h.Members, &h.Requests}
 }
 

@@ -24,7 +24,7 @@ func ExampleUnion() {
 	}
 
 	placeOf := func(w *widget) (projection, error) {
-		return projection{Key: key{Namespace: w.Namespace, Name: w.Name}, Text: w.Spec.Node}, nil
+		return &projected{Key: key{Namespace: w.Namespace, Name: w.Name}, Text: w.Spec.Node}, nil
 	}
 	places, err := informer.NewUnion("places of widgets", projection.key, informer.Options[projection]{})
 	if err != nil {

@@ -314,7 +314,7 @@ func TestWrittenRefuses(t *testing.T) {
 func TestWrittenProjection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := key{Name: "w"}
-		at := func(node string) projection { return projection{Key: w, Text: node} }
+		at := func(node string) projection { return &projected{Key: w, Text: node} }
 		src := &live[projection]{object: at("n10"), events: make(chan reflector.Event[projection])}
 		inf, err := informer.New(src, projection.key, informer.Options[projection]{Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
 		if err != nil {
@@ -326,8 +326,8 @@ func TestWrittenProjection(t *testing.T) {
 		synctest.Wait()
 		expect := func(when, want string) {
 			t.Helper()
-			if p, _ := inf.Get(w); p.Text != want {
-				t.Errorf("%s: %q, want %q", when, p.Text, want)
+			if p, _ := inf.Get(w); p.text() != want {
+				t.Errorf("%s: %q, want %q", when, p.text(), want)
 			}
 		}
 		if err := inf.RecordWrite(at("n20"), ""); !errors.Is(err, store.ErrResourceVersion) {
@@ -363,7 +363,7 @@ func TestDeletedAndRemade(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "old")))(t)
 		src := reflector.Map(source(t, server), func(w *widget) (projection, error) {
-			return projection{Key: key{Namespace: w.Namespace, Name: w.Name}, Text: w.Spec.Node}, nil
+			return &projected{Key: key{Namespace: w.Namespace, Name: w.Name}, Text: w.Spec.Node}, nil
 		})
 		inf, err := informer.New(src, projection.key, informer.Options[projection]{})
 		if err != nil {
@@ -397,8 +397,8 @@ func TestDeletedAndRemade(t *testing.T) {
 		}
 		close(goOn)
 		synctest.Wait()
-		if p, _ := inf.Get(k); p.Text != "new" {
-			t.Errorf("%q is there, want the new one", p.Text)
+		if p, _ := inf.Get(k); p.text() != "new" {
+			t.Errorf("%q is there, want the new one", p.text())
 		}
 		cancel()
 		if err := errors.Join(<-ended, seen.Err()); err != nil {

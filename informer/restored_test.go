@@ -24,7 +24,7 @@ import (
 )
 
 func sizeOf(w *widget) (projection, error) {
-	return projection{Key: key{Namespace: w.Namespace, Name: w.Name}, Size: w.Spec.Size}, nil
+	return &projected{Key: key{Namespace: w.Namespace, Name: w.Name}, Size: w.Spec.Size}, nil
 }
 
 // TestRestored puts the server back to a backup under an informer, and lets it write on: not

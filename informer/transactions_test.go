@@ -174,7 +174,7 @@ func TestTransactions(t *testing.T) {
 	inShard := func(p *partial) bool { return must1(shard.Matches(p))(t) }
 	same := func(p *partial) (*partial, error) { return p, nil }
 	label := func(p *partial) (projection, error) {
-		return projection{Key: key{Namespace: "n", Name: p.Name}, Text: p.Labels["l"]}, nil
+		return &projected{Key: key{Namespace: "n", Name: p.Name}, Text: p.Labels["l"]}, nil
 	}
 	for seed := range uint64(40) {
 		for _, trust := range []bool{false, true} {

@@ -144,7 +144,7 @@ func TestUnchangedOfAnyT(t *testing.T) {
 		{"interface of both", false, func(t *testing.T, lists [][]state) (plain, all, loop []string) {
 			mk := func(o state) any {
 				if o.name == "o0" || o.name == "o4" {
-					return projection{Key: key{Name: o.name}}
+					return &projected{Key: key{Name: o.name}}
 				}
 				return meta(o)
 			}
@@ -156,7 +156,7 @@ func TestUnchangedOfAnyT(t *testing.T) {
 			}, lists, watch)
 		}},
 		{"projection", false, func(t *testing.T, lists [][]state) (plain, all, loop []string) {
-			return relisted(t, func(o state) projection { return projection{Key: key{Name: o.name}} }, projection.key, lists, watch)
+			return relisted(t, func(o state) projection { return &projected{Key: key{Name: o.name}} }, projection.key, lists, watch)
 		}},
 		{"metadata without a version", false, func(t *testing.T, lists [][]state) (plain, all, loop []string) {
 			return relisted(t, func(o state) *metav1.PartialObjectMetadata { return meta(state{name: o.name}) }, store.ObjectKey, lists, watch)

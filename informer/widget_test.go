@@ -34,14 +34,25 @@ type widgetSpec struct {
 type key = types.NamespacedName
 
 // projection is an object without metadata. All tests use this one, since each further type with
-// another memory layout is compiled with the whole informer, which takes seconds.
-type projection struct {
+// another memory layout is compiled with the whole informer, which takes seconds. As a pointer, it
+// shares the code of the widgets.
+type projection = *projected
+
+type projected struct {
 	Key  key
 	Text string
 	Size int
 }
 
-func (p projection) key() (key, error) { return p.Key, nil }
+func (p *projected) key() (key, error) { return p.Key, nil }
+
+// text is empty without an object.
+func (p *projected) text() string {
+	if p == nil {
+		return ""
+	}
+	return p.Text
+}
 
 func newWidget(namespace, name, node string) *widget {
 	return &widget{

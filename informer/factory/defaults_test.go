@@ -119,11 +119,11 @@ func TestTransform(t *testing.T) {
 		w.create("prod", "one", 1)
 		pointers := request(w, gears, factory.Request[*gear]{})
 		loose := request(w, kind.As[*unstructured.Unstructured](gears), factory.Request[*unstructured.Unstructured]{})
-		values, err := factory.Project(w.Factory, gears, factory.Projection[string, *gear, tooth]{
+		values, err := factory.Project(w.Factory, gears, factory.Projection[key, *gear, *tooth]{
 			Name: "annotation",
-			Func: func(g *gear) (tooth, error) { return tooth{name: g.Name + " " + g.Annotations["seen"]}, nil },
-			Key:  func(t tooth) (string, error) { return t.name, nil },
-		}, factory.Request[tooth]{})
+			Func: func(g *gear) (*tooth, error) { return &tooth{name: g.Name + " " + g.Annotations["seen"]}, nil },
+			Key:  func(t *tooth) (key, error) { return key{Name: t.name}, nil },
+		}, factory.Request[*tooth]{})
 		w.must(err)
 		stop := w.run()
 		w.create("prod", "two", 2)
@@ -149,7 +149,11 @@ func TestTransform(t *testing.T) {
 			objects = append(objects, u)
 		}
 		check("unstructured", objects)
-		if got := slices.Sorted(values.Store().Keys()); !slices.Equal(got, []string{"one yes", "two yes"}) {
+		var got []string
+		for small := range values.Store().Values() {
+			got = append(got, small.name)
+		}
+		if slices.Sort(got); !slices.Equal(got, []string{"one yes", "two yes"}) {
 			t.Errorf("projected %q", got)
 		}
 		mu.Lock()

@@ -225,19 +225,20 @@ func TestWhatIsShared(t *testing.T) {
 	t.Errorf("no informer of three handles in %+v", w.Stats())
 }
 
-// tooth is a projection of a gear.
+// tooth is a projection of a gear. It is used as a pointer and with the usual key, so that the compiler makes no more code
+// for it.
 type tooth struct {
 	name  string
 	count int
 }
 
-func project(w *world, name string) *factory.Handle[string, tooth] {
+func project(w *world, name string) *factory.Handle[key, *tooth] {
 	w.t.Helper()
-	h, err := factory.Project(w.Factory, gears, factory.Projection[string, *gear, tooth]{
+	h, err := factory.Project(w.Factory, gears, factory.Projection[key, *gear, *tooth]{
 		Name: name,
-		Func: func(g *gear) (tooth, error) { return tooth{strings.Clone(g.Name), g.Teeth}, nil },
-		Key:  func(t tooth) (string, error) { return t.name, nil },
-	}, factory.Request[tooth]{})
+		Func: func(g *gear) (*tooth, error) { return &tooth{strings.Clone(g.Name), g.Teeth}, nil },
+		Key:  func(t *tooth) (key, error) { return key{Name: t.name}, nil },
+	}, factory.Request[*tooth]{})
 	w.must(err)
 	return h
 }
@@ -265,7 +266,7 @@ func TestFillsCachesOfEveryType(t *testing.T) {
 				t.Errorf("%s: %d objects, want %d", name, got[0], got[1])
 			}
 		}
-		if got, _ := small.Store().Get("two"); got != (tooth{"two", 2}) {
+		if got, _ := small.Store().Get(key{Name: "two"}); got == nil || *got != (tooth{"two", 2}) {
 			t.Errorf("projected %+v", got)
 		}
 		stop()
@@ -497,16 +498,16 @@ func TestFailureOfOneEndsAll(t *testing.T) {
 
 func TestMisuse(t *testing.T) {
 	w := newWorld(t, factory.Options{})
-	nothing := factory.Projection[string, *gear, tooth]{Func: func(*gear) (tooth, error) { return tooth{}, nil }}
-	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[tooth]{}); !errors.Is(err, factory.ErrUnnamed) {
+	nothing := factory.Projection[key, *gear, *tooth]{Func: func(*gear) (*tooth, error) { return &tooth{}, nil }}
+	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[*tooth]{}); !errors.Is(err, factory.ErrUnnamed) {
 		t.Errorf("no name: %v", err)
 	}
 	nothing.Name = "x"
-	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[tooth]{}); !errors.Is(err, informer.ErrNoKeyFunc) {
+	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[*tooth]{}); !errors.Is(err, informer.ErrNoKeyFunc) {
 		t.Errorf("no key: %v", err)
 	}
 	nothing.Func = nil
-	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[tooth]{}); !errors.Is(err, factory.ErrNoProjection) {
+	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[*tooth]{}); !errors.Is(err, factory.ErrNoProjection) {
 		t.Errorf("no function: %v", err)
 	}
 	if _, err := factory.For(w.Factory, gears, factory.Request[*gear]{Select: client.Options{LabelSelector: "=="}}); err == nil {
@@ -616,11 +617,11 @@ func ExampleProject() {
 	_, _ = fake.Create(server, newGear("prod", "one", 12))
 
 	f := factory.New(client.Connection{URL: fake.URL, HTTP: server.Client()}, factory.Options{})
-	teeth, err := factory.Project(f, gears, factory.Projection[string, *gear, tooth]{
+	teeth, err := factory.Project(f, gears, factory.Projection[key, *gear, *tooth]{
 		Name: "teeth",
-		Func: func(g *gear) (tooth, error) { return tooth{name: strings.Clone(g.Name), count: g.Teeth}, nil },
-		Key:  func(t tooth) (string, error) { return t.name, nil },
-	}, factory.Request[tooth]{})
+		Func: func(g *gear) (*tooth, error) { return &tooth{name: strings.Clone(g.Name), count: g.Teeth}, nil },
+		Key:  func(t *tooth) (key, error) { return key{Name: t.name}, nil },
+	}, factory.Request[*tooth]{})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -629,13 +630,13 @@ func ExampleProject() {
 	ended := make(chan error)
 	go func() { ended <- f.Run(ctx) }()
 	fmt.Println(teeth.WaitForSync(ctx))
-	fmt.Println(teeth.Store().Get("one"))
+	fmt.Println(teeth.Store().Get(key{Name: "one"}))
 	teeth.Release() // its last user: the watch ends
 	cancel()
 	fmt.Println(<-ended)
 	// Output:
 	// <nil>
-	// {one 12} true
+	// &{one 12} true
 	// <nil>
 }
 

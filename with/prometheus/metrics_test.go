@@ -99,7 +99,7 @@ func TestBadNames(t *testing.T) {
 		{"nil pointer", m.AddInformer("nodes", (*kinform.Informer[*corev1.Pod])(nil)), kinformprom.ErrNoPart, `kinformprom: informer "nodes": it is nil: look at the error of the call that made it`},
 		{"nil handle", m.AddHandle("nodes", (*kinform.Handle[*corev1.Pod])(nil)), kinformprom.ErrNoPart, `kinformprom: handle "nodes": it is nil: look at the error of the call that made it`},
 		{"nil client", m.AddClient("nodes", nil), kinformprom.ErrNoPart, `kinformprom: client "nodes": it is nil: look at the error of the call that made it`},
-		{"nil controller", m.AddController("nodes", (*controller.Controller[int])(nil)), kinformprom.ErrNoPart, `kinformprom: controller "nodes": it is nil: look at the error of the call that made it`},
+		{"nil controller", m.AddController("nodes", (*controller.Controller[kinform.Key])(nil)), kinformprom.ErrNoPart, `kinformprom: controller "nodes": it is nil: look at the error of the call that made it`},
 		{"nil queue", m.AddQueue("nodes", nil), kinformprom.ErrNoPart, `kinformprom: queue "nodes": it is nil: look at the error of the call that made it`},
 	} {
 		if !errors.Is(c.err, c.want) || c.err.Error() != c.text {
