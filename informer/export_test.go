@@ -1,4 +1,11 @@
 package informer
 
+import "github.com/kinform/kinform/deltafifo"
+
 // SetLag makes handlers count as slow when they are n events behind instead of HandlerLag.
 func SetLag[K comparable, T any](i *Informer[K, T], n uint64) { i.lag = n }
+
+// Comparer returns what the queue asks about the objects of a list.
+func Comparer[K comparable, T any](i *Informer[K, T]) deltafifo.Comparer[K, T] {
+	return &cache[K, T]{i.store.Reader(), i}
+}

@@ -11,7 +11,6 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/reflector"
-	"github.com/kinform/kinform/store"
 )
 
 // state is an object in one of its versions. One with a negative version has no key.
@@ -124,40 +123,5 @@ func TestLargeBatches(t *testing.T) {
 	}
 	if len(bad) != 2 {
 		t.Errorf("two bad objects, but told of %q", bad)
-	}
-}
-
-// TestCompare tells when a list may be compared with the store.
-func TestCompare(t *testing.T) {
-	type object = *metav1.PartialObjectMetadata
-	version := func(rv string) object {
-		return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "a", UID: "u", ResourceVersion: rv}}
-	}
-	i := &Informer[string, object]{versions: newVersions[string, object]()}
-	var err error
-	if i.store, err = store.New(func(o object) (string, error) { return o.Name, nil }, store.Options[object]{}); err != nil {
-		t.Fatal(err)
-	}
-	if err := i.store.Commit("20", nil); err != nil {
-		t.Fatal(err)
-	}
-	known := &cache[string, object]{i.store.Reader(), i}
-	for rv, want := range map[string]bool{"19": false, "20": true, "21": true} {
-		if got := known.Omits(rv); got != want {
-			t.Errorf("a list at %s is compared with a store at 20: %t", rv, got)
-		}
-	}
-	same := func(listed deltafifo.State) bool { return known.Same("a", version("7"), listed) }
-	if !same(deltafifo.State{UID: "u", ResourceVersion: "7"}) || same(deltafifo.State{UID: "u", ResourceVersion: "8"}) {
-		t.Error("versions are not compared")
-	}
-	if same(deltafifo.State{UID: "other", ResourceVersion: "7"}) {
-		t.Error("UIDs are not compared")
-	}
-	if same(deltafifo.State{}) {
-		t.Error("an object that cannot be compared is unchanged")
-	}
-	if i.unchanged = 1; known.Omits("21") {
-		t.Error("a handler that wants unchanged objects does not get them")
 	}
 }

@@ -12,20 +12,20 @@ import (
 func TestRemakes(t *testing.T) {
 	ctx := context.Background()
 	for name, c := range map[string]struct {
-		put  func(*deltafifo.DeltaFIFO[string, int]) error
+		put  func(*deltafifo.DeltaFIFO[int, state]) error
 		want bool
 	}{
-		"changed": {func(f *deltafifo.DeltaFIFO[string, int]) error { return f.Update(ctx, "a", 2, "") }, false},
-		"deleted": {func(f *deltafifo.DeltaFIFO[string, int]) error { return f.Delete(ctx, "a", 2, "") }, false},
-		"remade": {func(f *deltafifo.DeltaFIFO[string, int]) error {
-			if err := f.Delete(ctx, "a", 2, ""); err != nil {
+		"changed": {func(f *deltafifo.DeltaFIFO[int, state]) error { return f.Update(ctx, 1, state{1, 2}, "") }, false},
+		"deleted": {func(f *deltafifo.DeltaFIFO[int, state]) error { return f.Delete(ctx, 1, state{1, 2}, "") }, false},
+		"remade": {func(f *deltafifo.DeltaFIFO[int, state]) error {
+			if err := f.Delete(ctx, 1, state{1, 2}, ""); err != nil {
 				return err
 			}
-			return f.Add(ctx, "a", 3, "")
+			return f.Add(ctx, 1, state{1, 3}, "")
 		}, true},
 	} {
-		f := deltafifo.New[string, int](nil, deltafifo.Options{})
-		if err := f.Add(ctx, "a", 1, ""); err != nil {
+		f := deltafifo.New[int, state](nil, deltafifo.Options{})
+		if err := f.Add(ctx, 1, state{1, 1}, ""); err != nil {
 			t.Fatal(err)
 		}
 		if err := c.put(f); err != nil {
@@ -35,7 +35,7 @@ func TestRemakes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := remakes(batch, "a"); got != c.want {
+		if got := remakes(batch, 1); got != c.want {
 			t.Errorf("%s: %v", name, got)
 		}
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -190,4 +191,37 @@ func TestUnchangedOfAnyT(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestCompare tells when a list may be compared with the store.
+func TestCompare(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		inf := must1(informer.New(&script{}, store.ObjectKey, informer.Options[*widget]{}))(t)
+		if err := inf.Writer().Commit("20", nil); err != nil {
+			t.Fatal(err)
+		}
+		known := informer.Comparer(inf)
+		for rv, want := range map[string]bool{"19": false, "20": true, "21": true} {
+			if got := known.Omits(rv); got != want {
+				t.Errorf("a list at %s is compared with a store at 20: %t", rv, got)
+			}
+		}
+		old := newWidget("a", "one", "")
+		old.UID, old.ResourceVersion = "u", "7"
+		same := func(listed deltafifo.State) bool { return known.Same(key{Namespace: "a", Name: "one"}, old, listed) }
+		if !same(deltafifo.State{UID: "u", ResourceVersion: "7"}) || same(deltafifo.State{UID: "u", ResourceVersion: "8"}) {
+			t.Error("versions are not compared")
+		}
+		if same(deltafifo.State{UID: "other", ResourceVersion: "7"}) {
+			t.Error("UIDs are not compared")
+		}
+		if same(deltafifo.State{}) {
+			t.Error("an object that cannot be compared is unchanged")
+		}
+		reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {}), informer.HandlerOptions[*widget]{Unchanged: true}))(t)
+		if known.Omits("21") {
+			t.Error("a handler that wants unchanged objects does not get them")
+		}
+		reg.Remove()
+	})
 }
