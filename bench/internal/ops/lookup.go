@@ -21,11 +21,11 @@ func lookups(w *World) []measure.Op {
 	return []measure.Op{
 		{Name: "key", Lines: line("key of an object", measure.Nanoseconds, 0, noAllocs()), Setup: w.keyFunc},
 		{Name: "get", Lines: line("store: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: w.get(false)},
-		{Name: "get/informer", Lines: line("informer: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: getThrough(w, 
+		{Name: "get/informer", Lines: line("informer: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: getThrough(w,
 			func(inf *informer.Informer[key, *corev1.Pod]) func(key) bool {
 				return func(k key) bool { _, ok := inf.Get(k); return ok }
 			})},
-		{Name: "get/lister", Lines: line("lister: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: getThrough(w, 
+		{Name: "get/lister", Lines: line("lister: get by namespace and name", measure.Nanoseconds, 1.2, noAllocs()), Setup: getThrough(w,
 			func(inf *informer.Informer[key, *corev1.Pod]) func(key) bool {
 				lister := informer.NewLister(inf)
 				return func(k key) bool { _, err := lister.Get(k); return err == nil }
