@@ -15,11 +15,11 @@ type decoder struct {
 	strings     *Strings
 	dropManaged bool
 	depth       int
-	left        int64  // rest of Options.MaxMemory
-	parts       *Parts // nil if no parts are shared
-	owned       int    // number of values so far whose containers cannot be parts
-	again       bool   // the object must be decoded without parts
-	recent      recent // if parts are shared
+	left        int64   // rest of Options.MaxMemory
+	parts       *Parts  // nil if no parts are shared
+	owned       int     // number of values so far whose containers cannot be parts
+	again       bool    // the object must be decoded without parts
+	recent      *recent // nil if no parts are shared
 }
 
 // mapSize is the approximate size of a map with one entry.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"math/bits"
 	"reflect"
+	"sync"
 	"sync/atomic"
 	"unsafe"
 
@@ -34,6 +35,7 @@ type Parts struct {
 	slots []atomic.Pointer[part]
 	once  []atomic.Uint32 // hashes of the last parts that did not enter
 	small *smalls         // in memory of its own, so that an object which outlives the Parts does not keep all of them
+	spare sync.Pool       // of *recent, empty ones
 }
 
 // smalls are the targets of pointers to small numbers, by value. Nobody writes to them.
@@ -224,6 +226,21 @@ type recent struct {
 	parts  [recentParts]part
 	hashes [recentParts]uint64
 	added  int
+}
+
+// lend returns an empty recent. It is not a value in the decoder, because objects that are decoded
+// without parts would pay for its half a KB.
+func (s *Parts) lend() *recent {
+	if r, ok := s.spare.Get().(*recent); ok {
+		return r
+	}
+	return new(recent)
+}
+
+// giveBack takes a recent that nobody uses any more.
+func (s *Parts) giveBack(r *recent) {
+	*r = recent{}
+	s.spare.Put(r)
 }
 
 // find returns the part of a field that has the bytes raw, or nil.

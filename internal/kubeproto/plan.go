@@ -54,6 +54,10 @@ func (p *Plan) decode(data []byte, into unsafe.Pointer, o Options) *DecodeError 
 	if o.MaxMemory > 0 {
 		d.left = o.MaxMemory
 	}
+	if o.Parts != nil {
+		d.recent = o.Parts.lend()
+		defer o.Parts.giveBack(d.recent)
+	}
 	err := d.value(&p.root, into, 0, len(data))
 	if d.again {
 		reflect.NewAt(p.typ, into).Elem().SetZero()
