@@ -67,7 +67,7 @@ func (d *decoder) message(l *layout, p unsafe.Pointer, i, end int) *DecodeError 
 			if d.parts != nil {
 				d.scalar(f, to, v)
 			} else {
-				f.storeScalar(to, v)
+				d.storeScalar(f, to, v)
 			}
 			continue
 		}
@@ -283,7 +283,7 @@ func (d *decoder) packed(f *field, p unsafe.Pointer, data []byte, i, end int) (i
 		if next < 0 {
 			return 0, failure(i, next).under(f.name, list.len)
 		}
-		f.storeScalar(p, v)
+		d.storeScalar(f, p, v)
 		i = next
 	}
 	if d.parts != nil {

@@ -34,10 +34,10 @@ func (f *field) stride() uintptr {
 }
 
 // storeScalar stores a scalar in the field at p.
-func (f *field) storeScalar(p unsafe.Pointer, v uint64) {
+func (d *decoder) storeScalar(f *field, p unsafe.Pointer, v uint64) {
 	switch f.holder {
 	case holdPointer:
-		q := f.alloc()
+		q := d.strings.scalar(f)
 		*(*unsafe.Pointer)(p) = q
 		p = q
 	case holdSlice:

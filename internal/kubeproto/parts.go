@@ -327,7 +327,7 @@ func (d *decoder) scalar(f *field, p unsafe.Pointer, v uint64) {
 			return
 		}
 	}
-	f.storeScalar(p, v)
+	d.storeScalar(f, p, v)
 	if f.holder == holdSlice {
 		d.scalars((*sliceHeader)(p))
 	}

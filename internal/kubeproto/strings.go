@@ -19,10 +19,13 @@ const maxInterned = 128
 // it when another string with the same slot has come twice. So strings that never repeat neither
 // push out others nor are kept alive, except for a few of the last ones: a string that only one
 // object has, but has twice, is then allocated once, and does not enter.
-// Any number of plans can use it, in one goroutine at a time. The zero value and nil keep nothing.
+// Any number of plans can use it, in one goroutine at a time. The zero value and nil keep no string.
+// What else a plan needs from object to object is here, too.
 type Strings struct {
 	slots []slot
 	last  [lastStrings]last
+
+	scalars scalars
 }
 
 // lastStrings is a power of two that is much larger than the number of strings that one object has
