@@ -87,7 +87,7 @@ func (d *decoder) quantity(p unsafe.Pointer, i, end int) *DecodeError {
 			if f.wire != wireBytes {
 				return &DecodeError{Offset: i, Err: ErrWireType}
 			}
-			q, err := resource.ParseQuantity(d.strings.Get(data[f.start:f.end]))
+			q, err := d.strings.quantity(d.strings.Get(data[f.start:f.end]))
 			if err != nil {
 				return &DecodeError{Offset: i, Err: err}
 			}

@@ -25,7 +25,8 @@ type Strings struct {
 	slots []slot
 	last  [lastStrings]last
 
-	scalars scalars
+	scalars    scalars
+	quantities *quantities // nil until there is one
 }
 
 // lastStrings is a power of two that is much larger than the number of strings that one object has
