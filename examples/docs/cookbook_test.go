@@ -155,22 +155,6 @@ func Example_namespaces() {
 	allowed.Remove("blog")
 }
 
-func Example_projection() {
-	type pod struct {
-		key  kinform.Key
-		node string
-	}
-	small := func(p *corev1.Pod) (pod, error) {
-		return pod{kinform.Key{Namespace: p.Namespace, Name: p.Name}, p.Spec.NodeName}, nil
-	}
-	keyOf := func(p pod) (kinform.Key, error) { return p.key, nil }
-	pods, err := controller.OpenProjected(server, core.Pods, small, keyOf)
-	if err == nil {
-		p, ok := pods.Cached(key) // a pod of yours; pods.Get asks the server for a whole one
-		fmt.Println(p.node, ok)
-	}
-}
-
 func Example_metadata() {
 	secrets, err := kinform.Open(server, kind.As[*metav1.PartialObjectMetadata](core.Secrets),
 		controller.OpenOptions[*metav1.PartialObjectMetadata]{Client: client.Options{DropManagedFields: true}})
