@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
 	toolscache "k8s.io/client-go/tools/cache"
 	ctrl "sigs.k8s.io/controller-runtime"
@@ -20,10 +19,8 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
-	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/with/clientgo"
-	"github.com/kinform/kinform/with/clientgo/informers" // was "k8s.io/client-go/informers"
 	"github.com/kinform/kinform/with/controllerruntime"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -123,29 +120,4 @@ func Example_sharedIndexInformer() {
 	var indexers toolscache.Indexers
 	informer := clientgo.NewSharedIndexInformer(listerWatcher, &corev1.Pod{}, resync, indexers)
 	informer.Run(nil)
-}
-
-// A program with a factory changes one import.
-func Example_factory() {
-	ctx, clients := context.Background(), kubernetes.Interface(nil)
-	factory := informers.NewSharedInformerFactory(clients, 0)
-	pods := factory.Core().V1().Pods().Lister()
-	factory.StartWithContext(ctx)
-	factory.WaitForCacheSyncWithContext(ctx)
-	_, _ = pods.Pods("prod").Get("web-1")
-}
-
-// A controller that has moved uses the rest.Config of the program.
-func Example_connection() {
-	_ = func(ctx context.Context, config *rest.Config) error {
-		server, err := clientgo.Connection(config)
-		if err != nil {
-			return err
-		}
-		pods, err := kinform.Open(server, core.Pods)
-		if err != nil {
-			return err
-		}
-		return pods.Run(ctx)
-	}
 }

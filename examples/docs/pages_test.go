@@ -69,12 +69,12 @@ var goBlock = regexp.MustCompile("(?s)\n```go\n(.*?)```\n")
 
 // TestCode holds each block of Go in docs/ to be in a Go file, which the compiler sees.
 func TestCode(t *testing.T) {
-	files := sources(t, func(string) bool { return true }, "..", "../../bench/twins")
+	files := sources(t, func(string) bool { return true }, "..", "../../bench/twins", "../../with")
 	blocks := 0
 	for name, text := range pages(t) {
 		for _, block := range goBlock.FindAllStringSubmatch(text, -1) {
 			if blocks++; !contains(files, flat(block[1])) {
-				t.Errorf("%s has code that is in no Go file of examples/ and bench/twins:\n%s", name, block[1])
+				t.Errorf("%s has code that is in no Go file of examples/, bench/twins and with/:\n%s", name, block[1])
 			}
 		}
 	}
