@@ -372,21 +372,21 @@ type seen struct {
 	reads *int
 }
 
-func (s seen) GetNamespace() string         { *s.reads++; return s.pod.GetNamespace() }
-func (s seen) GetLabels() map[string]string { *s.reads++; return s.pod.GetLabels() }
+func (s *seen) GetNamespace() string         { *s.reads++; return s.pod.GetNamespace() }
+func (s *seen) GetLabels() map[string]string { *s.reads++; return s.pod.GetLabels() }
 
 // What an index answers is not read again from the objects.
 func TestSelectReadsNothingTwice(t *testing.T) {
-	s, err := store.New(func(s seen) (types.NamespacedName, error) {
+	s, err := store.New(func(s *seen) (types.NamespacedName, error) {
 		return types.NamespacedName{Namespace: s.pod.Namespace, Name: s.pod.Name}, nil
-	}, store.Options[seen]{Indexes: []index.Definition[seen]{index.Namespace[seen](), index.Labels[seen]("app", "app")}})
+	}, store.Options[*seen]{Indexes: []index.Definition[*seen]{index.Namespace[*seen](), index.Labels[*seen]("app", "app")}})
 	if err != nil {
 		t.Fatal(err)
 	}
 	reads := 0
 	for i := range 30 {
 		p := newPod([]string{"a", "b", "c"}[i%3], fmt.Sprint(i), "", map[string]string{"app": []string{"web", "db"}[i%2], "tier": "x"})
-		if err := s.Set(seen{p, &reads}); err != nil {
+		if err := s.Set(&seen{p, &reads}); err != nil {
 			t.Fatal(err)
 		}
 	}

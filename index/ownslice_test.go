@@ -4,6 +4,8 @@ import (
 	"slices"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/store"
 )
@@ -16,7 +18,7 @@ func TestFunctionReturnsOwnSlice(t *testing.T) {
 		tags []string
 	}
 	byTag := index.New("tag", func(_ []string, v *tagged) []string { return v.tags })
-	s, err := store.New(func(v *tagged) (string, error) { return v.name, nil }, store.Options[*tagged]{Indexes: index.Of(byTag)})
+	s, err := store.New(func(v *tagged) (types.NamespacedName, error) { return types.NamespacedName{Name: v.name}, nil }, store.Options[*tagged]{Indexes: index.Of(byTag)})
 	if err != nil {
 		t.Fatal(err)
 	}
