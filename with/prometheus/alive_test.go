@@ -10,7 +10,6 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
@@ -108,8 +107,8 @@ func TestFactory(t *testing.T) {
 		t.Errorf("at first: %s", got)
 	}
 	pods := must1(factory.For(f, core.Pods, factory.Request[*corev1.Pod]{}))(t)
-	names := must1(factory.For(f, kind.As[*metav1.PartialObjectMetadata](core.Pods), factory.Request[*metav1.PartialObjectMetadata]{}))(t)
-	for range 2 { // names stay
+	names := must1(factory.For(f, kind.As[*corev1.Node](core.Pods), factory.Request[*corev1.Node]{}))(t) // another type, so another informer
+	for range 2 {                                                                                        // names stay
 		if got := named(t, registry, "kinform_informer_objects"); got != "pods, pods 2" {
 			t.Errorf("with two: %s", got)
 		}
