@@ -9,7 +9,7 @@
 // # Compared with the generated Unmarshal
 //
 // The generated code followed by a walk that interns strings uses as little memory in the end,
-// but it allocates each string first: 174 allocations and 10.7 KB per pod. A plan needs 68
+// but it allocates each string first: 174 allocations and 10.7 KB per pod. A plan needs 54
 // allocations and 8.1 KB, with a fifth less CPU time (BenchmarkList in bench/decode, rows
 // protobuf/generated+walk and protobuf/plan+strings). A plan interns strings while it decodes
 // ([Strings]), and allocates slices once, at their final length. It can also stop at a limit
