@@ -14,9 +14,9 @@ import (
 // live is an Index over the slots of one store.
 type live[T any, V comparable] struct {
 	def   *Index[T, V]
-	parts keytable.Parts[V]
 	lists posting.Lists[V] // guarded by the lock of the slots
 	stage *stage[V]        // the writer's
+	parts keytable.Parts[V]
 }
 
 // stage holds the values of objects on their way into the index.
@@ -25,7 +25,6 @@ type stage[V comparable] struct {
 	sets   []valueSet
 	buf    []V    // the index function appends to it; zeroed after use
 	dirty  bool   // a panic left values in buf, or values after the last set
-	ahead  int    // the values of the sets below it were read ahead
 	warmed uint32 // keeps reads ahead from being optimized away
 }
 
@@ -63,7 +62,7 @@ func (l *live[T, V]) Stage(n int, obj T) {
 	if s.dirty {
 		l.Unstage(n)
 	}
-	s.dirty, s.ahead = true, min(s.ahead, n)
+	s.dirty = true
 	found := l.def.fn(s.buf[:0], obj)
 	begin := s.begin(n)
 	s.values = s.values[:begin]
@@ -163,9 +162,6 @@ func (s *stage[V]) set(n int) []posting.Value[V] {
 // refer to.
 func (l *live[T, V]) Prepare(n int, slot uint32, stored bool) (changed bool) {
 	s := l.stage
-	if n >= s.ahead {
-		l.readAhead(n)
-	}
 	values := s.set(n)
 	if stored {
 		if l.lists.Has(slot, values) {
@@ -188,13 +184,10 @@ func (l *live[T, V]) Prepare(n int, slot uint32, stored bool) (changed bool) {
 	return true
 }
 
-// readAhead reads the bytes of the values that Prepare has still to compare or hash, from set n on.
-// The loop is so short that the processor has many reads from memory under way at a time.
-func (l *live[T, V]) readAhead(n int) {
+// ReadAhead reads the bytes of the values from set n on. The loop is so short that the processor has
+// many reads from memory under way at a time.
+func (l *live[T, V]) ReadAhead(n int) {
 	s := l.stage
-	if s.ahead = len(s.sets); s.ahead-n < 2 {
-		return
-	}
 	for _, v := range s.values[s.begin(n):] {
 		s.warmed ^= l.parts.Touch(v.V)
 	}

@@ -219,7 +219,7 @@ func (s *Store[K, T]) planBlock(st *slots.State[T], ops []Op[K, T]) (done bool) 
 		s.stage(st, ops)
 		s.lookUp(st, ops)
 	}
-	s.prepareStaged(st, ops)
+	s.prepareStaged(st, ops, staged)
 	return true
 }
 
@@ -430,12 +430,13 @@ func (s *Store[K, T]) stage(st *slots.State[T], ops []Op[K, T]) {
 	}
 }
 
-// prepareStaged prepares the value sets of the block.
-func (s *Store[K, T]) prepareStaged(st *slots.State[T], ops []Op[K, T]) {
+// prepareStaged prepares the value sets of the block, the first of which is number first.
+func (s *Store[K, T]) prepareStaged(st *slots.State[T], ops []Op[K, T], first int) {
 	p := &s.plan
 	p.doing = indexFunction
 	for n, x := range st.Indexes() {
 		p.index = n
+		x.ReadAhead(first)
 		for i := range p.work {
 			if w := &p.work[i]; !w.done && !ops[w.op].Delete {
 				p.at = i

@@ -39,6 +39,9 @@ type Index[T any] interface {
 	// for slot, whose values do not change before the Put. Prepare panics if a value cannot be
 	// hashed.
 	Prepare(n int, slot uint32, stored bool) (changed bool)
+	// ReadAhead reads the values of set n and all later ones from memory, and changes nothing.
+	// Without it, Prepare waits for those of each set.
+	ReadAhead(n int)
 	// Unstage drops all value sets except the first n, and lets go of what they refer to.
 	Unstage(n int)
 

@@ -38,6 +38,8 @@ func (x *shadow) Warm(slot uint32) uint32 { return slot }
 
 func (x *shadow) Prepare(int, uint32, bool) bool { return true }
 
+func (x *shadow) ReadAhead(int) {}
+
 func (x *shadow) Use(*posting.Rows, int) {}
 
 func (x *shadow) Shape() (values, slots, longest int) { return 0, 0, 0 }
