@@ -32,13 +32,17 @@ func (e *entry[K, T]) empty() {
 }
 
 // buffer collects a batch: entries in the order of their first deltas, and an index of them by key.
-// The entries that push added last wait for settle, which finds their places in the index: a lookup
-// mostly waits for the bytes of a key, and the processor reads those of many keys at a time.
+//
+// Without a list, push makes a new entry for each delta and does not look its key up. settle does
+// that, for a block of blockLen entries, or before somebody asks for a key or a number. A lookup
+// mostly waits for the bytes of the key, and the processor can read those of many keys at a time. So
+// a watch event to one handler takes 1.2 times less processor time (bench, row watch/handlers=1).
 //
 // If a list arrives when nothing is pending, the buffer keeps it without a copy, before the
 // entries. Each object then stands for one Replaced delta. When an object gets a second delta, all
 // objects become entries. The consumer usually takes a large list at once, so the list costs no
-// more memory. The keys of a buffer are numbered: first the objects of list, then the entries.
+// more memory. The keys of a settled buffer are numbered: first the objects of list, then the
+// entries.
 type buffer[K comparable, T any] struct {
 	list    *Objects[K, T] // nil for none; no entry has one of its keys
 	number  uint64         // of the Replace that list came with
@@ -46,7 +50,7 @@ type buffer[K comparable, T any] struct {
 
 	entries     []entry[K, T] // entries beyond the length are empty but keep room for deltas
 	settled     int           // entries below this number are in at; later ones have one delta each, and may repeat keys
-	at          map[K]int
+	at          map[K]int     // places of the settled entries
 	parts       keytable.Parts[K]
 	touched     uint32     // keeps reads ahead from being optimized away
 	chunk       []Delta[T] // unused rest of the last chunk
@@ -58,7 +62,7 @@ type buffer[K comparable, T any] struct {
 	moved       bool // the batch moves its store to rv
 	endsInitial bool
 	rewound     bool // it has a list of a server that was restored
-	doubtful    bool // it has a list of a server that was perhaps restored
+	doubtful    bool // it has a list of a server that was perhaps restored; see also Merge.mark
 	tooLarge    int  // see littleRoom
 
 	batch uint64 // number of the batch, once it is popped
@@ -164,7 +168,7 @@ func (b *buffer[K, T]) has(key K) bool {
 	return ok
 }
 
-// find returns the entry of key, or nil. It is valid until the next add.
+// find returns the entry of key, or nil. It is valid until the next add or push.
 func (b *buffer[K, T]) find(key K) *entry[K, T] {
 	b.settle()
 	if _, ok := b.list.number(key); ok {
@@ -176,7 +180,7 @@ func (b *buffer[K, T]) find(key K) *entry[K, T] {
 	return nil
 }
 
-// push appends d to the deltas of key.
+// push appends d to the deltas of key, at once or in the next settle.
 func (b *buffer[K, T]) push(key K, d Delta[T]) {
 	if b.list != nil {
 		e := b.find(key)
@@ -193,7 +197,7 @@ func (b *buffer[K, T]) push(key K, d Delta[T]) {
 }
 
 // settle puts the entries that push has added into the index. If a key has an entry already, that
-// one gets the delta.
+// one gets the delta, and the later entries move up.
 func (b *buffer[K, T]) settle() {
 	late := b.entries[b.settled:]
 	if len(late) == 0 {

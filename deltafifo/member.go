@@ -39,8 +39,8 @@ type Member[K comparable, T any] struct {
 	again    func() // asks for another reflector; may be nil
 
 	owed    map[K]struct{} // debts, see owe
-	due     uint64         // the newest version of a debt
-	refutes bool           // it has just brought another object at the version of a state that the queue has
+	due     uint64         // the newest version of all debts
+	refutes bool           // it has just brought another UID at the version of a state that the queue has
 }
 
 // Join adds a member. covers reports whether the member can have a key. has reports whether it
@@ -245,10 +245,11 @@ func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T, at uint64) {
 }
 
 // owe notes a debt: the queue has a newer state of key than the member has brought. The member must
-// bring an event of the key before it passes version until. Otherwise the queue's state is of another
-// history: the server was restored, and the member that brought the queue's state may have left or
-// may not have noticed the restore. It does not matter whether the member still has the key: it may
-// have been pruned because of the queue's state.
+// bring an event of the key before it passes version until. Otherwise the queue's state is of
+// another history: the server was restored, and the member that brought the queue's state may have
+// left or may not have noticed the restore. It does not matter whether the member still has the key:
+// it may have been pruned because of the queue's state. Each event of the key pays the debt. If its
+// state is still older than the queue's, take owes again.
 func (m *Member[K, T]) owe(key K, until uint64) {
 	if m.owed == nil {
 		m.owed, m.due = map[K]struct{}{}, 0
@@ -256,9 +257,9 @@ func (m *Member[K, T]) owe(key K, until uint64) {
 	m.owed[key], m.due = struct{}{}, max(m.due, until)
 }
 
-// prove begins an epoch if what the member has brought shows that the server was restored. Once it has
-// passed the version of all its debts, none must be left. Several events may have one version, so the
-// member has passed a version only when it is at a later one.
+// prove begins an epoch if what the member has brought shows that the server was restored. Once it
+// has passed the version of all its debts, none must be left. Several events may have one version,
+// so the member has passed a version only when it is at a later one.
 func (m *Member[K, T]) prove() {
 	if m.refutes || len(m.owed) > 0 && m.at > m.due {
 		m.merge.restored(nil)
@@ -425,7 +426,7 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 	stale := known && at != 0
 	uid := g.uidOf(d.Object)
 	if stale && at == h.at && h.uid != 0 && uid != 0 && uid != h.uid {
-		m.refutes = true
+		m.refutes = true // a version is one state of one object
 	}
 	if !stale {
 		h.uid, h.at, h.by, h.epoch, h.gone, h.until = uid, at, m.number, m.epoch, false, 0

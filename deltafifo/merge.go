@@ -22,16 +22,17 @@ import (
 //
 // If a member notices that the server was restored, all other members must list again: see
 // [Member.Begin]. The Merge ignores their lists and events from before. The Merge also notices a
-// restore itself: another member has brought a newer state of an object, and a member passes the
-// version of that state without it, or brings an object with another UID for that version. The member
-// that brought the state may have left by then. The batch of the first list after that is marked as
-// rewound ([Batch.Rewound]), and those of the other members' lists as doubtful ([Batch.Doubtful]):
-// objects may go back in all of them.
+// restore itself, by the newest state of an object that one member has brought: another member
+// passes the version of that state without an event of the object, or brings an object with another
+// UID at that version. The member that brought the state may have left by then.
+//
+// The batch of the first list after a restore is marked as rewound ([Batch.Rewound]), and those of
+// the other members' lists as doubtful ([Batch.Doubtful]). Objects may go back in all of them.
 //
 // Until somebody notices a restore, an object that was deleted may come back as it was before. A
 // restore goes unnoticed if no reflector is left that has seen the lost history, and all lists are
-// newer than all versions seen. Then objects and versions may go back without a mark. They are right
-// once the server has passed the newest version from before.
+// newer than all versions seen. Then objects and versions may go back without a mark. They are
+// right once the server has passed the newest version from before.
 //
 // Until each member has listed, is refused or is late, the queue gets nothing. Then it gets one
 // list of all their objects, by a Replace. At least one of them must have listed.
@@ -70,7 +71,7 @@ type Merge[K comparable, T any] struct {
 // holding is the state of a key in the queue and in the store.
 type holding struct {
 	members int32  // number of members that have it
-	uid     uint32 // of this state, as a hash; zero if not known
+	uid     uint32 // hash of the UID in the newest state; zero if not known
 	at      uint64 // version of the newest state that the queue has got; zero if not known
 	by      uint32 // number of the member that brought this state
 	epoch   uint32 // in which it did so
@@ -375,8 +376,8 @@ func (g *Merge[K, T]) restored(m *Member[K, T]) {
 }
 
 // mark marks the next batch, which has a list or a state from after a restore. Only the first such
-// batch is marked as rewound, so that waits which begin after it do not fail. In a later one, objects
-// may go back, and the version does not.
+// batch is marked as rewound, so that waits which begin after it do not fail. A later one is
+// doubtful: objects may go back in it, but the version does not.
 func (g *Merge[K, T]) mark(f *DeltaFIFO[K, T]) {
 	if !g.unmarked {
 		g.doubt(f)
@@ -426,7 +427,8 @@ func (g *Merge[K, T]) unversion() {
 	}
 }
 
-// uidOf returns the UID of an object as a hash; zero if it has none.
+// uidOf returns a hash of an object's UID, or zero if it has none. The UID itself would take 16
+// bytes in the table in place of 4, and would keep its text in memory.
 func (g *Merge[K, T]) uidOf(obj T) uint32 {
 	uid := g.meta.UID(obj)
 	if uid == "" {

@@ -307,9 +307,9 @@ func (a *mergeLife) advance(c *watcher, most uint64) {
 	}
 }
 
-// loses notes that c loses a key at a version. If c was the only one that had brought the object, the
-// store lacks it until another member has reached the version: until then, the Merge cannot know that
-// the other one still has it.
+// loses notes that c loses a key at a version. If c was the only one that had brought the object,
+// the store lacks it until another member has reached the version: until then, the Merge cannot
+// know that the other one still has it.
 func (a *mergeLife) loses(c *watcher, key string, at uint64) {
 	if c.w == a.w {
 		a.left[key] = max(a.left[key], at)
@@ -508,8 +508,8 @@ func (a *mergeLife) check(final bool) {
 	}
 }
 
-// isFinal reports whether the store has the right state of an object. If nobody could notice a restore,
-// it may have another change of the object that had the same version in a lost past.
+// isFinal reports whether the store has the right state of an object. If nobody could notice a
+// restore, it may have another change of the object that had the same version in a lost past.
 func (a *mergeLife) isFinal(want, got state) bool {
 	if a.unknown && want.uid == got.uid && want.at == got.at {
 		got.class = want.class

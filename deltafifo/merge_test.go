@@ -676,8 +676,8 @@ func TestMergeOtherObjectAtOneVersion(t *testing.T) {
 	}
 }
 
-// TestMergeLeaverLeavesDebts: a member leaves, and another one has an older state of an object. If it
-// passes the version of the newer state without it, the server was restored.
+// TestMergeLeaverLeavesDebts: a member leaves, and another one has an older state of an object. If
+// the other one passes the version of the newer state without an event, the server was restored.
 func TestMergeLeaverLeavesDebts(t *testing.T) {
 	for name, restored := range map[string]bool{"behind": false, "restored": true} {
 		t.Run(name, func(t *testing.T) {

@@ -67,7 +67,7 @@ func (l *Objects[K, T]) Set(key K, obj T, resourceVersion string) {
 	l.set(key, obj, resourceVersion)
 }
 
-// set is Set. Without a version, obj must carry its own.
+// set is Set for an object that carries its own version if resourceVersion is empty.
 func (l *Objects[K, T]) set(key K, obj T, resourceVersion string) {
 	if l.seed == (maphash.Seed{}) {
 		l.seed, l.parts = maphash.MakeSeed(), keytable.PartsOf[K]()
