@@ -35,8 +35,8 @@ const (
 	unverifiedTimeout = time.Minute
 	// maxHung is maxTries for a list without an answer that a watch might get. It is higher,
 	// because after an outage the list should come first. The first watch after it lasts
-	// briefTimeout, because a server that has come back meanwhile answers the list, too. So does
-	// a watch before a second list in a row: see witness.go.
+	// briefTimeout, because a server that has come back meanwhile answers the list, too. A watch
+	// that a second list in a row waits for is as short: see witness.go.
 	maxHung      = 8
 	briefTimeout = 5 * time.Second
 )
@@ -182,7 +182,8 @@ func (s state) doubted(why relistReason) (state, step) {
 	return s.relist(""), st
 }
 
-// listsLater reports whether a watch goes before a list that a doubt requires.
+// listsLater reports whether a list that a doubt requires waits until a watch has lasted: see
+// answered.
 func (s state) listsLater() bool { return s.phase == watching && s.rewound != notRewound }
 
 // comparable reports whether a version can be compared with others.

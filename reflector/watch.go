@@ -188,7 +188,7 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 		r.state.unverified = 0 // the list of one object was not to blame
 	}
 	if r.state.listsLater() && end.err == nil && !w.silent && (end.idle || !end.early) {
-		r.state, st = r.state.doubted(becauseRestored)
+		r.state, st = r.state.doubted(becauseRestored) // this watch has lasted
 		return st
 	}
 	switch from, _ := r.recent.replayFrom(); {

@@ -20,9 +20,9 @@ import (
 // the one seen, up to the version of that object. If it has another state that is not newer
 // than the newest version seen, it was restored. If the object changed or is gone since, the
 // objects of the events before are asked for, and if none of them is as it was, the collection
-// is listed again. If that list would be the second in a row, it waits until a watch has lasted for
-// briefTimeout: where every watch breaks off and the known object changes all the time, there would
-// be lists without end.
+// is listed again. If that list would be the second in a row, it waits until a watch has lasted
+// for briefTimeout. Otherwise there would be lists without end where every watch breaks off and
+// the known object changes all the time.
 //
 // The proof ends at the object's version. A backup that is newer than the known object is
 // not noticed if the server cannot repeat events: the sink then lacks the changes that the
@@ -309,7 +309,7 @@ func answered[T any](s state, q *question[T]) (state, step) {
 	case q.answer == doubtful && !s.relisted, q.answer == unproven && s.replayRV == "" && !s.relisted:
 		return s.doubted(becauseRestored)
 	case q.answer == unproven && s.replayRV == "":
-		s.rewound = perhapsRewound // a watch comes first: see listsLater
+		s.rewound = perhapsRewound // the list waits, see listsLater
 	}
 	return s.believed(), step{}
 }
