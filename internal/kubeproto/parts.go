@@ -222,14 +222,16 @@ const recentParts = 8
 
 // recent are the last parts of the object that is being decoded that did not enter Parts. An equal
 // part that follows shares their memory, and does not enter either. Their bytes are the object's.
+//
+// It takes half a KB. The decoder has a pointer to it, so that an object which is decoded without
+// parts need not clear it.
 type recent struct {
 	parts  [recentParts]part
 	hashes [recentParts]uint64
 	added  int
 }
 
-// lend returns an empty recent. It is not a value in the decoder, because objects that are decoded
-// without parts would pay for its half a KB.
+// lend returns an empty recent. Call giveBack next.
 func (s *Parts) lend() *recent {
 	if r, ok := s.spare.Get().(*recent); ok {
 		return r

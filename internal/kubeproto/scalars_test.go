@@ -18,7 +18,7 @@ func TestScalarsDoNotOverlap(t *testing.T) {
 	var all [][]byte
 	for i := range 10_000 {
 		f := sized[random.Intn(len(sized))]
-		p := s.scalar(f)
+		p := s.newScalar(f)
 		if uintptr(p)%f.size != 0 {
 			t.Fatalf("%d bytes at %p", f.size, p)
 		}
@@ -47,7 +47,7 @@ func TestScalarsShareAllocations(t *testing.T) {
 	s := NewStrings(1)
 	if n := memtest.Allocs(10, func() {
 		for range 640 {
-			kept = s.scalar(sized[0])
+			kept = s.newScalar(sized[0])
 		}
 	}); n > 10 {
 		t.Errorf("640 bools took %v allocations, want 10", n)

@@ -40,8 +40,8 @@ func (s *State) scanMeta(meta []byte) bool {
 	return len(s.Name) > 0 && len(s.UID) > 0 && len(s.ResourceVersion) > 0
 }
 
-// scanField is readField for callers that only need a length-delimited value, which is at
-// data[start:next]. It takes half as long for the usual field, whose tag is one byte.
+// scanField is readField for callers that read only length-delimited values. Such a value is
+// data[start:next]. For the usual field, whose tag is one byte, scanField takes half as long.
 func scanField(data []byte, i int) (num int32, wire, start, next int) {
 	if tag := data[i]; tag > 7 && tag&(0x80|7) == wireBytes {
 		start, next = span(data, i+1)

@@ -19,8 +19,11 @@ const maxInterned = 128
 // it when another string with the same slot has come twice. So strings that never repeat neither
 // push out others nor are kept alive, except for a few of the last ones: a string that only one
 // object has, but has twice, is then allocated once, and does not enter.
-// Any number of plans can use it, in one goroutine at a time. The zero value and nil keep no string.
-// What else a plan needs from object to object is here, too.
+//
+// A plan also keeps other things here from one object to the next: see scalars and quantities.
+//
+// Any number of plans can use it, in one goroutine at a time. The zero value keeps no strings, and
+// nil keeps nothing.
 type Strings struct {
 	slots []slot
 	last  [lastStrings]last
