@@ -430,7 +430,7 @@ func (s *Store[K, T]) stage(st *slots.State[T], ops []Op[K, T]) {
 	}
 }
 
-// prepareStaged prepares the value sets of the block, the first of which is number first.
+// prepareStaged prepares the value sets of the block, which begin with number first.
 func (s *Store[K, T]) prepareStaged(st *slots.State[T], ops []Op[K, T], first int) {
 	p := &s.plan
 	p.doing = indexFunction

@@ -40,7 +40,8 @@ type Index[T any] interface {
 	// hashed.
 	Prepare(n int, slot uint32, stored bool) (changed bool)
 	// ReadAhead reads the values of set n and all later ones from memory, and changes nothing.
-	// Without it, Prepare waits for those of each set.
+	// Without it, Prepare waits for those of each set. Call it for many sets: for a single one it
+	// costs more than it saves.
 	ReadAhead(n int)
 	// Unstage drops all value sets except the first n, and lets go of what they refer to.
 	Unstage(n int)
