@@ -18,7 +18,8 @@ import (
 	"github.com/kinform/kinform/bench/internal/pods"
 )
 
-// World holds the data of the operations.
+// World holds the data of the operations. What has a cache in its signature is a function and no
+// method of World: otherwise all packages that use World compile that cache.
 type World struct {
 	// Fleet is a cluster of Pods pods.
 	Fleet *pods.Fleet
