@@ -199,8 +199,9 @@ func (s deafSource) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 }
 
 // TestRestoredUnion puts the server back to a backup under a union. Of its members, one notices
-// that, one does not, and one is new. They all list again. If the first one has no more than a doubt,
-// the second one is right after Tuning.IdleTimeout, which is three minutes and up to a quarter more.
+// that, one does not, and one is new. They all list again. If the first one has no more than a
+// doubt, the second one is right after Tuning.IdleTimeout, which is three minutes and up to a
+// quarter more.
 func TestRestoredUnion(t *testing.T) {
 	noticed := 0
 	for seed := range uint64(40) {

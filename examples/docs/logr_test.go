@@ -17,9 +17,9 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// A program that logs by logr, for example to klog or zap, receives the records that Kinform logs by slog.
-// The logger is any logr.Logger, such as klog.Background() or ctrl.Log. Errors come as Info
-// at level 0, because logr has no warnings. Records of slog's level Debug come at V(4).
+// A program that logs by logr, for example to klog or zap, receives the records that Kinform logs
+// by slog. The logger is any logr.Logger, such as klog.Background() or ctrl.Log. Errors come as
+// Info at level 0, because logr has no warnings. Records of slog's level Debug come at V(4).
 func Example_logr() {
 	theirs := funcr.New(func(prefix, args string) { fmt.Println(args) }, funcr.Options{})
 

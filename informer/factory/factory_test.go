@@ -225,8 +225,8 @@ func TestWhatIsShared(t *testing.T) {
 	t.Errorf("no informer of three handles in %+v", w.Stats())
 }
 
-// tooth is a projection of a gear. It is used as a pointer and with the usual key, so that the compiler makes no more code
-// for it.
+// tooth is a projection of a gear. It is used as a pointer and with the usual key, so that the
+// compiler makes no more code for it.
 type tooth struct {
 	name  string
 	count int

@@ -107,8 +107,9 @@ func TestFactory(t *testing.T) {
 		t.Errorf("at first: %s", got)
 	}
 	pods := must1(factory.For(f, core.Pods, factory.Request[*corev1.Pod]{}))(t)
-	names := must1(factory.For(f, kind.As[*corev1.Node](core.Pods), factory.Request[*corev1.Node]{}))(t) // another type, so another informer
-	for range 2 {                                                                                        // names stay
+	// Another type has another informer.
+	names := must1(factory.For(f, kind.As[*corev1.Node](core.Pods), factory.Request[*corev1.Node]{}))(t)
+	for range 2 { // names stay
 		if got := named(t, registry, "kinform_informer_objects"); got != "pods, pods 2" {
 			t.Errorf("with two: %s", got)
 		}

@@ -7,8 +7,8 @@
 //	go run -tags e2e ./e2e/cmd/recovery
 //	go run -tags e2e ./e2e/cmd/recovery -long
 //
-// The long form takes about 40 minutes and has the durations of docs/performance/faults.md. The servers
-// are built if they are not cached.
+// The long form takes about 40 minutes and has the durations of docs/performance/faults.md. The
+// servers are built if they are not cached.
 package main
 
 import (
