@@ -39,19 +39,22 @@ func sources(t *testing.T, test func(path string) bool, roots ...string) (files 
 	return files
 }
 
+// pages returns the pages in docs/ and its folders, by their paths in it.
 func pages(t *testing.T) map[string]string {
 	t.Helper()
-	paths, err := filepath.Glob("../../docs/*.md")
-	if err != nil || len(paths) < 10 {
-		t.Fatalf("%d pages, %v", len(paths), err)
-	}
-	texts := map[string]string{}
-	for _, path := range paths {
-		text, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
+	texts, docs := map[string]string{}, os.DirFS("../../docs")
+	for _, pattern := range []string{"*.md", "*/*.md"} {
+		paths, err := fs.Glob(docs, pattern)
+		if err != nil || len(paths) < 5 {
+			t.Fatalf("%d pages %s, %v", len(paths), pattern, err)
 		}
-		texts[filepath.Base(path)] = string(text)
+		for _, path := range paths {
+			text, err := fs.ReadFile(docs, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			texts[path] = string(text)
+		}
 	}
 	return texts
 }
