@@ -185,7 +185,7 @@ func noPart(p *Page, sort, name string) error {
 	return refuse(sort, name, ErrNoPart)
 }
 
-// refuse returns err with the part that is meant: its name is empty if it has none.
+// refuse returns err about a part of a sort. The name is empty if it has none.
 func refuse(sort, name string, err error) error {
 	if name == "" {
 		return fmt.Errorf("debug: %s: %w", sort, err)

@@ -645,8 +645,8 @@ func TestMergeObjectThatMoves(t *testing.T) {
 	m.want("Updated x14, at 14")
 }
 
-// TestMergeOtherObjectAtOneVersion: two members bring two objects of one name and version, so the
-// server was restored. All begin again.
+// TestMergeOtherObjectAtOneVersion: two members bring two objects with the same name and version,
+// so the server was restored. All begin again.
 func TestMergeOtherObjectAtOneVersion(t *testing.T) {
 	for _, byList := range []bool{true, false} {
 		for uid, want := range []bool{false, false, true} { // an object without a UID shows nothing
@@ -710,9 +710,10 @@ func TestMergeLeaverLeavesDebts(t *testing.T) {
 	}
 }
 
-// TestMergePrunedDebt: a member does not keep the newest state of an object, which another one has
-// brought, and so it is pruned. It had an older state, and keeps that: if it passes the newest one
-// without it, the server was restored.
+// TestMergePrunedDebt: a member is pruned of an object, because it does not keep the newest state,
+// which another member has brought. The member itself has brought an older state, which it would
+// keep. If it passes the version of the newest state without an event of the object, the server was
+// restored.
 func TestMergePrunedDebt(t *testing.T) {
 	for name, restored := range map[string]bool{"behind": false, "restored": true} {
 		t.Run(name, func(t *testing.T) {

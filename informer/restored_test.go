@@ -360,9 +360,10 @@ func TestRestoredUnderShortWatches(t *testing.T) {
 	}
 }
 
-// TestRestoredTwice restores the server again before a watch has brought anything since the list
-// after the restore before. The server overtakes what the restore took back, as a rule. The object
-// that would show that is gone. Watches may break off in between.
+// TestRestoredTwice restores the server several times, each time before a watch has brought
+// anything since the list that followed the restore before. As a rule, the server overtakes what
+// the restore took back, and the object that would show the restore is gone. Watches may break off
+// in between.
 func TestRestoredTwice(t *testing.T) {
 	for seed := range uint64(30) {
 		synctest.Test(t, func(t *testing.T) {

@@ -64,11 +64,15 @@ import (
 //
 // If a member notices that the server was restored from a backup, all other members list again, each
 // at most once in two seconds. Until a member has listed again, its objects stay as they were, and
-// it does not hold the version up. A member also notices a restore if it passes a version and has
-// not brought the state that another member has brought of it. A restore goes unnoticed if the
-// server has passed all versions that the union has seen, and the members that saw the lost history
-// have left or Run was called anew. Then objects are right once all members have listed and the
-// server has passed the newest version from before, but waits for lost versions return no error.
+// it does not hold the version up. Only the first of these lists ends waits for lost versions and
+// reports lost writes.
+//
+// The union also notices a restore by the newest state of an object that one member has brought:
+// another member passes the version of that state without an event of the object, or brings an
+// object with another UID at that version. A restore goes unnoticed if the server has passed all
+// versions that the union has seen, and the members that saw the lost history have left or Run was
+// called anew. Then objects are right once all members have listed and the server has passed the
+// newest version from before, but waits for lost versions return no error.
 //
 // Sources of several servers cannot be in one union, since their versions do not compare. Give each
 // its own informer.

@@ -41,7 +41,8 @@
 // as it was, if the newest one has the same version but other contents, or if the server has not
 // reached the newest version seen. So the list is spent in vain if the server only lags, or if the
 // one known object was deleted while there was no watch. No second list follows before a watch has
-// brought something new or lasted long.
+// brought something new or lasted long. If none of the known objects is as it was again, a watch of
+// five seconds is long enough.
 //
 // If a server refuses the list of one object three times in a row, or does not end it, the
 // reflector watches for a minute at a time and asks for the list again after each watch. It does

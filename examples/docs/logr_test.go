@@ -47,7 +47,7 @@ func Example_logr() {
 	// "level"=0 "msg"="informer: object is skipped" "resource"="pods" "key"="" "resourceVersion"="2" "error"="it has no label id" "event"="ADDED"
 }
 
-// idOf is a key function that does not know what to do with every object.
+// idOf is a key function that fails for an object without a label.
 func idOf(pod *corev1.Pod) (kinform.Key, error) {
 	if id := pod.Labels["id"]; id != "" {
 		return kinform.Key{Name: id}, nil
