@@ -35,8 +35,9 @@ func (e *entry[K, T]) empty() {
 //
 // Without a list, push makes a new entry for each delta and does not look its key up. settle does
 // that, for a block of blockLen entries, or before somebody asks for a key or a number. A lookup
-// mostly waits for the bytes of the key, and the processor can read those of many keys at a time. So
-// a watch event to one handler takes 1.2 times less processor time (bench, row watch/handlers=1).
+// mostly waits for the bytes of the key, and the processor can read those of many keys at a time.
+// So a watch event to one handler takes 1.2 times less processor time (bench, row
+// watch/handlers=1).
 //
 // If a list arrives when nothing is pending, the buffer keeps it without a copy, before the
 // entries. Each object then stands for one Replaced delta. When an object gets a second delta, all

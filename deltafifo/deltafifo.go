@@ -35,10 +35,10 @@ type KnownObjects[K comparable, T any] interface {
 // use the queue.
 type Comparer[K comparable, T any] interface {
 	KnownObjects[K, T]
-	// Same reports whether known, the object of key, is in the state that was listed. It is
-	// called under the queue's lock, while key has no delta pending or in flight. If known does not
-	// carry its version, nothing else is in flight either. Replace may leave out the call if the list
-	// has known itself, as the same pointer, and the object carries its version: then it is from the
+	// Same reports whether known, the object of key, is in the state that was listed. It is called
+	// under the queue's lock, while key has no delta pending or in flight. If known does not carry
+	// its version, nothing else is in flight either. Replace may leave out the call if the list has
+	// known itself, as the same pointer, and the object carries its version: then it is from the
 	// store, see reflector.Recaller.
 	Same(key K, known T, listed State) bool
 	// Omits reports whether objects that are the Same get no delta from a list at a version.

@@ -247,9 +247,9 @@ func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T, at uint64) {
 // owe notes a debt: the queue has a newer state of key than the member has brought. The member must
 // bring an event of the key before it passes version until. Otherwise the queue's state is of
 // another history: the server was restored, and the member that brought the queue's state may have
-// left or may not have noticed the restore. It does not matter whether the member still has the key:
-// it may have been pruned because of the queue's state. Each event of the key pays the debt. If its
-// state is still older than the queue's, take owes again.
+// left or may not have noticed the restore. It does not matter whether the member still has the
+// key: it may have been pruned because of the queue's state. Each event of the key pays the debt.
+// If its state is still older than the queue's, take owes again.
 func (m *Member[K, T]) owe(key K, until uint64) {
 	if m.owed == nil {
 		m.owed, m.due = map[K]struct{}{}, 0

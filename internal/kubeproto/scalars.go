@@ -3,9 +3,9 @@ package kubeproto
 import "unsafe"
 
 // scalars allocates the targets of pointers to scalars, 64 bytes at a time. One allocation for each
-// would take longer than the rest of its field: a pod takes 54 allocations in place of 65 (BenchmarkList
-// in bench/decode). A target keeps the bytes beside it in memory. They are targets of the same object,
-// or of the one that was decoded before or after it.
+// would take longer than the rest of its field: a pod takes 54 allocations in place of 65
+// (BenchmarkList in bench/decode). A target keeps the bytes beside it in memory. They are targets
+// of the same object, or of objects that were decoded just before or after it.
 type scalars struct {
 	block *[8]uint64 // nil at first
 	used  uintptr    // bytes of block
