@@ -5,6 +5,7 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -106,9 +107,14 @@ func TestErrors(t *testing.T) {
 	}
 }
 
-var link = regexp.MustCompile(`\]\(([\w./-]+\.(?:md|go|svg))(?:#[^)]*)?\)`)
+var (
+	link    = regexp.MustCompile(`\]\(((?:[\w./-]+\.(?:md|go|svg))?)(?:#([^)]*))?\)`)
+	heading = regexp.MustCompile(`(?m)^#+ (.*)$`)
+	unnamed = regexp.MustCompile(`[^\p{L}\p{N} _-]`)
+)
 
-// TestLinks checks the links of docs/ and of the README to files of the repository.
+// TestLinks checks the links of docs/ and of the README to files of the repository, and to headings
+// of pages.
 func TestLinks(t *testing.T) {
 	texts := pages(t)
 	readme, err := os.ReadFile("../../README.md")
@@ -116,13 +122,35 @@ func TestLinks(t *testing.T) {
 		t.Fatal(err)
 	}
 	texts["../README.md"] = string(readme)
+	headings := 0
 	for name, text := range texts {
 		for _, found := range link.FindAllStringSubmatch(text, -1) {
-			if _, err := os.Stat(filepath.Join("../../docs", filepath.Dir(name), found[1])); err != nil {
+			to := name
+			if found[1] != "" {
+				to = strings.TrimPrefix(filepath.Join(filepath.Dir(name), found[1]), "../docs/")
+			}
+			if _, err := os.Stat(filepath.Join("../../docs", to)); err != nil {
 				t.Errorf("%s: %v", name, err)
+			}
+			if page, ok := texts[to]; ok && found[2] != "" {
+				headings++
+				if !slices.Contains(anchors(page), found[2]) {
+					t.Errorf("%s: %s has no heading %q", name, to, found[2])
+				}
 			}
 		}
 	}
+	if headings < 10 {
+		t.Errorf("only %d links to headings were found", headings)
+	}
+}
+
+// anchors returns the names of a page's headings in links.
+func anchors(page string) (all []string) {
+	for _, found := range heading.FindAllStringSubmatch(page, -1) {
+		all = append(all, strings.ReplaceAll(strings.ToLower(unnamed.ReplaceAllString(found[1], "")), " ", "-"))
+	}
+	return all
 }
 
 var file = regexp.MustCompile("`([\\w./-]+/\\w+\\.go)`")
