@@ -15,7 +15,7 @@ type quantities [quantitySlots]struct {
 
 // quantity parses text, which is a result of Get: it is kept.
 func (s *Strings) quantity(text string) (resource.Quantity, error) {
-	if s == nil || text == "" {
+	if s == nil || text == "" || len(text) > maxInterned { // a long one would be kept for long
 		return resource.ParseQuantity(text)
 	}
 	if s.quantities == nil {

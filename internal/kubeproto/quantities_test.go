@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"math/rand"
 	"reflect"
+	"strings"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -45,8 +46,12 @@ func TestKnownQuantitiesDoNotAllocate(t *testing.T) {
 	if q := s.quantities[slotOf("250m")]; !q.plain {
 		t.Error("a small quantity that came often is parsed each time")
 	}
+	long := strings.Repeat("1", maxInterned+1)
 	for range 3 {
 		_, _ = s.quantity("9223372036854775808")
+		if _, err := s.quantity(long); err != nil || s.quantities[slotOf(long)].text == long {
+			t.Fatalf("a quantity of %d bytes is kept, or refused: %v", len(long), err)
+		}
 	}
 	if q := s.quantities[slotOf("9223372036854775808")]; q.text == "" || q.plain {
 		t.Error("a large quantity shares its memory")

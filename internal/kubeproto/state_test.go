@@ -47,9 +47,16 @@ func TestScanState(t *testing.T) {
 	}
 }
 
-// checkState compares ScanState with the generated decoder of metadata.
+// checkState compares ScanState with the generated decoder of metadata, and its shortcut with the
+// long way.
 func checkState(t *testing.T, raw []byte) {
 	t.Helper()
+	for i := range raw {
+		num, wire, start, next := scanField(raw, i)
+		if f := readField(raw, i); f.next != next || next >= 0 && (f.num != num || f.wire != wire || wire == wireBytes && (f.start != start || f.end != next)) {
+			t.Fatalf("scanField(%q, %d) = %d, %d, %d, %d, want %+v", raw, i, num, wire, start, next, f)
+		}
+	}
 	s, ok := ScanState(raw)
 	var want metav1.PartialObjectMetadata
 	if !ok || want.Unmarshal(raw) != nil {
