@@ -324,6 +324,7 @@ func (m *Member[K, T]) Forget() {
 	defer m.merge.mu.Unlock()
 	for key := range m.keys {
 		if h := m.lose(key); h.members == 0 {
+			m.merge.doubtful = m.merge.doubtful || h.epoch < m.merge.restore // the store may have it yet
 			delete(m.merge.held, key)
 		}
 	}
@@ -515,8 +516,12 @@ func (m *Member[K, T]) lose(key K) holding {
 	return h
 }
 
-// remove passes a deletion on, unless the queue has got it already.
+// remove passes a deletion on, unless the queue has got it already. A state from before a restore is
+// forgotten then, but the store has it until the deletion is committed, perhaps into the next session.
 func (g *Merge[K, T]) remove(f *DeltaFIFO[K, T], key K, h holding, d Delta[T]) {
+	if !h.gone && h.epoch < g.restore {
+		g.doubt(f)
+	}
 	switch {
 	case h.gone:
 	case g.initial != nil:

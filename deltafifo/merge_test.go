@@ -573,6 +573,39 @@ func TestMergeSessionAfterRestore(t *testing.T) {
 	m.want("Replaced x4, at 8")
 }
 
+// TestMergeSessionAfterLostDeletion: after a restore, a member leaves or keeps less. The deletions of
+// its objects do not reach the store before the session ends, and the next one has older states of them.
+func TestMergeSessionAfterLostDeletion(t *testing.T) {
+	for name, lose := range map[string]func(m *merger, b *Member[string, string]) error{
+		"leaves": func(_ *merger, b *Member[string, string]) error { return b.Leave(t.Context()) },
+		"leaves late": func(m *merger, b *Member[string, string]) error {
+			m.fifo.Close()
+			if err := b.Leave(t.Context()); err != ErrClosed {
+				return fmt.Errorf("got error %w", err)
+			}
+			return nil
+		},
+		"prunes": func(_ *merger, b *Member[string, string]) error {
+			b.has = func(string) bool { return false }
+			return b.Prune(t.Context())
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			m, a, b := two(t, []string{"x5"}, []string{"y9"}, "Replaced x5, Replaced y9, at 10")
+			a.Rewound(true)
+			m.list(a, "7", "x4")
+			m.want("Replaced x4, at 7, rewound")
+			must(t, lose(m, b))
+			m.next()
+			m.list(a, "8", "x4", "y8")
+			if m.merge.Waiting() { // for b
+				m.list(b, "8")
+			}
+			m.want("Replaced x4, Replaced y8, at 8, doubtful")
+		})
+	}
+}
+
 // TestMergeSessionAfterFastMember: the first lists of a session are as new as what any member
 // brought in the one before.
 func TestMergeSessionAfterFastMember(t *testing.T) {
