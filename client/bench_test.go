@@ -117,7 +117,7 @@ func benchmarkWatch[T any](b *testing.B) {
 }
 
 func BenchmarkListTyped(b *testing.B)         { benchmarkList[*pod](b) }
-func BenchmarkListPlain(b *testing.B)         { benchmarkList[plain](b) }
+func BenchmarkListPlain(b *testing.B)         { benchmarkList[*plain](b) }
 func BenchmarkListPartial(b *testing.B)       { benchmarkList[*metav1.PartialObjectMetadata](b) }
 func BenchmarkListUnstructured(b *testing.B)  { benchmarkList[*unstructured.Unstructured](b) }
 func BenchmarkWatchTyped(b *testing.B)        { benchmarkWatch[*pod](b) }

@@ -233,9 +233,9 @@ func TestDecoderThatEnds(t *testing.T) {
 		}
 		items = append(items, widgetJSON(fmt.Sprint("w", i), i+1, size))
 	}
-	r := newResource[*quitter](t, bodies(listJSON(items...)), client.Options{Decoders: 2})
+	r := newLike(t, bodies(listJSON(items...)), &quitter{}, client.Options{Decoders: 2})
 	good, bad := 0, 0
-	_, err := r.List(t.Context(), metav1.ListOptions{}, func(ev reflector.Event[*quitter], err error) bool {
+	_, err := r.List(t.Context(), metav1.ListOptions{}, func(ev reflector.Event[any], err error) bool {
 		if err == nil {
 			good++
 			return true

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"net/http"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
 
@@ -152,7 +153,6 @@ func TestAccept(t *testing.T) {
 	}{
 		{acceptOf[*widget](t), client.Options{}, "application/json"},
 		{acceptOf[*configMap](t), client.Options{}, both},
-		{acceptOf[configMap](t), client.Options{}, both},
 		{acceptOf[*configMap](t), client.Options{Encoding: client.JSON}, "application/json"},
 		{acceptOf[*configMap](t), client.Options{Encoding: client.Protobuf}, both},
 	} {
@@ -163,6 +163,9 @@ func TestAccept(t *testing.T) {
 	conn := client.Connection{URL: "http://x"}
 	if _, err := client.New(conn, kind.OfResource[*widget](widgets), client.Options{Encoding: client.Protobuf}); err == nil || !strings.Contains(err.Error(), "widget") {
 		t.Error(err)
+	}
+	if err := client.NewOfType(conn, kind.OfResource[any](widgets), reflect.TypeFor[configMap](), client.Options{Encoding: client.Protobuf}); err != nil {
+		t.Error("a struct that is no pointer has no protobuf:", err)
 	}
 	if _, err := client.New(conn, kind.OfResource[*widget](widgets), client.Options{Encoding: "text/xml"}); err == nil || !strings.Contains(err.Error(), "text/xml") {
 		t.Error(err)

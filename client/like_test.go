@@ -7,7 +7,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/kind"
@@ -28,14 +27,14 @@ func TestLike(t *testing.T) {
 }
 
 // likeTyped compares both clients of the type T, and returns the number of objects.
-func likeTyped[T runtime.Object](t *testing.T, rec recording, like T) int {
+func likeTyped[T any](t *testing.T, rec recording, like T) int {
 	t.Helper()
 	opts := client.Options{SharedParts: 64}
 	typed, err := client.New(connectionOf(rec), kind.OfResource[T](pods), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	dynamic, err := client.NewLike(connectionOf(rec), kind.OfResource[runtime.Object](pods), runtime.Object(like), opts)
+	dynamic, err := client.NewLike(connectionOf(rec), kind.OfResource[any](pods), any(like), opts)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -44,7 +43,7 @@ func likeTyped[T runtime.Object](t *testing.T, rec recording, like T) int {
 		t.Fatalf("%s: %d objects, %v, %v; want %d, %v, %v", rec.File, len(got.events), got.errs, got.err, len(want.events), want.errs, want.err)
 	}
 	for i, ev := range want.events {
-		if d := cmp.Diff(runtime.Object(ev.Object), got.events[i].Object); d != "" || ev.ResourceVersion != got.events[i].ResourceVersion {
+		if d := cmp.Diff(any(ev.Object), got.events[i].Object); d != "" || ev.ResourceVersion != got.events[i].ResourceVersion {
 			t.Error(rec.File, d)
 		}
 	}

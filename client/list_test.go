@@ -297,7 +297,7 @@ func TestListKinds(t *testing.T) {
 
 func TestListPanicContained(t *testing.T) {
 	body := listJSON(widgetJSON("a", 1, 1), `{"metadata":{"name":"x"},"spec":"boom"}`, widgetJSON("b", 2, 2))
-	got := list(t.Context(), newResource[*touchy](t, bodies(body), client.Options{}), metav1.ListOptions{})
+	got := list(t.Context(), newLike(t, bodies(body), &touchy{}, client.Options{}), metav1.ListOptions{})
 	if got.err != nil || len(got.events) != 2 || len(got.errs) != 1 {
 		t.Fatal(got)
 	}

@@ -23,7 +23,7 @@ func TestPatchTypes(t *testing.T) {
 		types.JSONPatchType, types.MergePatchType, types.StrategicMergePatchType, types.ApplyYAMLPatchType, types.ApplyCBORPatchType,
 	} {
 		patchesAs[*widget](t, key, pt)
-		patchesAs[plain](t, key, pt)
+		patchesAs[*plain](t, key, pt)
 		patchesAs[*unstructured.Unstructured](t, key, pt)
 		patchesAs[*metav1.PartialObjectMetadata](t, key, pt)
 	}

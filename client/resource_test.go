@@ -55,7 +55,7 @@ func TestNewRejectsMisuse(t *testing.T) {
 	for _, typ := range []reflect.Type{
 		reflect.TypeFor[any](), reflect.TypeFor[metav1.Object](), reflect.TypeFor[**widget](), reflect.TypeFor[string](), reflect.TypeFor[[]widget](),
 	} {
-		rejects(typ, client.NewOfType(good, kind.OfResource[any](widgets), typ))
+		rejects(typ, client.NewOfType(good, kind.OfResource[any](widgets), typ, client.Options{}))
 	}
 }
 

@@ -10,6 +10,7 @@ import (
 	"net"
 	"net/http"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -17,41 +18,38 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
-	"github.com/kinform/kinform/store"
 )
 
-// syncing runs an informer on the connection until it has synced or says why it does not,
-// or five minutes have passed: then the error is the context's.
-func syncing(t *testing.T, conn client.Connection) error {
+// syncing runs a reflector on the connection until a request has failed in a way that lasts, or five
+// minutes have passed: then it returns nil. No list succeeds.
+func syncing(t *testing.T, conn client.Connection) *reflector.RequestError {
 	t.Helper()
 	defer conn.HTTP.CloseIdleConnections()
-	r := newResource[*widget](t, conn, client.Options{})
-	inf, err := informer.New(r, store.ObjectKey, informer.Options[*widget]{OnError: func(error) {}})
+	ctx, stop := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer stop()
+	var lasting atomic.Pointer[reflector.RequestError]
+	var f follower
+	ref, err := reflector.New(newResource[*widget](t, conn, client.Options{}), &f, reflector.Options{OnError: func(err error) {
+		var failed *reflector.RequestError
+		if errors.As(err, &failed) && failed.Lasting() && lasting.CompareAndSwap(nil, failed) {
+			stop()
+		}
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	ctx, stop := context.WithCancel(t.Context())
-	ended := make(chan error, 1)
-	go func() { ended <- inf.Run(ctx) }()
-	patience, cancel := context.WithTimeout(ctx, 5*time.Minute)
-	defer cancel()
-	err = inf.WaitForSync(patience)
-	stop()
-	if err := <-ended; err != nil {
-		t.Error(err)
+	if err := ref.Run(ctx); err != nil || f.at() != "" {
+		t.Errorf("Run returned %v, at version %q", err, f.at())
 	}
-	return err
+	return lasting.Load()
 }
 
-// lasting checks that err is an informer.NotSyncingError that matches want.
-func lasting(t *testing.T, err error, want func(error) bool) {
+// lasting checks that a request has failed in a way that lasts, and that the error matches want.
+func lasting(t *testing.T, err *reflector.RequestError, want func(error) bool) {
 	t.Helper()
-	var not *informer.NotSyncingError
-	var request *reflector.RequestError
-	if !errors.As(err, &not) || !errors.As(err, &request) || !want(err) {
-		t.Errorf("WaitForSync returned %v", err)
+	if err == nil || !want(err) {
+		t.Errorf("the lasting failure is %v", err)
 	}
 }
 
@@ -84,7 +82,7 @@ func refuses(code int, reason string) http.HandlerFunc {
 	return answers(code, "application/json", fmt.Sprintf(statusOf, reason, code))
 }
 
-// WaitForSync returns the failures that do not end by trying again.
+// Failures that do not end by trying again last. An informer's WaitForSync returns them.
 func TestSyncThatCannotSucceed(t *testing.T) {
 	code := func(code int32) func(error) bool {
 		return func(err error) bool {
@@ -190,7 +188,7 @@ func TestSyncWithoutAgreementOnTLS(t *testing.T) {
 	})
 }
 
-// WaitForSync waits for the end of all other failures, however long they last.
+// All other failures may end, however long they take. An informer's WaitForSync waits for that.
 func TestSyncThatMayYetSucceed(t *testing.T) {
 	cut := func(after string) http.HandlerFunc {
 		return func(w http.ResponseWriter, _ *http.Request) {
@@ -221,8 +219,8 @@ func TestSyncThatMayYetSucceed(t *testing.T) {
 				srv := servePlain(serve)
 				defer srv.stop()
 				conn := connect(t, "http://api.test", client.ConnectionOptions{DialContext: srv.dial})
-				if err := syncing(t, conn); !errors.Is(err, context.DeadlineExceeded) {
-					t.Errorf("WaitForSync returned %v", err)
+				if err := syncing(t, conn); err != nil {
+					t.Error("lasts:", err)
 				}
 			})
 		})
@@ -237,8 +235,8 @@ func TestSyncThatMayYetSucceed(t *testing.T) {
 				conn := connect(t, apiURL, client.ConnectionOptions{DialContext: func(context.Context, string, string) (net.Conn, error) {
 					return nil, err
 				}})
-				if err := syncing(t, conn); !errors.Is(err, context.DeadlineExceeded) || as[*informer.NotSyncingError](err) {
-					t.Errorf("WaitForSync returned %v", err)
+				if err := syncing(t, conn); err != nil {
+					t.Error("lasts:", err)
 				}
 			})
 		})

@@ -53,7 +53,7 @@ func TestTruncatedAnywhere(t *testing.T) {
 	for name, body := range lists {
 		t.Run(name, func(t *testing.T) {
 			truncateAs[*widget](t, body)
-			truncateAs[plain](t, body)
+			truncateAs[*plain](t, body)
 			truncateAs[*unstructured.Unstructured](t, body)
 			truncateAs[*metav1.PartialObjectMetadata](t, body)
 		})

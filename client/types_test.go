@@ -121,6 +121,17 @@ func newNamed[T any](t testing.TB, conn client.Connection, name string, opts cli
 	return r
 }
 
+// newLike is newResource for objects of the type of like. All of them are decoded by the code for any:
+// a T of its own would be compiled with all code of a client again.
+func newLike(t testing.TB, conn client.Connection, like any, opts client.Options) *client.Resource[any] {
+	t.Helper()
+	r, err := client.NewLike(conn, kind.OfResource[any](widgets), like, opts)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
 // collected has everything that a list or a watch passed to its consumer.
 type collected[T any] struct {
 	events []reflector.Event[T]

@@ -52,7 +52,7 @@ func TestErrorsNameTheField(t *testing.T) {
 		`"small":"` + strings.Repeat("é", 5000) + `"`: {"field spec.small"},
 	} {
 		item := `{"metadata":{"name":"x","namespace":"n"},"spec":{` + spec + `}}`
-		_, _, err := listOne[*fussy](t, item)
+		_, _, err := listOneLike(t, item, &fussy{})
 		checkWording(t, err, want...)
 		if strings.Contains(spec, "picky") && !errors.Is(err, errPicky) {
 			t.Error(err)

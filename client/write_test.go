@@ -105,8 +105,8 @@ func TestWriteCompletes(t *testing.T) {
 		t.Error("another namespace than the client's:", err)
 	}
 
-	p := newResource[plain](t, rec.connection("", full(widgetJSON("a", 1, 1))), client.Options{})
-	if _, err := p.Update(ctx, plain{}, metav1.UpdateOptions{}); !errors.Is(err, reflector.ErrNoName) {
+	p := newResource[*plain](t, rec.connection("", full(widgetJSON("a", 1, 1))), client.Options{})
+	if _, err := p.Update(ctx, &plain{}, metav1.UpdateOptions{}); !errors.Is(err, reflector.ErrNoName) {
 		t.Error("an object without metadata:", err)
 	}
 	u := newResource[*unstructured.Unstructured](t, rec.connection("", full(widgetJSON("a", 1, 1))), client.Options{})
