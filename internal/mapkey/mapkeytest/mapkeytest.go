@@ -1,5 +1,6 @@
-// Package mapkeytest checks that a constructor refuses a type that cannot be a key. Each package
-// with a constructor runs it in a test. Which types are refused is tested in package mapkey.
+// Package mapkeytest checks that a constructor refuses a type that cannot be a key. For constructors
+// with much code behind them, such as that of an informer, a test of package kinform runs it, and
+// for the others a test of their own package. Which types are refused is tested in package mapkey.
 package mapkeytest
 
 import (

@@ -8,16 +8,6 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-func newOf[K comparable]() error {
-	_, err := store.New(func(k K) (K, error) { return k, nil }, store.Options[K]{})
-	return err
-}
-
-// A store of keys that a map cannot hold cannot be made.
-func TestKeyTypes(t *testing.T) {
-	mapkeytest.Refused(t, newOf[float64], store.ErrKeyType)
-}
-
 func indexOf[V comparable]() error {
 	x := index.New("x", func(dst []V, _ int) []V { return dst })
 	_, err := store.New(func(k int) (int, error) { return k, nil }, store.Options[int]{Indexes: index.Of[int](x)})
