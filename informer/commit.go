@@ -172,7 +172,7 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 		return err
 	}
 	if i.union != nil {
-		i.union.merge.Committed(batch)
+		i.union.committed(batch)
 	}
 	if batch.Rewound() {
 		c.lost = i.settleRewound()

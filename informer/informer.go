@@ -72,7 +72,7 @@ type Informer[K comparable, T any] struct {
 	// Set by New and never changed.
 	name   string              // of the collection
 	source reflector.Source[T] // nil in a Union
-	union  *members[K, T]      // nil but in a Union
+	union  union[K, T]         // nil but in a Union
 	key    store.KeyFunc[K, T]
 	opts   Options[T]
 	logger logs.Log

@@ -53,26 +53,26 @@ func (e *LateMemberError) LogValue() slog.Value {
 // awaitMembers drops late members from the wait for the session's first list, until that list is
 // complete. It is called when one member has listed. If the server was away, the other members come
 // back when they ask again, so their failures before that do not count.
-func (i *Informer[K, T]) awaitMembers(s *session[K, T]) {
-	i.mu.Lock()
-	for _, m := range i.union.byName {
+func (u *members[K, T]) awaitMembers(s *session[K, T]) {
+	u.inf.mu.Lock()
+	for _, m := range u.byName {
 		m.brought.Store(false)
 		m.failed.Store(false)
 	}
-	i.mu.Unlock()
+	u.inf.mu.Unlock()
 	tick := time.NewTicker(lateAfter)
 	defer tick.Stop()
-	for i.union.merge.Waiting() {
+	for u.merge.Waiting() {
 		select {
 		case <-s.Ctx.Done():
 			return
 		case <-tick.C:
 		}
-		for _, m := range i.idleMembers(time.Now()) {
-			i.mu.Lock()
+		for _, m := range u.idleMembers(time.Now()) {
+			u.inf.mu.Lock()
 			late := &LateMemberError{Resource: m.source.Resource(), Member: m.name, Failing: m.stats().Failing}
-			i.mu.Unlock()
-			i.report(late)
+			u.inf.mu.Unlock()
+			u.inf.report(late)
 			_ = m.sink.Late(s.Ctx) // fails only if the session ends
 		}
 	}
@@ -80,10 +80,10 @@ func (i *Informer[K, T]) awaitMembers(s *session[K, T]) {
 
 // idleMembers returns the members that are awaited, and that have brought nothing since the last
 // call though they have asked.
-func (i *Informer[K, T]) idleMembers(now time.Time) (idle []*Member[K, T]) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for _, m := range i.union.byName {
+func (u *members[K, T]) idleMembers(now time.Time) (idle []*Member[K, T]) {
+	u.inf.mu.Lock()
+	defer u.inf.mu.Unlock()
+	for _, m := range u.byName {
 		pauses := !m.failed.Load() && m.stats().Failing.Next.After(now.Add(-lateAfter)) // or did so lately
 		if brought := m.brought.Swap(false); !brought && !pauses && m.sink.IsAwaited() {
 			idle = append(idle, m)

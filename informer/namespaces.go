@@ -252,7 +252,7 @@ func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (ma
 	if err := set.follow(f); err != nil {
 		u.mu.Lock()
 		defer u.mu.Unlock()
-		u.union.follows = slices.DeleteFunc(slices.Clone(u.union.follows), func(other following[K]) bool { return other.follower == f })
+		u.members.follows = slices.DeleteFunc(slices.Clone(u.members.follows), func(other following[K]) bool { return other.follower == f })
 		return err
 	}
 	return nil
@@ -263,10 +263,10 @@ func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (ma
 func (u *Union[K, T]) beginToFollow(f following[K]) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.union.alone {
+	if u.members.alone {
 		return false
 	}
-	u.union.follows = append(u.union.follows, f)
+	u.members.follows = append(u.members.follows, f)
 	return true
 }
 

@@ -93,7 +93,7 @@ func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) err
 	if !u.standsAlone(true) {
 		return u.about(ErrHashesAlone)
 	}
-	p := &parts[K, T]{union: u.union, add: u.add, remove: u.Remove, prune: u.prune, part: part, source: source}
+	p := &parts[K, T]{union: u.members, add: u.add, remove: u.Remove, prune: u.prune, part: part, source: source}
 	f := &hashFollower{p.set, p.wait}
 	if err := part.Hashes.follow(f); err != nil {
 		u.standsAlone(false)
@@ -101,7 +101,7 @@ func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) err
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.union.parts = append(u.union.parts, f)
+	u.members.parts = append(u.members.parts, f)
 	return nil
 }
 
@@ -110,10 +110,10 @@ func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) err
 func (u *Union[K, T]) standsAlone(begins bool) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if m := u.union; begins && (m.alone || len(m.byName) > 0 || len(m.follows) > 0) {
+	if m := u.members; begins && (m.alone || len(m.byName) > 0 || len(m.follows) > 0) {
 		return false
 	}
-	u.union.alone = begins
+	u.members.alone = begins
 	return true
 }
 

@@ -232,7 +232,7 @@ func (i *Informer[K, T]) tryWrote(key K, a ahead[T]) error {
 // caughtUp reports whether the store is at least as new as a.
 func (i *Informer[K, T]) caughtUp(key K, a ahead[T]) bool {
 	if i.union != nil {
-		if known, caughtUp := i.caughtUpBy(key, a); known {
+		if known, caughtUp := i.union.caughtUp(key, a); known {
 			return caughtUp
 		}
 	}

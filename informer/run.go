@@ -24,7 +24,7 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 	defer func() { err = i.finish(s) }() // also if OnError ends this goroutine
 	i.logger.Debug("runs")
 	if i.union != nil {
-		i.union.merge.Check()
+		i.union.check()
 	} else {
 		s.Go(func() { i.reflect(s, s.Ctx, s.reflector) })
 	}
@@ -86,7 +86,7 @@ func (i *Informer[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 		i.start(s, l)
 	}
 	if i.union != nil {
-		i.startMembers(s)
+		i.union.begin(s)
 	}
 	return s, nil
 }

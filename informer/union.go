@@ -82,10 +82,30 @@ import (
 // bytes for each object.
 type Union[K comparable, T any] struct {
 	Informer[K, T]
+	members *members[K, T]
+}
+
+// union is what an informer asks of its members, if it has any. It is an interface so that packages
+// that make no [Union] do not compile its code for their types.
+type union[K comparable, T any] interface {
+	// begin starts the members' reflectors. Called with the informer's mu held.
+	begin(s *session[K, T])
+	// check does what begin cannot do with the mu held.
+	check()
+	// committed follows the commit of a batch. Called with the informer's mu held.
+	committed(batch deltafifo.Batch[K, T])
+	// stats adds up the counters of all members. Called with the informer's mu held.
+	stats() reflector.Stats
+	// mayHave and covers are those of deltafifo.Merge.
+	mayHave(key K) bool
+	covers(key K) bool
+	// caughtUp is what only the members know of Informer.caughtUp.
+	caughtUp(key K, a ahead[T]) (known, caughtUp bool)
 }
 
 // members are the sources of a Union.
 type members[K comparable, T any] struct {
+	inf   *Informer[K, T]
 	merge *deltafifo.Merge[K, T]
 
 	// Guarded by the informer's mu.
@@ -127,7 +147,8 @@ func NewUnion[K comparable, T any](name string, key store.KeyFunc[K, T], opts Op
 	if err := u.setUp(name, key, opts); err != nil {
 		return nil, err
 	}
-	u.union = &members[K, T]{merge: deltafifo.NewMerge(u.keyOf, u.badObject), byName: map[string]*Member[K, T]{}}
+	u.members = &members[K, T]{inf: &u.Informer, merge: deltafifo.NewMerge(u.keyOf, u.badObject), byName: map[string]*Member[K, T]{}}
+	u.union = u.members
 	return u, u.firstSession()
 }
 
@@ -164,16 +185,16 @@ type membership[K comparable, T any] struct {
 func (u *Union[K, T]) add(m *Member[K, T], of membership[K, T]) error {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.union.alone && of.has == nil {
+	if u.members.alone && of.has == nil {
 		return u.about(fmt.Errorf("member %q: %w", m.name, ErrHashesAlone))
 	}
-	if u.union.byName[m.name] != nil {
+	if u.members.byName[m.name] != nil {
 		return u.about(fmt.Errorf("member %q: %w: remove the other member first, or use another name", m.name, ErrDuplicate))
 	}
-	m.sink, m.synced, m.gone = u.union.merge.Join(of.covers, of.has), make(chan struct{}), make(chan struct{})
-	u.union.byName[m.name] = m
+	m.sink, m.synced, m.gone = u.members.merge.Join(of.covers, of.has), make(chan struct{}), make(chan struct{})
+	u.members.byName[m.name] = m
 	if u.phase == running {
-		u.startMember(u.session.Load(), m)
+		u.members.startMember(u.session.Load(), m)
 	}
 	return nil
 }
@@ -185,11 +206,11 @@ func (u *Union[K, T]) add(m *Member[K, T], of membership[K, T]) error {
 func (u *Union[K, T]) Remove(name string) bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	m := u.union.byName[name]
+	m := u.members.byName[name]
 	if m == nil {
 		return false
 	}
-	delete(u.union.byName, name)
+	delete(u.members.byName, name)
 	m.removed = true
 	if m.reflector != nil {
 		u.past = sum(u.past, m.stats())
@@ -207,7 +228,7 @@ func (u *Union[K, T]) Remove(name string) bool {
 // each that can has listed, is not refused and has not failed for 10 seconds. Otherwise an object
 // that the store lacks may exist all the same. O(members).
 func (u *Union[K, T]) Covers(key K) bool {
-	return u.union.merge.MayHave(key) && u.union.merge.Covers(key)
+	return u.members.merge.MayHave(key) && u.members.merge.Covers(key)
 }
 
 // Listing reports whether a member that can have the key has no list in the store yet, and is not
@@ -215,9 +236,9 @@ func (u *Union[K, T]) Covers(key K) bool {
 // set that the union follows counts as one. O(members).
 func (u *Union[K, T]) Listing(key K) bool {
 	u.mu.Lock()
-	follows := u.union.follows
+	follows := u.members.follows
 	u.mu.Unlock()
-	return slices.ContainsFunc(follows, func(f following[K]) bool { return f.coming(key) }) || u.union.merge.Listing(key)
+	return slices.ContainsFunc(follows, func(f following[K]) bool { return f.coming(key) }) || u.members.merge.Listing(key)
 }
 
 // InNamespace returns a function for [Union.Add]: whether a key is in a namespace.
@@ -257,8 +278,8 @@ type MemberStats struct {
 func (u *Union[K, T]) Members() []MemberStats {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	all := make([]MemberStats, 0, len(u.union.byName))
-	for _, m := range u.union.byName {
+	all := make([]MemberStats, 0, len(u.members.byName))
+	for _, m := range u.members.byName {
 		s := MemberStats{Stats: m.stats(), Name: m.name, Resource: m.source.Resource(), Synced: m.sink.HasListed(), Late: m.sink.IsLate(), Objects: m.sink.Len()}
 		if refused, _ := m.refusal.last(); refused != nil {
 			s.Refused = refused.Err
@@ -281,8 +302,7 @@ func (m *Member[K, T]) stats() reflector.Stats {
 	return m.reflector.Stats()
 }
 
-// stats adds up the counters of all members. Failing is that of the member that has failed longest.
-// Called with the informer's mu held.
+// stats implements union. Failing is that of the member that has failed longest.
 func (u *members[K, T]) stats() (all reflector.Stats) {
 	for _, name := range slices.Sorted(maps.Keys(u.byName)) {
 		s := u.byName[name].stats()
@@ -304,22 +324,27 @@ func (u *members[K, T]) stats() (all reflector.Stats) {
 	return all
 }
 
-// startMembers starts the reflectors of a session. Called with mu held.
-func (i *Informer[K, T]) startMembers(s *session[K, T]) {
-	i.union.merge.Begin(s.fifo)
-	for _, m := range i.union.byName {
-		i.startMember(s, m)
+func (u *members[K, T]) check()                                { u.merge.Check() }
+func (u *members[K, T]) committed(batch deltafifo.Batch[K, T]) { u.merge.Committed(batch) }
+func (u *members[K, T]) mayHave(key K) bool                    { return u.merge.MayHave(key) }
+func (u *members[K, T]) covers(key K) bool                     { return u.merge.Covers(key) }
+
+// begin implements union.
+func (u *members[K, T]) begin(s *session[K, T]) {
+	u.merge.Begin(s.fifo)
+	for _, m := range u.byName {
+		u.startMember(s, m)
 	}
-	i.union.begun = true
+	u.begun = true
 }
 
 // startMember starts a member's reflectors, one after the other. Called with mu held, while the
 // informer runs.
-func (i *Informer[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
-	late := m.reflector == nil && i.union.begun
+func (u *members[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
+	late := m.reflector == nil && u.begun
 	ctx, cancel := context.WithCancel(s.Ctx) // ends with the member's removal
 	m.cancel = cancel
-	run := i.nextReflector(ctx, s, m, late)
+	run := u.nextReflector(ctx, s, m, late)
 	s.Go(func() {
 		defer cancel()
 		for run != nil {
@@ -328,22 +353,22 @@ func (i *Informer[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
 				break
 			}
 			_ = pause.For(ctx, restartsEvery-time.Since(began))
-			run = i.anotherReflector(ctx, s, m)
+			run = u.anotherReflector(ctx, s, m)
 		}
-		i.endMember(s, m)
+		u.endMember(s, m)
 	})
 }
 
 // anotherReflector is nextReflector after another one. It returns nil if the member was removed, or
 // the informer stops.
-func (i *Informer[K, T]) anotherReflector(ctx context.Context, s *session[K, T], m *Member[K, T]) (run func()) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
+func (u *members[K, T]) anotherReflector(ctx context.Context, s *session[K, T], m *Member[K, T]) (run func()) {
+	u.inf.mu.Lock()
+	defer u.inf.mu.Unlock()
 	if ctx.Err() != nil { // Remove ends it with mu held
 		return nil
 	}
-	i.past = sum(i.past, m.stats())
-	return i.nextReflector(ctx, s, m, true)
+	u.inf.past = sum(u.inf.past, m.stats())
+	return u.nextReflector(ctx, s, m, true)
 }
 
 // restartsEvery is the shortest time between two reflectors of one member, so that sources whose
@@ -353,9 +378,9 @@ const restartsEvery = 2 * time.Second
 // nextReflector makes a reflector for a member, and returns a function that runs it. The reflector
 // ends when the union notices a restore of the server that this member has not noticed itself. With
 // newest, its first list is the newest. Called with mu held.
-func (i *Informer[K, T]) nextReflector(ctx context.Context, s *session[K, T], m *Member[K, T], newest bool) (run func()) {
+func (u *members[K, T]) nextReflector(ctx context.Context, s *session[K, T], m *Member[K, T], newest bool) (run func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	fetch := reflector.Options{Tuning: i.opts.Reflector, Logger: i.opts.Logger, OnError: func(err error) { i.memberFailed(ctx, m, err) }}
+	fetch := reflector.Options{Tuning: u.inf.opts.Reflector, Logger: u.inf.opts.Logger, OnError: func(err error) { u.memberFailed(ctx, m, err) }}
 	fetch.DisableWatchList = fetch.DisableWatchList || m.pages
 	switch rv := m.sink.Begin(cancel); {
 	case newest: // writes of this process may be newer than rv
@@ -363,7 +388,7 @@ func (i *Informer[K, T]) nextReflector(ctx context.Context, s *session[K, T], m 
 	case rv != "":
 		fetch.FirstVersion = &rv
 	}
-	r, err := reflector.New(m.source, &memberSink[K, T]{to: m.sink, inf: i, member: m}, fetch)
+	r, err := reflector.New(m.source, &memberSink[K, T]{to: m.sink, union: u, member: m}, fetch)
 	if err != nil {
 		s.Fail(err) // not possible: Add has checked the source
 		return cancel
@@ -371,28 +396,28 @@ func (i *Informer[K, T]) nextReflector(ctx context.Context, s *session[K, T], m 
 	m.reflector = r
 	return func() {
 		defer cancel()
-		i.reflect(s, ctx, r)
+		u.inf.reflect(s, ctx, r)
 	}
 }
 
 // endMember follows the end of a member's reflector.
-func (i *Informer[K, T]) endMember(s *session[K, T], m *Member[K, T]) {
-	i.mu.Lock()
+func (u *members[K, T]) endMember(s *session[K, T], m *Member[K, T]) {
+	u.inf.mu.Lock()
 	m.cancel = nil
 	removed := m.removed
-	i.mu.Unlock()
+	u.inf.mu.Unlock()
 	if removed {
 		_ = m.sink.Leave(s.Ctx) // after an error the next session does it
 		close(m.gone)
-		i.allRefused()
-		i.mu.Lock()
-		i.settle(deltafifo.Batch[K, T]{}, "") // what no member can have any more
-		i.mu.Unlock()
+		u.allRefused()
+		u.inf.mu.Lock()
+		u.inf.settle(deltafifo.Batch[K, T]{}, "") // what no member can have any more
+		u.inf.mu.Unlock()
 	}
 }
 
 // memberFailed gets every error that a member's reflector reports.
-func (i *Informer[K, T]) memberFailed(ctx context.Context, m *Member[K, T], err error) {
+func (u *members[K, T]) memberFailed(ctx context.Context, m *Member[K, T], err error) {
 	var failed *reflector.RequestError
 	if errors.As(err, &failed) {
 		m.failed.Store(true)
@@ -401,52 +426,52 @@ func (i *Informer[K, T]) memberFailed(ctx context.Context, m *Member[K, T], err 
 			_ = m.sink.Refuse(ctx) // fails only if the session ends
 		} else {
 			m.refusal.set(nil)
-			if i.failsForLong(m) {
+			if u.failsForLong(m) {
 				_ = m.sink.Refuse(ctx)
 			}
 		}
-		i.allRefused()
+		u.allRefused()
 	}
-	i.report(err)
+	u.inf.report(err)
 }
 
 // failsForLong reports whether a member that has listed has brought nothing since lateAfter,
 // because its requests fail. Then the others' versions do not wait for it any more.
-func (i *Informer[K, T]) failsForLong(m *Member[K, T]) bool {
-	i.mu.Lock()
+func (u *members[K, T]) failsForLong(m *Member[K, T]) bool {
+	u.inf.mu.Lock()
 	since := m.stats().Failing.Since
-	i.mu.Unlock()
+	u.inf.mu.Unlock()
 	return !since.IsZero() && time.Since(since) >= lateAfter && m.sink.HasListed()
 }
 
 // allRefused notes whether all members are refused: then the union does not sync without help.
-func (i *Informer[K, T]) allRefused() {
-	i.mu.Lock()
-	all := make([]*Member[K, T], 0, len(i.union.byName))
-	for _, name := range slices.Sorted(maps.Keys(i.union.byName)) {
-		all = append(all, i.union.byName[name])
+func (u *members[K, T]) allRefused() {
+	u.inf.mu.Lock()
+	all := make([]*Member[K, T], 0, len(u.byName))
+	for _, name := range slices.Sorted(maps.Keys(u.byName)) {
+		all = append(all, u.byName[name])
 	}
-	i.mu.Unlock()
+	u.inf.mu.Unlock()
 	var refusals []error
 	for _, m := range all {
 		refused, _ := m.refusal.last()
 		if refused == nil {
-			i.refusal.set(nil)
+			u.inf.refusal.set(nil)
 			return
 		}
 		refusals = append(refusals, refused.Err)
 	}
 	if len(refusals) == 0 {
-		i.refusal.set(nil)
+		u.inf.refusal.set(nil)
 		return
 	}
-	i.refusal.set(&NotSyncingError{Resource: i.Resource(), Err: errors.Join(refusals...)})
+	u.inf.refusal.set(&NotSyncingError{Resource: u.inf.Resource(), Err: errors.Join(refusals...)})
 }
 
 // memberSink also notices when the server answers. The member's reflector owns it.
 type memberSink[K comparable, T any] struct {
 	to       *deltafifo.Member[K, T] // not embedded: see cache
-	inf      *Informer[K, T]
+	union    *members[K, T]
 	member   *Member[K, T]
 	answered bool // the list in progress has delivered something
 }
@@ -454,7 +479,7 @@ type memberSink[K comparable, T any] struct {
 func (s *memberSink[K, T]) answer() {
 	if refused, _ := s.member.refusal.last(); refused != nil {
 		s.member.refusal.set(nil)
-		s.inf.allRefused()
+		s.union.allRefused()
 	}
 }
 
@@ -477,7 +502,7 @@ func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) 
 	if err := s.to.Replace(ctx, resourceVersion); err != nil {
 		return err
 	}
-	s.inf.settleIdle()
+	s.union.settleIdle()
 	if !s.to.HasListed() {
 		return nil // the list is ignored, see deltafifo.Member.Begin
 	}
@@ -489,9 +514,10 @@ func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) 
 			s.member.listed()
 		}
 	}
-	if session := s.inf.session.Load(); s.inf.union.merge.Waiting() {
+	if inf := s.union.inf; s.union.merge.Waiting() {
+		session := inf.session.Load()
 		session.waits.Do(func() {
-			session.Go(func() { s.inf.contain(session, "OnError", noKey, func() { s.inf.awaitMembers(session) }) })
+			session.Go(func() { inf.contain(session, "OnError", noKey, func() { s.union.awaitMembers(session) }) })
 		})
 	}
 	return nil
@@ -508,18 +534,18 @@ func (s *memberSink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) err
 	s.answer()
 	err := s.to.Apply(ctx, ev)
 	if ev.Idle || ev.Type == reflector.Bookmark {
-		s.inf.settleIdle()
+		s.union.settleIdle()
 	}
 	return err
 }
 
 // settleIdle removes the writes that the members have caught up with, though no commit follows from
 // that: one that was behind the store's version has reached it.
-func (i *Informer[K, T]) settleIdle() {
-	if i.written.count.Load() > 0 && i.union.merge.Settled() {
-		i.mu.Lock()
-		defer i.mu.Unlock()
-		i.settle(deltafifo.Batch[K, T]{}, "")
+func (u *members[K, T]) settleIdle() {
+	if u.inf.written.count.Load() > 0 && u.merge.Settled() {
+		u.inf.mu.Lock()
+		defer u.inf.mu.Unlock()
+		u.inf.settle(deltafifo.Batch[K, T]{}, "")
 	}
 }
 
@@ -532,23 +558,23 @@ func (s *memberSink[K, T]) Rewound(certain bool) { s.to.Rewound(certain) }
 // Lookup implements reflector.Recaller.
 func (s *memberSink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return s.to.Lookup() }
 
-// caughtUpBy is caughtUp for the store's own state of the key, which can be newer than the store's
+// caughtUp implements union for the store's own state of the key, which can be newer than the store's
 // version. It is known if that state has a version, or if the store's version tells nothing about
 // the key. If the store has no such object, a write counts as seen when no member can have the
 // object any more, or all have lost it. It does not count while a batch from before that is on its
 // way into the store. Called with mu held.
-func (i *Informer[K, T]) caughtUpBy(key K, a ahead[T]) (known, caughtUp bool) {
-	if obj, ok := i.store.Get(key); ok {
+func (u *members[K, T]) caughtUp(key K, a ahead[T]) (known, caughtUp bool) {
+	if obj, ok := u.inf.store.Get(key); ok {
 		if rv := objmeta.VersionOf(obj); rv != "" {
 			another := a.uid == "" || objmeta.UIDOf(obj) != a.uid
 			if a.deleted && another && older(a.rv, rv) || !a.deleted && !older(rv, a.rv) {
 				return true, true
 			}
-		} else if !a.deleted && i.versions.reached(key, a.rv) {
+		} else if !a.deleted && u.inf.versions.reached(key, a.rv) {
 			return true, true
 		}
-	} else if !i.union.merge.MayHave(key) || i.union.merge.Lacks(key, a.rv) {
-		return true, i.union.merge.Settled() // in this order: changes may come in between
+	} else if !u.merge.MayHave(key) || u.merge.Lacks(key, a.rv) {
+		return true, u.merge.Settled() // in this order: changes may come in between
 	}
-	return !i.union.merge.Covers(key), false
+	return !u.merge.Covers(key), false
 }

@@ -94,10 +94,10 @@ func (u *unseen[K, T]) drop(batch deltafifo.Batch[K, T]) {
 // passed reports whether the store has had all states of a key up to rv. Called with mu held.
 func (i *Informer[K, T]) passed(key K, rv string) bool {
 	if i.union != nil {
-		if !i.union.merge.MayHave(key) {
+		if !i.union.mayHave(key) {
 			return true
 		}
-		if !i.union.merge.Covers(key) {
+		if !i.union.covers(key) {
 			return false
 		}
 	}
