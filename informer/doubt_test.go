@@ -20,10 +20,8 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-type partial = metav1.PartialObjectMetadata
-
-func metaOf(name, uid, rv, label string) *partial {
-	return &partial{ObjectMeta: metav1.ObjectMeta{
+func metaOf(name, uid, rv, label string) *widget {
+	return &widget{ObjectMeta: metav1.ObjectMeta{
 		Namespace: "n", Name: name, UID: types.UID(uid), ResourceVersion: rv, Labels: map[string]string{"l": label},
 	}}
 }
@@ -31,38 +29,38 @@ func metaOf(name, uid, rv, label string) *partial {
 // broken is a source whose first watch breaks off when the test says so. Then it answers the
 // question for object c with asked, and lists after. Its second watch brings what the test sends.
 type broken struct {
-	before, after []*partial
-	asked         *partial
+	before, after []*widget
+	asked         *widget
 	breaks        chan struct{}
-	events        chan reflector.Event[*partial]
+	events        chan reflector.Event[*widget]
 }
 
 func (b *broken) Resource() string { return "things.example.com" }
 
-func (b *broken) List(_ context.Context, opts metav1.ListOptions, yield func(reflector.Event[*partial], error) bool) (metav1.ListMeta, error) {
+func (b *broken) List(_ context.Context, opts metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
 	all, rv := b.before, "10"
 	switch {
 	case opts.FieldSelector != "":
-		all, rv = []*partial{b.asked}, "20"
+		all, rv = []*widget{b.asked}, "20"
 	case opts.ResourceVersion == "":
 		all, rv = b.after, "20"
 	}
 	for _, o := range all {
-		if !yield(reflector.Event[*partial]{Type: reflector.Added, ResourceVersion: o.ResourceVersion, Object: o}, nil) {
+		if !yield(reflector.Event[*widget]{Type: reflector.Added, ResourceVersion: o.ResourceVersion, Object: o}, nil) {
 			return metav1.ListMeta{}, reflector.ErrListStopped
 		}
 	}
 	return metav1.ListMeta{ResourceVersion: rv}, nil
 }
 
-func (b *broken) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*partial], error] {
-	return func(yield func(reflector.Event[*partial], error) bool) {
+func (b *broken) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+	return func(yield func(reflector.Event[*widget], error) bool) {
 		for {
 			select {
 			case <-ctx.Done():
 				return
 			case <-b.breaks:
-				yield(reflector.Event[*partial]{}, io.ErrUnexpectedEOF)
+				yield(reflector.Event[*widget]{}, io.ErrUnexpectedEOF)
 				return
 			case ev := <-b.events:
 				if !yield(ev, nil) {
@@ -90,13 +88,13 @@ func doubt(t *testing.T, certain bool) {
 		asked = metaOf("c", "33", "9", "") // it would have been seen
 	}
 	src := &broken{
-		before: []*partial{metaOf("a", "1", "5", ""), metaOf("b", "2", "6", ""), metaOf("c", "3", "7", "")},
-		after:  []*partial{metaOf("a", "1", "5", ""), metaOf("b", "2", "6", "other"), asked, metaOf("d", "4", "15", "")},
+		before: []*widget{metaOf("a", "1", "5", ""), metaOf("b", "2", "6", ""), metaOf("c", "3", "7", "")},
+		after:  []*widget{metaOf("a", "1", "5", ""), metaOf("b", "2", "6", "other"), asked, metaOf("d", "4", "15", "")},
 		asked:  asked,
-		breaks: make(chan struct{}), events: make(chan reflector.Event[*partial]),
+		breaks: make(chan struct{}), events: make(chan reflector.Event[*widget]),
 	}
 	var lost []string
-	inf, err := informer.New[key](src, store.ObjectKey, informer.Options[*partial]{
+	inf, err := informer.New[key](src, store.ObjectKey, informer.Options[*widget]{
 		Reflector: reflector.Tuning{DisableWatchList: true},
 		OnError: func(err error) {
 			var write *informer.LostWriteError
@@ -113,12 +111,12 @@ func doubt(t *testing.T, certain bool) {
 	go func() { ended <- inf.Run(ctx) }()
 	synctest.Wait()
 	var events []string
-	must1(inf.AddHandler(informer.HandlerFunc[key, *partial](func(ev informer.Event[key, *partial]) {
+	must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
 		if !ev.Initial {
 			events = append(events, fmt.Sprint(ev.Type, " ", ev.Key.Name))
 		}
-	}), informer.HandlerOptions[*partial]{}))(t)
-	for _, write := range []*partial{metaOf("d", "4", "15", ""), metaOf("e", "5", "25", "")} {
+	}), informer.HandlerOptions[*widget]{}))(t)
+	for _, write := range []*widget{metaOf("d", "4", "15", ""), metaOf("e", "5", "25", "")} {
 		if err := inf.RecordWrite(write, ""); err != nil {
 			t.Fatal(err)
 		}
@@ -150,7 +148,7 @@ func doubt(t *testing.T, certain bool) {
 		t.Errorf("after the list (-want +got):\n%s", diff)
 	}
 	if !certain {
-		src.events <- reflector.Event[*partial]{Type: reflector.Bookmark, ResourceVersion: "30"}
+		src.events <- reflector.Event[*widget]{Type: reflector.Bookmark, ResourceVersion: "30"}
 		if err := <-waited; err != nil {
 			t.Errorf("the wait: %v", err)
 		}

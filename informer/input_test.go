@@ -252,7 +252,8 @@ func TestBadObjectsInWatch(t *testing.T) {
 	})
 }
 
-// holder is an object whose metadata can be missing, which makes its methods panic.
+// holder is an object whose metadata can be missing, which makes its methods panic. It has no informer
+// of its own type, since one of any is compiled for another test anyway.
 type holder struct {
 	*metav1.ObjectMeta
 	name string
@@ -263,8 +264,8 @@ func TestPanicInMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var heard errorsOf
 		src := &holders{}
-		inf, err := informer.New(src, func(h *holder) (key, error) { return key{Name: h.name}, nil },
-			informer.Options[*holder]{OnError: heard.add, Reflector: reflector.Tuning{Backoff: reflector.Backoff{Jitter: -1}}})
+		inf, err := informer.New(src, func(o any) (key, error) { return key{Name: o.(*holder).name}, nil },
+			informer.Options[any]{OnError: heard.add, Reflector: reflector.Tuning{Backoff: reflector.Backoff{Jitter: -1}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -291,18 +292,18 @@ type holders struct{ lists int }
 
 func (s *holders) Resource() string { return "holders" }
 
-func (s *holders) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[*holder], error) bool) (metav1.ListMeta, error) {
+func (s *holders) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[any], error) bool) (metav1.ListMeta, error) {
 	s.lists++
-	yield(reflector.Event[*holder]{Type: reflector.Added, Object: &holder{name: "x"}}, nil)
+	yield(reflector.Event[any]{Type: reflector.Added, Object: &holder{name: "x"}}, nil)
 	return metav1.ListMeta{ResourceVersion: fmt.Sprint(s.lists)}, nil
 }
 
-func (s *holders) Watch(_ context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*holder], error] {
+func (s *holders) Watch(_ context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[any], error] {
 	err := error(errGone)
 	if opts.SendInitialEvents != nil {
 		err = errors.ErrUnsupported
 	}
-	return func(yield func(reflector.Event[*holder], error) bool) { yield(reflector.Event[*holder]{}, err) }
+	return func(yield func(reflector.Event[any], error) bool) { yield(reflector.Event[any]{}, err) }
 }
 
 func TestPanicInOnErrorEndsRun(t *testing.T) {

@@ -63,8 +63,8 @@ func TestRestored(t *testing.T) {
 }
 
 // metadataOf returns an object as a metadata source has it.
-func metadataOf(w *widget) (*metav1.PartialObjectMetadata, error) {
-	return &metav1.PartialObjectMetadata{ObjectMeta: w.ObjectMeta}, nil
+func metadataOf(w *widget) (*widget, error) {
+	return &widget{ObjectMeta: w.ObjectMeta}, nil
 }
 
 // boxed hides metadata from faketest.Histories: a restored server may go back in time.

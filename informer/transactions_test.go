@@ -31,7 +31,7 @@ import (
 type bundles struct {
 	mu      sync.Mutex
 	rng     *rand.Rand
-	changes []reflector.Event[*partial]
+	changes []reflector.Event[*widget]
 	rv      int
 	gone    int           // the server has no history up to this version
 	faulty  bool          // watches end early
@@ -52,7 +52,7 @@ func (b *bundles) write() {
 		if b.forgets && i > 0 && !(had && deletes) {
 			break
 		}
-		ev := reflector.Event[*partial]{Type: reflector.Modified, ResourceVersion: rv}
+		ev := reflector.Event[*widget]{Type: reflector.Modified, ResourceVersion: rv}
 		switch {
 		case !had:
 			ev.Type, ev.Object = reflector.Added, metaOf(name, fmt.Sprintf("%x", b.rng.Uint64()), rv, strconv.Itoa(b.rng.Int()))
@@ -74,8 +74,8 @@ func (b *bundles) write() {
 }
 
 // contents returns the objects. The caller holds mu.
-func (b *bundles) contents() map[string]*partial {
-	all := map[string]*partial{}
+func (b *bundles) contents() map[string]*widget {
+	all := map[string]*widget{}
 	for _, ev := range b.changes {
 		if all[ev.Object.Name] = ev.Object; ev.Type == reflector.Deleted {
 			delete(all, ev.Object.Name)
@@ -85,8 +85,8 @@ func (b *bundles) contents() map[string]*partial {
 }
 
 // after returns the changes after version rv. The caller holds mu.
-func (b *bundles) after(rv int) []reflector.Event[*partial] {
-	n := slices.IndexFunc(b.changes, func(ev reflector.Event[*partial]) bool {
+func (b *bundles) after(rv int) []reflector.Event[*widget] {
+	n := slices.IndexFunc(b.changes, func(ev reflector.Event[*widget]) bool {
 		version, _ := strconv.Atoi(ev.ResourceVersion)
 		return version > rv
 	})
@@ -104,7 +104,7 @@ func (b *bundles) random(n int) int {
 
 func (b *bundles) Resource() string { return "things.example.com" }
 
-func (b *bundles) List(_ context.Context, opts metav1.ListOptions, yield func(reflector.Event[*partial], error) bool) (metav1.ListMeta, error) {
+func (b *bundles) List(_ context.Context, opts metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
 	b.mu.Lock()
 	b.asked++
 	all, page := b.contents(), metav1.ListMeta{ResourceVersion: strconv.Itoa(b.rv)}
@@ -113,21 +113,21 @@ func (b *bundles) List(_ context.Context, opts metav1.ListOptions, yield func(re
 		if opts.FieldSelector != "" && !strings.HasPrefix(opts.FieldSelector, "metadata.name="+name+",") {
 			continue
 		}
-		if !yield(reflector.Event[*partial]{Type: reflector.Added, ResourceVersion: all[name].ResourceVersion, Object: all[name]}, nil) {
+		if !yield(reflector.Event[*widget]{Type: reflector.Added, ResourceVersion: all[name].ResourceVersion, Object: all[name]}, nil) {
 			return metav1.ListMeta{}, reflector.ErrListStopped
 		}
 	}
 	return page, nil
 }
 
-func (b *bundles) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*partial], error] {
-	return func(yield func(reflector.Event[*partial], error) bool) {
+func (b *bundles) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+	return func(yield func(reflector.Event[*widget], error) bool) {
 		began, _ := strconv.Atoi(opts.ResourceVersion)
 		ends := time.After(time.Duration(*opts.TimeoutSeconds) * time.Second)
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		if b.asked++; began < b.gone {
-			yield(reflector.Event[*partial]{}, apierrors.NewResourceExpired("gone"))
+			yield(reflector.Event[*widget]{}, apierrors.NewResourceExpired("gone"))
 			return
 		}
 		for sent := 0; ; {
@@ -138,7 +138,7 @@ func (b *bundles) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[
 				switch b.rng.IntN(8) {
 				case 0:
 					if b.faulty {
-						yield(reflector.Event[*partial]{}, io.ErrUnexpectedEOF)
+						yield(reflector.Event[*widget]{}, io.ErrUnexpectedEOF)
 						return
 					}
 				case 1:
@@ -168,12 +168,12 @@ func (b *bundles) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[
 // TestTransactions ends watches amid the events of a version. No event may be lost, or look like
 // that of a restored server, and handlers get nothing without a difference.
 func TestTransactions(t *testing.T) {
-	even := func(p *partial) bool { l := p.Labels["l"]; return (l[len(l)-1]-'0')%2 == 0 }
-	all := func(*partial) bool { return true }
+	even := func(p *widget) bool { l := p.Labels["l"]; return (l[len(l)-1]-'0')%2 == 0 }
+	all := func(*widget) bool { return true }
 	shard := must1(reflector.EvenShard(0, 2))(t)
-	inShard := func(p *partial) bool { return must1(shard.Matches(p))(t) }
-	same := func(p *partial) (*partial, error) { return p, nil }
-	label := func(p *partial) (projection, error) {
+	inShard := func(p *widget) bool { return must1(shard.Matches(&metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta}))(t) }
+	same := func(p *widget) (*widget, error) { return p, nil }
+	label := func(p *widget) (projection, error) {
 		return &projected{Key: key{Namespace: "n", Name: p.Name}, Text: p.Labels["l"]}, nil
 	}
 	for seed := range uint64(40) {
@@ -200,7 +200,7 @@ func TestTransactions(t *testing.T) {
 }
 
 func transactions[T any](t *testing.T, b *bundles, trust bool, src reflector.Source[T], keyOf store.KeyFunc[key, T],
-	keep func(*partial) bool, project func(*partial) (T, error)) {
+	keep func(*widget) bool, project func(*widget) (T, error)) {
 	inf, err := informer.New(src, keyOf, informer.Options[T]{
 		Reflector: reflector.Tuning{DisableWatchList: true, TrustVersions: trust, WatchTimeout: 10 * time.Second},
 		OnError: func(err error) {

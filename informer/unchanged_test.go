@@ -113,8 +113,8 @@ func relisted[T any](t *testing.T, mk func(state) T, keyOf store.KeyFunc[key, T]
 	return plain, all, loop
 }
 
-func meta(o state) *metav1.PartialObjectMetadata {
-	return &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: o.name, UID: types.UID(o.uid), ResourceVersion: o.rv}}
+func meta(o state) *widget {
+	return &widget{ObjectMeta: metav1.ObjectMeta{Name: o.name, UID: types.UID(o.uid), ResourceVersion: o.rv}}
 }
 
 // TestUnchangedOfAnyT: after a relist handlers get the changed objects only, for any T. The
@@ -160,7 +160,7 @@ func TestUnchangedOfAnyT(t *testing.T) {
 			return relisted(t, func(o state) projection { return &projected{Key: key{Name: o.name}} }, projection.key, lists, watch)
 		}},
 		{"metadata without a version", false, func(t *testing.T, lists [][]state) (plain, all, loop []string) {
-			return relisted(t, func(o state) *metav1.PartialObjectMetadata { return meta(state{name: o.name}) }, store.ObjectKey, lists, watch)
+			return relisted(t, func(o state) *widget { return meta(state{name: o.name}) }, store.ObjectKey, lists, watch)
 		}},
 	} {
 		for _, lists := range [][][]state{{first, second}, {first, second, second}} {
