@@ -14,25 +14,19 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// setting is a resource that gadgets refer to by name, as their owner.
-type setting struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-}
-
-// Gadgets are reconciled when they change, and when the setting changes that they refer
-// to.
+// Gadgets are reconciled when they change, and when the site changes that they refer to by name, as
+// their owner.
 func ExampleWatch() {
 	server := fake.New(fake.Options{})
 	gadgets := watch(server, gadgetKind, byOwner)
-	settings := watch(server, kind.Of[*setting](gadgetKind.GroupVersion(), "settings"))
+	sites := watch(server, siteKinds)
 	fake.Create(server, newGadget("one", "blue"))
 	fake.Create(server, newGadget("two", "blue"))
 	fake.Create(server, newGadget("three", "red"))
 
 	c := controller.New(controller.Options[key]{})
 	controller.For(c, gadgets)
-	controller.Watch(c, settings, func(dst []key, s *setting) []key {
+	controller.Watch(c, sites, func(dst []key, s *site) []key {
 		for g := range byOwner.All(gadgets.Store(), s.Name) {
 			dst = append(dst, key{Namespace: g.Namespace, Name: g.Name})
 		}
@@ -50,7 +44,7 @@ func ExampleWatch() {
 	for range 3 {
 		<-reconciled
 	}
-	fake.Create(server, &setting{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "red"}})
+	fake.Create(server, &site{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "red"}})
 	fmt.Println("red changed:", <-reconciled)
 	cancel()
 	fmt.Println("ended:", <-ended)

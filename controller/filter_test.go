@@ -7,7 +7,6 @@ import (
 	"testing/synctest"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
@@ -115,26 +114,18 @@ func TestFilteredInputs(t *testing.T) {
 	})
 }
 
-// thing is a kind whose objects own gadgets.
-type thing struct {
-	metav1.TypeMeta   `json:",inline"`
-	metav1.ObjectMeta `json:"metadata"`
-}
-
-var thingKind = kind.Of[*thing](schema.GroupVersion{Version: "v1"}, "things")
-
-// things returns a running controller of things that own gadgets, which it gets from server too.
-// newThing creates one.
-func things(t *testing.T, server *fake.Server, gadgets *informer.Informer[key, *gadget], k kind.Kind[*thing]) (got *calls[key], newThing func(namespace, name string) *thing, stop func()) {
+// owners returns a running controller of sites that own gadgets, which it gets from server too.
+// newOwner creates one.
+func owners(t *testing.T, server *fake.Server, gadgets *informer.Informer[key, *gadget], k kind.Kind[*site]) (got *calls[key], newOwner func(namespace, name string) *site, stop func()) {
 	t.Helper()
 	if err := fake.Register(server, k, fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
-	source, err := fake.NewSource[*thing](server, fake.Selection{})
+	source, err := fake.NewSource[*site](server, fake.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inf, err := informer.New(source, store.ObjectKey, informer.Options[*thing]{})
+	inf, err := informer.New(source, store.ObjectKey, informer.Options[*site]{})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -143,9 +134,9 @@ func things(t *testing.T, server *fake.Server, gadgets *informer.Informer[key, *
 		t.Fatal(err)
 	}
 	got, stop = reconciling(t, c)
-	return got, func(namespace, name string) *thing {
+	return got, func(namespace, name string) *site {
 		t.Helper()
-		o, err := fake.Create(server, &thing{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
+		o, err := fake.Create(server, &site{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -154,17 +145,17 @@ func things(t *testing.T, server *fake.Server, gadgets *informer.Informer[key, *
 }
 
 // controls returns a reference to o, as its controller if by is true.
-func controls(o *thing, by bool) metav1.OwnerReference {
-	return metav1.OwnerReference{APIVersion: "v1", Kind: "Thing", Name: o.Name, UID: o.UID, Controller: &by}
+func controls(o *site, by bool) metav1.OwnerReference {
+	return metav1.OwnerReference{APIVersion: "example.com/v1", Kind: "Site", Name: o.Name, UID: o.UID, Controller: &by}
 }
 
 // Owners are found by name and UID of the controller reference, and both if it moves.
 func TestOwns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, gadgets := setup(t)
-		got, newThing, stop := things(t, server, gadgets, thingKind)
-		one, two := newThing("a", "one"), newThing("a", "two")
-		newThing("b", "one")
+		got, newOwner, stop := owners(t, server, gadgets, siteKinds)
+		one, two := newOwner("a", "one"), newOwner("a", "two")
+		newOwner("b", "one")
 		synctest.Wait()
 		got.take()
 		other := controls(one, true)
@@ -211,8 +202,8 @@ func TestOwns(t *testing.T) {
 func TestOwnerWithoutNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, gadgets := setup(t)
-		got, newThing, stop := things(t, server, gadgets, thingKind.Cluster())
-		wide := newThing("", "wide")
+		got, newOwner, stop := owners(t, server, gadgets, siteKinds.Cluster())
+		wide := newOwner("", "wide")
 		synctest.Wait()
 		got.take()
 		g := newGadget("child", "")
