@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"iter"
@@ -29,6 +30,7 @@ func TestEndOfWatch(t *testing.T) {
 	for name, c := range map[string]struct {
 		phase          phase // watching, if it is zero
 		lived          time.Duration
+		lasts          time.Duration // a minute, if it is zero
 		err            error
 		cut, silent    bool
 		answered       bool  // the server is not away any more
@@ -41,6 +43,8 @@ func TestEndOfWatch(t *testing.T) {
 		"steady":          {lived: 30 * time.Second, err: failure("eof", 0), failed: true, next: checking, steady: true},
 		"in time":         {lived: 59 * time.Second, answered: true, next: watching, steady: true},
 		"almost in time":  {lived: 59*time.Second - 1, answered: true, next: checking, steady: true},
+		"too short":       {lived: time.Second - 1, lasts: time.Second, answered: true, failed: true, next: checking},
+		"short":           {lived: time.Second, lasts: time.Second, answered: true, next: watching},
 		"refused":         {err: failure("internal", 0), answered: true, failed: true, next: checking},
 		"cut at once":     {cut: true, next: checking},
 		"cut":             {lived: 90 * time.Second, cut: true, next: watching, steady: true},
@@ -58,7 +62,7 @@ func TestEndOfWatch(t *testing.T) {
 				if c.phase == streaming {
 					r.state = r.state.relist("5")
 				}
-				w := &watch{asked: "5", began: time.Now().Add(-c.lived), lasts: time.Minute, silent: c.silent, end: watchEnd{rv: "5", err: c.err}}
+				w := &watch{asked: "5", began: time.Now().Add(-c.lived), lasts: cmp.Or(c.lasts, time.Minute), silent: c.silent, end: watchEnd{rv: "5", err: c.err}}
 				r.ended(t.Context(), w, c.cut)
 				if away := r.breaker.away(); away == c.answered {
 					t.Errorf("away %v", away)

@@ -135,7 +135,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		r.stats.watchEnds(lived, end.heard)
 	}
 	end.short, end.steady = lived < time.Second, lived >= r.opts.Backoff.Max
-	end.early = lived < w.lasts-time.Second
+	end.early = end.short || lived < w.lasts-time.Second
 	if cut {
 		end.err, end.short = nil, false
 	}
@@ -174,8 +174,8 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 			return step{err: ErrUnanswered, pause: pauseAway}
 		}
 		return st
-	case w.replay.strict && w.replay.pending() && end.err == nil && !end.short && !r.state.confirmed:
-		r.state = r.state.check() // the watch was too short for guardReplay
+	case w.replay.strict && w.replay.pending() && end.err == nil && !end.short && (!r.state.confirmed || r.state.unverified > 0):
+		r.state = r.state.check() // the watch was too short for guardReplay, or the list had no answer
 		return st
 	case !w.replay.pending():
 		r.state.replayRV = ""
@@ -184,6 +184,9 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 		r.stats.idle.Add(1)
 	}
 	verify := (endedUnexpectedly(end) || w.silent || r.state.unverified > 0) && !r.opts.TrustVersions && r.state.replayRV == ""
+	if endedUnexpectedly(end) || w.silent {
+		r.state.confirmed = false // what the server has shown before may not hold any more
+	}
 	if r.state, st = r.state.watchEnded(end); st.pause == pauseAway || st.pause == pauseBusy {
 		r.state.unverified = 0 // the list of one object was not to blame
 	}
