@@ -156,7 +156,7 @@ func relisted[T any](t *testing.T, c *collection, opts reflector.Tuning) *weighe
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	w := &weigher[T]{every: c.objects/16 + 1, done: cancel}
+	w := &weigher[T]{every: c.objects/longtest.N(5, 16) + 1, done: cancel}
 	conn := client.Connection{URL: "http://test.invalid", HTTP: &http.Client{Transport: c}}
 	r, err := client.New(conn, kind.OfResource[T](pods).Named("Pod"), client.Options{})
 	if err != nil {
