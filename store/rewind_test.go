@@ -2,52 +2,58 @@ package store_test
 
 import (
 	"errors"
+	"reflect"
 	"testing"
 	"testing/synctest"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/store"
 )
 
-type versioned struct{ name, version, content string }
-
-func byName(v versioned) (string, error) { return v.name, nil }
+func versioned(name, version, rack string) *Machine {
+	m := machine(name, rack)
+	m.ResourceVersion = version
+	return m
+}
 
 // TestRewind: after Rewind one commit may go back in time; the one after it may not.
 func TestRewind(t *testing.T) {
-	s, err := store.New(byName, store.Options[versioned]{
-		Unchanged: func(old, new versioned) bool { return old == new },
+	s, err := store.New(store.ObjectKey, store.Options[*Machine]{
+		Unchanged: func(old, new *Machine) bool { return reflect.DeepEqual(old, new) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	commit := func(rv string, v versioned) store.Op[string, versioned] {
+	a := types.NamespacedName{Namespace: "dc1", Name: "a"}
+	commit := func(rv string, m *Machine) store.Op[types.NamespacedName, *Machine] {
 		t.Helper()
-		ops := []store.Op[string, versioned]{{Key: v.name, Object: v}}
+		ops := []store.Op[types.NamespacedName, *Machine]{{Key: a, Object: m}}
 		if err := s.Commit(rv, ops); err != nil {
 			t.Fatal(err)
 		}
 		return ops[0]
 	}
-	commit("20", versioned{"a", "11", "old"})
+	commit("20", versioned("a", "11", "old"))
 	s.Rewind()
-	if op := commit("12", versioned{"a", "11", "restored"}); op.Unchanged || !op.Had {
+	if op := commit("12", versioned("a", "11", "restored")); op.Unchanged || !op.Had {
 		t.Errorf("after Rewind: %+v, want a change", op)
 	}
-	if got, _ := s.Get("a"); got.content != "restored" || s.ResourceVersion() != "12" {
+	if got, _ := s.Get(a); got.Rack != "restored" || s.ResourceVersion() != "12" {
 		t.Errorf("after Rewind the store has %+v at %s", got, s.ResourceVersion())
 	}
-	if op := commit("11", versioned{"a", "11", "restored"}); !op.Unchanged || s.ResourceVersion() != "12" {
+	if op := commit("11", versioned("a", "11", "restored")); !op.Unchanged || s.ResourceVersion() != "12" {
 		t.Errorf("the commit after: %+v at %s, want no change at 12", op, s.ResourceVersion())
 	}
 }
 
 // TestRewindAndReplace: a Replace is the one commit that may go back, if it succeeds.
 func TestRewindAndReplace(t *testing.T) {
-	s, err := store.New(byName, store.Options[versioned]{})
+	s, err := store.New(store.ObjectKey, store.Options[*Machine]{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	replace := func(rv, name string) error { return s.Replace([]versioned{{name, rv, ""}}, rv) }
+	replace := func(rv, name string) error { return s.Replace([]*Machine{versioned(name, rv, "")}, rv) }
 	if err := replace("20", "a"); err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +73,7 @@ func TestRewindAndReplace(t *testing.T) {
 func TestRewindEndsWaits(t *testing.T) {
 	for _, large := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			s, err := store.New(byName, store.Options[versioned]{})
+			s, err := store.New(store.ObjectKey, store.Options[*Machine]{})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -80,7 +86,7 @@ func TestRewindEndsWaits(t *testing.T) {
 			synctest.Wait()
 			s.Rewind()
 			if large {
-				err = s.CommitChunks("22", 0, func(func([]store.Op[string, versioned]) bool) {})
+				err = s.CommitChunks("22", 0, func(func([]store.Op[types.NamespacedName, *Machine]) bool) {})
 			} else {
 				err = s.Commit("22", nil)
 			}

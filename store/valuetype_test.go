@@ -9,17 +9,17 @@ import (
 )
 
 func indexOf[V comparable]() error {
-	x := index.New("x", func(dst []V, _ int) []V { return dst })
-	_, err := store.New(func(k int) (int, error) { return k, nil }, store.Options[int]{Indexes: index.Of[int](x)})
+	x := index.New("x", func(dst []V, _ *Machine) []V { return dst })
+	_, err := store.New(store.ObjectKey, store.Options[*Machine]{Indexes: index.Of[*Machine](x)})
 	return err
 }
 
 func addIndexOf[V comparable]() error {
-	s, err := store.New(func(k int) (int, error) { return k, nil }, store.Options[int]{})
+	s, err := store.New(store.ObjectKey, store.Options[*Machine]{})
 	if err != nil {
 		return err
 	}
-	return s.AddIndexes(index.New("x", func(dst []V, _ int) []V { return dst }))
+	return s.AddIndexes(index.New("x", func(dst []V, _ *Machine) []V { return dst }))
 }
 
 // An index of values that could not be found is an invalid definition, and the error names
