@@ -10,21 +10,20 @@ import (
 // TestCommitChunks makes the same random changes in one piece and in chunks: the results
 // and the content must be the same, and readers see nothing before the end.
 func TestCommitChunks(t *testing.T) {
-	type object struct{ key, version int }
-	key := func(o object) (int, error) {
-		if o.version%17 == 0 {
-			return 0, errors.New("no key")
+	key := func(it *item) (id, error) {
+		if it.version%17 == 0 {
+			return id{}, errNoID
 		}
-		return o.key, nil
+		return it.id, nil
 	}
 	rnd := rand.New(rand.NewPCG(1, 7))
-	whole, _ := New(key, Options[object]{})
-	parts, _ := New(key, Options[object]{})
+	whole, _ := New(key, Options[*item]{})
+	parts, _ := New(key, Options[*item]{})
 	for round := range 50 {
-		var ops []Op[int, object]
+		var ops []Op[id, *item]
 		for range rnd.IntN(3000) {
-			k := rnd.IntN(500)
-			ops = append(ops, Op[int, object]{Key: k, Object: object{k, rnd.IntN(100)}, Delete: rnd.IntN(3) == 0})
+			k := id{num: rnd.IntN(500)}
+			ops = append(ops, Op[id, *item]{Key: k, Object: &item{id: k, version: rnd.IntN(100)}, Delete: rnd.IntN(3) == 0})
 		}
 		rv := string(rune('1' + round%9))
 		if round%3 == 0 {
@@ -36,7 +35,7 @@ func TestCommitChunks(t *testing.T) {
 			t.Fatal(err)
 		}
 		before := parts.Len()
-		err := parts.CommitChunks(rv, len(ops), func(yield func([]Op[int, object]) bool) {
+		err := parts.CommitChunks(rv, len(ops), func(yield func([]Op[id, *item]) bool) {
 			for chunk := range slices.Chunk(copied, 1+rnd.IntN(300)) {
 				if !yield(chunk) {
 					t.Error("a chunk is not wanted")
