@@ -213,8 +213,8 @@ func BenchmarkReplace(b *testing.B) {
 func BenchmarkMergeRelist(b *testing.B) {
 	const objects = 100_000
 	type object = metav1.PartialObjectMetadata
-	g := NewMerge(func(o *object) (string, error) { return o.Name, nil }, nil)
-	f := New[string, *object](nil, Options{})
+	g := NewMerge(objectName, nil)
+	f := New[types.NamespacedName, *object](nil, Options{})
 	g.Begin(f)
 	m := g.Join(nil, nil)
 	list := func() {

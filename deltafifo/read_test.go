@@ -10,14 +10,14 @@ import (
 // got stays as it was.
 func TestAllIsOneMoment(t *testing.T) {
 	ctx := context.Background()
-	f := New[string, int](nil, Options{})
-	for n, key := range []string{"a", "b", "c"} {
-		if err := f.Add(ctx, key, n, ""); err != nil {
+	f := New[int, int](nil, Options{})
+	for key := range 3 {
+		if err := f.Add(ctx, key, 10*key, ""); err != nil {
 			t.Fatal(err)
 		}
 	}
-	kept := f.Get("b")
-	var seen []string
+	kept := f.Get(1)
+	var seen []int
 	var first []Delta[int]
 	for key, deltas := range f.All() {
 		if seen = append(seen, key); len(seen) > 1 {
@@ -28,18 +28,18 @@ func TestAllIsOneMoment(t *testing.T) {
 			if _, err := f.Pop(ctx); err != nil {
 				t.Fatal(err)
 			}
-			if err := f.Add(ctx, "d", 9, ""); err != nil {
+			if err := f.Add(ctx, 3, 9, ""); err != nil {
 				t.Fatal(err)
 			}
 		}
 	}
-	if len(seen) != 3 || seen[0] != "a" || seen[1] != "b" || seen[2] != "c" {
+	if !slices.Equal(seen, []int{0, 1, 2}) {
 		t.Errorf("saw %v", seen)
 	}
-	if len(first) != 1 || first[0].Object != 0 || len(kept) != 1 || kept[0].Object != 1 {
+	if len(first) != 1 || first[0].Object != 0 || len(kept) != 1 || kept[0].Object != 10 {
 		t.Errorf("the copies changed: %v, %v", first, kept)
 	}
-	if got := f.Get("a"); got != nil {
+	if got := f.Get(0); got != nil {
 		t.Errorf("taken deltas are returned: %v", got)
 	}
 	for range f.All() {
