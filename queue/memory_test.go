@@ -1,7 +1,9 @@
 package queue
 
 import (
+	"fmt"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 	"unsafe"
@@ -194,11 +196,16 @@ func TestMillionDelays(t *testing.T) {
 	}
 	needHeap(t)
 	n := longtest.N(200_000, 1_000_000)
+	var texts strings.Builder
+	for i := range n {
+		fmt.Fprintf(&texts, "%08d", i)
+	}
+	text := texts.String() // of all keys, so that each takes 16 bytes
 	left := memtest.Least(odds, func() int64 {
 		before := memtest.Heap()
-		q := New(Options[[2]int]{})
+		q := New(Options[string]{})
 		for i := range n {
-			q.AddAfter([2]int{i}, time.Hour+time.Duration(i*7919%n))
+			q.AddAfter(text[8*i:8*i+8], time.Hour+time.Duration(i*7919%n))
 		}
 		per := (memtest.Heap() - before) / int64(n)
 		t.Logf("%d bytes per delayed key of 16 bytes", per)
@@ -208,6 +215,7 @@ func TestMillionDelays(t *testing.T) {
 		q.ShutDown()
 		checkBare(t, q)
 		left := memtest.Heap() - before
+		runtime.KeepAlive(text)
 		q.check(t)
 		return left
 	})

@@ -4,11 +4,13 @@ import (
 	"context"
 	"runtime"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 )
 
 // The tests in this file answer cases of client-go's util/workqueue tests that the others do not;
@@ -190,12 +192,11 @@ func TestDrainWaitsForQueuedAndDirty(t *testing.T) {
 
 // A key that was given back must not be kept alive by the queue.
 func TestKeysAreCollected(t *testing.T) {
-	type big struct{ data []byte }
-	q := New(Options[*big]{})
+	q := New(Options[string]{})
 	collected := make(chan struct{})
 	func() {
-		k := &big{[]byte("hello")}
-		runtime.AddCleanup(k, func(c chan struct{}) { close(c) }, collected)
+		k := strings.Repeat("hello", 20)
+		runtime.AddCleanup(unsafe.StringData(k), func(c chan struct{}) { close(c) }, collected)
 		q.Add(k)
 		it, _ := q.Get(context.Background())
 		it.Done()
