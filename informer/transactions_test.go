@@ -171,7 +171,9 @@ func TestTransactions(t *testing.T) {
 	even := func(p *widget) bool { l := p.Labels["l"]; return (l[len(l)-1]-'0')%2 == 0 }
 	all := func(*widget) bool { return true }
 	shard := must1(reflector.EvenShard(0, 2))(t)
-	inShard := func(p *widget) bool { return must1(shard.Matches(&metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta}))(t) }
+	inShard := func(p *widget) bool {
+		return must1(shard.Matches(&metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta}))(t)
+	}
 	same := func(p *widget) (*widget, error) { return p, nil }
 	label := func(p *widget) (projection, error) {
 		return &projected{Key: key{Namespace: "n", Name: p.Name}, Text: p.Labels["l"]}, nil
