@@ -54,6 +54,7 @@ func FuzzEverything(f *testing.F) {
 		if again := plan.Decode(data, &b, Options{Strings: NewStrings(4)}); (err == nil) != (again == nil) {
 			t.Fatalf("error %v, with a cache %v", err, again)
 		}
+		alike(t, plan, data)
 		var where *DecodeError
 		if err != nil && (!errors.As(err, &where) || where.Offset < 0 || where.Offset > len(data)) {
 			t.Fatalf("an error that does not say where: %v", err)
