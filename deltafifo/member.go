@@ -39,6 +39,7 @@ type Member[K comparable, T any] struct {
 	again    func() // asks for another reflector; may be nil
 
 	owed    map[K]struct{} // debts, see owe
+	unread  map[K]struct{} // keys whose state in its last list was unusable, so that it owes nothing; nil for none
 	due     uint64         // the newest version of all debts
 	refutes bool           // it has just brought another UID at the version of a state that the queue has
 }
@@ -92,7 +93,7 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	if m.doubtful {
 		g.doubt(f)
 	}
-	m.owed = nil
+	m.owed, m.unread = nil, nil
 	for n := range m.items.Len() {
 		item, version := m.items.item(n), m.items.version(n)
 		if !m.keeps(item.Object) { // any more
@@ -130,6 +131,10 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 			continue
 		}
 		if keep != nil && ok && keep(key, obj) {
+			if m.unread == nil {
+				m.unread = map[K]struct{}{}
+			}
+			m.unread[key] = struct{}{}
 			continue
 		}
 		if m.awaits(f, key, at) {
@@ -161,6 +166,7 @@ func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 		recount = !m.counted || m.at <= m.merge.at
 		if d.Type != 0 {
 			delete(m.owed, key)
+			delete(m.unread, key)
 		}
 		switch d.Type {
 		case 0: // a bookmark
@@ -274,6 +280,9 @@ func (m *Member[K, T]) prove() {
 func (m *Member[K, T]) confirm(key K) {
 	h := m.merge.held[key]
 	for other := range m.merge.members {
+		if _, unread := other.unread[key]; unread {
+			continue
+		}
 		if last, has := other.keys[key]; has && other != m && last != 0 && last < h.at {
 			other.owe(key, max(h.at, h.until))
 		}

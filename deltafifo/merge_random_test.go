@@ -43,6 +43,8 @@ func (s state) GetUID() types.UID {
 	return types.UID(fmt.Sprint(s.uid))
 }
 
+func (s state) GetName() string            { return s.key }
+func (s state) GetNamespace() string       { return "" }
 func (s state) GetResourceVersion() string { return fmt.Sprint(s.at) }
 func (s state) String() string {
 	return fmt.Sprintf("{%s %d at %d class %d}", s.key, s.uid, s.at, s.class)
@@ -91,6 +93,7 @@ type watcher struct {
 	first  uint64
 	blind  bool // it does not notice the last restore itself
 	told   bool // the Merge has asked for another reflector
+	lacks  bool // its last list had an unreadable object
 	ever   bool // there was a list, so the first list of a session need not be the newest
 
 	list     uint64 // version of a list on its way; 0 none
@@ -140,6 +143,8 @@ type mergeLife struct {
 	lost    uint64            // newest version that a restore has lost
 	unknown bool              // no member was left that could notice a restore: objects may go back without a mark
 	bad     bool
+	ending  bool
+	skipped map[string]bool // keys that a list skipped
 }
 
 func (a *mergeLife) say(f string, args ...any) {
@@ -172,7 +177,7 @@ func (a *mergeLife) begin() {
 }
 
 // has reports whether the flag merge.no leaves something in: one of lacks, back, doubt, unpruned,
-// session, rewind, leave, orphan, refuse, late.
+// session, rewind, leave, orphan, refuse, late, skip.
 func has(no string) bool { return !strings.Contains(*mergeNo, no) }
 
 // join adds a member with a random selection or, if the mode is ranges, with random ranges.
@@ -366,9 +371,14 @@ func (a *mergeLife) endList(c *watcher) {
 		c.Rewound(false)
 	}
 	view := c.listOf.at(v)
+	c.lacks = false
 	var text []string
 	for _, k := range slices.Sorted(maps.Keys(view)) {
-		if s := view[k]; c.sends(s) {
+		if s := view[k]; c.sends(s) && has("skip") && !a.ending && a.r.IntN(12) == 0 {
+			c.lacks, a.skipped[k] = true, true
+			text = append(text, fmt.Sprint("skipped ", k))
+			c.Skipped(&reflector.ObjectError{Key: k, Err: errFails})
+		} else if c.sends(s) {
 			text = append(text, fmt.Sprint(*s))
 			must(a.t, c.Listed(bg, reflector.Event[state]{Type: reflector.Added, Object: *s, ResourceVersion: strconv.FormatUint(s.at, 10)}))
 		}
@@ -528,7 +538,7 @@ func (a *mergeLife) checkVersion() {
 	}
 	for i := range *mergeKeys {
 		k := string(rune('a' + i))
-		if !a.merge.Covers(k) || !a.merge.MayHave(k) {
+		if a.skipped[k] || !a.merge.Covers(k) || !a.merge.MayHave(k) {
 			continue
 		}
 		got, ok := a.store[k]
@@ -694,6 +704,7 @@ func (a *mergeLife) restore() {
 // restore, one of the members that have seen a part of the lost past notices it now.
 func (a *mergeLife) end() {
 	a.say("quiescence")
+	a.ending = true
 	for _, c := range a.clients {
 		if c.keep != nil {
 			a.prune(c)
@@ -713,7 +724,7 @@ func (a *mergeLife) end() {
 			a.clients[i].blind = false
 		}
 		for _, c := range a.clients {
-			if !c.listed || c.told || a.isLost(c) && !c.blind {
+			if !c.listed || c.told || c.lacks || a.isLost(c) && !c.blind {
 				a.beginList(c)
 				a.endList(c)
 			}
@@ -744,7 +755,7 @@ func TestRandomMerges(t *testing.T) {
 	failures, backs := 0, 0
 	kinds, shortest := map[string]int{}, map[string][]string{}
 	for seed := *firstMerge; seed < *firstMerge+uint64(*mergeSeeds); seed++ {
-		a := &mergeLife{t: t, r: rand.New(rand.NewPCG(seed, 5)), w: &past{}, store: truths{}, seen: map[string]uint64{}, left: map[string]uint64{}}
+		a := &mergeLife{t: t, r: rand.New(rand.NewPCG(seed, 5)), w: &past{}, store: truths{}, seen: map[string]uint64{}, left: map[string]uint64{}, skipped: map[string]bool{}}
 		if a.mode = *mergeMode; a.mode < 0 {
 			a.mode = int(seed % 2)
 		}

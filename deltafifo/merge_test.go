@@ -540,6 +540,25 @@ func TestMergeLeftMemberHidesNothing(t *testing.T) {
 	}
 }
 
+// TestMergeUnreadableObjectIsNoDebt: the list of a member has an object that could not be used, so it
+// cannot show that the server has a newer state than the member has brought. That is no restore.
+func TestMergeUnreadableObjectIsNoDebt(t *testing.T) {
+	m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
+	again := false
+	b.Begin(func() { again = true })
+	m.event(a, reflector.Modified, "x12", "")
+	b.Skipped(&reflector.ObjectError{Key: "x"})
+	m.list(b, "14")
+	must(t, a.Leave(t.Context()))
+	m.event(b, reflector.Bookmark, "", "15")
+	m.want("Updated x12, at 15")
+	if again {
+		t.Error("a restore was noticed, and there was none")
+	}
+	m.event(b, reflector.Deleted, "x20", "")
+	m.want("Deleted x20, at 20")
+}
+
 // TestMergeKeepsNoDeletedObject: the initial list does not keep an object of the store that one
 // member saw deleted, and another one has brought in an older state.
 func TestMergeKeepsNoDeletedObject(t *testing.T) {
