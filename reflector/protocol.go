@@ -63,10 +63,10 @@ type state struct {
 // learned is the knowledge that a reflector keeps for its whole life.
 type learned struct {
 	stream       streamSupport
-	paged        bool // the server has no cache: it sends pages even for version "0"
-	versioned    bool // a list had a version; sources other than servers may have none
-	streamAtZero bool // streaming lists ask for version "0" too, which allows any state
-	nameless     bool // the server refused to select an object by its name
+	paged        bool   // the server has no cache: it sends pages even for version "0"
+	versioned    bool   // a list had a version; sources other than servers may have none
+	streamAtZero bool   // streaming lists ask for version "0" too, which allows any state
+	nameless     bool   // the server refused to select an object by its name
 	rewound      rewind // of the list in progress, or of one that waits for the end of the watch
 	// internalRetry is how long watches that end with an InternalError are resumed without a
 	// list.
