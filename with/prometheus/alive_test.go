@@ -21,6 +21,7 @@ import (
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/shard/leader"
+	"github.com/kinform/kinform/store"
 	"github.com/kinform/kinform/with/kubernetes/core"
 	kinformprom "github.com/kinform/kinform/with/prometheus"
 )
@@ -62,13 +63,13 @@ func TestManager(t *testing.T) {
 			t.Errorf("nil: %v", err)
 		}
 	}
-	pods, nodes := must1(kinform.Open(server, core.Pods))(t), must1(kinform.Open(server, core.Nodes))(t)
+	pods, nodes := must1(kinform.Open(server, core.Pods))(t), must1(kinform.Open(server, kind.As[*corev1.Pod](core.Nodes)))(t)
 	more := must1(kinform.Open(server, core.Pods))(t)
 	must(t, mgr.AddCaches(pods))
 	c := controller.New(controller.Options[kinform.Key]{Name: "restarter"})
 	must(t, errors.Join(controller.For(c, pods), controller.For(c, nodes), controller.For(c, more)))
 	must(t, manager.AddController(mgr, c, func(context.Context, kinform.Key) error { return nil }))
-	mgr.Show("side", queue.New(queue.Options[string]{}))
+	mgr.Show("side", queue.New(queue.Options[kinform.Key]{}))
 	mgr.Show("replica", must1(shard.New(server, shard.Options{Namespace: "prod", Name: "websites"}))(t))
 	mgr.Show("nothing known", 1)
 	mgr.Show("no value", nil)
@@ -107,8 +108,12 @@ func TestFactory(t *testing.T) {
 		t.Errorf("at first: %s", got)
 	}
 	pods := must1(factory.For(f, core.Pods, factory.Request[*corev1.Pod]{}))(t)
-	// Another type has another informer.
-	names := must1(factory.For(f, kind.As[*corev1.Node](core.Pods), factory.Request[*corev1.Node]{}))(t)
+	// Projections have another informer.
+	names := must1(factory.Project(f, core.Pods, factory.Projection[kinform.Key, *corev1.Pod, *corev1.Pod]{
+		Name: "names",
+		Func: func(pod *corev1.Pod) (*corev1.Pod, error) { return &corev1.Pod{ObjectMeta: pod.ObjectMeta}, nil },
+		Key:  store.ObjectKey[*corev1.Pod],
+	}, factory.Request[*corev1.Pod]{}))(t)
 	for range 2 { // names stay
 		if got := named(t, registry, "kinform_informer_objects"); got != "pods, pods 2" {
 			t.Errorf("with two: %s", got)

@@ -93,8 +93,8 @@ func newScene(t *testing.T) *scene {
 	must(t, err)
 	elector, err := leader.New(server, leader.Options{Namespace: "prod", Name: "restarter"})
 	must(t, err)
-	side := queue.New(queue.Options[string]{})
-	side.AddWith("first", queue.AddOptions{Priority: 5})
+	side := queue.New(queue.Options[kinform.Key]{})
+	side.AddWith(kinform.Key{Name: "first"}, queue.AddOptions{Priority: 5})
 	must(t, errors.Join(
 		s.metrics.AddHandle("pods", s.pods), s.metrics.AddController("restarter", s.work),
 		s.metrics.AddElector("restarter", elector), s.metrics.AddQueue("side", side), s.metrics.AddReplica("restarter", replica{}),
