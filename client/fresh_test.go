@@ -85,8 +85,8 @@ type follower struct {
 	version string
 }
 
-func (f *follower) Apply(_ context.Context, ev reflector.Event[*widget]) error {
-	return f.Replace(nil, ev.ResourceVersion)
+func (f *follower) Apply(ctx context.Context, ev reflector.Event[*widget]) error {
+	return f.Replace(ctx, ev.ResourceVersion)
 }
 
 func (f *follower) Replace(_ context.Context, version string) error {
