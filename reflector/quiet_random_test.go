@@ -15,10 +15,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -109,14 +107,7 @@ func TestQuietAfterFaults(t *testing.T) {
 }
 
 func quietAfterFaults(t *testing.T, rng *rand.Rand) {
-	server := fake.New(fake.Options{})
-	if err := fake.Register(server, kind.Of[*object](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget"), fake.Rules{}); err != nil {
-		t.Fatal(err)
-	}
-	inner, err := fake.NewSource[*object](server, fake.Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server, inner := widgetServer(t)
 	src, sink := &faultySource{Source: inner, rng: rand.New(rand.NewPCG(rng.Uint64(), 3)), bookmarks: rng.IntN(2) == 0}, &keptObjects{}
 	src.set(true, false)
 	jitter := rand.New(rand.NewPCG(rng.Uint64(), 4))

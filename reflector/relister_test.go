@@ -8,10 +8,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -49,14 +47,7 @@ func TestRelistRecalls(t *testing.T) {
 	} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server := fake.New(fake.Options{})
-				if err := fake.Register(server, kind.Of[*object](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget"), fake.Rules{}); err != nil {
-					t.Fatal(err)
-				}
-				inner, err := fake.NewSource[*object](server, fake.Selection{})
-				if err != nil {
-					t.Fatal(err)
-				}
+				server, inner := widgetServer(t)
 				for _, name := range []string{"a", "b"} {
 					if _, err := fake.Create(server, &object{ObjectMeta: metav1.ObjectMeta{Namespace: "n", Name: name}}); err != nil {
 						t.Fatal(err)

@@ -50,14 +50,7 @@ func TestRandomRestores(t *testing.T) {
 
 // restoreAtRandom reports whether a known object told of the restore.
 func restoreAtRandom(t *testing.T, rng *rand.Rand, idle bool) bool {
-	server := fake.New(fake.Options{})
-	if err := fake.Register(server, kind.Of[*object](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget"), fake.Rules{}); err != nil {
-		t.Fatal(err)
-	}
-	inner, err := fake.NewSource[*object](server, fake.Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	server, inner := widgetServer(t)
 	src, sink := &gatedSource{Source: inner, mu: new(sync.Mutex)}, &keptObjects{}
 	r, err := reflector.New(reflector.Source[*object](src), reflector.Sink[*object](sink),
 		reflector.Options{Tuning: reflector.Tuning{DisableWatchList: rng.IntN(2) == 0}, OnError: func(error) {}})
@@ -166,6 +159,20 @@ func write(t *testing.T, server *fake.Server, rng *rand.Rand, n int) {
 			t.Fatal(err)
 		}
 	}
+}
+
+// widgetServer returns a server of widgets, and its source of all of them.
+func widgetServer(t *testing.T) (*fake.Server, *fake.Source[*object]) {
+	t.Helper()
+	server := fake.New(fake.Options{})
+	if err := fake.Register(server, kind.Of[*object](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget"), fake.Rules{}); err != nil {
+		t.Fatal(err)
+	}
+	source, err := fake.NewSource[*object](server, fake.Selection{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return server, source
 }
 
 // gatedSource answers nothing while mu is held.

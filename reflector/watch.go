@@ -183,8 +183,9 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	if end.idle {
 		r.stats.idle.Add(1)
 	}
-	verify := (endedUnexpectedly(end) || w.silent || r.state.unverified > 0) && !r.opts.TrustVersions && r.state.replayRV == ""
-	if endedUnexpectedly(end) || w.silent {
+	unexpected := endedUnexpectedly(end) || w.silent
+	verify := (unexpected || r.state.unverified > 0) && !r.opts.TrustVersions && r.state.replayRV == ""
+	if unexpected {
 		r.state.confirmed = false // what the server has shown before may not hold any more
 	}
 	if r.state, st = r.state.watchEnded(end); st.pause == pauseAway || st.pause == pauseBusy {
