@@ -184,11 +184,7 @@ func (b *buffer[K, T]) find(key K) *entry[K, T] {
 // push appends d to the deltas of key, at once or in the next settle.
 func (b *buffer[K, T]) push(key K, d Delta[T]) {
 	if b.list != nil {
-		e := b.find(key)
-		if e == nil {
-			e = b.add(key)
-		}
-		b.append(e, d)
+		b.append(b.findOrAdd(key), d)
 		return
 	}
 	b.append(b.extend(key), d)
@@ -237,6 +233,15 @@ func (b *buffer[K, T]) add(key K) *entry[K, T] {
 	return b.extend(key)
 }
 
+// findOrAdd returns the entry of key. The caller must add a delta. The entry is valid as long as
+// that of find.
+func (b *buffer[K, T]) findOrAdd(key K) *entry[K, T] {
+	if e := b.find(key); e != nil {
+		return e
+	}
+	return b.add(key)
+}
+
 // extend returns a new entry for key, which is not in the index.
 func (b *buffer[K, T]) extend(key K) *entry[K, T] {
 	i := len(b.entries)
@@ -271,10 +276,7 @@ func (b *buffer[K, T]) append(e *entry[K, T], d Delta[T]) {
 // prepend puts deltas, which were given back and are older, before the deltas of key. A key that
 // has an entry keeps its place.
 func (b *buffer[K, T]) prepend(key K, deltas []Delta[T]) {
-	e := b.find(key)
-	if e == nil {
-		e = b.add(key)
-	}
+	e := b.findOrAdd(key)
 	newer := slices.Clone(e.deltas)
 	for _, d := range deltas {
 		b.append(e, d)

@@ -147,10 +147,7 @@ func (f *DeltaFIFO[K, T]) putItems(items *Objects[K, T]) {
 // listed adds the Replaced delta of object n. Called with the lock held.
 func (f *DeltaFIFO[K, T]) listed(items *Objects[K, T], n int) {
 	item := items.item(n)
-	e := f.pending.find(item.Key)
-	if e == nil {
-		e = f.pending.add(item.Key)
-	}
+	e := f.pending.findOrAdd(item.Key)
 	e.list = f.lists
 	f.pending.append(e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object, ResourceVersion: items.version(n)})
 }
