@@ -402,15 +402,15 @@ func TestRestoredTwice(t *testing.T) {
 // fixedSource is a server with one object that never changes.
 type fixedSource struct {
 	uid   types.UID
-	mu    *sync.Mutex
-	lists *[]time.Time // when it was listed
+	mu    sync.Mutex
+	lists []time.Time // when it was listed
 }
 
-func (fixedSource) Resource() string { return "widgets" }
+func (*fixedSource) Resource() string { return "widgets" }
 
-func (s fixedSource) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
+func (s *fixedSource) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
 	s.mu.Lock()
-	*s.lists = append(*s.lists, time.Now())
+	s.lists = append(s.lists, time.Now())
 	s.mu.Unlock()
 	w := newWidget("n", "a", "")
 	w.UID, w.ResourceVersion = s.uid, "5"
@@ -418,7 +418,7 @@ func (s fixedSource) List(_ context.Context, _ metav1.ListOptions, yield func(re
 	return metav1.ListMeta{ResourceVersion: "7"}, nil
 }
 
-func (fixedSource) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+func (*fixedSource) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
 	return func(func(reflector.Event[*widget], error) bool) { <-ctx.Done() }
 }
 
@@ -427,9 +427,9 @@ func (fixedSource) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[re
 func TestUnionOfTwoServers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		u := newUnion(t, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}, OnError: ignore})
-		var all []fixedSource
+		var all []*fixedSource
 		for _, uid := range []types.UID{"1", "2"} {
-			s := fixedSource{uid, new(sync.Mutex), new([]time.Time)}
+			s := &fixedSource{uid: uid}
 			all = append(all, s)
 			must1(u.Add(string(uid), s, nil))(t)
 		}
@@ -437,11 +437,11 @@ func TestUnionOfTwoServers(t *testing.T) {
 		time.Sleep(time.Minute)
 		stop()
 		for _, s := range all {
-			if n := len(*s.lists); n < 10 || n > 31 {
+			if n := len(s.lists); n < 10 || n > 31 {
 				t.Errorf("%d lists in a minute", n)
 			}
-			for n, at := range (*s.lists)[1:] {
-				if d := at.Sub((*s.lists)[n]); d < 2*time.Second {
+			for n, at := range s.lists[1:] {
+				if d := at.Sub(s.lists[n]); d < 2*time.Second {
 					t.Errorf("list %d comes %v after the one before", n+1, d)
 				}
 			}
