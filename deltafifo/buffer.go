@@ -81,9 +81,8 @@ func (b *buffer[K, T]) takeList(list *Objects[K, T], number uint64, initial bool
 	b.deltas = list.Len()
 }
 
-// expand turns the objects of the list into entries.
+// expand turns the objects of the list into entries. All entries of a buffer with a list are settled.
 func (b *buffer[K, T]) expand() {
-	b.settle()
 	if b.list == nil {
 		return
 	}
