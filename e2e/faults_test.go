@@ -189,13 +189,16 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// noneOpen fails the test if connections outlive what used them.
-func (d *dialer) noneOpen(t *testing.T, hc *http.Client) {
+// noneOpen fails the test if connections outlive what used them. A connection is idle only some time
+// after the end of its last request, so each client is asked more than once to close those.
+func (d *dialer) noneOpen(t *testing.T, clients ...*http.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	err := eventually(ctx, func() bool {
-		hc.CloseIdleConnections()
+		for _, hc := range clients {
+			hc.CloseIdleConnections()
+		}
 		open, _ := d.count()
 		return open == 0
 	})

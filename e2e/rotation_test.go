@@ -114,8 +114,7 @@ func TestCredentialsRotate(t *testing.T) {
 	}
 	byToken := connect(client.ConnectionOptions{TokenFile: inClients("token")})
 	byCert := connect(client.ConnectionOptions{CertFile: inClients("client.crt"), KeyFile: inClients("client.key")})
-	defer d.noneOpen(t, byCert.HTTP)
-	defer byToken.HTTP.CloseIdleConnections()
+	defer d.noneOpen(t, byToken.HTTP, byCert.HTTP)
 	// The idle timer of the informers is off: the connection has to notice by itself.
 	all := []collection{
 		newPipeline[corev1.ConfigMap](t, c, byToken.HTTP, selected{name: "by token", resource: "configmaps", sentinel: "cm-00000", idleTimeout: -1}),
