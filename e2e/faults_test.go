@@ -189,8 +189,8 @@ func (c *conn) Close() error {
 	return c.Conn.Close()
 }
 
-// noneOpen fails the test if connections outlive what used them. A connection is idle only some time
-// after the end of its last request, so each client is asked more than once to close those.
+// noneOpen fails the test if connections outlive what used them. A connection is idle only some
+// time after the end of its last request, so each client is asked more than once to close those.
 func (d *dialer) noneOpen(t *testing.T, clients ...*http.Client) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
