@@ -49,9 +49,13 @@ type buffer[K comparable, T any] struct {
 	number  uint64         // of the Replace that list came with
 	initial bool           // list is the initial one
 
-	entries     []entry[K, T] // entries beyond the length are empty but keep room for deltas
-	settled     int           // entries below this number are in at; later ones have one delta each, and may repeat keys
-	at          map[K]int     // places of the settled entries
+	entries []entry[K, T] // entries beyond the length are empty but keep room for deltas
+
+	// Entries below settled are in at. Later ones may repeat keys and have one delta each, except
+	// that the first entry may have more.
+	settled int
+	at      map[K]int // places of the settled entries
+
 	parts       keytable.Parts[K]
 	touched     uint32     // keeps reads ahead from being optimized away
 	chunk       []Delta[T] // unused rest of the last chunk
@@ -155,8 +159,17 @@ func (b *buffer[K, T]) numberOf(key K) (int, bool) {
 	if n, ok := b.list.number(key); ok {
 		return n, true
 	}
-	i, ok := b.at[key]
+	i, ok := b.place(key)
 	return b.list.Len() + i, ok
+}
+
+// place returns the number of the entry of key in a settled buffer.
+func (b *buffer[K, T]) place(key K) (int, bool) {
+	if len(b.entries) == 1 {
+		return 0, b.entries[0].key == key
+	}
+	i, ok := b.at[key]
+	return i, ok
 }
 
 // has reports whether key has deltas. A nil buffer has none.
@@ -174,7 +187,7 @@ func (b *buffer[K, T]) find(key K) *entry[K, T] {
 	if _, ok := b.list.number(key); ok {
 		b.expand()
 	}
-	if i, ok := b.at[key]; ok {
+	if i, ok := b.place(key); ok {
 		return &b.entries[i]
 	}
 	return nil
@@ -192,9 +205,19 @@ func (b *buffer[K, T]) push(key K, d Delta[T]) {
 	}
 }
 
-// settle puts the entries that push has added into the index. If a key has an entry already, that
-// one gets the delta, and the later entries move up.
+// settle makes sure that each key has one entry, which place finds. A single entry stays out of the
+// index, so that an event that comes alone takes 1.3 times less processor time in the queue (row
+// batch=1/perKey=1 of BenchmarkAddPop).
 func (b *buffer[K, T]) settle() {
+	if len(b.entries) > 1 {
+		b.index()
+	}
+}
+
+// index puts the entries that push has added into the index. If a key has an entry already, that
+// one gets the delta, and the later entries move up. If there are none, it writes nothing, because
+// the consumer may be reading the buffer.
+func (b *buffer[K, T]) index() {
 	late := b.entries[b.settled:]
 	if len(late) == 0 {
 		return
@@ -227,6 +250,7 @@ func (b *buffer[K, T]) fold(to, e *entry[K, T]) {
 // add returns a new entry for key, which must not have one, in a settled buffer. The caller must
 // add a delta.
 func (b *buffer[K, T]) add(key K) *entry[K, T] {
+	b.index()
 	b.at[key] = len(b.entries)
 	b.settled++
 	return b.extend(key)

@@ -67,7 +67,7 @@ func (b *buffer[K, T]) verify() error {
 		if at, ok := b.at[e.key]; i < b.settled && (!ok || at != i) {
 			return fmt.Errorf("entry %d is placed at %d, %t", i, at, ok)
 		}
-		if i >= b.settled && (len(e.deltas) != 1 || e.list != 0) {
+		if i >= max(b.settled, 1) && (len(e.deltas) != 1 || e.list != 0) {
 			return fmt.Errorf("entry %d is not settled and has %d deltas, list %d", i, len(e.deltas), e.list)
 		}
 		if err := e.verify(); err != nil {
