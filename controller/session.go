@@ -102,17 +102,18 @@ func (c *Controller[Q]) start(inf Cache) {
 		if last != nil {
 			<-last.over // otherwise the informer would seem to have another runner
 		}
-		err := follow.Run(s.outer, ctx, inf)
-		c.mu.Lock()
-		defer c.mu.Unlock()
-		if now.stop == nil && s.informers[inf] == now {
-			delete(s.informers, inf) // with its store, if nothing else has it
-		}
-		if err == nil && ctx.Err() != nil {
-			return // because of Unwatch, or with the session
-		}
-		s.failed = append(s.failed, err)
-		s.end()
+		usercode.Outcome(func() error { return follow.Run(s.outer, ctx, inf) }, func(err error) {
+			c.mu.Lock()
+			defer c.mu.Unlock()
+			if now.stop == nil && s.informers[inf] == now {
+				delete(s.informers, inf) // with its store, if nothing else has it
+			}
+			if err == nil && ctx.Err() != nil {
+				return // because of Unwatch, or with the session
+			}
+			s.failed = append(s.failed, err)
+			s.end()
+		})
 	})
 }
 

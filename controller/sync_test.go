@@ -3,6 +3,7 @@ package controller_test
 import (
 	"context"
 	"errors"
+	"runtime"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -213,6 +214,31 @@ func TestNotInstalled(t *testing.T) {
 		cancel()
 		if err := <-ended; err != nil {
 			t.Error(err)
+		}
+	})
+}
+
+// A controller ends when OnError ends the goroutine of its informer.
+func TestGoexitOfInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := setup(t)
+		if err := server.Inject(faults.Fault{Times: 1, Status: faults.Refusal(500, metav1.StatusReasonInternalError, 0)}); err != nil {
+			t.Fatal(err)
+		}
+		source, err := fake.NewSource[*gadget](server, fake.Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{OnError: func(error) { runtime.Goexit() }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		c := controller.New(controller.Options[key]{})
+		if err := controller.For(c, inf); err != nil {
+			t.Fatal(err)
+		}
+		if err := c.Run(t.Context(), func(context.Context, key) error { return nil }); !errors.Is(err, informer.ErrGoexit) {
+			t.Errorf("Run returned %v", err)
 		}
 	})
 }

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"net/http/httptest"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -569,4 +570,27 @@ func TestChecks(t *testing.T) {
 	if text := get(m.Readyz()); text != "500 manager: Run was not called\nsoon: not yet" {
 		t.Error(text)
 	}
+}
+
+// A manager ends when OnError ends the goroutine of a cache.
+func TestGoexitOfCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := setup(t)
+		refuse(t, server, 1)
+		source, err := fake.NewSource[*gadget](server, fake.Selection{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{OnError: func(error) { runtime.Goexit() }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m := manager.New(manager.Options{})
+		if err := m.AddCaches(inf); err != nil {
+			t.Fatal(err)
+		}
+		if err := m.Run(t.Context()); !errors.Is(err, informer.ErrGoexit) {
+			t.Errorf("Run returned %v", err)
+		}
+	})
 }

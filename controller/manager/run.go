@@ -46,9 +46,11 @@ func (m *Manager) Run(ctx context.Context) error {
 	for _, c := range caches {
 		filled.Go(func() {
 			defer stop()
-			if err := follow.Run(ctx, warm, c); err != nil {
-				m.fail(c.Resource(), err)
-			}
+			usercode.Outcome(func() error { return follow.Run(ctx, warm, c) }, func(err error) {
+				if err != nil {
+					m.fail(c.Resource(), err)
+				}
+			})
 		})
 	}
 	if m.sync(work, caches) {

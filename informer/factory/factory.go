@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
@@ -162,9 +163,11 @@ func (f *Factory) start(s *shared) {
 	s.stop = stop
 	f.running.Go(func() {
 		defer stop()
-		if err := s.run(ctx); err != nil {
-			f.fail(err)
-		}
+		usercode.Outcome(func() error { return s.run(ctx) }, func(err error) {
+			if err != nil {
+				f.fail(err)
+			}
+		})
 	})
 }
 

@@ -7,6 +7,7 @@ import (
 	"io"
 	"math/rand/v2"
 	"net/http"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
@@ -399,6 +400,18 @@ func TestWaitForSyncInTime(t *testing.T) {
 			}
 		}
 		stop()
+	})
+}
+
+// A factory reports an informer whose goroutine OnError has ended.
+func TestGoexitOfInformer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, factory.Options{OnError: func(error) { runtime.Goexit() }})
+		w.must(w.server.Inject(faults.Fault{Times: 1, Status: faults.Refusal(500, metav1.StatusReasonInternalError, 0)}))
+		request(w, gears, factory.Request[*gear]{})
+		if err := w.Run(t.Context()); !errors.Is(err, informer.ErrGoexit) {
+			t.Errorf("Run returned %v", err)
+		}
 	})
 }
 

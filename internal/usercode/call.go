@@ -46,6 +46,13 @@ func Contain(where string, f func(), failed func(*PanicError)) {
 	returned = true
 }
 
+// Outcome calls f and then done with its error, or with ErrGoexit if f ends the goroutine.
+func Outcome(f func() error, done func(error)) {
+	err := ErrGoexit
+	defer func() { done(err) }()
+	err = f()
+}
+
 // Key calls a key function. It returns a *PanicError if the function panics, and ErrZeroKey for the
 // zero K.
 func Key[K comparable, T any](key func(T) (K, error), obj T) (k K, err error) {

@@ -79,6 +79,21 @@ func TestContain(t *testing.T) {
 	}
 }
 
+func TestOutcome(t *testing.T) {
+	bad := errors.New("bad")
+	for want, f := range map[error]func() error{
+		nil:                func() error { return nil },
+		bad:                func() error { return bad },
+		usercode.ErrGoexit: func() error { runtime.Goexit(); return nil },
+	} {
+		got := make(chan error, 1)
+		go usercode.Outcome(f, func(err error) { got <- err })
+		if err := <-got; err != want {
+			t.Errorf("outcome %v, want %v", err, want)
+		}
+	}
+}
+
 func TestKey(t *testing.T) {
 	bad := errors.New("bad")
 	for name, c := range map[string]struct {

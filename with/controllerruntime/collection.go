@@ -29,6 +29,7 @@ import (
 	kinform "github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -239,11 +240,12 @@ func (of *collection) run(ctx context.Context) error {
 	errs := make(chan error, len(of.parts))
 	for _, p := range of.parts {
 		go func() {
-			err := p.Run(ctx)
-			if err != nil {
-				cancel()
-			}
-			errs <- err
+			usercode.Outcome(func() error { return p.Run(ctx) }, func(err error) {
+				if err != nil {
+					cancel()
+				}
+				errs <- err
+			})
 		}()
 	}
 	var all []error
