@@ -121,7 +121,7 @@ func (w *waiter) wait(ctx context.Context, d time.Duration) {
 }
 
 // admit waits until a request may be sent. It returns at once unless the server is away.
-func (b *Breaker) admit(ctx context.Context, back Backoff) {
+func (b *Breaker) admit(ctx context.Context, back *Backoff) {
 	for ctx.Err() == nil && b.queue(ctx, back) {
 	}
 }
@@ -136,7 +136,7 @@ func (b *Breaker) away() bool {
 // queue waits for this reflector's turn to probe a server that is away, or for the server to
 // be back. It returns true when the server came back: the caller asks again, because the
 // server may be away once more.
-func (b *Breaker) queue(ctx context.Context, back Backoff) (again bool) {
+func (b *Breaker) queue(ctx context.Context, back *Backoff) (again bool) {
 	if !b.away() {
 		return false
 	}
@@ -147,7 +147,7 @@ func (b *Breaker) queue(ctx context.Context, back Backoff) (again bool) {
 	for b.outage.away && ctx.Err() == nil {
 		wait := time.Duration(-1)
 		if b.queued[0] == w {
-			if b.outage, wait = b.outage.probe(time.Now(), back, random); wait == 0 {
+			if b.outage, wait = b.outage.probe(time.Now(), *back, random); wait == 0 {
 				b.dequeue(w)
 				b.mu.Unlock()
 				return false

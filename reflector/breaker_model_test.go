@@ -232,7 +232,7 @@ func TestBreakerWaiters(t *testing.T) {
 		hold := Backoff{Jitter: -1, Max: time.Hour, Initial: time.Hour}.withDefaults()
 		b.outage.next = began.Add(time.Hour)
 		for range waiters {
-			go func() { b.admit(t.Context(), hold); at <- time.Since(began) }()
+			go func() { b.admit(t.Context(), &hold); at <- time.Since(began) }()
 			go func() { b.sleep(t.Context(), time.Hour, pauseBusy); at <- time.Since(began) }()
 		}
 		time.Sleep(time.Second)
@@ -252,7 +252,7 @@ func TestBreakerWaiters(t *testing.T) {
 		wait := b.outage.wait
 		random := back
 		random.Random = func() float64 { b.answered(); return 0 }
-		if b.admit(t.Context(), random); b.outage.away || b.outage.wait != wait {
+		if b.admit(t.Context(), &random); b.outage.away || b.outage.wait != wait {
 			t.Errorf("a server that is back was probed: %+v", b.outage)
 		}
 	})

@@ -156,7 +156,7 @@ func TestAwayAgain(t *testing.T) {
 		fails()
 		admitted := make(chan struct{}, 2)
 		for range 2 {
-			go func() { b.admit(ctx, back); admitted <- struct{}{} }()
+			go func() { b.admit(ctx, &back); admitted <- struct{}{} }()
 		}
 		synctest.Wait()
 		time.Sleep(time.Millisecond)
@@ -189,7 +189,7 @@ func TestAdmitEndsWithContext(t *testing.T) {
 		}
 		ended := make(chan struct{})
 		go func() {
-			b.admit(ctx, back)
+			b.admit(ctx, &back)
 			close(ended)
 		}()
 		for when == "meanwhile" && ctx.Err() == nil {

@@ -19,19 +19,13 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	}
 	defer r.stopped()
 	for ctx.Err() == nil {
-		if r.breaker.admit(ctx, r.opts.Backoff); ctx.Err() != nil {
-			break
+		if watches, err := r.listOrCheck(ctx); err != nil {
+			return err
+		} else if !watches {
+			continue
 		}
-		var err error
-		switch r.state.phase {
-		case listing:
-			err = r.list(ctx)
-		case checking:
-			r.check(ctx)
-		default:
-			err = r.watch(ctx)
-		}
-		if err != nil && ctx.Err() == nil {
+		// Called here, and not there, so that little of the stack is in use during a watch.
+		if err := r.watch(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
@@ -39,6 +33,25 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		r.sink.Discard() // between two pages
 	}
 	return nil
+}
+
+// listOrCheck sends the next request, unless that is a watch, once the breaker admits one. The error
+// is the sink's, unless ctx is done.
+func (r *Reflector[T]) listOrCheck(ctx context.Context) (watches bool, err error) {
+	if r.breaker.admit(ctx, &r.opts.Backoff); ctx.Err() != nil {
+		return false, nil
+	}
+	switch r.state.phase {
+	case listing:
+		if err = r.list(ctx); ctx.Err() != nil {
+			err = nil
+		}
+	case checking:
+		r.check(ctx)
+	default:
+		watches = true
+	}
+	return watches, err
 }
 
 // list asks for one page and carries out the step that follows. The error is the sink's.

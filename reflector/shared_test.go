@@ -119,11 +119,11 @@ func TestPanicInRandomBlocksNobody(t *testing.T) {
 		bad.Random = func() float64 { panic("random") }
 		func() {
 			defer func() { _ = recover() }()
-			b.admit(t.Context(), bad)
+			b.admit(t.Context(), &bad)
 		}()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
-		b.admit(ctx, back)
+		b.admit(ctx, &back)
 		if ctx.Err() != nil {
 			t.Error("another reflector waited an hour for its turn to probe")
 		}

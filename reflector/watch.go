@@ -23,11 +23,12 @@ const (
 // watch is one watch request, with the streaming list that it may begin with. The goroutine of
 // Run owns it, except for atomic fields and the ones that stop waits for.
 type watch struct {
-	asked string // the resourceVersion to resume from, for reports
-	began time.Time
-	lasts time.Duration // the time that the request names
-	end   watchEnd
-	next  *step // what follows, if streamListed has decided it
+	asked   string // the resourceVersion to resume from, for reports
+	began   time.Time
+	lasts   time.Duration // the time that the request names
+	end     watchEnd
+	sinkErr error // why the sink refused an event
+	next    *step // what follows, if streamListed has decided it
 
 	replay  replay             // how far the watch has repeated known events
 	skipped bool               // the streaming list has an object that could not be used
@@ -47,8 +48,8 @@ func (r *Reflector[T]) watch(ctx context.Context) error {
 	w := new(watch)
 	defer r.closeWatch(w) // also when the source or the sink panics
 	events := r.openWatch(ctx, w)
-	err := r.receive(ctx, w, events)
-	return r.closed(ctx, w, err)
+	r.receive(ctx, w, events)
+	return r.closed(ctx, w)
 }
 
 // openWatch makes the request, and starts the watchdog.
@@ -89,27 +90,26 @@ func (r *Reflector[T]) closeWatch(w *watch) {
 }
 
 // receive passes on the events until the watch ends.
-func (r *Reflector[T]) receive(ctx context.Context, w *watch, events iter.Seq2[Event[T], error]) (sinkErr error) {
+func (r *Reflector[T]) receive(ctx context.Context, w *watch, events iter.Seq2[Event[T], error]) {
 	for ev, err := range events {
 		if w.limited.Err() != nil {
 			break // the source goes on regardless
 		}
 		var more bool
-		if more, sinkErr = r.received(ctx, w, ev, err); !more {
+		if more, w.sinkErr = r.received(ctx, w, ev, err); !more {
 			break
 		}
 	}
-	return sinkErr
 }
 
 // closed carries out the step after a watch that the source has left.
-func (r *Reflector[T]) closed(ctx context.Context, w *watch, sinkErr error) error {
+func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 	r.returned(&w.guard, w.dog)
-	if sinkErr != nil || ctx.Err() != nil {
+	if w.sinkErr != nil || ctx.Err() != nil {
 		if r.state.phase == streaming {
 			r.sink.Discard()
 		}
-		return sinkErr
+		return w.sinkErr
 	}
 	w.end.err = causeOf(w.request, w.end.err)
 	w.silent = errors.Is(context.Cause(w.request), errSilent)
