@@ -40,18 +40,39 @@ func (i *Informer[K, T]) process(s *session[K, T]) error {
 		if err != nil {
 			return err
 		}
-		if err := i.waitForHandlers(s.Ctx); err != nil {
+		if err := i.commitPopped(s, batch); err != nil {
 			return err
-		}
-		began := time.Now()
-		if err := i.commit(&s.changes, batch); err != nil {
-			return err
-		}
-		pending := s.fifo.Len()
-		if took, slow := i.pace.Slow(began, batch.Len(), pending); slow {
-			i.report(&deltafifo.SlowError{Resource: i.Resource(), Deltas: batch.Len(), Took: took, Pending: pending})
 		}
 	}
+}
+
+// commitPending commits batches until nothing is pending.
+func (i *Informer[K, T]) commitPending(s *session[K, T]) error {
+	for {
+		batch, err := s.fifo.Pop(over)
+		if err != nil {
+			return nil
+		}
+		if err := i.commitPopped(s, batch); err != nil {
+			return err
+		}
+	}
+}
+
+// commitPopped commits a batch once no handler is too far behind.
+func (i *Informer[K, T]) commitPopped(s *session[K, T], batch deltafifo.Batch[K, T]) error {
+	if err := i.waitForHandlers(s.Ctx); err != nil {
+		return err
+	}
+	began := time.Now()
+	if err := i.commit(&s.changes, batch); err != nil {
+		return err
+	}
+	pending := s.fifo.Len()
+	if took, slow := i.pace.Slow(began, batch.Len(), pending); slow {
+		i.report(&deltafifo.SlowError{Resource: i.Resource(), Deltas: batch.Len(), Took: took, Pending: pending})
+	}
+	return nil
 }
 
 // largePart is the number of ops of a large batch that exist at a time. All of them together

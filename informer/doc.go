@@ -4,8 +4,9 @@
 //	Source[T] ─▶ Reflector[T] ─▶ DeltaFIFO[K,T] ─▶ Store[K,T] ─▶ event log ─▶ handlers
 //	             └ goroutine 1 ┘                    └ goroutine 2 ┘            └ one each ┘
 //
-// After a watch event that no other one follows at once, goroutine 1 commits it itself, which saves
-// the time of waking goroutine 2.
+// Goroutine 1 is that of the caller of [Informer.Run]. After a watch event that no other one follows
+// at once, it commits the event itself, which saves the time of waking another one. Goroutine 2 only
+// runs while there is something else to commit.
 //
 // # What a handler can rely on
 //

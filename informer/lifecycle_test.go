@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"iter"
 	"testing"
 	"testing/synctest"
 
@@ -12,6 +13,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
 )
 
 // TestRestart stops an informer, changes the server, and runs it again: the handlers that
@@ -253,6 +255,42 @@ func TestDone(t *testing.T) {
 		stop()
 		if err := <-second; err != nil || !isClosed(inf.Done()) {
 			t.Errorf("the second Run returned %v, closed %t", err, isClosed(inf.Done()))
+		}
+	})
+}
+
+// stubborn is a source whose watch goes on until the test ends it, whatever its context says.
+type stubborn struct {
+	manual
+	end chan struct{}
+}
+
+func (s *stubborn) Watch(context.Context, metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+	return func(func(reflector.Event[*widget], error) bool) { <-s.end }
+}
+
+// TestStopDespiteSource: handlers and waits end with the context, even if the source does not.
+func TestStopDespiteSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &stubborn{end: make(chan struct{})}
+		inf := newInformer(t, src, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}})
+		reg := must1(inf.AddHandler(newHistory(t, inf), handlerOptions{}))(t)
+		ctx, cancel := context.WithCancel(t.Context())
+		ran, waited := make(chan error, 1), make(chan error, 1)
+		go func() { ran <- inf.Run(ctx) }()
+		go func() { waited <- inf.WaitForRV(t.Context(), "2") }()
+		synctest.Wait()
+		cancel()
+		synctest.Wait()
+		if !isClosed(reg.Done()) || len(waited) == 0 || len(ran) > 0 {
+			t.Errorf("while the source goes on, the handler is done: %t, WaitForRV: %t, Run: %t", isClosed(reg.Done()), len(waited) > 0, len(ran) > 0)
+		}
+		close(src.end)
+		if err := <-ran; err != nil {
+			t.Errorf("Run returned %v", err)
+		}
+		if err := <-waited; !errors.Is(err, informer.ErrStopped) {
+			t.Errorf("WaitForRV returned %v", err)
 		}
 	})
 }

@@ -64,7 +64,7 @@ type member struct {
 	left chan struct{}          // closed when the loop has ended
 }
 
-// restless is a source that never says that it is idle, so that only the goroutine of Run commits.
+// restless is a source that never says that it is idle, so that only the committer commits.
 // It is no reflector.Relister either.
 type restless struct{ reflector.Source[*widget] }
 

@@ -6,13 +6,17 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/usercode"
-	"github.com/kinform/kinform/reflector"
 )
 
 // Run lists, watches, and calls the handlers until ctx is done, and then returns nil. It returns a
 // [*PanicError] if a handler, the source or OnError panicked, and [ErrRunning] while another call
-// of Run is in progress. Run commits batches in the goroutine of its caller, and single events in
-// the one that reads the watch.
+// of Run is in progress.
+//
+// Run reads the source in the goroutine of its caller, and commits there after the last event at
+// hand. While more is at hand, another goroutine commits. In a [Union], the caller's goroutine
+// commits, and each member has one that reads. If the source or OnError calls runtime.Goexit in the
+// caller's goroutine, that ends instead of returning. Then, too, all that Run has started has ended,
+// and Done is closed.
 //
 // A stopped informer can run again. It keeps the handlers that were not removed, with their
 // undelivered events. It also keeps the store and updates it: handlers get the difference.
@@ -22,35 +26,48 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 		return err
 	}
 	defer func() { err = i.finish(s) }() // also if OnError ends this goroutine
+	returned := false
+	defer func() { i.left(s, returned, recover()) }() // contain would take twice as much of the stack
+	i.setOff(s)
+	if i.union != nil {
+		err = i.process(s)
+	} else {
+		err = s.reflector.Run(s.Ctx)
+	}
+	if err != nil {
+		s.Fail(err)
+	}
+	returned = true
+	return nil
+}
+
+// left follows the end of what Run does itself: value is what recover returned.
+func (i *Informer[K, T]) left(s *session[K, T], returned bool, value any) {
+	where := "source"
+	if s.commits || i.union != nil {
+		where = "commit"
+	}
+	if err := usercode.Left(where, returned, value); err != nil {
+		i.failed(s, err)
+	}
+}
+
+// setOff starts what runs beside the goroutine of Run.
+//
+//go:noinline
+func (i *Informer[K, T]) setOff(s *session[K, T]) {
 	i.logger.Debug("runs")
+	s.Add(1)
+	context.AfterFunc(s.Ctx, func() {
+		defer s.Done()
+		i.stop(s)
+	})
 	if i.union != nil {
 		i.union.check()
-	} else {
-		s.Go(func() { i.reflect(s, s.Ctx, s.reflector) })
 	}
 	if i.detector != nil {
 		s.Go(func() { i.contain(s, "OnError", noKey, func() { i.detect(s.Ctx) }) })
 	}
-	i.contain(s, "commit", noKey, func() {
-		if err := i.process(s); err != nil {
-			s.Fail(err)
-		}
-	})
-	return nil
-}
-
-// reflect runs a reflector until ctx is done, which ends with the session.
-func (i *Informer[K, T]) reflect(s *session[K, T], ctx context.Context, r *reflector.Reflector[T]) {
-	place := func(err *PanicError) {
-		if s.commits {
-			err.Where = "commit"
-		}
-	}
-	i.contain(s, "source", place, func() {
-		if err := r.Run(ctx); err != nil {
-			s.Fail(err)
-		}
-	})
 }
 
 // Started reports whether Run was ever called. It is safe from any goroutine. O(1).
@@ -103,20 +120,27 @@ func (i *Informer[K, T]) renew() error {
 	return nil
 }
 
-// finish waits for all goroutines and returns why they ended: nil if Run's context ended.
-func (i *Informer[K, T]) finish(s *session[K, T]) error {
+// stop ends the calls of handlers and the waits of others, even while the source goes on although
+// its context is done.
+func (i *Informer[K, T]) stop(s *session[K, T]) {
 	i.mu.Lock()
 	i.phase = stopping // no handler can be started any more
 	i.mu.Unlock()
-	i.forgetWritten()
-	s.fifo.Close()
 	s.die(ErrStopped) // a handler that waits for the store goes on
 	i.log.Wake()      // so does one that waits for events: s.Ctx is done
+}
+
+// finish waits for all goroutines and returns why they ended: nil if Run's context ended.
+func (i *Informer[K, T]) finish(s *session[K, T]) error {
+	s.committer.running.Wait() // it commits what is pending
+	i.stop(s)
+	i.forgetWritten()
+	s.fifo.Close()
+	s.Cancel() // otherwise Wait would wait for it
 	s.Wait()
 	if i.detector != nil {
 		i.reportMutations(i.detector.check(time.Now()))
 	}
-	s.Cancel()
 	i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
 	i.mu.Lock()
 	i.phase = stopped

@@ -15,6 +15,7 @@ type session[K comparable, T any] struct {
 	fifo      *deltafifo.DeltaFIFO[K, T]
 	reflector *reflector.Reflector[T] // nil in a Union
 	changes   changes[K, T]           // of the batch in flight; owned by the goroutine that commits it
+	committer committer               // called by the reflector's goroutine; not in a Union
 	commits   bool                    // the reflector's goroutine, which owns it, commits
 	waits     sync.Once               // in a Union: begins to wait for the members that have not listed
 
@@ -42,11 +43,20 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 		fetch.FirstVersion = &rv // otherwise a lagging server cache would take the store back in time
 	}
 	var err error
-	to := &sink[K, T]{Sink: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i}
+	to := &sink[K, T]{Sink: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i, committer: &s.committer}
 	to.commit = func(batch deltafifo.Batch[K, T]) error {
-		s.commits = true
+		s.commits, to.committed = true, true
 		err := i.commit(&s.changes, batch)
 		s.commits = false // not after a panic
+		return err
+	}
+	s.committer.commit = func() error {
+		err := context.Canceled // if commitPending does not return
+		i.contain(s, "commit", noKey, func() {
+			if err = i.commitPending(s); err != nil {
+				s.Fail(err)
+			}
+		})
 		return err
 	}
 	s.reflector, err = reflector.New(i.source, to, fetch)
@@ -57,11 +67,16 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 // about completes the error.
 func (i *Informer[K, T]) contain(s *session[K, T], where string, about func(*PanicError), run func()) {
 	usercode.Contain(where, run, func(err *PanicError) {
-		err.Resource = i.Resource()
 		about(err)
-		s.Fail(err)
-		i.report(err)
+		i.failed(s, err)
 	})
+}
+
+// failed ends Run because of err, and reports it.
+func (i *Informer[K, T]) failed(s *session[K, T], err *PanicError) {
+	err.Resource = i.Resource()
+	s.Fail(err)
+	i.report(err)
 }
 
 // report calls OnError. A panic there ends Run. Called while the informer runs.

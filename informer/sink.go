@@ -12,19 +12,33 @@ import (
 // owns it.
 type sink[K comparable, T any] struct {
 	*deltafifo.Sink[K, T]
-	inf    *Informer[K, T]
-	commit func(deltafifo.Batch[K, T]) error
-	listed bool // the list in progress has delivered something
+	inf       *Informer[K, T]
+	commit    func(deltafifo.Batch[K, T]) error
+	committer *committer // for what commit does not get
+	committed bool       // commit was called since the flag was cleared
+	listed    bool       // the list in progress has delivered something
 }
 
 // Apply implements reflector.Sink. After the last event at hand it commits in the reflector's
 // goroutine, because it takes longer to wake another one than to commit. If more events are at
-// hand, they are decoded while the goroutine of Run commits.
+// hand, they are decoded while the committer commits.
 func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	if !ev.Idle || s.inf.log.Lagging(s.inf.lag) != nil {
-		return s.Sink.Apply(ctx, ev)
+		return s.leave(s.Sink.Apply(ctx, ev))
 	}
-	return s.Sink.ApplyNow(ctx, ev, s.commit)
+	s.committed = false
+	if err := s.Sink.ApplyNow(ctx, ev, s.commit); err != nil || s.committed {
+		return err
+	}
+	return s.leave(nil)
+}
+
+// leave leaves what was put into the queue to the committer.
+func (s *sink[K, T]) leave(err error) error {
+	if err == nil {
+		s.committer.call()
+	}
+	return err
 }
 
 // Listed implements reflector.Sink.
@@ -40,7 +54,7 @@ func (s *sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 func (s *sink[K, T]) Replace(ctx context.Context, resourceVersion string) error {
 	s.listed = false
 	s.inf.refusal.set(nil)
-	return s.Sink.Replace(ctx, resourceVersion)
+	return s.leave(s.Sink.Replace(ctx, resourceVersion))
 }
 
 // Discard implements reflector.Sink.

@@ -396,7 +396,11 @@ func (u *members[K, T]) nextReflector(ctx context.Context, s *session[K, T], m *
 	m.reflector = r
 	return func() {
 		defer cancel()
-		u.inf.reflect(s, ctx, r)
+		u.inf.contain(s, "source", noKey, func() {
+			if err := r.Run(ctx); err != nil {
+				s.Fail(err)
+			}
+		})
 	}
 }
 

@@ -33,17 +33,25 @@ func Report(log logs.Log, onError func(error), err error) {
 func Contain(where string, f func(), failed func(*PanicError)) {
 	returned := false
 	defer func() {
-		value := recover()
-		if returned {
-			return
+		if err := Left(where, returned, recover()); err != nil {
+			failed(err)
 		}
-		if value == nil {
-			value = ErrGoexit
-		}
-		failed(Panicked(where, value))
 	}()
 	f()
 	returned = true
+}
+
+// Left returns the error for a call that has not returned, and nil for one that has. value is what
+// recover returned. A deferred function calls Left; usually that of Contain, which takes more of
+// the stack while the call lasts.
+func Left(where string, returned bool, value any) *PanicError {
+	if returned {
+		return nil
+	}
+	if value == nil {
+		value = ErrGoexit
+	}
+	return Panicked(where, value)
 }
 
 // Outcome calls f and then done with its error, or with ErrGoexit if f ends the goroutine.

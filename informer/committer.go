@@ -1,0 +1,48 @@
+package informer
+
+import (
+	"context"
+	"sync"
+	"sync/atomic"
+)
+
+// committer is a goroutine that commits what another one has put into the queue. It runs only while
+// something is pending: its stack would be half of the memory of an idle informer. One goroutine
+// calls it.
+type committer struct {
+	commit func() error // commits until nothing is pending; set once
+
+	state   atomic.Uint32 // one of the constants below
+	running sync.WaitGroup
+}
+
+// States of a committer. After an error, or if commit does not return, it never rests again.
+const (
+	resting uint32 = iota // the goroutine has ended, or is about to
+	looking               // for something pending
+	called                // while it was looking, so it looks again before it rests
+)
+
+// call makes the committer commit what is pending.
+func (c *committer) call() {
+	if c.state.Swap(called) == resting {
+		c.running.Go(c.run)
+	}
+}
+
+func (c *committer) run() {
+	for {
+		c.state.Store(looking)
+		if c.commit() != nil || c.state.CompareAndSwap(looking, resting) {
+			return
+		}
+	}
+}
+
+// over is a context that is done: with it, the queue's Pop does not wait. It never changes, so all
+// informers share it.
+var over = func() context.Context {
+	ctx, cancel := context.WithCancel(context.Background())
+	cancel()
+	return ctx
+}()
