@@ -72,20 +72,19 @@ type DeltaFIFO[K comparable, T any] struct {
 	getMany func(keys []K, yield func(i int, obj T, ok bool) bool) // of known, or made of its Get
 	limit   int
 
-	// Closed, under mu, when the initial list has been processed.
-	synced chan struct{}
-
-	mu       sync.Mutex
-	pending  *buffer[K, T]
-	inFlight *buffer[K, T] // popped last; nil if nothing is being processed
-	spare    *buffer[K, T] // empty, for reuse; or nil
-	retrying int           // number of deltas in flight that had been given back
-	lists    uint64        // number of calls of Replace
-	batches  uint64        // number of batches popped so far
-	closed   bool
-	lent     bool          // a producer processes the batch in flight
-	back     chan struct{} // closed when it has done so; nil while the consumer does not wait for that
-	room     chan struct{} // closed when there may be room again; nil while there is no wait
+	mu        sync.Mutex
+	synced    chan struct{} // closed when the initial list has been processed; nil while nobody has asked
+	hasSynced bool          // the initial list has been processed
+	pending   *buffer[K, T]
+	inFlight  *buffer[K, T] // popped last; nil if nothing is being processed
+	spare     *buffer[K, T] // empty, for reuse; or nil
+	retrying  int           // number of deltas in flight that had been given back
+	lists     uint64        // number of calls of Replace
+	batches   uint64        // number of batches popped so far
+	closed    bool
+	lent      bool          // a producer processes the batch in flight
+	back      chan struct{} // closed when it has done so; nil while the consumer does not wait for that
+	room      chan struct{} // closed when there may be room again; nil while there is no wait
 
 	// A token in ready says that there may be a batch. Closed with the queue.
 	ready chan struct{}
@@ -111,7 +110,6 @@ func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO
 		meta:    objmeta.Of[T](),
 		getMany: getMany,
 		limit:   opts.Limit,
-		synced:  make(chan struct{}),
 		pending: newBuffer[K, T](),
 		ready:   make(chan struct{}, 1),
 	}
@@ -129,7 +127,17 @@ func (f *DeltaFIFO[K, T]) Len() int {
 // true. Keys that it gave back with Requeue do not count, so that one bad object does not keep a
 // program from starting. The channel is never closed without a list, or if the consumer stops
 // before.
-func (f *DeltaFIFO[K, T]) Synced() <-chan struct{} { return f.synced }
+func (f *DeltaFIFO[K, T]) Synced() <-chan struct{} {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.synced == nil {
+		f.synced = make(chan struct{})
+		if f.hasSynced {
+			close(f.synced)
+		}
+	}
+	return f.synced
+}
 
 // Close ends production: producers get [ErrClosed], waiting ones too. The consumer gets the pending
 // deltas first. Closing again does nothing.
@@ -192,7 +200,10 @@ func (f *DeltaFIFO[K, T]) processed() {
 		return
 	}
 	if done.endsInitial {
-		close(f.synced)
+		f.hasSynced = true
+		if f.synced != nil {
+			close(f.synced)
+		}
 	}
 	f.inFlight, f.spare = nil, done.reset(spareFactor*f.limit)
 	if f.retrying > 0 {
