@@ -97,11 +97,9 @@ type waits struct {
 
 func newWaits(b Backoff) waits {
 	b = b.withDefaults()
-	denied := b
-	denied.Initial, denied.Max = min(b.Initial, deniedInitial), min(b.Max, deniedMax)
 	return waits{
-		Backoff: b, busy: exponential{Backoff: b}, denied: exponential{Backoff: denied},
-		end: bucket{every: repeatEvery, burst: resumeBurst}, relist: bucket{every: repeatEvery, burst: resumeBurst},
+		Backoff: b,
+		end:     bucket{every: repeatEvery, burst: resumeBurst}, relist: bucket{every: repeatEvery, burst: resumeBurst},
 	}
 }
 
@@ -114,14 +112,16 @@ func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Durati
 	case pauseEnd:
 		return w.end.take(now)
 	case pauseDenied:
-		return w.denied.after(now, atLeast)
+		b := w.Backoff
+		b.Initial, b.Max = min(b.Initial, deniedInitial), min(b.Max, deniedMax)
+		return w.denied.after(b, now, atLeast)
 	case pauseResume:
 		return w.jitter()
 	case pauseRetry:
 		w.retries++
 		return w.jitter()
 	}
-	return w.busy.after(now, atLeast)
+	return w.busy.after(w.Backoff, now, atLeast)
 }
 
 // inTurn reports whether a failure that has been passed to after leads to a wait in line.
@@ -142,20 +142,19 @@ func (w *waits) reset() { w.busy.next, w.denied.next, w.retries = 0, 0, 0 }
 
 // exponential is an exponential backoff.
 type exponential struct {
-	Backoff               // with defaults
-	next    time.Duration // before Max and jitter; zero means Initial
-	last    time.Time     // end of the last wait
+	next time.Duration // before Max and jitter; zero means Initial
+	last time.Time     // end of the last wait
 }
 
-// after is waits.after. A server asks many clients for the same wait, so up to a second of
-// jitter is added to it.
-func (g *exponential) after(now time.Time, atLeast time.Duration) time.Duration {
-	if g.next == 0 || now.Sub(g.last) >= g.ResetAfter {
-		g.next = g.Initial
+// after is waits.after. b has its defaults. A server asks many clients for the same wait, so up to a
+// second of jitter is added to it.
+func (g *exponential) after(b Backoff, now time.Time, atLeast time.Duration) time.Duration {
+	if g.next == 0 || now.Sub(g.last) >= b.ResetAfter {
+		g.next = b.Initial
 	}
-	d := min(g.next, g.Max)
-	g.next = scale(d, g.Factor)
-	share := g.Jitter * g.Random()
+	d := min(g.next, b.Max)
+	g.next = scale(d, b.Factor)
+	share := b.Jitter * b.Random()
 	if atLeast > 0 {
 		atLeast += scale(min(d, time.Second), min(share, 1))
 	}

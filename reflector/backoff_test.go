@@ -13,11 +13,12 @@ var noon = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 // waitsOf returns the waits after n failures, each coming as soon as the wait before is
 // over.
 func waitsOf(b Backoff, n int) []time.Duration {
-	w := exponential{Backoff: b.withDefaults()}
+	b = b.withDefaults()
+	var w exponential
 	now := noon
 	var all []time.Duration
 	for range n {
-		d := w.after(now, 0)
+		d := w.after(b, now, 0)
 		all = append(all, d)
 		now = now.Add(d)
 	}
@@ -106,10 +107,11 @@ func TestWaitsReset(t *testing.T) {
 		{"own time", time.Second, time.Second, 800 * time.Millisecond},
 		{"own time, too early", time.Second, time.Second - 1, 3200 * time.Millisecond},
 	} {
-		w := exponential{Backoff: Backoff{Random: none, ResetAfter: c.resetAfter}.withDefaults()}
-		now := noon.Add(w.after(noon, 0))
-		now = now.Add(w.after(now, 0))
-		if got := w.after(now.Add(c.quiet), 0); got != c.want {
+		b := Backoff{Random: none, ResetAfter: c.resetAfter}.withDefaults()
+		var w exponential
+		now := noon.Add(w.after(b, noon, 0))
+		now = now.Add(w.after(b, now, 0))
+		if got := w.after(b, now.Add(c.quiet), 0); got != c.want {
 			t.Errorf("%s: wait %v, want %v", c.name, got, c.want)
 		}
 	}
@@ -117,7 +119,8 @@ func TestWaitsReset(t *testing.T) {
 
 // A server that asks for a pause gets it, but never less than the backoff.
 func TestRetryAfterIsTheLeast(t *testing.T) {
-	w := exponential{Backoff: Backoff{Random: none}.withDefaults()}
+	b := Backoff{Random: none}.withDefaults()
+	var w exponential
 	now := noon
 	for i, c := range []struct{ atLeast, want time.Duration }{
 		{time.Hour, time.Hour},                             // beyond Max
@@ -126,7 +129,7 @@ func TestRetryAfterIsTheLeast(t *testing.T) {
 		{6401 * time.Millisecond, 6401 * time.Millisecond}, // the next step is not skipped
 		{0, 12800 * time.Millisecond},
 	} {
-		got := w.after(now, c.atLeast)
+		got := w.after(b, now, c.atLeast)
 		if got != c.want {
 			t.Errorf("wait %d, at least %v: %v, want %v", i, c.atLeast, got, c.want)
 		}

@@ -74,9 +74,9 @@ type Breaker struct {
 	watches     turns     // waiting because their watches broke off
 	lists       turns     // waiting because their lists broke off
 	breaks      breaks
-	sleeping    []*waiter // waiting for another reason; can be woken early
-	denied      int       // reflectors whose requests are denied
-	lastWake    [pauseBusy + 1]time.Time
+	sleeping    []*waiter             // waiting for another reason; can be woken early
+	denied      int                   // reflectors whose requests are denied
+	lastWake    map[pause]time.Time   // nil before the first
 	unanswered  map[*Attempt]struct{} // requests without an answer
 	streams     map[*Attempt]struct{} // watches that have an answer
 }
@@ -311,6 +311,9 @@ func (b *Breaker) wakeAlike(why pause) {
 	now := time.Now()
 	if now.Sub(b.lastWake[why]) < every {
 		return
+	}
+	if b.lastWake == nil {
+		b.lastWake = map[pause]time.Time{}
 	}
 	b.lastWake[why] = now
 	var woken []*waiter

@@ -111,6 +111,7 @@ func TestListIsASuccess(t *testing.T) {
 		if r.Stats().Failing.Err == nil {
 			t.Fatal("a refused list is no failure")
 		}
+		r.beginList("list")
 		if err := r.replace(t.Context()); err != nil || r.Stats().Failing.Err != nil {
 			t.Errorf("%v, %+v", err, r.Stats().Failing)
 		}

@@ -21,14 +21,15 @@ func TestGivenUpTooLate(t *testing.T) {
 // Once a list is whole, only the newest events keep its newest object: until the first event.
 func TestListedObjectIsLetGo(t *testing.T) {
 	r := newIdle(t)
+	r.beginList("list")
 	r.listed.add(metaEvent(Added, "a", "5"))
 	r.listed.settle()
 	r.state.rv = "5"
 	if err := r.replace(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r.listed.object.whole || !r.recent.listed.whole {
-		t.Errorf("kept by the list: %t, by the events: %t", r.listed.object.whole, r.recent.listed.whole)
+	if r.listed != nil || !r.recent.listed.whole {
+		t.Errorf("kept by the list: %t, by the events: %t", r.listed != nil, r.recent.listed.whole)
 	}
 	r.recent.add(0, "5", metaEvent(Added, "b", "6"))
 	if r.recent.listed.whole {

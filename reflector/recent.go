@@ -15,13 +15,13 @@ const maxRecent = 4
 // holds none. They decide whether the next event is in order, and where a watch resumes. The
 // check for a restored server compares them with what the server repeats (restored.go).
 type recentEvents[T any] struct {
-	events [maxRecent]knownEvent[T] // a ring
-	n      int                      // number of events so far; the newest is number n-1
-	lost   int                      // the server no longer has the events before this number
-	pushed string                   // version of the newest event that left the ring
-	open   openVersion              // of the newest event
-	listed knownObject[T]           // the newest of the list, until the first event
-	empty  bool                     // the list had no objects
+	events *[maxRecent]knownEvent[T] // a ring; nil before the first event
+	n      int                       // number of events so far; the newest is number n-1
+	lost   int                       // the server no longer has the events before this number
+	pushed string                    // version of the newest event that left the ring
+	open   openVersion               // of the newest event
+	listed knownObject[T]            // the newest of the list, until the first event
+	empty  bool                      // the list had no objects
 }
 
 // openVersion is a version that may have more events than those seen. A transaction of etcd gives
@@ -64,6 +64,9 @@ func (s *recentEvents[T]) add(at time.Duration, before string, ev Event[T]) {
 		return
 	}
 	s.listed.forgetObject()
+	if s.events == nil {
+		s.events = new([maxRecent]knownEvent[T])
+	}
 	if s.n > 0 {
 		s.at(s.n - 1).known.forgetUnlessNeeded()
 	}

@@ -125,7 +125,7 @@ type Reflector[T any] struct {
 
 	// Of the list in progress: the newest version and object, whether there has been no object,
 	// none in its newest page, and when it began.
-	listed    newestListed[T]
+	listed    *newestListed[T] // nil before and after
 	emptyList bool
 	emptyPage bool
 	listBegan time.Time

@@ -21,7 +21,11 @@ type knownEvents = recentEvents[*metav1.PartialObjectMetadata]
 func TestRecentEventsKeepOneObject(t *testing.T) {
 	s := knownEvents{listed: knownFrom(metaEvent(Added, "a", "5"))}
 	kept := func() (n int) {
-		for _, o := range []knownObject[*metav1.PartialObjectMetadata]{s.listed, s.events[0].known, s.events[1].known, s.events[2].known} {
+		all := []knownObject[*metav1.PartialObjectMetadata]{s.listed}
+		if s.events != nil {
+			all = append(all, s.events[0].known, s.events[1].known, s.events[2].known)
+		}
+		for _, o := range all {
 			if o.whole != (o.object != nil) {
 				t.Errorf("%v: whole is %v", o, o.whole)
 			}

@@ -113,7 +113,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.waits.retries = 0
 	r.noteRewind()
 	r.recent = recentEvents[T]{listed: r.listed.object, empty: r.emptyList}
-	r.listed = newestListed[T]{}
+	r.listed = nil
 	r.stats.listEnds(time.Since(r.listBegan))
 	r.stats.saw(r.state.rv, 0)
 	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))
@@ -122,7 +122,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 
 // beginList records that a list begins, by LIST or as a stream.
 func (r *Reflector[T]) beginList(verb string) {
-	r.listed, r.emptyList, r.listBegan = newestListed[T]{}, true, time.Now()
+	r.listed, r.emptyList, r.listBegan = new(newestListed[T]), true, time.Now()
 	r.stats.expectList()
 	r.log.Debug("list begins", slog.String("verb", verb), slog.String("resourceVersion", r.state.version()))
 }
@@ -196,7 +196,7 @@ func (r *Reflector[T]) badObject(err error) *ObjectError {
 func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestError, began time.Time) {
 	if st.discard {
 		r.stats.listed.Store(0)
-		r.listed = newestListed[T]{}
+		r.listed = nil
 		r.sink.Discard()
 	}
 	var hold time.Duration // so that no server can ask for lists without end

@@ -151,10 +151,10 @@ type counters struct {
 
 	mu   sync.Mutex
 	rv   string
-	last time.Duration // since Reflector.made; zero before the first event
-	past [keptRelists]Relist
+	last time.Duration        // since Reflector.made; zero before the first event
+	past *[keptRelists]Relist // the newest; nil if there was none
 
-	failing Failing
+	failing *Failing // nil while all is well
 }
 
 // fails records a failure at now; a nil error records that the failure is over. The next
@@ -163,11 +163,11 @@ func (c *counters) fails(err *RequestError, now, next time.Time) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if err == nil {
-		c.failing = Failing{}
+		c.failing = nil
 		return
 	}
-	if c.failing.Err == nil {
-		c.failing.Since = now
+	if c.failing == nil {
+		c.failing = &Failing{Since: now}
 	}
 	c.failing.Err, c.failing.Next = err, next
 }
@@ -177,6 +177,9 @@ func (c *counters) relisted(why relistReason, now time.Time) {
 	c.relists[why].Add(1)
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if c.past == nil {
+		c.past = &[keptRelists]Relist{}
+	}
 	copy(c.past[1:], c.past[:])
 	c.past[0] = Relist{At: now, Reason: why.String()}
 }
@@ -267,7 +270,13 @@ func (r *Reflector[T]) Stats() Stats {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.SeenVersion, s.Failing, s.LastRelists = c.rv, c.failing, c.past
+	s.SeenVersion = c.rv
+	if c.failing != nil {
+		s.Failing = *c.failing
+	}
+	if c.past != nil {
+		s.LastRelists = *c.past
+	}
 	if c.last != 0 {
 		s.LastEvent = r.made.Add(c.last)
 	}
