@@ -88,7 +88,7 @@ type Informer[K comparable, T any] struct {
 	counted counters
 	size    objectSize
 
-	waits waits      // for handlers
+	waits *waits     // for handlers; nil before the first
 	pace  pace.Meter // of commits
 
 	written written[K, T] // writes of this process that are ahead of the store
@@ -105,7 +105,7 @@ type Informer[K comparable, T any] struct {
 	// mu held.
 	mu         sync.Mutex
 	phase      phase
-	past       reflector.Stats // of the sessions before
+	past       *reflector.Stats // of reflectors that have ended; nil before the first
 	listeners  map[*listener[K, T]]struct{}
 	coalescing []*listener[K, T] // the listeners with LagCoalesce
 	unchanged  int               // number of listeners that want unchanged objects

@@ -114,7 +114,7 @@ func (i *Informer[K, T]) renew() error {
 	if err != nil {
 		return err
 	}
-	i.past = sum(i.past, i.fetched(i.session.Load()))
+	i.keepStats(i.fetched(i.session.Load()))
 	i.session.Store(next)
 	i.refusal.set(nil)
 	return nil

@@ -52,7 +52,10 @@ func (c *counters) committed(changes int, took time.Duration) {
 func (i *Informer[K, T]) Stats() Stats {
 	i.mu.Lock()
 	current := i.session.Load()
-	fetched := sum(i.past, i.fetched(current))
+	fetched := i.fetched(current)
+	if i.past != nil {
+		fetched = sum(*i.past, fetched)
+	}
 	i.mu.Unlock()
 	fetched.BadObjects += i.badObjects.Load()
 	return Stats{
@@ -69,6 +72,15 @@ func (i *Informer[K, T]) Stats() Stats {
 		SlowHandlers:    i.counted.slowHandlers.Load(),
 		Overruns:        i.counted.overruns.Load(),
 	}
+}
+
+// keepStats adds the counters of a reflector that has ended to those of the others. Called with mu
+// held.
+func (i *Informer[K, T]) keepStats(of reflector.Stats) {
+	if i.past != nil {
+		of = sum(*i.past, of)
+	}
+	i.past = &of
 }
 
 // fetched returns the counters of a session's reflectors. Called with mu held.

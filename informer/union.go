@@ -213,7 +213,7 @@ func (u *Union[K, T]) Remove(name string) bool {
 	delete(u.members.byName, name)
 	m.removed = true
 	if m.reflector != nil {
-		u.past = sum(u.past, m.stats())
+		u.keepStats(m.stats())
 	}
 	if m.cancel != nil {
 		m.cancel() // its goroutine does the rest
@@ -367,7 +367,7 @@ func (u *members[K, T]) anotherReflector(ctx context.Context, s *session[K, T], 
 	if ctx.Err() != nil { // Remove ends it with mu held
 		return nil
 	}
-	u.inf.past = sum(u.inf.past, m.stats())
+	u.inf.keepStats(m.stats())
 	return u.nextReflector(ctx, s, m, true)
 }
 

@@ -53,6 +53,9 @@ func (i *Informer[K, T]) waitForHandlers(ctx context.Context) error {
 		return nil
 	}
 	began := time.Now()
+	if i.waits == nil {
+		i.waits = &waits{}
+	}
 	slow := i.waits.begin(began)
 	defer func() {
 		ended := time.Now()
