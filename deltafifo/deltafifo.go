@@ -179,6 +179,20 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 	return f.take(), nil
 }
 
+// TryPop is [DeltaFIFO.Pop] for a consumer that does not wait: it returns false if nothing is
+// pending. That consumer must call it again after the next delta.
+func (f *DeltaFIFO[K, T]) TryPop() (batch Batch[K, T], ok bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if !f.lent {
+		f.processed()
+	}
+	if f.lent || f.pending.empty() {
+		return Batch[K, T]{}, false
+	}
+	return f.take(), true
+}
+
 // take makes everything pending the batch in flight. Called with the lock held and nothing in
 // flight.
 func (f *DeltaFIFO[K, T]) take() Batch[K, T] {

@@ -396,9 +396,17 @@ func (s *script) pop() {
 	for s.committed < len(s.want.pending) {
 		s.commit()
 	}
-	batch, err := s.queue.Pop(never)
-	s.batch, s.want, s.committed = batch, s.model.take(), 0
-	if err != nil || len(s.want.pending) == 0 && !s.want.moved {
+	s.want, s.committed = s.model.take(), 0
+	some := len(s.want.pending) > 0 || s.want.moved
+	if s.choose.IntN(2) == 0 {
+		var ok bool
+		if s.batch, ok = s.queue.TryPop(); ok != some {
+			s.t.Fatalf("TryPop returned %t with %v pending", ok, s.want.pending)
+		}
+		return
+	}
+	var err error
+	if s.batch, err = s.queue.Pop(never); err != nil || !some {
 		s.ended(err)
 	}
 }

@@ -49,8 +49,8 @@ func (i *Informer[K, T]) process(s *session[K, T]) error {
 // commitPending commits batches until nothing is pending.
 func (i *Informer[K, T]) commitPending(s *session[K, T]) error {
 	for {
-		batch, err := s.fifo.Pop(over)
-		if err != nil {
+		batch, ok := s.fifo.TryPop()
+		if !ok {
 			return nil
 		}
 		if err := i.commitPopped(s, batch); err != nil {

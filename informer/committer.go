@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"context"
 	"sync"
 	"sync/atomic"
 )
@@ -38,11 +37,3 @@ func (c *committer) run() {
 		}
 	}
 }
-
-// over is a context that is done: with it, the queue's Pop does not wait. It never changes, so all
-// informers share it.
-var over = func() context.Context {
-	ctx, cancel := context.WithCancel(context.Background())
-	cancel()
-	return ctx
-}()
