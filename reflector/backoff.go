@@ -89,18 +89,10 @@ func (b Backoff) withDefaults() Backoff {
 
 // waits computes the waits of one reflector. It belongs to the goroutine of Run.
 type waits struct {
-	Backoff                  // with defaults
+	*Backoff                 // with defaults
 	busy, denied exponential // separate: a failure of one kind says nothing about another
 	end, relist  bucket
 	retries      int // lists in a row that broke off
-}
-
-func newWaits(b Backoff) waits {
-	b = b.withDefaults()
-	return waits{
-		Backoff: b,
-		end:     bucket{every: repeatEvery, burst: resumeBurst}, relist: bucket{every: repeatEvery, burst: resumeBurst},
-	}
 }
 
 // after returns how long to wait at now after a failure: at least atLeast, which is the
@@ -112,7 +104,7 @@ func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Durati
 	case pauseEnd:
 		return w.end.take(now)
 	case pauseDenied:
-		b := w.Backoff
+		b := *w.Backoff
 		b.Initial, b.Max = min(b.Initial, deniedInitial), min(b.Max, deniedMax)
 		return w.denied.after(b, now, atLeast)
 	case pauseResume:
@@ -121,7 +113,7 @@ func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Durati
 		w.retries++
 		return w.jitter()
 	}
-	return w.busy.after(w.Backoff, now, atLeast)
+	return w.busy.after(*w.Backoff, now, atLeast)
 }
 
 // inTurn reports whether a failure that has been passed to after leads to a wait in line.
@@ -163,23 +155,19 @@ func (g *exponential) after(b Backoff, now time.Time, atLeast time.Duration) tim
 	return d
 }
 
-// bucket is a token bucket: it lets burst requests go at once, and later ones every so often.
+// bucket is a token bucket: it lets resumeBurst requests go at once, and later ones once in every
+// repeatEvery.
 type bucket struct {
-	every time.Duration
-	burst int
 	empty time.Time // when the requests so far would be used up
 }
-
-// ahead is how far empty may lie ahead of the clock without a wait.
-func (b *bucket) ahead() time.Duration { return time.Duration(b.burst-1) * b.every }
 
 // take counts one request at now and returns how long it has to wait.
 func (b *bucket) take(now time.Time) time.Duration {
 	if b.empty.Before(now) {
 		b.empty = now
 	}
-	wait := max(0, b.empty.Sub(now)-b.ahead())
-	b.empty = b.empty.Add(b.every)
+	wait := max(0, b.empty.Sub(now)-(resumeBurst-1)*repeatEvery)
+	b.empty = b.empty.Add(repeatEvery)
 	return wait
 }
 

@@ -10,7 +10,7 @@ import (
 // shorter.
 func TestRetryAfterIsSpread(t *testing.T) {
 	for random, want := range map[float64]time.Duration{0: 10 * time.Second, 0.5: 10*time.Second + 400*time.Millisecond} {
-		w := newWaits(Backoff{Random: func() float64 { return random }})
+		w := waits{Backoff: new(Backoff{Random: func() float64 { return random }}.withDefaults())}
 		if got := w.after(noon, pauseBusy, 10*time.Second); got != want {
 			t.Errorf("%v of the jitter: a wait of %v, want %v", random, got, want)
 		}
@@ -21,7 +21,7 @@ func TestRetryAfterIsSpread(t *testing.T) {
 // that is away belong to the outage.
 func TestAfreshBeginsAllAnew(t *testing.T) {
 	for _, p := range []pause{pauseBusy, pauseDenied} {
-		w := newWaits(Backoff{Jitter: -1})
+		w := waits{Backoff: new(Backoff{Jitter: -1}.withDefaults())}
 		first, second := w.after(noon, p, 0), w.after(noon, p, 0)
 		if second <= first {
 			t.Errorf("%s: waits of %v and %v do not grow", pauses[p], first, second)
@@ -35,7 +35,7 @@ func TestAfreshBeginsAllAnew(t *testing.T) {
 
 // A broken list begins again at once a few times in a row, and then in turn.
 func TestRetriesAtOnceAreFew(t *testing.T) {
-	w := newWaits(Backoff{Jitter: -1})
+	w := waits{Backoff: new(Backoff{Jitter: -1}.withDefaults())}
 	for n := range retryBurst + 2 {
 		got := w.after(noon, pauseRetry, 0)
 		if inTurn := w.inTurn(pauseRetry); got != 0 || inTurn != (n >= retryBurst) {
@@ -50,7 +50,7 @@ func TestRetriesAtOnceAreFew(t *testing.T) {
 // Limits that are shorter than those of a kind of failure hold for that kind, too.
 func TestShortLimitsHoldForAllKinds(t *testing.T) {
 	for _, p := range []pause{pauseBusy, pauseDenied} {
-		w := newWaits(Backoff{Initial: time.Millisecond, Max: 3 * time.Millisecond, Jitter: -1})
+		w := waits{Backoff: new(Backoff{Initial: time.Millisecond, Max: 3 * time.Millisecond, Jitter: -1}.withDefaults())}
 		got := []time.Duration{w.after(noon, p, 0), w.after(noon, p, 0), w.after(noon, p, 0)}
 		if want := []time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond}; !slices.Equal(got, want) {
 			t.Errorf("%s: waits of %v, want %v", pauses[p], got, want)

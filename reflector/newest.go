@@ -1,5 +1,7 @@
 package reflector
 
+import "time"
+
 // newestBlock is the number of events whose versions are compared together. A first loop only reads
 // their texts. It is so short that the processor reads many of them from memory at a time. When they
 // were read one by one, that took a fifth of the processor time of a list whose objects were not in
@@ -9,6 +11,8 @@ const newestBlock = 32
 // newestListed is the newest version of a list in progress, and the object that has it. The zero
 // value is for a list without objects.
 type newestListed[T any] struct {
+	began time.Time // the list
+
 	// As of the last settle.
 	version string         // "" for none
 	object  knownObject[T] // the zero value if the list no longer has it

@@ -123,12 +123,11 @@ type Reflector[T any] struct {
 	recent recentEvents[T]
 	waits  waits
 
-	// Of the list in progress: the newest version and object, whether there has been no object,
-	// none in its newest page, and when it began.
+	// Of the list in progress: the newest version and object, whether there has been no object
+	// and none in its newest page.
 	listed    *newestListed[T] // nil before and after
 	emptyList bool
 	emptyPage bool
-	listBegan time.Time
 
 	failing bool   // Stats.Failing is set
 	reason  pause  // of the last failure, until a request succeeds
@@ -157,7 +156,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 	first := start(opts.Tuning)
 	breaker, server := breakerOf(source)
 	first.versioned = first.versioned || server
-	return &Reflector[T]{
+	r := &Reflector[T]{
 		source: source,
 		sink:   sink,
 		opts:   opts,
@@ -170,6 +169,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 
 		recall: known,
 		state:  first,
-		waits:  newWaits(opts.Backoff),
-	}, nil
+	}
+	r.waits.Backoff = &r.opts.Backoff
+	return r, nil
 }

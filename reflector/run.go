@@ -113,8 +113,8 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.waits.retries = 0
 	r.noteRewind()
 	r.recent = recentEvents[T]{listed: r.listed.object, empty: r.emptyList}
+	r.stats.listEnds(time.Since(r.listed.began))
 	r.listed = nil
-	r.stats.listEnds(time.Since(r.listBegan))
 	r.stats.saw(r.state.rv, 0)
 	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))
 	return r.sink.Replace(ctx, r.state.rv)
@@ -122,7 +122,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 
 // beginList records that a list begins, by LIST or as a stream.
 func (r *Reflector[T]) beginList(verb string) {
-	r.listed, r.emptyList, r.listBegan = new(newestListed[T]), true, time.Now()
+	r.listed, r.emptyList = &newestListed[T]{began: time.Now()}, true
 	r.stats.expectList()
 	r.log.Debug("list begins", slog.String("verb", verb), slog.String("resourceVersion", r.state.version()))
 }
