@@ -93,8 +93,7 @@ func liveWithStacks() float64 {
 	for range 3 {
 		runtime.GC()
 	}
-	heap := settled()
-	var m runtime.MemStats
-	runtime.ReadMemStats(&m)
-	return heap + float64(m.StackInuse)
+	settled()
+	heap, stacks := inUse()
+	return heap + stacks
 }
