@@ -3,7 +3,9 @@ package deltafifo
 import (
 	"cmp"
 	"context"
+	"maps"
 	"math"
+	"slices"
 
 	"github.com/kinform/kinform/reflector"
 )
@@ -42,6 +44,10 @@ type Member[K comparable, T any] struct {
 	unread  map[K]struct{} // keys whose state in its last list was unusable, so that it owes nothing; nil for none
 	due     uint64         // the newest version of all debts
 	refutes bool           // it has just brought another UID at the version of a state that the queue has
+
+	// Errors of events that could not be used, by the key in the error, since its last list; nil for
+	// none.
+	unusable map[string]*reflector.ObjectError
 }
 
 // Join adds a member. covers reports whether the member can have a key. has reports whether it
@@ -93,7 +99,7 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	if m.doubtful {
 		g.doubt(f)
 	}
-	m.owed, m.unread = nil, nil
+	m.owed, m.unread, m.unusable = nil, nil, nil
 	for n := range m.items.Len() {
 		item, version := m.items.item(n), m.items.version(n)
 		if !m.keeps(item.Object) { // any more
@@ -115,7 +121,7 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	m.listed, m.refused, m.late, m.at = true, false, false, at
 	m.current, m.outdated, m.floor = true, false, 0
 	g.furthest = max(g.furthest, at)
-	m.prove()
+	m.prove(f)
 }
 
 // dropMissing drops the keys that the list at a version lacks.
@@ -158,6 +164,31 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 	}
 }
 
+// Unusable says that the reflector has reported an object that could not be used: call it in OnError.
+// If the object came in a watch event, the member goes on without that state. Without this call, the
+// Merge may take that for a sign that the server was restored.
+func (m *Member[K, T]) Unusable(bad *reflector.ObjectError) {
+	m.merge.mu.Lock()
+	defer m.merge.mu.Unlock()
+	if m.unusable == nil {
+		m.unusable = map[string]*reflector.ObjectError{}
+	}
+	m.unusable[bad.Key] = bad
+}
+
+// cannotUse reports whether an event that could not be used may have been one of key.
+func (m *Member[K, T]) cannotUse(f *DeltaFIFO[K, T], key K) bool {
+	if len(m.unusable) == 0 {
+		return false
+	}
+	keep := keeper[K, T](slices.Collect(maps.Values(m.unusable)))
+	if keep == nil {
+		return false
+	}
+	obj, ok := m.merge.newest(f, key)
+	return !ok || keep(key, obj)
+}
+
 // Apply implements reflector.Sink.
 func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	key, d := m.delta(ev)
@@ -181,7 +212,7 @@ func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 		}
 		m.refused, m.at = false, at
 		m.merge.furthest = max(m.merge.furthest, at)
-		m.prove()
+		m.prove(f)
 		return recount
 	})
 }
@@ -265,8 +296,12 @@ func (m *Member[K, T]) owe(key K, until uint64) {
 
 // prove begins an epoch if what the member has brought shows that the server was restored. Once it
 // has passed the version of all its debts, none must be left. Several events may have one version,
-// so the member has passed a version only when it is at a later one.
-func (m *Member[K, T]) prove() {
+// so the member has passed a version only when it is at a later one. An event that could not be used
+// pays a debt, too.
+func (m *Member[K, T]) prove(f *DeltaFIFO[K, T]) {
+	if len(m.owed) > 0 && m.at > m.due && len(m.unusable) > 0 {
+		maps.DeleteFunc(m.owed, func(key K, _ struct{}) bool { return m.cannotUse(f, key) })
+	}
 	if m.refutes || len(m.owed) > 0 && m.at > m.due {
 		m.merge.restored(nil)
 	}

@@ -559,6 +559,41 @@ func TestMergeUnreadableObjectIsNoDebt(t *testing.T) {
 	m.want("Deleted x20, at 20")
 }
 
+// TestMergeUnusableEventIsNoDebt: a member cannot use the event of the newest state of an object, which
+// another member has brought. So it passes the version of that state without it. That is no restore.
+// Once it has brought the object again, it owes newer states as before.
+func TestMergeUnusableEventIsNoDebt(t *testing.T) {
+	for _, leaves := range []bool{false, true} {
+		m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
+		again := false
+		b.Begin(func() { again = true })
+		m.list(b, "10", "x5")
+		m.event(a, reflector.Modified, "x12", "")
+		m.event(a, reflector.Modified, "x14", "")
+		if !leaves {
+			m.event(b, reflector.Modified, "x12", "")
+		}
+		b.Unusable(&reflector.ObjectError{Key: "x", ResourceVersion: "14", Type: reflector.Modified})
+		if leaves {
+			must(t, a.Leave(t.Context()))
+		}
+		m.event(b, reflector.Bookmark, "", "15")
+		if again {
+			t.Errorf("leaves %v: a restore was noticed, and there was none", leaves)
+		}
+		if leaves {
+			continue
+		}
+		m.list(b, "15", "x14")
+		m.event(a, reflector.Modified, "x18", "")
+		m.event(b, reflector.Modified, "x17", "")
+		m.event(b, reflector.Bookmark, "", "19")
+		if !again {
+			t.Error("a restore was not noticed")
+		}
+	}
+}
+
 // TestMergeKeepsNoDeletedObject: the initial list does not keep an object of the store that one
 // member saw deleted, and another one has brought in an older state.
 func TestMergeKeepsNoDeletedObject(t *testing.T) {

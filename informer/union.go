@@ -436,6 +436,9 @@ func (u *members[K, T]) memberFailed(ctx context.Context, m *Member[K, T], err e
 		}
 		u.allRefused()
 	}
+	if bad := (*reflector.ObjectError)(nil); errors.As(err, &bad) {
+		m.sink.Unusable(bad)
+	}
 	u.inf.report(err)
 }
 

@@ -391,3 +391,50 @@ func TestUnionErrors(t *testing.T) {
 	}
 	faketest.NoLeaks(t)
 }
+
+// TestUnionMemberCannotUseAState: a member is behind, and cannot use the newest state of an object,
+// which another member has brought. So it passes the version of that state without it. That is no
+// restore of the server.
+func TestUnionMemberCannotUseAState(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		w := must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		u := newUnion(t, informer.Options[*widget]{OnError: func(error) {}})
+		var held atomic.Pointer[chan struct{}]
+		behind := reflector.Map(reflector.Source[*widget](newPart(t, server, fake.Selection{})), func(w *widget) (*widget, error) {
+			if gate := held.Load(); gate != nil {
+				<-*gate
+			}
+			if w.Spec.Size == 2 {
+				return nil, errors.New("too large")
+			}
+			return w, nil
+		})
+		must1(u.Add("behind", behind, nil))(t)
+		add(t, u, "ahead", newPart(t, server, fake.Selection{}))
+		stop := run(t, u.AsInformer())
+		synctest.Wait()
+		waited := make(chan error, 1)
+		ctx, cancel := context.WithCancel(t.Context())
+		go func() { waited <- u.WaitForRV(ctx, "1000000") }()
+
+		gate := make(chan struct{})
+		held.Store(&gate)
+		for w.Spec.Size < 2 {
+			w.Spec.Size++
+			w = must1(fake.Update(server, w))(t)
+		}
+		synctest.Wait()
+		close(gate)
+		must1(fake.Create(server, newWidget("a", "other", "n")))(t)
+		time.Sleep(time.Minute)
+		if have, ok := u.Store().Get(key{Namespace: "a", Name: "w"}); !ok || have.Spec.Size != 2 {
+			t.Errorf("the store has %v", have)
+		}
+		cancel()
+		if err := <-waited; errors.Is(err, store.ErrRewound) {
+			t.Errorf("the server was taken for restored: %v", err)
+		}
+		stop()
+	})
+}
