@@ -25,8 +25,21 @@ const (
 // call makes the committer commit what is pending.
 func (c *committer) call() {
 	if c.state.Swap(called) == resting {
-		c.running.Go(c.run)
+		c.running.Go(func() {
+			makeRoom(0)
+			c.run()
+		})
 	}
+}
+
+// makeRoom grows the goroutine's stack to the 8 KB that a commit needs while there is little to copy.
+// Otherwise it would grow twice, with the frames of half a commit.
+//
+//go:noinline
+func makeRoom(n int) byte {
+	var room [4 << 10]byte
+	room[n]++
+	return room[len(room)-1-n]
 }
 
 func (c *committer) run() {

@@ -84,6 +84,26 @@ func TestIdleSource(t *testing.T) {
 	})
 }
 
+// TestGoroutines: an informer that has nothing to do has the goroutine of Run, and one for each
+// handler, also after it was busy.
+func TestGoroutines(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := manual{make(chan reflector.Event[*widget]), make(chan struct{})}
+		inf := newInformer(t, m, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}})
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {}), handlerOptions{}))(t)
+		before := runtime.NumGoroutine()
+		stop := run(t, inf)
+		for rv := 2; rv <= 4; rv++ {
+			m.send(rv, false)
+		}
+		synctest.Wait()
+		if n := runtime.NumGoroutine() - before; n != 2 || inf.Store().Len() != 3 {
+			t.Errorf("%d goroutines, and %d objects in the store", n, inf.Store().Len())
+		}
+		stop()
+	})
+}
+
 // TestGoexitInCommit: if OnError ends the goroutine that commits, the report says so, whichever
 // goroutine it is.
 func TestGoexitInCommit(t *testing.T) {
