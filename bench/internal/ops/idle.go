@@ -11,14 +11,14 @@ import (
 // idles are informers of empty collections. Their stacks count too.
 func idles() []measure.Op {
 	all := []measure.Op{
-		idleOp(0, atMost(10*1024, perInformer), atMost(2, workers)),
-		idleOp(1, atMost(14*1024, perInformer), atMost(3, workers)),
-		idleOp(4, atMost(24*1024, perInformer), atMost(6, workers)),
-		idleOp(40, atMost(42, workers)),
+		idleOp(0, atMost(10*1024, perInformer), atMost(1, workers)),
+		idleOp(1, atMost(14*1024, perInformer), atMost(2, workers)),
+		idleOp(4, atMost(24*1024, perInformer), atMost(5, workers)),
+		idleOp(40, atMost(41, workers)),
 	}
 	return append(all, measure.Op{
 		Name: "idle/informers=500", Whole: true, Rounds: 6,
-		Lines: line("500 idle informers, 1 handler each", "B/500", 0, atMost(1500, "goroutines/500")),
+		Lines: line("500 idle informers, 1 handler each", "B/500", 0, atMost(1000, "goroutines/500")),
 		Setup: idleSides(500, 1, 1, "/500"),
 	})
 }
