@@ -5,7 +5,6 @@ import (
 	"context"
 	"maps"
 	"math"
-	"slices"
 
 	"github.com/kinform/kinform/reflector"
 )
@@ -45,9 +44,7 @@ type Member[K comparable, T any] struct {
 	due     uint64         // the newest version of all debts
 	refutes bool           // it has just brought another UID at the version of a state that the queue has
 
-	// Errors of events that could not be used, by the key in the error, since its last list; nil for
-	// none.
-	unusable map[string]*reflector.ObjectError
+	unusable unusable // objects of events since its last list
 }
 
 // Join adds a member. covers reports whether the member can have a key. has reports whether it
@@ -99,7 +96,7 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	if m.doubtful {
 		g.doubt(f)
 	}
-	m.owed, m.unread, m.unusable = nil, nil, nil
+	m.owed, m.unread, m.unusable = nil, nil, unusable{}
 	for n := range m.items.Len() {
 		item, version := m.items.item(n), m.items.version(n)
 		if !m.keeps(item.Object) { // any more
@@ -170,23 +167,17 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 func (m *Member[K, T]) Unusable(bad *reflector.ObjectError) {
 	m.merge.mu.Lock()
 	defer m.merge.mu.Unlock()
-	if m.unusable == nil {
-		m.unusable = map[string]*reflector.ObjectError{}
-	}
-	m.unusable[bad.Key] = bad
+	m.unusable.add(bad)
+	m.unusable.bound()
 }
 
 // cannotUse reports whether an event that could not be used may have been one of key.
 func (m *Member[K, T]) cannotUse(f *DeltaFIFO[K, T], key K) bool {
-	if len(m.unusable) == 0 {
-		return false
-	}
-	keep := keeper[K, T](slices.Collect(maps.Values(m.unusable)))
-	if keep == nil {
+	if m.unusable.none() {
 		return false
 	}
 	obj, ok := m.merge.newest(f, key)
-	return !ok || keep(key, obj)
+	return !ok || m.unusable.mayBe(obj)
 }
 
 // Apply implements reflector.Sink.
@@ -299,7 +290,7 @@ func (m *Member[K, T]) owe(key K, until uint64) {
 // so the member has passed a version only when it is at a later one. An event that could not be used
 // pays a debt, too.
 func (m *Member[K, T]) prove(f *DeltaFIFO[K, T]) {
-	if len(m.owed) > 0 && m.at > m.due && len(m.unusable) > 0 {
+	if len(m.owed) > 0 && m.at > m.due && !m.unusable.none() {
 		maps.DeleteFunc(m.owed, func(key K, _ struct{}) bool { return m.cannotUse(f, key) })
 	}
 	if m.refutes || len(m.owed) > 0 && m.at > m.due {

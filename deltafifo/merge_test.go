@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -591,6 +593,26 @@ func TestMergeUnusableEventIsNoDebt(t *testing.T) {
 		if !again {
 			t.Error("a restore was not noticed")
 		}
+	}
+}
+
+// TestManyUnusable: a member keeps the names of some unusable events only. With more of them, each
+// object may be one.
+func TestManyUnusable(t *testing.T) {
+	var set unusable
+	add := func(name string) {
+		set.add(&reflector.ObjectError{Key: "a/" + name})
+		set.bound()
+	}
+	object := func(name string) *metav1.ObjectMeta { return &metav1.ObjectMeta{Namespace: "a", Name: name} }
+	for n := range mostUnusable {
+		add(fmt.Sprint(n))
+	}
+	if set.mayBe(object("x")) || !set.mayBe(object("7")) {
+		t.Error("the set has an object that was not added, or lacks one that was")
+	}
+	if add("y"); !set.mayBe(object("x")) || len(set.names) > 0 {
+		t.Errorf("%d names are kept", len(set.names))
 	}
 }
 

@@ -125,19 +125,54 @@ func (s *Sink[K, T]) report(ev reflector.Event[T], cause error) {
 // that name or without metadata. If its name is unknown too, it may be any object at all. An object
 // that certainly has no name is none of the known objects.
 func keeper[K comparable, T any](skipped []*reflector.ObjectError) func(K, T) bool {
-	names := map[string]bool{}
+	var u unusable
 	for _, bad := range skipped {
-		if bad.Key != "" {
-			names[bad.Key] = true
-		} else if !errors.Is(bad, reflector.ErrNoName) {
-			return func(K, T) bool { return true }
-		}
+		u.add(bad)
 	}
-	if len(names) == 0 {
+	if u.none() {
 		return nil
 	}
-	return func(_ K, obj T) bool {
-		object, ok := any(obj).(metav1.Object)
-		return !ok || names[objmeta.KeyText(object)]
+	return func(_ K, obj T) bool { return u.mayBe(obj) }
+}
+
+// unusable is a set of objects that could not be used. The zero value is empty.
+type unusable struct {
+	names map[string]struct{}
+	any   bool // there is one whose name is unknown
+}
+
+// mostUnusable bounds the memory of the set. With more names it contains every object.
+const mostUnusable = 1000
+
+func (u *unusable) add(bad *reflector.ObjectError) {
+	switch {
+	case bad.Key == "":
+		u.any = u.any || !errors.Is(bad, reflector.ErrNoName)
+	case u.names == nil:
+		u.names = map[string]struct{}{bad.Key: {}}
+	default:
+		u.names[bad.Key] = struct{}{}
 	}
+}
+
+// bound is called after add where the set can grow without end.
+func (u *unusable) bound() {
+	if u.any || len(u.names) > mostUnusable {
+		u.any, u.names = true, nil
+	}
+}
+
+func (u *unusable) none() bool { return !u.any && len(u.names) == 0 }
+
+// mayBe reports whether obj may be in the set.
+func (u *unusable) mayBe(obj any) bool {
+	if u.any {
+		return true
+	}
+	object, ok := obj.(metav1.Object)
+	if !ok {
+		return true
+	}
+	_, ok = u.names[objmeta.KeyText(object)]
+	return ok
 }
