@@ -354,8 +354,8 @@ func (b *buffer[K, T]) giveBack(n int) bool {
 
 // reset empties the buffer, so that it keeps no object alive and can be filled again without
 // allocation. It returns nil if the buffer has room for more than most deltas, or for far more than
-// it has had lately: a Go map never shrinks, so the buffer would waste memory. It also returns nil for
-// a buffer without room, which would save nothing: one that had a list, or only a version.
+// it has had lately: a Go map never shrinks, so the buffer would waste memory. It also returns nil
+// for a buffer without room, which would save nothing: one that had a list, or only a version.
 func (b *buffer[K, T]) reset(most int) *buffer[K, T] {
 	if b.room <= littleRoom || b.room <= 4*b.deltas {
 		b.tooLarge = 0

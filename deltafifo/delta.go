@@ -60,8 +60,8 @@ type Delta[T any] struct {
 	ResourceVersion string
 }
 
-// Batch is everything that was pending at one Pop. It is valid until the next Pop, which reuses its
-// memory. The zero Batch is empty.
+// Batch is everything that was pending at one Pop or TryPop. It is valid until the next of them,
+// which reuses its memory. The zero Batch is empty.
 type Batch[K comparable, T any] struct {
 	buf *buffer[K, T]
 }

@@ -180,7 +180,8 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 }
 
 // TryPop is [DeltaFIFO.Pop] for a consumer that does not wait: it returns false if nothing is
-// pending. That consumer must call it again after the next delta.
+// pending, or while a producer processes a batch ([Sink.ApplyNow]). Whoever produces must see to it
+// that TryPop is called again after that.
 func (f *DeltaFIFO[K, T]) TryPop() (batch Batch[K, T], ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -24,8 +24,8 @@
 // in it, the object was deleted unseen, and its key gets a Deleted delta whose final state is
 // unknown. Known means: in the newest state of the key, which is its last pending delta, else its
 // last delta in the batch being processed, else its object in the [KnownObjects] store. A batch is
-// being processed until the next Pop, or until Process returns. Delete uses the same rule to find
-// out whether there is an object to delete.
+// being processed until the next Pop or TryPop, or until Process returns. Delete uses the same rule
+// to find out whether there is an object to delete.
 //
 // The rule needs a consumer that commits each delta to the store or gives it back. The next Replace
 // does not know a delta that is neither.

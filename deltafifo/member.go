@@ -161,9 +161,9 @@ func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 	}
 }
 
-// Unusable says that the reflector has reported an object that could not be used: call it in OnError.
-// If the object came in a watch event, the member goes on without that state. Without this call, the
-// Merge may take that for a sign that the server was restored.
+// Unusable says that the reflector has reported an object that could not be used: call it in
+// OnError, in any goroutine. If the object came in a watch event, the member goes on without that
+// state. Without this call, the Merge may take that for a sign that the server was restored.
 func (m *Member[K, T]) Unusable(bad *reflector.ObjectError) {
 	m.merge.mu.Lock()
 	defer m.merge.mu.Unlock()
@@ -287,8 +287,8 @@ func (m *Member[K, T]) owe(key K, until uint64) {
 
 // prove begins an epoch if what the member has brought shows that the server was restored. Once it
 // has passed the version of all its debts, none must be left. Several events may have one version,
-// so the member has passed a version only when it is at a later one. An event that could not be used
-// pays a debt, too.
+// so the member has passed a version only when it is at a later one. An event that could not be
+// used pays a debt, too.
 func (m *Member[K, T]) prove(f *DeltaFIFO[K, T]) {
 	if len(m.owed) > 0 && m.at > m.due && !m.unusable.none() {
 		maps.DeleteFunc(m.owed, func(key K, _ struct{}) bool { return m.cannotUse(f, key) })

@@ -23,8 +23,9 @@ import (
 // If a member notices that the server was restored, all other members must list again: see
 // [Member.Begin]. The Merge ignores their lists and events from before. The Merge also notices a
 // restore itself, by the newest state of an object that one member has brought: another member
-// passes the version of that state without an event of the object, or brings an object with another
-// UID at that version. The member that brought the state may have left by then.
+// passes the version of that state without an event of the object, even one that it could not use
+// ([Member.Unusable]), or brings an object with another UID at that version. The member that
+// brought the state may have left by then.
 //
 // The batch of the first list after a restore is marked as rewound ([Batch.Rewound]), and those of
 // the other members' lists as doubtful ([Batch.Doubtful]). Objects may go back in all of them.

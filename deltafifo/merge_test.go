@@ -561,9 +561,9 @@ func TestMergeUnreadableObjectIsNoDebt(t *testing.T) {
 	m.want("Deleted x20, at 20")
 }
 
-// TestMergeUnusableEventIsNoDebt: a member cannot use the event of the newest state of an object, which
-// another member has brought. So it passes the version of that state without it. That is no restore.
-// Once it has brought the object again, it owes newer states as before.
+// TestMergeUnusableEventIsNoDebt: a member cannot use the event of the newest state of an object,
+// which another member has brought. So it passes the version of that state without it. That is no
+// restore. Once it has brought the object again, it owes newer states as before.
 func TestMergeUnusableEventIsNoDebt(t *testing.T) {
 	for _, leaves := range []bool{false, true} {
 		m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
