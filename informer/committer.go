@@ -32,8 +32,9 @@ func (c *committer) call() {
 	}
 }
 
-// makeRoom grows the goroutine's stack to the 8 KB that a commit needs while there is little to copy.
-// Otherwise it would grow twice, with the frames of half a commit.
+// makeRoom grows the goroutine's stack to the 8 KB that a commit needs while there is little to
+// copy. Otherwise it would grow twice, with the frames of half a commit. So bursts are up to 1.05
+// times as fast (docs/performance/informer.md).
 //
 //go:noinline
 func makeRoom(n int) byte {

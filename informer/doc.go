@@ -4,9 +4,10 @@
 //	Source[T] ─▶ Reflector[T] ─▶ DeltaFIFO[K,T] ─▶ Store[K,T] ─▶ event log ─▶ handlers
 //	             └ goroutine 1 ┘                    └ goroutine 2 ┘            └ one each ┘
 //
-// Goroutine 1 is that of the caller of [Informer.Run]. After a watch event that no other one follows
-// at once, it commits the event itself, which saves the time of waking another one. Goroutine 2 only
-// runs while there is something else to commit.
+// Goroutine 1 is that of the caller of [Informer.Run]. It also commits a watch event that no other
+// event follows at once, because waking another goroutine takes longer. Goroutine 2 only runs while
+// there is something else to commit. In a [Union] each member has a goroutine 1, which does not
+// commit, and goroutine 2 is that of the caller of Run.
 //
 // # What a handler can rely on
 //

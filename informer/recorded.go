@@ -413,7 +413,7 @@ func sortLost(lost []*LostWriteError) {
 	slices.SortFunc(lost, func(a, b *LostWriteError) int { return cmp.Compare(a.Key, b.Key) })
 }
 
-// forgetWritten removes all writes at the end of Run: at most the batch in flight still comes.
+// forgetWritten removes all writes at the end of Run, when no batch comes any more.
 func (i *Informer[K, T]) forgetWritten() {
 	w := &i.written
 	w.mu.Lock()

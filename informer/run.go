@@ -15,8 +15,8 @@ import (
 // Run reads the source in the goroutine of its caller, and commits there after the last event at
 // hand. While more is at hand, another goroutine commits. In a [Union], the caller's goroutine
 // commits, and each member has one that reads. If the source or OnError calls runtime.Goexit in the
-// caller's goroutine, that ends instead of returning. Then, too, all that Run has started has ended,
-// and Done is closed.
+// caller's goroutine, that goroutine ends, and Run does not return. Everything that Run has started
+// ends before, and Done is closed as usual.
 //
 // A stopped informer can run again. It keeps the handlers that were not removed, with their
 // undelivered events. It also keeps the store and updates it: handlers get the difference.

@@ -7,15 +7,15 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// sink is a deltafifo.Sink that commits after the last event at hand, and notices when the server
-// answers a list, because an answer ends the refusal of earlier tries. The reflector's goroutine
-// owns it.
+// sink is a deltafifo.Sink that commits after the last event at hand, and leaves everything else to
+// the committer. It also notices when the server answers a list, because an answer ends the refusal
+// of earlier tries. The reflector's goroutine owns it.
 type sink[K comparable, T any] struct {
 	*deltafifo.Sink[K, T]
 	inf       *Informer[K, T]
 	commit    func(deltafifo.Batch[K, T]) error
 	committer *committer // for what commit does not get
-	committed bool       // commit was called since the flag was cleared
+	committed bool       // commit has got everything pending since the flag was cleared
 	listed    bool       // the list in progress has delivered something
 }
 
@@ -26,7 +26,7 @@ func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	if !ev.Idle || s.inf.log.Lagging(s.inf.lag) != nil {
 		return s.leave(s.Sink.Apply(ctx, ev))
 	}
-	s.committed = false
+	s.committed = false // commit gets nothing while the committer commits, or if too much is pending
 	if err := s.Sink.ApplyNow(ctx, ev, s.commit); err != nil || s.committed {
 		return err
 	}

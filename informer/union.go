@@ -69,10 +69,11 @@ import (
 //
 // The union also notices a restore by the newest state of an object that one member has brought:
 // another member passes the version of that state without an event of the object, or brings an
-// object with another UID at that version. A restore goes unnoticed if the server has passed all
-// versions that the union has seen, and the members that saw the lost history have left or Run was
-// called anew. Then objects are right once all members have listed and the server has passed the
-// newest version from before, but waits for lost versions return no error.
+// object with another UID at that version. An event that the member could not use counts as one of
+// the object. A restore goes unnoticed if the server has passed all versions that the union has
+// seen, and the members that saw the lost history have left or Run was called anew. Then objects
+// are right once all members have listed and the server has passed the newest version from before,
+// but waits for lost versions return no error.
 //
 // Sources of several servers cannot be in one union, since their versions do not compare. Give each
 // its own informer.
