@@ -138,8 +138,8 @@ type exponential struct {
 	last time.Time     // end of the last wait
 }
 
-// after is waits.after. b has its defaults. A server asks many clients for the same wait, so up to a
-// second of jitter is added to it.
+// after is waits.after. b has its defaults. A server asks many clients for the same wait, so up to
+// a second of jitter is added to it.
 func (g *exponential) after(b Backoff, now time.Time, atLeast time.Duration) time.Duration {
 	if g.next == 0 || now.Sub(g.last) >= b.ResetAfter {
 		g.next = b.Initial

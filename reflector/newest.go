@@ -8,10 +8,10 @@ import "time"
 // the processor's cache.
 const newestBlock = 32
 
-// newestListed is the newest version of a list in progress, and the object that has it. The zero
-// value is for a list without objects.
+// newestListed is the newest version of a list in progress, and the object that has it. A value
+// with began alone is for a list without objects.
 type newestListed[T any] struct {
-	began time.Time // the list
+	began time.Time // when the list began
 
 	// As of the last settle.
 	version string         // "" for none

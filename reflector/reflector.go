@@ -123,9 +123,9 @@ type Reflector[T any] struct {
 	recent recentEvents[T]
 	waits  waits
 
-	// Of the list in progress: the newest version and object, whether there has been no object
-	// and none in its newest page.
-	listed    *newestListed[T] // nil before and after
+	// Of the list in progress: its newest version and object, whether there has been no object, and
+	// none in its newest page.
+	listed    *newestListed[T] // nil while there is no list in progress
 	emptyList bool
 	emptyPage bool
 

@@ -35,8 +35,8 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	return nil
 }
 
-// listOrCheck sends the next request, unless that is a watch, once the breaker admits one. The error
-// is the sink's, unless ctx is done.
+// listOrCheck waits until the breaker admits a request, and sends the next one unless that is a
+// watch. The error is the sink's, and nil if ctx is done.
 func (r *Reflector[T]) listOrCheck(ctx context.Context) (watches bool, err error) {
 	if r.breaker.admit(ctx, &r.opts.Backoff); ctx.Err() != nil {
 		return false, nil
