@@ -42,8 +42,8 @@ func Contain(where string, f func(), failed func(*PanicError)) {
 }
 
 // Left returns the error for a call that has not returned, and nil for one that has. value is what
-// recover returned. A deferred function calls Left; usually that of Contain, which takes more of
-// the stack while the call lasts.
+// recover returned. A deferred function calls it: that of Contain, or one of a caller who does not
+// want the frames of Contain on the stack while a long call lasts.
 func Left(where string, returned bool, value any) *PanicError {
 	if returned {
 		return nil
@@ -54,7 +54,8 @@ func Left(where string, returned bool, value any) *PanicError {
 	return Panicked(where, value)
 }
 
-// Outcome calls f and then done with its error, or with ErrGoexit if f ends the goroutine.
+// Outcome calls f and then done with its error, or with ErrGoexit if f ends the goroutine. If f
+// panics, done gets ErrGoexit, too, and the panic goes on.
 func Outcome(f func() error, done func(error)) {
 	err := ErrGoexit
 	defer func() { done(err) }()
