@@ -93,7 +93,7 @@ func liveWithStacks() float64 {
 	for range 3 {
 		runtime.GC()
 	}
-	settled()
+	settled() // for its collections
 	heap, stacks := inUse()
 	return heap + stacks
 }
