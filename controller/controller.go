@@ -121,10 +121,10 @@ func (c *Controller[Q]) Metrics() queue.Metrics { return c.queue.Metrics() }
 
 // Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or
 // the queue is shut down. Then it returns nil. It returns the error of an informer that
-// failed, informer.ErrStopped if an informer with another runner has stopped, a [*SyncError]
-// after Options.SyncTimeout, queue.ErrNoFunc if reconcile is nil, and [ErrStarted] when
-// called twice. If the queue is shut down before all informers have synced, Run only notices
-// after that.
+// failed, informer.ErrGoexit if the source or OnError of an informer ended the goroutine that ran
+// it, informer.ErrStopped if an informer with another runner has stopped, a [*SyncError] after
+// Options.SyncTimeout, queue.ErrNoFunc if reconcile is nil, and [ErrStarted] when called twice. If
+// the queue is shut down before all informers have synced, Run only notices after that.
 //
 // The result of reconcile decides about its key: nil is success, [Again] asks for another call
 // after a time, [Terminal] gives the key up until it is queued again, and any other error and a

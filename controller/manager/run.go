@@ -21,7 +21,7 @@ import (
 //
 //   - parts that failed or panicked (a *informer.PanicError), each with its name
 //   - caches, with the name of their resource: informer.ErrStopped if one with another runner
-//     stopped
+//     stopped, informer.ErrGoexit if the source or OnError of one ended the goroutine that ran it
 //   - the Elector, or [ErrLeadership]
 //   - a *controller.SyncError, see Options.SyncTimeout
 //   - a [*GraceError], see Options.Grace

@@ -27,8 +27,8 @@
 // (kubernetes#79610) and ask for it again later.
 //
 // [Factory.Run] returns when its context is done and all goroutines of all informers have
-// ended. An informer fails only if a handler or a source panics. Then Run ends the others too,
-// because a program should not continue with only a part of its caches.
+// ended. An informer fails only if a handler, a source or OnError panics. Then Run ends the others
+// too, because a program should not continue with only a part of its caches.
 //
 // Another runner may have started an informer before the factory does, such as a
 // controller.Controller. The factory leaves the informer to that runner, and runs it once the
