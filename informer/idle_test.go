@@ -105,16 +105,17 @@ func TestGoroutines(t *testing.T) {
 }
 
 // TestGoexitInCommit: if OnError ends the goroutine that commits, the report says so, whichever
-// goroutine it is.
+// goroutine it is. Run ends in order, even if OnError ends each goroutine that calls it.
 func TestGoexitInCommit(t *testing.T) {
-	for _, idle := range []bool{false, true} {
+	for n := range 4 {
+		idle, always := n&1 > 0, n&2 > 0
 		synctest.Test(t, func(t *testing.T) {
 			m := manual{make(chan reflector.Event[*widget]), make(chan struct{}, 1)}
 			var heard []error
 			inf := newInformer(t, m, informer.Options[*widget]{
 				Indexes: index.Of(index.New("bad", func([]string, *widget) []string { panic("index") })),
 				OnError: func(err error) {
-					if heard = append(heard, err); len(heard) == 1 {
+					if heard = append(heard, err); always || len(heard) == 1 {
 						runtime.Goexit()
 					}
 				},
@@ -129,7 +130,10 @@ func TestGoexitInCommit(t *testing.T) {
 			<-ended
 			var panicked *informer.PanicError
 			if len(heard) != 2 || !errors.As(heard[1], &panicked) || panicked.Where != "commit" {
-				t.Errorf("idle: %t; OnError got %v", idle, heard)
+				t.Errorf("idle: %t, always: %t; OnError got %v", idle, always, heard)
+			}
+			if !isClosed(inf.Done()) {
+				t.Errorf("idle: %t, always: %t; Done is open", idle, always)
 			}
 		})
 	}

@@ -132,19 +132,24 @@ func (i *Informer[K, T]) stop(s *session[K, T]) {
 
 // finish waits for all goroutines and returns why they ended: nil if Run's context ended.
 func (i *Informer[K, T]) finish(s *session[K, T]) error {
+	s.Cancel()                 // no goroutine goes on for long after that
 	s.committer.running.Wait() // it commits what is pending
 	i.stop(s)
 	i.forgetWritten()
 	s.fifo.Close()
-	s.Cancel() // otherwise Wait would wait for it
 	s.Wait()
+	defer i.over(s) // also if OnError ends this goroutine
 	if i.detector != nil {
 		i.reportMutations(i.detector.check(time.Now()))
 	}
 	i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
+	return s.Err()
+}
+
+// over lets Run be called again.
+func (i *Informer[K, T]) over(s *session[K, T]) {
 	i.mu.Lock()
+	defer i.mu.Unlock()
 	i.phase = stopped
 	close(s.done)
-	i.mu.Unlock()
-	return s.Err()
 }
