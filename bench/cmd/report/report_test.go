@@ -267,7 +267,7 @@ func TestAmount(t *testing.T) {
 		want  string
 	}{
 		{12.34, measure.Nanoseconds, "12.3 ns"}, {15_000, "p99-ns", "15 µs"}, {2048, measure.Bytes, "2 KB"}, {0.004, measure.Allocs, "0 allocs"},
-		{0.5, measure.Allocs, "0.5 allocs"}, {6, "goroutines/informer", "6 goroutines"}, {1.15, "times-empty", "1.15× empty"},
+		{0.5, measure.Allocs, "0.5 allocs"}, {6, "goroutines/informer", "6 goroutines"}, {1, "goroutines/informer", "1 goroutine"}, {1.15, "times-empty", "1.15× empty"},
 	} {
 		if got := amount(c.value, c.unit); got != c.want {
 			t.Errorf("%v %s is %q, want %q", c.value, c.unit, got, c.want)

@@ -21,7 +21,11 @@ func amount(v float64, unit string) string {
 		return chart.Times(v) + " " + strings.TrimPrefix(unit, "times-")
 	}
 	what, _, _ := strings.Cut(unit, "/")
-	return rounded(v) + " " + what
+	number := rounded(v)
+	if number == "1" {
+		what = strings.TrimSuffix(what, "s")
+	}
+	return number + " " + what
 }
 
 // rounded returns v as limits compare it: rounded to two digits after the point.
