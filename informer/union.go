@@ -79,7 +79,7 @@ import (
 // its own informer.
 //
 // The informer's methods have the contracts that they have for one source. Make a Union with
-// [NewUnion], and do not copy it. Costs: two goroutines and a watch for each member, and about 150
+// [NewUnion], and do not copy it. Costs: a goroutine and a watch for each member, and about 150
 // bytes for each object.
 type Union[K comparable, T any] struct {
 	Informer[K, T]
