@@ -345,35 +345,6 @@ func TestGoexitInOnError(t *testing.T) {
 	})
 }
 
-// TestGoexitAtTheEnd: OnError gets a report when everything else has ended, and ends the goroutine
-// that Run was called in. Run can be called again all the same.
-func TestGoexitAtTheEnd(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer(t)
-		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
-		calls := 0
-		inf := newInformer(t, source(t, server), informer.Options[*widget]{
-			Mutations: informer.MutationsAll,
-			OnError:   func(error) { calls++; runtime.Goexit() },
-		})
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan struct{})
-		go func() {
-			defer close(ended)
-			_ = inf.Run(ctx)
-		}()
-		synctest.Wait()
-		w, _ := inf.Store().Get(key{Namespace: "a", Name: "w"})
-		w.Spec.Size++
-		cancel()
-		<-ended
-		if calls != 1 || !isClosed(inf.Done()) {
-			t.Errorf("OnError was called %d times; Done is closed: %t", calls, isClosed(inf.Done()))
-		}
-		run(t, inf)()
-	})
-}
-
 // TestZeroKey: a key that was never set is no key.
 func TestZeroKey(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"log/slog"
+	"runtime"
 	"testing"
 	"testing/synctest"
 
@@ -294,3 +296,75 @@ func TestStopDespiteSource(t *testing.T) {
 		}
 	})
 }
+
+// TestDoneDespiteGoexit: Done is closed and Run can be called again, even if OnError ends the
+// goroutine of Run when the informer looks for mutations for the last time, or if the logger does so
+// when Run ends.
+func TestDoneDespiteGoexit(t *testing.T) {
+	for name, end := range map[string]func(){"goexit": runtime.Goexit, "panic": func() { panic("end") }} {
+		for _, logs := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s/logger %t", name, logs), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					server := newServer(t)
+					w := must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+					var heard errorsOf
+					over := false
+					strike := func() {
+						if over {
+							over = false
+							end()
+						}
+					}
+					opts := informer.Options[*widget]{Mutations: informer.MutationsAll, OnError: func(err error) {
+						heard.add(err)
+						if !logs {
+							strike()
+						}
+					}}
+					if logs {
+						opts.Logger = slog.New(onRecord{slog.DiscardHandler, strike})
+					}
+					inf := newInformer(t, source(t, server), opts)
+					ctx, cancel := context.WithCancel(t.Context())
+					ended := make(chan struct{})
+					go func() {
+						defer close(ended)
+						_ = inf.Run(ctx)
+					}()
+					synctest.Wait()
+					stored, _ := inf.Store().Get(key{Namespace: w.Namespace, Name: w.Name})
+					stored.Spec.Size++
+					over = true
+					done := inf.Done()
+					cancel()
+					<-ended
+					if !isClosed(done) {
+						t.Fatal("Done is open after the end of Run")
+					}
+					if over {
+						t.Error("nothing was called at the end")
+					}
+					if _, ok := find[*informer.PanicError](&heard); name == "goexit" && !ok {
+						t.Errorf("OnError got %v", heard.all)
+					}
+					run(t, inf)()
+				})
+			})
+		}
+	}
+}
+
+// onRecord is a handler of a logger that calls a function for each record.
+type onRecord struct {
+	slog.Handler
+	call func()
+}
+
+func (onRecord) Enabled(context.Context, slog.Level) bool { return true }
+
+func (h onRecord) Handle(context.Context, slog.Record) error {
+	h.call()
+	return nil
+}
+
+func (h onRecord) WithAttrs([]slog.Attr) slog.Handler { return h }

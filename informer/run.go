@@ -138,11 +138,13 @@ func (i *Informer[K, T]) finish(s *session[K, T]) error {
 	i.forgetWritten()
 	s.fifo.Close()
 	s.Wait()
-	defer i.over(s) // also if OnError ends this goroutine
-	if i.detector != nil {
-		i.reportMutations(i.detector.check(time.Now()))
-	}
-	i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
+	defer i.over(s) // also if OnError or the logger ends this goroutine
+	i.contain(s, "OnError", noKey, func() {
+		if i.detector != nil {
+			i.reportMutations(i.detector.check(time.Now()))
+		}
+		i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
+	})
 	return s.Err()
 }
 
