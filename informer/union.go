@@ -348,6 +348,7 @@ func (u *members[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
 	run := u.nextReflector(ctx, s, m, late)
 	s.Go(func() {
 		defer cancel()
+		defer u.endMember(s, m) // also if the source or OnError ends this goroutine
 		for run != nil {
 			began := time.Now()
 			if run(); ctx.Err() != nil || !m.sink.IsOutdated() {
@@ -356,7 +357,6 @@ func (u *members[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
 			_ = pause.For(ctx, restartsEvery-time.Since(began))
 			run = u.anotherReflector(ctx, s, m)
 		}
-		u.endMember(s, m)
 	})
 }
 

@@ -3,7 +3,9 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"iter"
+	"runtime"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -437,4 +439,60 @@ func TestUnionMemberCannotUseAState(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+// exiting is a part whose watches end their goroutine.
+type exiting struct{ *part }
+
+func (e exiting) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+	return func(yield func(reflector.Event[*widget], error) bool) {
+		defer runtime.Goexit()
+		e.part.Watch(ctx, opts)(yield)
+	}
+}
+
+// TestUnionMemberExits: a member whose source ends its goroutine can be removed as any other, before
+// or after that.
+func TestUnionMemberExits(t *testing.T) {
+	for _, before := range []bool{false, true} {
+		t.Run(fmt.Sprintf("removed before %t", before), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(t)
+				must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+				must1(fake.Create(server, newWidget("b", "w", "n")))(t)
+				u := newUnion(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true}})
+				inA := newPart(t, server, fake.Selection{Namespace: "a"})
+				m := must1(u.Add("a", exiting{inA}, inA.covers()))(t)
+				add(t, u, "b", newPart(t, server, fake.Selection{Namespace: "b"}))
+				ended := make(chan error, 1)
+				go func() { ended <- u.Run(t.Context()) }()
+				synctest.Wait()
+				if before {
+					u.Remove("a")
+				} else {
+					server.DropWatches()
+				}
+				var panicked *informer.PanicError
+				if err := <-ended; !errors.As(err, &panicked) || !errors.Is(err, informer.ErrGoexit) {
+					t.Errorf("Run returned %v", err)
+				}
+				if !before {
+					u.Remove("a")
+				}
+				if !isClosed(m.Gone()) {
+					t.Error("the member is not gone")
+				}
+				stop := run(t, u.AsInformer())
+				defer stop()
+				if all := stored(u); !slices.Equal(all, []string{"b/w"}) {
+					t.Errorf("the store has %v", all)
+				}
+				w := must1(fake.Create(server, newWidget("b", "other", "n")))(t)
+				synctest.Wait()
+				if rv := u.Store().ResourceVersion(); rv != w.ResourceVersion {
+					t.Errorf("the store is at %s, the server at %s", rv, w.ResourceVersion)
+				}
+			})
+		})
+	}
 }
