@@ -22,6 +22,7 @@ type changes[K comparable, T any] struct {
 	outcomes []outcome[T]     // of every op that was not a plain addition, in order
 	failed   []*reflector.ObjectError
 	lost     []*LostWriteError
+	tooLarge int // number of batches in a row for which there was far too much room
 }
 
 // outcome is the outcome of an op that was not a plain addition.
@@ -282,14 +283,25 @@ func eventOf[K comparable, T any](meta objmeta.Reader[T], key K, d *deltafifo.De
 // capacity that the next batch reuses. A full FIFO stays below it, a large list does not.
 const keepChanges = 2 * deltafifo.DefaultLimit
 
-// reset empties c. It keeps no reference to an object, and no memory of a large list.
+// Room for more than littleRoom ops is dropped after less than a quarter of it was needed patience
+// times in a row: it was made for a burst that is over.
+const littleRoom, patience = 64, 16
+
+// reset empties c. It keeps no reference to an object, and no memory of a large list, of the
+// initial list, or of a burst that is over.
 func (c *changes[K, T]) reset() {
-	if max(cap(c.ops), cap(c.outcomes)) > keepChanges {
+	room, used := max(cap(c.ops), cap(c.outcomes)), c.begun+len(c.ops)
+	if room <= littleRoom || room <= 4*used {
+		c.tooLarge = 0
+	} else {
+		c.tooLarge++
+	}
+	if room > keepChanges || c.initial > 0 || c.tooLarge == patience {
 		*c = changes[K, T]{}
 		return
 	}
 	clear(c.ops)
 	clear(c.versions)
 	clear(c.outcomes)
-	*c = changes[K, T]{ops: c.ops[:0], versions: c.versions[:0], outcomes: c.outcomes[:0]}
+	*c = changes[K, T]{ops: c.ops[:0], versions: c.versions[:0], outcomes: c.outcomes[:0], tooLarge: c.tooLarge}
 }

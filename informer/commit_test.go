@@ -29,6 +29,24 @@ func TestChangesAreEmptiedAndLetGo(t *testing.T) {
 	if cap(c.ops) != 0 || cap(c.outcomes) != 0 {
 		t.Errorf("room for %d ops kept after a large batch", cap(c.ops))
 	}
+	fill(10)
+	c.initial = 10
+	c.reset()
+	if cap(c.ops) != 0 || cap(c.outcomes) != 0 {
+		t.Errorf("room for %d ops kept after the initial list", cap(c.ops))
+	}
+	fill(1000)
+	c.reset()
+	for n := range patience {
+		if cap(c.ops) < 1000 {
+			t.Fatalf("room for %d ops kept right after a burst, and %d single changes", cap(c.ops), n)
+		}
+		fill(1)
+		c.reset()
+	}
+	if cap(c.ops) != 0 || cap(c.outcomes) != 0 {
+		t.Errorf("room for %d ops kept long after a burst", cap(c.ops))
+	}
 }
 
 // Handlers get a deleted object as the store had it: the queue may have a state that the store
