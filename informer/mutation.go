@@ -55,7 +55,8 @@ type detector[K comparable, T any] struct {
 	mu      sync.Mutex
 	watched map[K][]*watched[T]
 	size    int // number of objects in watched
-	turn    int // position in the store where the next sample begins
+
+	turn int // position in the store where the next sample begins; owned by resample
 }
 
 // watched is one state of an object.
@@ -180,12 +181,20 @@ func (d *detector[K, T]) drop(key K, w *watched[T]) {
 	d.watched[key] = states
 }
 
-// resample replaces the watched objects by others.
+// resample replaces the watched objects by others. One goroutine calls it.
 func (d *detector[K, T]) resample(all store.Snapshot[K, T]) {
+	keys, objects := d.nextSample(all) // calls the key function
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.watched)
 	d.size = 0
+	for n, key := range keys {
+		d.watch(key, objects[n])
+	}
+}
+
+// nextSample returns the next objects in turn.
+func (d *detector[K, T]) nextSample(all store.Snapshot[K, T]) (keys []K, objects []T) {
 	if d.turn >= all.Len() {
 		d.turn = 0
 	}
@@ -194,10 +203,11 @@ func (d *detector[K, T]) resample(all store.Snapshot[K, T]) {
 		if n++; n > end {
 			break
 		} else if n > d.turn {
-			d.watch(key, obj)
+			keys, objects = append(keys, key), append(objects, obj)
 		}
 	}
 	d.turn = end
+	return keys, objects
 }
 
 // isOf reports whether w is a state in an event with obj and old.
