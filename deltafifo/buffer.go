@@ -4,16 +4,13 @@ import (
 	"maps"
 	"slices"
 
+	"github.com/kinform/kinform/internal/capacity"
 	"github.com/kinform/kinform/internal/keytable"
 )
 
 const (
 	// The first delta of each key is allocated in chunks of these lengths.
 	minChunk, maxChunk = 8, 256
-
-	// A buffer with room for more than littleRoom deltas is dropped after it was less than a
-	// quarter full patience times in a row: it was made for a burst that is over.
-	littleRoom, patience = 64, 16
 )
 
 // entry is one key of a buffer with its deltas, oldest first.
@@ -68,7 +65,7 @@ type buffer[K comparable, T any] struct {
 	endsInitial bool
 	rewound     bool // it has a list of a server that was restored
 	doubtful    bool // it has a list of a server that was perhaps restored; see also Merge.mark
-	tooLarge    int  // see littleRoom
+	full        capacity.Meter
 
 	batch uint64 // number of the batch, once it is popped
 }
@@ -357,12 +354,7 @@ func (b *buffer[K, T]) giveBack(n int) bool {
 // it has had lately: a Go map never shrinks, so the buffer would waste memory. It also returns nil
 // for a buffer without room, which would save nothing: one that had a list, or only a version.
 func (b *buffer[K, T]) reset(most int) *buffer[K, T] {
-	if b.room <= littleRoom || b.room <= 4*b.deltas {
-		b.tooLarge = 0
-	} else {
-		b.tooLarge++
-	}
-	if b.room == 0 || b.room > most || b.tooLarge == patience {
+	if tooLarge := b.full.TooLarge(b.room, b.deltas); b.room == 0 || b.room > most || tooLarge {
 		return nil
 	}
 	clear(b.at)
@@ -371,7 +363,7 @@ func (b *buffer[K, T]) reset(most int) *buffer[K, T] {
 	}
 	*b = buffer[K, T]{
 		entries: b.entries[:0], at: b.at, parts: b.parts, chunk: b.chunk,
-		given: b.given[:0], room: b.room, tooLarge: b.tooLarge,
+		given: b.given[:0], room: b.room, full: b.full,
 	}
 	return b
 }

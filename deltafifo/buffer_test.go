@@ -5,6 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
+	"github.com/kinform/kinform/internal/capacity"
 	"github.com/kinform/kinform/internal/memtest"
 )
 
@@ -65,11 +66,11 @@ func TestBurstIsForgotten(t *testing.T) {
 			if room := used(f); room < DefaultLimit {
 				t.Fatalf("room for %d deltas right after the burst", room)
 			}
-			for range 2 * patience {
+			for range 2 * capacity.Patience {
 				cycle(t, f, 2, 2)
 				f.check(t)
 			}
-			if room := used(f); room > 2*littleRoom {
+			if room := used(f); room > 2*capacity.Little {
 				t.Errorf("room for %d deltas long after the burst", room)
 			}
 		})
@@ -82,7 +83,7 @@ func TestBurstsAreRemembered(t *testing.T) {
 	for round := range 10 {
 		cycle(t, f, 1000, 1000)
 		cycle(t, f, 1000, 1000)
-		for range patience {
+		for range capacity.Patience {
 			cycle(t, f, 1, 1)
 		}
 		if room := used(f); round > 0 && room < 1000 {
@@ -119,7 +120,7 @@ func TestLargeListIsForgottenAtOnce(t *testing.T) {
 		t.Fatalf("got %d deltas, error %v", b.Len(), err)
 	}
 	cycle(t, f, 1, 1)
-	if room := used(f); room > littleRoom {
+	if room := used(f); room > capacity.Little {
 		t.Errorf("room for %d deltas after the list", room)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/capacity"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/reflector"
@@ -22,7 +23,7 @@ type changes[K comparable, T any] struct {
 	outcomes []outcome[T]     // of every op that was not a plain addition, in order
 	failed   []*reflector.ObjectError
 	lost     []*LostWriteError
-	tooLarge int // number of batches in a row for which there was far too much room
+	full     capacity.Meter
 }
 
 // outcome is the outcome of an op that was not a plain addition.
@@ -283,25 +284,16 @@ func eventOf[K comparable, T any](meta objmeta.Reader[T], key K, d *deltafifo.De
 // capacity that the next batch reuses. A full FIFO stays below it, a large list does not.
 const keepChanges = 2 * deltafifo.DefaultLimit
 
-// Room for more than littleRoom ops is dropped after less than a quarter of it was needed patience
-// times in a row: it was made for a burst that is over.
-const littleRoom, patience = 64, 16
-
 // reset empties c. It keeps no reference to an object, and no memory of a large list, of the
 // initial list, or of a burst that is over.
 func (c *changes[K, T]) reset() {
-	room, used := max(cap(c.ops), cap(c.outcomes)), c.begun+len(c.ops)
-	if room <= littleRoom || room <= 4*used {
-		c.tooLarge = 0
-	} else {
-		c.tooLarge++
-	}
-	if room > keepChanges || c.initial > 0 || c.tooLarge == patience {
+	most := max(cap(c.ops), cap(c.outcomes))
+	if tooLarge := c.full.TooLarge(most, c.begun+len(c.ops)); most > keepChanges || c.initial > 0 || tooLarge {
 		*c = changes[K, T]{}
 		return
 	}
 	clear(c.ops)
 	clear(c.versions)
 	clear(c.outcomes)
-	*c = changes[K, T]{ops: c.ops[:0], versions: c.versions[:0], outcomes: c.outcomes[:0], tooLarge: c.tooLarge}
+	*c = changes[K, T]{ops: c.ops[:0], versions: c.versions[:0], outcomes: c.outcomes[:0], full: c.full}
 }

@@ -4,6 +4,7 @@ import (
 	"testing"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/capacity"
 	"github.com/kinform/kinform/store"
 )
 
@@ -37,7 +38,7 @@ func TestChangesAreEmptiedAndLetGo(t *testing.T) {
 	}
 	fill(1000)
 	c.reset()
-	for n := range patience {
+	for n := range capacity.Patience {
 		if cap(c.ops) < 1000 {
 			t.Fatalf("room for %d ops kept right after a burst, and %d single changes", cap(c.ops), n)
 		}
