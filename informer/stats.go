@@ -52,10 +52,7 @@ func (c *counters) committed(changes int, took time.Duration) {
 func (i *Informer[K, T]) Stats() Stats {
 	i.mu.Lock()
 	current := i.session.Load()
-	fetched := i.fetched(current)
-	if i.past != nil {
-		fetched = sum(*i.past, fetched)
-	}
+	fetched := i.withPast(i.fetched(current))
 	i.mu.Unlock()
 	fetched.BadObjects += i.badObjects.Load()
 	return Stats{
@@ -77,10 +74,16 @@ func (i *Informer[K, T]) Stats() Stats {
 // keepStats adds the counters of a reflector that has ended to those of the others. Called with mu
 // held.
 func (i *Informer[K, T]) keepStats(of reflector.Stats) {
-	if i.past != nil {
-		of = sum(*i.past, of)
-	}
+	of = i.withPast(of)
 	i.past = &of
+}
+
+// withPast adds the counters of the reflectors that have ended. Called with mu held.
+func (i *Informer[K, T]) withPast(present reflector.Stats) reflector.Stats {
+	if i.past == nil {
+		return present
+	}
+	return sum(*i.past, present)
 }
 
 // fetched returns the counters of a session's reflectors. Called with mu held.
