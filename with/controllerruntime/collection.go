@@ -239,14 +239,12 @@ func (of *collection) run(ctx context.Context) error {
 
 	errs := make(chan error, len(of.parts))
 	for _, p := range of.parts {
-		go func() {
-			usercode.Outcome(func() error { return p.Run(ctx) }, func(err error) {
-				if err != nil {
-					cancel()
-				}
-				errs <- err
-			})
-		}()
+		go usercode.Outcome(func() error { return p.Run(ctx) }, func(err error) {
+			if err != nil {
+				cancel()
+			}
+			errs <- err
+		})
 	}
 	var all []error
 	for range of.parts {
