@@ -52,15 +52,7 @@ func setup(t testing.TB) (*fake.Server, *informer.Informer[key, *gadget]) {
 	if err := fake.Register(server, gadgetKind, fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
-	source, err := fake.NewSource[*gadget](server, fake.Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server, inf
+	return server, informerWith(t, server, informer.Options[*gadget]{})
 }
 
 func create(t testing.TB, server *fake.Server, g *gadget) *gadget {

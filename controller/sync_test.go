@@ -19,7 +19,6 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
-	"github.com/kinform/kinform/store"
 )
 
 const patience = 2 * time.Minute
@@ -131,19 +130,12 @@ func TestNoSyncTimeout(t *testing.T) {
 			t.Fatal(err)
 		}
 		create(t, server, newGadget("one", "x"))
-		source, err := fake.NewSource[*gadget](server, fake.Selection{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{OnError: func(error) {}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		inf := informerOf(t, server)
 		c := controller.New(controller.Options[key]{})
 		if err := controller.For(c, inf); err != nil {
 			t.Fatal(err)
 		}
-		err = c.Run(t.Context(), func(context.Context, key) error {
+		err := c.Run(t.Context(), func(context.Context, key) error {
 			c.Queue().ShutDown()
 			return nil
 		})
@@ -225,14 +217,7 @@ func TestGoexitOfInformer(t *testing.T) {
 		if err := server.Inject(faults.Fault{Times: 1, Status: faults.Refusal(500, metav1.StatusReasonInternalError, 0)}); err != nil {
 			t.Fatal(err)
 		}
-		source, err := fake.NewSource[*gadget](server, fake.Selection{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{OnError: func(error) { runtime.Goexit() }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		inf := informerWith(t, server, informer.Options[*gadget]{OnError: func(error) { runtime.Goexit() }})
 		c := controller.New(controller.Options[key]{})
 		if err := controller.For(c, inf); err != nil {
 			t.Fatal(err)

@@ -22,11 +22,17 @@ import (
 // informerOf returns an informer of a server's gadgets.
 func informerOf(t testing.TB, server *fake.Server) *informer.Informer[key, *gadget] {
 	t.Helper()
+	return informerWith(t, server, informer.Options[*gadget]{OnError: func(error) {}})
+}
+
+// informerWith returns an informer of a server's gadgets with options.
+func informerWith(t testing.TB, server *fake.Server, opts informer.Options[*gadget]) *informer.Informer[key, *gadget] {
+	t.Helper()
 	source, err := fake.NewSource[*gadget](server, fake.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{OnError: func(error) {}})
+	inf, err := informer.New(source, store.ObjectKey, opts)
 	if err != nil {
 		t.Fatal(err)
 	}

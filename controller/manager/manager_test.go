@@ -51,15 +51,21 @@ func setup(t testing.TB) (*fake.Server, *informer.Informer[key, *gadget]) {
 	if err := fake.Register(server, kind.Of[*gadget](schema.GroupVersion{Version: "v1"}, "gadgets"), fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
+	return server, informerWith(t, server, func(error) {})
+}
+
+// informerWith returns an informer of a server's gadgets that reports to onError.
+func informerWith(t testing.TB, server *fake.Server, onError func(error)) *informer.Informer[key, *gadget] {
+	t.Helper()
 	source, err := fake.NewSource[*gadget](server, fake.Selection{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{OnError: func(error) {}})
+	inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{OnError: onError})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return server, inf
+	return inf
 }
 
 // refuse makes a number of lists and watches fail; negative means all.
@@ -577,14 +583,7 @@ func TestGoexitOfCache(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, _ := setup(t)
 		refuse(t, server, 1)
-		source, err := fake.NewSource[*gadget](server, fake.Selection{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		inf, err := informer.New(source, store.ObjectKey, informer.Options[*gadget]{OnError: func(error) { runtime.Goexit() }})
-		if err != nil {
-			t.Fatal(err)
-		}
+		inf := informerWith(t, server, func(error) { runtime.Goexit() })
 		m := manager.New(manager.Options{})
 		if err := m.AddCaches(inf); err != nil {
 			t.Fatal(err)
