@@ -69,6 +69,10 @@
 // within a second after them. Otherwise that version has no more events. The sink can get an event
 // twice if its version has more than four.
 //
+// A list contains what was added and changed at its version, so such an event is dropped. It cannot
+// contain a deletion, so a deletion at the list's version goes to the sink. The sink may lack the
+// object.
+//
 // # Failures and waits
 //
 // The kind of failure decides how soon the next request follows. [Backoff] has the limits of

@@ -86,7 +86,9 @@ func (s *recentEvents[T]) oldest() int { return max(0, s.n-maxRecent) }
 
 // inOrder reports whether ev is new to the sink. seen is the newest version so far. It returns
 // ErrOutOfOrder if ev is older than that. A deleted object carries the version of its deletion, so
-// the rule holds for every type of event.
+// the rule holds for every type of event. A list has all objects of its version and no deletion: a
+// deletion at the list's version is news, unless the list lacks the object, and then the sink has
+// nothing to delete.
 func (s *recentEvents[T]) inOrder(ev Event[T], seen string) (fresh bool, err error) {
 	c, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, seen)
 	switch {
@@ -96,7 +98,7 @@ func (s *recentEvents[T]) inOrder(ev Event[T], seen string) (fresh bool, err err
 		return false, ErrOutOfOrder
 	case ev.Type == Bookmark:
 		return true, nil
-	case s.open.rv == seen:
+	case s.open.rv == seen || ev.Type == Deleted:
 		return !s.has(ev), nil
 	}
 	return false, nil // the list, or what came before a bookmark, has it
