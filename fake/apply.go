@@ -92,6 +92,5 @@ func (t *table) applied(old *version, want map[string]any, w write) (obj metav1.
 		return obj, err
 	}
 	t.stamp(obj, old.obj.GetManagedFields())
-	t.keepTimes(obj, old.obj)
 	return obj, nil
 }

@@ -58,7 +58,8 @@
 //     with a gracePeriodSeconds of zero. [Options].StopPods acts as its kubelet, and so does
 //     [Delete].
 //   - managedFields begin with an object's first apply, or with a create that states a
-//     fieldManager. The first apply names the owners of the fields. Fields that the test's own
+//     fieldManager; with [Options].Strategy, as in the API server, with its first write. The first
+//     apply names the owners of the fields. Fields that the test's own
 //     functions wrote, or that were written before the last 32 changes of writer, belong to
 //     "before-first-apply" or "unknown". Only OpenAPI says that a struct is owned as a whole, so
 //     without [Rules].TypeConverter each field of such a struct has owners of its own. Package

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -84,9 +85,36 @@ func errApply(err error) error {
 	return refusal.New(http.StatusInternalServerError, metav1.StatusReasonUnknown, err.Error())
 }
 
-// track notes that w.manager owns the fields that obj changes of old. Objects have
-// managedFields from their first apply on, or from a create that names its manager.
+// tracks reports whether a write of obj in place of old, nil for a create, notes the owners of its
+// fields. With [Options].Strategy, all writes do. Otherwise objects have managedFields from their
+// first apply on, or from a request that names its manager or states managedFields.
+func (t *table) tracks(obj metav1.Object, old *version, w write) bool {
+	stated := len(obj.GetManagedFields()) > 0
+	switch {
+	case w.applies || w.request == nil && old == nil && stated: // it has its owners already
+		return false
+	case old == nil:
+		return t.server.exact || w.named || stated
+	}
+	return t.server.exact || stated || len(old.obj.GetManagedFields()) > 0
+}
+
+// track notes that w.manager owns the fields that obj changes of old, which is nil for a create. It
+// completes obj first, because a manager owns defaults, too. As in the API server, it does so
+// before hooks and strategies change obj: nobody owns what these add.
 func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, error) {
+	if !t.tracks(obj, old, w) {
+		return obj, nil
+	}
+	if err := t.setKind(obj); err != nil {
+		return obj, err
+	}
+	if err := normalize(obj); err != nil {
+		return obj, err
+	}
+	if _, err := t.complete(obj); err != nil {
+		return obj, err
+	}
 	live := &unstructured.Unstructured{Object: map[string]any{}}
 	var had []metav1.ManagedFieldsEntry
 	if old != nil {
@@ -109,10 +137,23 @@ func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, 
 		return obj, err
 	}
 	t.stamp(obj, had)
-	if old != nil {
-		t.keepTimes(obj, old.obj)
-	}
 	return obj, nil
+}
+
+// disowns reports whether a write of obj asks the server to forget all owners of its fields, by a
+// list of managedFields that is empty or has one empty entry. Only a write of the object itself
+// can.
+func disowns(obj metav1.Object, w write) bool {
+	if w.applies || w.subresource != "" {
+		return false
+	}
+	entries := obj.GetManagedFields()
+	if u, ok := obj.(*unstructured.Unstructured); ok && len(entries) == 0 {
+		list, found, err := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
+		_, isList := list.([]any)
+		return found && err == nil && isList
+	}
+	return entries != nil && len(entries) == 0 || len(entries) == 1 && reflect.ValueOf(entries[0]).IsZero()
 }
 
 // stamp gives the server's own time to entries that are not in had.
@@ -123,7 +164,7 @@ func (t *table) stamp(obj metav1.Object, had []metav1.ManagedFieldsEntry) {
 // keepTimes undoes a change of nothing but times, so that nothing is written.
 func (t *table) keepTimes(obj, old metav1.Object) {
 	now, had := obj.GetManagedFields(), old.GetManagedFields()
-	if fieldmanager.SameButTimes(now, had) {
+	if len(now) > 0 && fieldmanager.SameButTimes(now, had) {
 		obj.SetManagedFields(had)
 		if !same(obj, old) {
 			obj.SetManagedFields(now)

@@ -26,6 +26,7 @@ type Server struct {
 	faults   faults.Injector
 	requests tally
 	seen     func(Exchange)                                                       // nil for none
+	exact    bool                                                                 // there are strategies
 	strategy func(schema.GroupVersionResource, schema.GroupVersionKind) *Strategy // nil for none
 
 	mutate, validate func(context.Context, *Admission) error // nil for none
@@ -53,6 +54,7 @@ func New(opts Options) *Server {
 		validate:  opts.Validate,
 		seen:      opts.Seen,
 		strategy:  opts.Strategy,
+		exact:     opts.Strategy != nil,
 		lacks:     opts.lacks(),
 		rv:        1,
 		compacted: 1,

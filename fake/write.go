@@ -17,6 +17,13 @@ import (
 
 // create stores obj under a new name.
 func (t *table) create(obj metav1.Object, w write) (*version, error) {
+	if disowns(obj, w) {
+		obj.SetManagedFields(nil) // there is nothing to forget
+	}
+	obj, err := t.track(obj, nil, w)
+	if err != nil {
+		return nil, err
+	}
 	if err := t.mutate(obj, nil, w); err != nil {
 		return nil, err
 	}
@@ -41,13 +48,6 @@ func (t *table) create(obj metav1.Object, w write) (*version, error) {
 
 // createNamed stores a prepared and admitted object.
 func (t *table) createNamed(obj metav1.Object, w write) (*version, error) {
-	if w.named && len(obj.GetManagedFields()) == 0 {
-		tracked, err := t.track(obj, nil, w)
-		if err != nil {
-			return nil, err
-		}
-		obj = tracked
-	}
 	v, err := t.stored(&version{obj: obj, of: t})
 	if err != nil {
 		return nil, err
@@ -111,20 +111,26 @@ func (t *table) update(key types.NamespacedName, w write, change func(old *versi
 		if old == nil {
 			return nil, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 		}
-		obj, err := t.revised(old, w, change)
+		next, err := t.revised(old, w, change)
 		if err != nil {
 			return nil, err
 		}
-		if v, ok, err := t.supersede(old, obj, w); ok || err != nil {
+		if v, ok, err := t.supersede(old, next, w); ok || err != nil {
 			return v, err
 		}
 	}
 }
 
-// revised returns the object that an update writes in place of old: changed, admitted and checked.
-func (t *table) revised(old *version, w write, change func(old *version) (metav1.Object, error)) (metav1.Object, error) {
+// revised returns the state that an update writes in place of old: changed, admitted and checked.
+func (t *table) revised(old *version, w write, change func(old *version) (metav1.Object, error)) (*version, error) {
 	obj, err := change(old)
 	if err != nil {
+		return nil, err
+	}
+	disowned := disowns(obj, w)
+	if disowned {
+		obj.SetManagedFields(nil)
+	} else if obj, err = t.track(obj, old, w); err != nil {
 		return nil, err
 	}
 	if err := t.mutate(obj, old, w); err != nil {
@@ -139,30 +145,33 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 	if err := t.admitted(obj, old, w); err != nil {
 		return nil, err
 	}
-	if !w.applies && len(old.obj.GetManagedFields()) > 0 {
-		return t.track(obj, old, w)
+	t.keepTimes(obj, old.obj)
+	next := &version{key: old.key, rv: old.rv, obj: obj, of: t}
+	switch {
+	case len(obj.GetManagedFields()) > 0:
+	case disowned:
+		next.by = &writers{forgotten: true}
+	default:
+		next.by = old.by.then(old, w)
 	}
-	return obj, nil
+	return next, nil
 }
 
-// supersede writes obj in place of old, and returns it as it is read. ok is false if another write
+// supersede writes next in place of old, and returns it as it is read. ok is false if another write
 // was faster.
-func (t *table) supersede(old *version, obj metav1.Object, w write) (v *version, ok bool, err error) {
-	if t.storage == nil && same(obj, old.obj) {
+func (t *table) supersede(old, next *version, w write) (v *version, ok bool, err error) {
+	remembers := next.by.forgets() == old.by.forgets()
+	if t.storage == nil && remembers && same(next.obj, old.obj) {
 		return old, true, nil // the API server writes nothing either
 	}
-	next := &version{key: old.key, rv: old.rv, obj: obj, of: t}
 	if w.dryRun {
 		v, err = t.asStored(next)
 		return v, true, err
 	}
-	if t.ended(obj) {
+	if t.ended(next.obj) {
 		// The last finalizer went: so does the object.
 		_, ok := t.commit(old, nil)
 		return next, ok, nil
-	}
-	if len(obj.GetManagedFields()) == 0 {
-		next.by = old.by.then(old, w)
 	}
 	return t.exchange(old, next, w)
 }
@@ -170,10 +179,11 @@ func (t *table) supersede(old *version, obj metav1.Object, w write) (v *version,
 // exchange stores next in place of old, unless both are stored alike, and returns it as it is read.
 // ok is false if another write was faster.
 func (t *table) exchange(old, next *version, w write) (v *version, ok bool, err error) {
+	remembers := next.by.forgets() == old.by.forgets()
 	if next, err = t.successor(old, next, w); err != nil {
 		return nil, false, err
 	}
-	if t.storage != nil && same(next.obj, old.origin().obj) {
+	if t.storage != nil && remembers && same(next.obj, old.origin().obj) {
 		return old, true, nil
 	}
 	if v, ok = t.commit(old, next); !ok {

@@ -27,7 +27,14 @@ type writers struct {
 	base    *version // the object before them, unless created
 	earlier *writers
 	n       int // steps up to this one
+
+	// forgotten says that a client has made the server forget the owners. As in the API server,
+	// there are none then before the next apply.
+	forgotten bool
 }
+
+// forgets reports whether nobody is remembered, on request.
+func (by *writers) forgets() bool { return by != nil && by.forgotten }
 
 // creator is the step of a create.
 func creator(of *table, w write) *writers {
@@ -41,6 +48,8 @@ func creator(of *table, w write) *writers {
 func (by *writers) then(base *version, w write) *writers {
 	next := &writers{manager: w.manager, status: w.status(), of: base.of, base: base, n: 1}
 	switch {
+	case by.forgets():
+		return by
 	case by == nil && w.manager == "":
 		return nil
 	case by == nil || by.n >= maxWriters:
@@ -65,7 +74,7 @@ func (by *writers) steps() (out []*writers) {
 // that its writers would have left.
 func (t *table) owned(v *version) (*unstructured.Unstructured, error) {
 	live, err := t.untype(v)
-	if err != nil || v.by == nil || len(live.GetManagedFields()) > 0 {
+	if err != nil || v.by == nil || v.by.forgotten || len(live.GetManagedFields()) > 0 {
 		return live, err
 	}
 	steps := v.by.steps()
