@@ -3,6 +3,7 @@ package fake
 import (
 	"context"
 	"slices"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,6 +13,7 @@ import (
 // remove deletes the object at key, or marks it as being deleted while finalizers hold
 // it. The result is its last state; final says that it is gone. opts have been checked.
 func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *version, final bool, err error) {
+	var going *version // the pod that this call has marked; any write of it removes it, too
 	for {
 		if !w.mayContinue() {
 			return nil, false, context.Cause(w.request)
@@ -20,7 +22,10 @@ func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w wr
 		if err != nil {
 			return nil, false, err
 		}
-		if old == nil {
+		switch {
+		case going != nil && (old == nil || old.obj.GetUID() != going.obj.GetUID()):
+			return going, true, nil
+		case old == nil:
 			return nil, false, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 		}
 		if err := t.checkPreconditions(old, opts.Preconditions); err != nil {
@@ -50,6 +55,8 @@ func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w wr
 		v, ok := t.commit(old, next)
 		if ok && next != nil && t.ended(next.obj) {
 			// A pod is marked even if it goes at once.
+			t.server.pause(w)
+			going, opts.Preconditions = v, nil // they held for the mark
 			v, ok = t.commit(next, nil)
 			next = nil
 		}
@@ -57,6 +64,17 @@ func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w wr
 			v, err = t.view(v)
 			return v, next == nil, err
 		}
+	}
+}
+
+// removalTime is about the time that an API server takes from the mark of a pod that goes at once to
+// its removal: that of a write to etcd. Clients see the marked pod meanwhile.
+const removalTime = time.Millisecond
+
+// pause lets that time pass, if the server is to be like an API server in this as well.
+func (s *Server) pause(w write) {
+	if s.exact && w.request != nil {
+		time.Sleep(removalTime)
 	}
 }
 
@@ -142,10 +160,20 @@ func isPolicy(finalizer string) bool {
 	return finalizer == metav1.FinalizerOrphanDependents || finalizer == metav1.FinalizerDeleteDependents
 }
 
+// deletionPage is the size of the pages by which the API server deletes a collection.
+const deletionPage = 10_000
+
 // removeAll deletes the objects of one list of the collection, which may be a page, and returns
 // that list. An object that another call deletes first is no error.
 func (t *table) removeAll(ctx context.Context, m *matcher, list metav1.ListOptions, opts metav1.DeleteOptions) (page, error) {
+	whole := list.Limit == 0
+	if whole { // the API server lists in pages, so that a resourceVersion means exactly that one
+		list.Limit = deletionPage
+	}
 	q, err := t.listRequest(list)
+	if whole {
+		q.limit = 0
+	}
 	if err != nil {
 		return page{}, err
 	}

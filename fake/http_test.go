@@ -119,7 +119,7 @@ func TestHTTPRefusals(t *testing.T) {
 		code               int
 		reason             metav1.StatusReason
 	}{
-		{"GET", "/", "", nil, 404, ""},
+		{"GET", "/index", "", nil, 404, ""},
 		{"GET", "/metrics", "", nil, 404, ""},
 		{"GET", "/apis/none.example.com/v1/things", "", nil, 404, ""},
 		{"GET", "/api/v1//pods", "", nil, 404, ""},

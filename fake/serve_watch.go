@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -27,6 +28,7 @@ func (t *table) serveWatch(w *answer.Writer, r *http.Request, req request, opts 
 	}
 	stream := tamper(whole, f)
 	defer stream.close()
+	w.Gzip = opts.AllowWatchBookmarks && opts.SendInitialEvents != nil && *opts.SendInitialEvents && takesGzip(r)
 	w.Begin(http.StatusOK, media.WatchType())
 	if err := w.Flush(); err != nil {
 		return nil // the client has gone
@@ -50,6 +52,17 @@ func (t *table) serveWatch(w *answer.Writer, r *http.Request, req request, opts 
 			}
 		}
 	}
+}
+
+// takesGzip reports whether a client asks for a compressed answer. As in the API server, weights do
+// not count.
+func takesGzip(r *http.Request) bool {
+	for option := range strings.SplitSeq(r.Header.Get("Accept-Encoding"), ",") {
+		if strings.TrimSpace(option) == "gzip" {
+			return true
+		}
+	}
+	return false
 }
 
 func writeEvent(w *answer.Writer, m wire.Media, typ string, object func() ([]byte, error)) error {

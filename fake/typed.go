@@ -67,15 +67,23 @@ func Patch[T metav1.Object](at Target, key types.NamespacedName, merge []byte) (
 // Delete deletes the object at key and returns its last state, at the resourceVersion of
 // the deletion. An object with finalizers is only marked with a deletionTimestamp; it
 // goes with its last finalizer. A pod goes at once, also one that a node runs: Delete plays
-// the kubelet that stopped it. As from an API server, watches then get a MODIFIED event before
-// the DELETED one. Status errors: NotFound.
-func Delete[T metav1.Object](at Target, key types.NamespacedName) (T, error) {
+// the kubelet that stopped it, unless options ask for another grace period. As from an API server,
+// watches then get a MODIFIED event before the DELETED one. Only the first of the options counts.
+// Status errors: NotFound; with options Invalid, and Conflict for preconditions that do not hold.
+func Delete[T metav1.Object](at Target, key types.NamespacedName, options ...metav1.DeleteOptions) (T, error) {
 	t, err := lookup[T](at, schema.GroupVersionKind{})
 	if err != nil {
 		return *new(T), err
 	}
 	var atOnce int64 // which only pods heed
-	last, final, err := t.remove(key, metav1.DeleteOptions{GracePeriodSeconds: &atOnce}, write{})
+	opts := metav1.DeleteOptions{GracePeriodSeconds: &atOnce}
+	if len(options) > 0 {
+		opts = options[0]
+		if err := checkDeleteOptions(&opts); err != nil {
+			return *new(T), err
+		}
+	}
+	last, final, err := t.remove(key, opts, write{})
 	obj, err := handOut[T](last, err)
 	if err == nil && final {
 		obj.SetResourceVersion(formatRV(last.rv))

@@ -3,10 +3,12 @@ package answer
 
 import (
 	"bufio"
+	"compress/gzip"
 	"encoding/json"
 	"errors"
 	"net/http"
 	"strconv"
+	"sync"
 	"unicode/utf8"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -26,6 +28,8 @@ type Writer struct {
 	Cut int
 	// Protobuf says that the client reads refusals in protobuf.
 	Protobuf bool
+	// Gzip compresses the body. What each [Writer.Flush] sends can be read at once.
+	Gzip bool
 	// Accept are the Accept headers of the request, by which refusals are in YAML.
 	Accept []string
 	// Answered is called once, before the client gets the code and, of a refusal, the message. The
@@ -34,6 +38,7 @@ type Writer struct {
 
 	w     http.ResponseWriter
 	buf   *bufio.Writer
+	zip   *gzip.Writer // compresses what buf hands on; nil between flushes
 	begun bool
 
 	message string // of a refusal
@@ -76,10 +81,14 @@ func (w *Writer) Begin(code int, contentType string) {
 	h := w.w.Header()
 	h.Set("Content-Type", contentType)
 	h.Set("Cache-Control", "no-cache, private")
+	if w.Gzip {
+		h.Set("Content-Encoding", "gzip")
+		h.Add("Vary", "Accept-Encoding")
+	}
 	w.answered(code, w.message)
 	w.w.WriteHeader(code)
 	w.begun = true
-	w.buf = bufio.NewWriterSize(body{w}, 8<<10)
+	w.buf = bufio.NewWriterSize(parts{w}, 8<<10)
 }
 
 func (w *Writer) answered(code int, message string) {
@@ -88,7 +97,31 @@ func (w *Writer) answered(code int, message string) {
 	}
 }
 
-// body takes the buffered bytes.
+// zips are free compressors. Each takes a megabyte, which a stream that is quiet does without.
+var zips = sync.Pool{New: func() any {
+	zip, err := gzip.NewWriterLevel(nil, gzip.BestSpeed)
+	if err != nil {
+		panic(err) // the level is one of the package's
+	}
+	return zip
+}}
+
+// parts takes the buffered bytes, and compresses them with Gzip. Like the API server, it makes a
+// gzip member of all bytes up to a flush: a client may not read bytes of a member that goes on.
+type parts struct{ *Writer }
+
+func (p parts) Write(b []byte) (int, error) {
+	if !p.Gzip {
+		return body(p).Write(b)
+	}
+	if p.zip == nil {
+		p.zip = zips.Get().(*gzip.Writer)
+		p.zip.Reset(body(p))
+	}
+	return p.zip.Write(b)
+}
+
+// body takes the bytes of the body as they are sent.
 type body struct{ *Writer }
 
 func (b body) Write(p []byte) (int, error) {
@@ -111,10 +144,22 @@ func (w *Writer) Write(p []byte) (int, error) { return w.buf.Write(p) }
 
 // Flush sends the bytes written so far to the client.
 func (w *Writer) Flush() error {
-	if err := w.buf.Flush(); err != nil {
+	if err := w.drain(); err != nil {
 		return err
 	}
 	return http.NewResponseController(w.w).Flush()
+}
+
+// drain passes on the bytes written so far.
+func (w *Writer) drain() error {
+	if err := w.buf.Flush(); err != nil || w.zip == nil {
+		return err
+	}
+	// Without the flush, a client gets the bytes only with the next member.
+	err := errors.Join(w.zip.Flush(), w.zip.Close())
+	zips.Put(w.zip)
+	w.zip = nil
+	return err
 }
 
 // abort breaks the connection, so that the client sees an unexpected end.
@@ -126,14 +171,14 @@ func (w *Writer) abort() {
 
 // BreakOff sends the bytes written so far and breaks the connection.
 func (w *Writer) BreakOff() {
-	_ = w.buf.Flush() // as in abort
+	_ = w.drain() // as in abort
 	w.abort()
 }
 
 // Finish ends an answer in order. A client that has gone cannot be told.
 func (w *Writer) Finish() {
 	if w.buf != nil {
-		_ = w.buf.Flush()
+		_ = w.drain()
 	}
 }
 

@@ -63,6 +63,8 @@ func Find(all []metav1.APIResource, r *http.Request, path []string) *Document {
 
 func find(all []metav1.APIResource, parts []string) any {
 	switch path := strings.Join(parts, "/"); {
+	case path == "" || path == "index.html":
+		return metav1.RootPaths{Paths: paths(all)}
 	case path == "version":
 		return k8sversion.Info{Major: "1", Minor: strconv.Itoa(Minor), GitVersion: Version, Platform: "go/memory"}
 	case isHealth(parts):
@@ -82,6 +84,19 @@ func find(all []metav1.APIResource, parts []string) any {
 		return resources(all, schema.GroupVersion{Group: parts[1], Version: parts[2]})
 	}
 	return nil
+}
+
+// paths lists the documents that the server has, in the order of their names.
+func paths(all []metav1.APIResource) []string {
+	out := []string{"/api", "/api/v1", "/apis", "/apis/", "/healthz", "/livez", "/openapi/v2", "/openapi/v3", "/openapi/v3/", "/readyz", "/version"}
+	for _, g := range groups(all, "") {
+		out = append(out, "/apis/"+g.Name)
+		for _, v := range g.Versions {
+			out = append(out, "/apis/"+v.GroupVersion)
+		}
+	}
+	slices.Sort(out)
+	return out
 }
 
 // isHealth reports whether parts are /healthz, /livez or /readyz, or one check of them. The
