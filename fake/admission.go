@@ -133,7 +133,7 @@ func (t *table) mutate(obj metav1.Object, old *version, w write) error {
 	if err := t.setKind(obj); err != nil {
 		return err
 	}
-	if _, err := t.complete(obj); err != nil {
+	if err := t.completeNew(obj, w); err != nil {
 		return err
 	}
 	namespace := obj.GetNamespace()

@@ -61,6 +61,28 @@ func TestApply(t *testing.T) {
 	}
 }
 
+// TestApplyThatChangesNothing: an apply that changes nothing writes nothing, although it states fields that
+// are not its own to write.
+func TestApplyThatChangesNothing(t *testing.T) {
+	clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	s, c := appServer(t, fake.Options{Now: func() time.Time { return clock }})
+	for _, config := range []string{
+		appHead + "spec: {replicas: 1}",
+		"apiVersion: apps/v1\nkind: App\nmetadata: {name: p, creationTimestamp: null}\nspec: {replicas: 1}",
+		"apiVersion: apps/v1\nkind: App\nmetadata: {name: p, generation: 7}\nspec: {replicas: 1}",
+		appHead + "spec: {replicas: 1}\nstatus: {phase: x}",
+	} {
+		var got *app
+		for range 3 {
+			clock = clock.Add(time.Minute)
+			got = must(c.Patch(t.Context(), key("", "p"), types.ApplyYAMLPatchType, []byte(config), metav1.PatchOptions{FieldManager: "one"}))(t)
+		}
+		if got.ResourceVersion != "2" || s.ResourceVersion() != "2" {
+			t.Errorf("%s: written at %s", config, got.ResourceVersion)
+		}
+	}
+}
+
 func TestApplyConflict(t *testing.T) {
 	_, c := appServer(t, fake.Options{})
 	must(applyApp(t, c, "one", `spec: {replicas: 1, "on": true}`, false))(t)

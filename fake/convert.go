@@ -190,13 +190,28 @@ func (t *table) complete(obj metav1.Object) (removed []string, err error) {
 	if removed, err = t.prune(obj); err != nil {
 		return nil, err
 	}
+	t.setDefaults(obj)
+	return removed, nil
+}
+
+// completeNew completes the new state of a write. Like the API server, it leaves what an apply has
+// merged by a schema as it is: an unknown field was refused, and a null is for Validate to refuse.
+func (t *table) completeNew(obj metav1.Object, w write) error {
+	if w.applies && t.res.TypeConverter != nil {
+		t.setDefaults(obj)
+		return nil
+	}
+	_, err := t.complete(obj)
+	return err
+}
+
+func (t *table) setDefaults(obj metav1.Object) {
 	if t.strategy != nil && t.strategy.Default != nil {
 		t.strategy.Default(obj)
 	}
 	if t.hooks.setDefaults != nil {
 		t.hooks.setDefaults(obj)
 	}
-	return removed, nil
 }
 
 func (t *table) prune(obj metav1.Object) ([]string, error) {

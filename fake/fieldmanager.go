@@ -166,7 +166,7 @@ func (t *table) keepTimes(obj, old metav1.Object) {
 	now, had := obj.GetManagedFields(), old.GetManagedFields()
 	if len(now) > 0 && fieldmanager.SameButTimes(now, had) {
 		obj.SetManagedFields(had)
-		if !same(obj, old) {
+		if !unchanged(obj, old) {
 			obj.SetManagedFields(now)
 		}
 	}

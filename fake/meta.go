@@ -43,7 +43,7 @@ func (t *table) prepareCreate(obj metav1.Object, w write) error {
 	if t.res.Status && !t.strategic(w) {
 		t.setStatus(obj, newObject(t.typ))
 	}
-	if _, err := t.complete(obj); err != nil {
+	if err := t.completeNew(obj, w); err != nil {
 		return err
 	}
 	if t.generations() && !generationFromZero.hold(&t.res) && !t.strategic(w) {
@@ -108,7 +108,7 @@ func (t *table) prepareUpdate(obj metav1.Object, old *version, w write) error {
 	if err := normalize(obj); err != nil {
 		return err
 	}
-	if _, err := t.complete(obj); err != nil {
+	if err := t.completeNew(obj, w); err != nil {
 		return err
 	}
 	if t.res.ClusterScoped {

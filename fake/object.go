@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
@@ -75,8 +76,16 @@ func clone(obj metav1.Object) (c metav1.Object, err error) {
 	return c, utiljson.Unmarshal(b, c)
 }
 
-// same compares two objects as the API server does before a write, where empty and absent
-// lists are one. Types that the semantic comparison cannot read are compared exactly.
+// unchanged compares two objects as the API server does before a write: as they are stored.
+// Unlike those of a Go type, absent and empty members of an unstructured object differ.
+func unchanged(a, b metav1.Object) bool {
+	if u, ok := a.(*unstructured.Unstructured); ok {
+		return equality.Semantic.DeepEqualWithNilDifferentFromEmpty(u.Object, b.(*unstructured.Unstructured).Object)
+	}
+	return same(a, b)
+}
+
+// same compares two values as the API server does, where empty and absent lists are one. Types that the semantic comparison cannot read are compared exactly.
 func same(a, b any) (equal bool) {
 	defer func() {
 		if recover() != nil {

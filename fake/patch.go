@@ -77,7 +77,7 @@ func (t *table) patched(old *version, kind types.PatchType, data []byte, w write
 	if err := wire.UnmarshalJSON(b, obj); err != nil {
 		return obj, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
 	}
-	if w.strict || w.warn != nil {
+	if w.strict || w.lenient {
 		if err := t.checkStrictPatch(kind, data, b, w); err != nil {
 			return obj, err
 		}

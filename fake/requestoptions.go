@@ -41,7 +41,8 @@ type write struct {
 	strict  bool              // a patch must not have members that are unknown or twice
 	twice   error             // the refusal of a strict apply that has a member twice
 	force   bool              // an apply takes over the fields of other owners
-	warn    func(text string) // tells the client of faults that are no errors; nil for none
+	lenient bool              // faults of a patch's members are no errors, and the client gets warnings
+	warn    func(text string) // adds a warning to the answer; nil for none
 	// request is the context of a request by the code under test, nil for a write of the test
 	// itself.
 	request     context.Context

@@ -89,9 +89,7 @@ func (t *table) patchObject(r *http.Request, req request, body []byte) (v *versi
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_PatchOptions,
 		func(ctx context.Context, opts metav1.PatchOptions) (write, error) {
 			w, err := patchOptions(ctx, kind, opts)
-			if opts.FieldValidation != metav1.FieldValidationIgnore {
-				w.warn = req.warn
-			}
+			w.lenient = !w.strict && opts.FieldValidation != metav1.FieldValidationIgnore
 			return w, err
 		})
 	if err != nil {
@@ -108,7 +106,7 @@ func readWrite[O any](r *http.Request, req request, convert converter[O], check 
 		return write{}, err
 	}
 	w, err := check(r.Context(), opts)
-	w.subresource = req.subresource
+	w.subresource, w.warn = req.subresource, req.warn
 	if w.manager == "" {
 		w.manager, _, _ = strings.Cut(r.UserAgent(), "/")
 	}

@@ -20,6 +20,9 @@ func (t *table) create(obj metav1.Object, w write) (*version, error) {
 	if disowns(obj, w) {
 		obj.SetManagedFields(nil) // there is nothing to forget
 	}
+	if !w.applies { // a patch may name an owner twice until admission has seen it
+		uniteOwners(obj, "", w)
+	}
 	obj, err := t.track(obj, nil, w)
 	if err != nil {
 		return nil, err
@@ -27,6 +30,7 @@ func (t *table) create(obj metav1.Object, w write) (*version, error) {
 	if err := t.mutate(obj, nil, w); err != nil {
 		return nil, err
 	}
+	uniteOwners(obj, afterMutation, w)
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
 	if err := t.prepareCreate(obj, w); err != nil {
 		return nil, err
@@ -48,6 +52,11 @@ func (t *table) create(obj metav1.Object, w write) (*version, error) {
 
 // createNamed stores a prepared and admitted object.
 func (t *table) createNamed(obj metav1.Object, w write) (*version, error) {
+	if w.applies {
+		if _, err := t.prune(obj); err != nil { // see completeNew
+			return nil, err
+		}
+	}
 	v, err := t.stored(&version{obj: obj, of: t})
 	if err != nil {
 		return nil, err
@@ -136,6 +145,7 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 	if err := t.mutate(obj, old, w); err != nil {
 		return nil, err
 	}
+	uniteOwners(obj, afterMutation, w)
 	if obj, err = t.confine(obj, old, w); err != nil {
 		return nil, err
 	}
@@ -144,6 +154,11 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 	}
 	if err := t.admitted(obj, old, w); err != nil {
 		return nil, err
+	}
+	if w.applies {
+		if _, err := t.prune(obj); err != nil { // see completeNew
+			return nil, err
+		}
 	}
 	t.keepTimes(obj, old.obj)
 	next := &version{key: old.key, rv: old.rv, obj: obj, of: t}
@@ -161,7 +176,7 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 // was faster.
 func (t *table) supersede(old, next *version, w write) (v *version, ok bool, err error) {
 	remembers := next.by.forgets() == old.by.forgets()
-	if t.storage == nil && remembers && same(next.obj, old.obj) {
+	if t.storage == nil && remembers && unchanged(next.obj, old.obj) {
 		return old, true, nil // the API server writes nothing either
 	}
 	if w.dryRun {
@@ -183,7 +198,7 @@ func (t *table) exchange(old, next *version, w write) (v *version, ok bool, err 
 	if next, err = t.successor(old, next, w); err != nil {
 		return nil, false, err
 	}
-	if t.storage != nil && remembers && same(next.obj, old.origin().obj) {
+	if t.storage != nil && remembers && unchanged(next.obj, old.origin().obj) {
 		return old, true, nil
 	}
 	if v, ok = t.commit(old, next); !ok {
@@ -280,6 +295,7 @@ func (t *table) replace(obj metav1.Object, w write) (v *version, created bool, e
 // replacement returns the change of a PUT: obj as it is, if it was made from the newest
 // version or does not say from which one.
 func (t *table) replacement(obj metav1.Object, w write) func(*version) (metav1.Object, error) {
+	uniteOwners(obj, "", w)
 	// Preparing obj overwrites both, and it may be offered more than once.
 	uid, rv := obj.GetUID(), obj.GetResourceVersion()
 	return func(old *version) (metav1.Object, error) {
