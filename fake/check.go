@@ -44,6 +44,11 @@ func (t *table) checkRV(rv string, old *version) error {
 // the object at key, empty if there is none. Like the API server's, it names the object's key
 // in the storage.
 func (t *table) errOtherUID(key types.NamespacedName, uid, found types.UID) error {
+	return t.errStorage(key, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, found))
+}
+
+// errStorage is a 409 of the API server's storage.
+func (t *table) errStorage(key types.NamespacedName, text string) error {
 	path := "/registry/"
 	if t.res.custom() {
 		path += t.res.Group + "/"
@@ -52,9 +57,7 @@ func (t *table) errOtherUID(key types.NamespacedName, uid, found types.UID) erro
 	if key.Namespace != "" {
 		path += key.Namespace + "/"
 	}
-	return conflict(t.res.groupResource(), key.Name,
-		"StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s",
-		path+key.Name, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, found))
+	return conflict(t.res.groupResource(), key.Name, "StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s", path+key.Name, text)
 }
 
 // checkBlind refuses a request to overwrite any version of an object. rv is the version that

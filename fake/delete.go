@@ -13,6 +13,9 @@ import (
 // remove deletes the object at key, or marks it as being deleted while finalizers hold
 // it. The result is its last state; final says that it is gone. opts have been checked.
 func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *version, final bool, err error) {
+	if ignoresReadErrors(opts) {
+		return t.removeUnreadable(key, opts)
+	}
 	var going *version // the pod that this call has marked; any write of it removes it, too
 	for {
 		if !w.mayContinue() {
@@ -166,6 +169,9 @@ const deletionPage = 10_000
 // removeAll deletes the objects of one list of the collection, which may be a page, and returns
 // that list. An object that another call deletes first is no error.
 func (t *table) removeAll(ctx context.Context, m *matcher, list metav1.ListOptions, opts metav1.DeleteOptions) (page, error) {
+	if ignoresReadErrors(opts) {
+		return page{}, errUnreadableCollection()
+	}
 	whole := list.Limit == 0
 	if whole { // the API server lists in pages, so that a resourceVersion means exactly that one
 		list.Limit = deletionPage

@@ -22,6 +22,12 @@ func (t *table) serveDelete(w *answer.Writer, r *http.Request, key types.Namespa
 	if err != nil {
 		return err
 	}
+	if ignoresReadErrors(opts) { // nobody knows what was deleted
+		return w.Status(http.StatusOK, metav1.Status{
+			TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusOK,
+			Details: &metav1.StatusDetails{Name: key.Name, Kind: t.res.Kind},
+		})
+	}
 	if !final || answersDeleted.hold(&t.res) {
 		code := http.StatusOK
 		//lint:ignore SA1019 the API server answers clients that still send it so
