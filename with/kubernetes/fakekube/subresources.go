@@ -236,6 +236,11 @@ func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction) error {
 		return apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 	}
 	opts := cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{})
+	if ignore := opts.IgnoreStoreReadErrorWithClusterBreakingPotential; ignore != nil && *ignore {
+		at := field.NewPath("deleteOptions").Child("ignoreStoreReadErrorWithClusterBreakingPotential")
+		return apierrors.NewInvalid(policyv1.SchemeGroupVersion.WithKind("Eviction").GroupKind(), e.Name,
+			field.ErrorList{field.Invalid(at, true, "can not be set for pod eviction, try after removing the option")})
+	}
 	if errs := metavalidation.ValidateDeleteOptions(opts); len(errs) > 0 {
 		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
 	}
@@ -243,25 +248,10 @@ func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction) error {
 		return err
 	}
 	dryRun := slices.Contains(opts.DryRun, metav1.DryRunAll)
-	budgets, err := budgetsOf(s, p)
-	switch {
-	case err != nil:
+	if err := disrupt(s, p, dryRun); err != nil || dryRun {
 		return err
-	case len(budgets) > 1:
-		return &apierrors.StatusError{ErrStatus: metav1.Status{
-			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
-			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
-		}}
-	case len(budgets) == 1:
-		key := types.NamespacedName{Namespace: p.Namespace, Name: budgets[0].Name}
-		if err := retry(s, key, fake.UpdateStatus, func(b *policyv1.PodDisruptionBudget) error { return spend(b, dryRun) }); err != nil {
-			return err
-		}
 	}
-	if dryRun {
-		return nil
-	}
-	_, err = fake.Delete[*corev1.Pod](s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	_, err := fake.Delete[*corev1.Pod](s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
 	return err
 }
 
@@ -275,38 +265,6 @@ func checkPreconditions(p *corev1.Pod, pre *metav1.Preconditions) error {
 		return refuse("UID", string(*pre.UID), string(p.UID))
 	case pre.ResourceVersion != nil && *pre.ResourceVersion != p.ResourceVersion:
 		return refuse("ResourceVersion", *pre.ResourceVersion, p.ResourceVersion)
-	}
-	return nil
-}
-
-// budgetsOf returns the budgets that count for the eviction of a pod.
-func budgetsOf(s *fake.Server, p *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
-	switch p.Status.Phase {
-	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending:
-		return nil, nil
-	}
-	if p.DeletionTimestamp != nil {
-		return nil, nil
-	}
-	all, err := fake.List[*policyv1.PodDisruptionBudget](s, fake.Selection{Namespace: p.Namespace})
-	return slices.DeleteFunc(all, func(b *policyv1.PodDisruptionBudget) bool {
-		selector, err := metav1.LabelSelectorAsSelector(b.Spec.Selector)
-		return err != nil || !selector.Matches(labels.Set(p.Labels))
-	}), err
-}
-
-// spend takes one disruption from a budget.
-func spend(b *policyv1.PodDisruptionBudget, dryRun bool) error {
-	if b.Status.DisruptionsAllowed <= 0 {
-		refused := apierrors.NewTooManyRequests("Cannot evict pod as it would violate the pod's disruption budget.", 0)
-		refused.ErrStatus.Details.Causes = append(refused.ErrStatus.Details.Causes, metav1.StatusCause{
-			Type:    policyv1.DisruptionBudgetCause,
-			Message: fmt.Sprintf("The disruption budget %s needs %d healthy pods and has %d currently", b.Name, b.Status.DesiredHealthy, b.Status.CurrentHealthy),
-		})
-		return refused
-	}
-	if !dryRun { // else the write changes nothing
-		b.Status.DisruptionsAllowed--
 	}
 	return nil
 }

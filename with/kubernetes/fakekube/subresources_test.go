@@ -108,7 +108,7 @@ func budget(t *testing.T, s *fake.Server, name string, allowed int32) {
 	t.Helper()
 	b := &policyv1.PodDisruptionBudget{ObjectMeta: named(name), Spec: policyv1.PodDisruptionBudgetSpec{Selector: &metav1.LabelSelector{MatchLabels: map[string]string{"app": "web"}}}}
 	create(t, s, b)
-	b.Status.DisruptionsAllowed = allowed
+	b.Status.DisruptionsAllowed, b.Status.ObservedGeneration = allowed, 1 // as its controller would
 	if _, err := fake.UpdateStatus(s, b); err != nil {
 		t.Fatal(err)
 	}
