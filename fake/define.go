@@ -25,7 +25,8 @@ type Definition[T metav1.Object] struct {
 	Kind  kind.Kind[T]
 	Rules Rules
 	Hooks Hooks[T]
-	// Hidden says that the version is not served. Only the first definition can be hidden.
+	// Hidden says that the version is not served. Objects may still be stored in it, and managers
+	// own fields in it.
 	Hidden bool
 }
 
@@ -186,8 +187,8 @@ func (t *table) checkSibling(v *table) error {
 	a, b := &t.res, &v.res
 	same := func(o *table) bool { return o.res.groupVersion() == b.groupVersion() }
 	switch {
-	case a.Name != b.Name, a.Kind != b.Kind, a.ClusterScoped != b.ClusterScoped, b.hidden, slices.ContainsFunc(t.all(), same):
-		return fmt.Errorf("fake: %s: %w: %s of %s is no further version of it: the resource, the kind (%s) and the scope must be the same, the version another one, and not hidden",
+	case a.Name != b.Name, a.Kind != b.Kind, a.ClusterScoped != b.ClusterScoped, slices.ContainsFunc(t.all(), same):
+		return fmt.Errorf("fake: %s: %w: %s of %s is no further version of it: the resource, the kind (%s) and the scope must be the same, and the version another one",
 			a.groupResource(), ErrResource, b.GroupVersionKind(), b.groupResource(), a.Kind)
 	case t.typ != v.typ && (t.hooks.convert == nil || v.hooks.convert == nil):
 		return fmt.Errorf("fake: %s: %w: the versions have the Go types %v and %v: both need Hooks.Convert", a.groupResource(), ErrResource, t.pointer(), v.pointer())
@@ -336,7 +337,7 @@ func (t *table) newest() *table {
 	case t.storage == nil && now.storage == nil && now.typ == t.typ:
 		return now // objects are seen as they are stored
 	}
-	for _, v := range now.main().all() {
+	for _, v := range now.main().served() {
 		if v.res.GroupVersionResource() == t.res.GroupVersionResource() && v.typ == t.typ {
 			return v
 		}

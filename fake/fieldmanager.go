@@ -34,6 +34,7 @@ func (t *table) newFieldManager() (*fieldmanager.Manager, error) {
 
 // managedVersions returns the versions of the resource, if it has several.
 func (t *table) managedVersions() (out fieldmanager.Versions) {
+	out.Custom = t.res.custom()
 	if len(t.versions) == 0 {
 		return out
 	}

@@ -102,12 +102,18 @@ func (m *Manager) Apply(live *unstructured.Unstructured, want map[string]any, ma
 }
 
 // Update returns next with managedFields that say that manager owns the fields in which next
-// differs from live. An empty manager is called "unknown".
+// differs from live. An empty manager is called "unknown". If the owners cannot be found, because a
+// manager's version cannot be converted to, the managedFields stay those of live.
 func (m *Manager) Update(live, next *unstructured.Unstructured, manager string, status bool) *unstructured.Unstructured {
 	if manager == "" {
 		manager = unnamed
 	}
-	return m.of(status).UpdateNoErrors(live, next, manager).(*unstructured.Unstructured)
+	result, err := m.of(status).Update(live, next, manager)
+	if err != nil {
+		next.SetManagedFields(live.GetManagedFields())
+		return next
+	}
+	return result.(*unstructured.Unstructured)
 }
 
 // goTypes merges by the tags of a Go type.

@@ -1,6 +1,7 @@
 package fieldmanager
 
 import (
+	"fmt"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -18,6 +19,9 @@ type Versions struct {
 	Manager func(schema.GroupVersionKind) (*Manager, error)
 	// Convert returns an object in another of Kinds. It may change u.
 	Convert func(u *unstructured.Unstructured, to schema.GroupVersionKind) (*unstructured.Unstructured, error)
+	// Custom says that the resource is a custom one. A manager of a version that a custom resource
+	// no longer has keeps its fields, and makes applies fail; that of another resource loses them.
+	Custom bool
 }
 
 // converter answers the library's questions about a manager's resource: how to merge its objects,
@@ -56,7 +60,9 @@ func (c converter) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner
 	}
 	want, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{from})
 	switch {
-	case !ok || want != c.kind && !slices.Contains(c.versions.Kinds, want):
+	case c.versions.Custom && ok && !c.knows(want):
+		return nil, fmt.Errorf("request to convert CR to an invalid group/version: %s", want.GroupVersion())
+	case !ok || !c.knows(want):
 		return nil, runtime.NewNotRegisteredErrForTarget("fake", nil, to)
 	case want == from:
 		return in, nil
@@ -64,6 +70,10 @@ func (c converter) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner
 	own := u.DeepCopy()
 	own.SetGroupVersionKind(from)
 	return c.versions.Convert(own, want)
+}
+
+func (c converter) knows(kind schema.GroupVersionKind) bool {
+	return kind == c.kind || slices.Contains(c.versions.Kinds, kind)
 }
 
 // Convert implements runtime.ObjectConvertor.

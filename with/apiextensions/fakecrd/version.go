@@ -21,8 +21,8 @@ import (
 
 type object = unstructured.Unstructured
 
-// definitionsOf returns the versions of d that are served, that of the storage first. stored is
-// called after each write of an object.
+// definitionsOf returns the versions of d, that of the storage first. stored is called after each
+// write of an object.
 func definitionsOf(d *definition, converters *conversion.CRConverterFactory, stored func()) ([]fake.Definition[*object], error) {
 	convert, err := converterOf(d, converters)
 	if err != nil {
@@ -40,29 +40,22 @@ func definitionsOf(d *definition, converters *conversion.CRConverterFactory, sto
 	})
 	var out []fake.Definition[*object]
 	for _, v := range versions {
-		if !v.Served && !v.Storage {
-			continue
-		}
 		one, err := definitionOf(d, v)
 		if err != nil {
 			return nil, fmt.Errorf("version %s: %w", v.Name, err)
 		}
 		one.Hooks.Stored = stored
-		if convert != nil {
-			one.Hooks.Convert = func(o metav1.Object) (*object, error) {
-				return convert(o.(*object), one.Kind.GroupVersionKind.GroupVersion())
-			}
+		one.Hooks.Convert = func(o metav1.Object) (*object, error) {
+			return convert(o.(*object), one.Kind.GroupVersionKind.GroupVersion())
 		}
 		out = append(out, one)
 	}
 	return out, nil
 }
 
-// converterOf returns a function that converts objects by d's webhook; nil if d has none.
+// converterOf returns the API server's converter of d's objects, which may call a webhook. It refuses
+// an object that was stored in a version that d no longer has.
 func converterOf(d *definition, converters *conversion.CRConverterFactory) (func(*object, schema.GroupVersion) (*object, error), error) {
-	if d.Spec.Conversion == nil || d.Spec.Conversion.Strategy != apiextensionsv1.WebhookConverter {
-		return nil, nil
-	}
 	converter, _, err := converters.NewConverter(d.DeepCopy())
 	if err != nil {
 		return nil, err
