@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/managedfields"
 
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/fake/internal/patch"
@@ -114,6 +115,15 @@ func (a *Admission) Patch(data []byte) (changed bool, err error) {
 	changed = !same(state, fresh.Interface().(metav1.Object))
 	reflect.ValueOf(a.Object).Elem().Set(fresh.Elem())
 	return changed, nil
+}
+
+// TypeConverter returns that of the resource's [Rules], for the version of the write: it says how an
+// apply merges objects. It is nil if there is none, or if Object is the form of a [SubresourceHook].
+func (a *Admission) TypeConverter() managedfields.TypeConverter {
+	if a.Kind != a.table.res.GroupVersionKind() {
+		return nil
+	}
+	return a.table.res.TypeConverter
 }
 
 // admission returns the value that the server's hooks get.

@@ -5,6 +5,8 @@ import (
 	"reflect"
 	"slices"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/admission"
@@ -49,6 +51,9 @@ func (v versions) GetObjectConvertor() runtime.ObjectConvertor {
 
 // in returns the write in the version of a kind.
 func in(a *fake.Admission, kind schema.GroupVersionKind) (*fake.Admission, error) {
+	if kind == a.Kind {
+		return a, nil
+	}
 	for _, version := range a.Versions() {
 		if version.GroupVersion() == kind.GroupVersion() {
 			return a.In(version)
@@ -82,19 +87,65 @@ type convertor struct {
 	write *fake.Admission
 }
 
-// Convert implements runtime.ObjectConvertor for the two objects of the write. It knows the old one
-// by its pointer: the objects of package fake state their kind, so stated has made no copy.
+// Convert implements runtime.ObjectConvertor for the objects of the write and for what a policy has
+// made of the new one. It knows the old one by its pointer: the objects of package fake state their
+// kind, so stated has made no copy.
 func (c convertor) Convert(obj, out, _ any) error {
-	a, err := in(c.write, out.(runtime.Object).GetObjectKind().GroupVersionKind())
+	kind := out.(runtime.Object).GetObjectKind().GroupVersionKind()
+	a, err := in(c.write, kind)
 	if err != nil {
 		return err
 	}
-	to := a.Object
-	if c.write.Old != nil && obj == any(c.write.Old) {
+	to := any(a.Object)
+	switch {
+	case c.write.Old != nil && obj == any(c.write.Old):
 		to = a.Old
+	case obj != any(c.write.Object):
+		if to, err = c.as(obj.(runtime.Object), kind); err != nil {
+			return err
+		}
 	}
 	reflect.ValueOf(out).Elem().Set(reflect.ValueOf(to).Elem())
 	return nil
+}
+
+// ConvertToVersion implements runtime.ObjectConvertor for what a policy has made of the new object.
+func (c convertor) ConvertToVersion(obj runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {
+	kind := obj.GetObjectKind().GroupVersionKind()
+	want, ok := to.KindForGroupVersionKinds([]schema.GroupVersionKind{kind})
+	if !ok {
+		return nil, runtime.NewNotRegisteredErrForTarget("fake", reflect.TypeOf(obj), to)
+	}
+	return c.as(obj, want)
+}
+
+// as returns a state of the new object as one of another version, of the Go type of that.
+func (c convertor) as(obj runtime.Object, kind schema.GroupVersionKind) (runtime.Object, error) {
+	is := obj.GetObjectKind().GroupVersionKind()
+	from, err := in(c.write, is)
+	if err != nil {
+		return nil, err
+	}
+	own, err := creater{c.write}.New(is)
+	if err != nil {
+		return nil, err
+	}
+	if u, ok := obj.(*unstructured.Unstructured); ok && reflect.TypeOf(own) != reflect.TypeOf(obj) {
+		if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, own); err != nil {
+			return nil, err
+		}
+		obj = own
+	}
+	if is == kind {
+		return obj, nil
+	}
+	state := *from
+	state.Object = obj.(metav1.Object)
+	other, err := in(&state, kind)
+	if err != nil {
+		return nil, err
+	}
+	return other.Object.(runtime.Object), nil
 }
 
 // versionNamed returns the write in the version that one of the matching rules names: its own, if

@@ -30,14 +30,34 @@ type policies struct {
 	store *fake.Server
 	rules authorizer.UnconditionalAuthorizer
 
+	compiled compiled[validating.Validator]
+}
+
+// compiled holds what is made of the expressions of policies, once for each generation of a policy.
+type compiled[V any] struct {
 	mu       sync.Mutex
-	compiled map[types.UID]compiledPolicy
+	policies map[types.UID]compiledPolicy[V]
 }
 
 // compiledPolicy is one state of a policy.
-type compiledPolicy struct {
+type compiledPolicy[V any] struct {
 	generation int64
-	validator  validating.Validator
+	value      V
+}
+
+// of returns what compile makes of a policy.
+func (c *compiled[V]) of(policy metav1.Object, compile func() V) V {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if p, ok := c.policies[policy.GetUID()]; ok && p.generation == policy.GetGeneration() {
+		return p.value
+	}
+	if c.policies == nil {
+		c.policies = map[types.UID]compiledPolicy[V]{}
+	}
+	v := compile()
+	c.policies[policy.GetUID()] = compiledPolicy[V]{policy.GetGeneration(), v}
+	return v
 }
 
 // validate asks the policies about a write, and returns the refusal of the first one that does not
@@ -65,7 +85,7 @@ func (p *policies) validate(ctx context.Context, a *fake.Admission) error {
 		if of := policy.Spec.ParamKind; of != nil {
 			hook.ParamInformer, hook.ParamScope, hook.ConfigurationError = newParameters(p.store, of)
 		}
-		hook.Evaluator = p.compile(policy)
+		hook.Evaluator = p.compiled.of(policy, func() validating.Validator { return compile(policy) })
 		hooks = append(hooks, hook)
 	}
 	if len(hooks) == 0 {
@@ -87,21 +107,7 @@ func (p *policies) validate(ctx context.Context, a *fake.Admission) error {
 	return validating.NewDispatcher(p.rules, matcher).Dispatch(ctx, attr.Attributes, versionsOf(a), hooks)
 }
 
-// compile returns the expressions of a policy, compiled once for each generation.
-func (p *policies) compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy) validating.Validator {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if c, ok := p.compiled[policy.UID]; ok && c.generation == policy.Generation {
-		return c.validator
-	}
-	if p.compiled == nil {
-		p.compiled = map[types.UID]compiledPolicy{}
-	}
-	v := compile(policy)
-	p.compiled[policy.UID] = compiledPolicy{policy.Generation, v}
-	return v
-}
-
+// compile returns the expressions of a policy.
 func compile(policy *admissionregistrationv1.ValidatingAdmissionPolicy) validating.Validator {
 	spec := policy.Spec
 	compiler, err := cel.NewCompositedCompiler(environment.MustBaseEnvSet(environment.DefaultCompatibilityVersion()))
@@ -156,10 +162,21 @@ func defaultPolicies(store *fake.Server) error {
 				Validate: validateBinding,
 			},
 		}),
+		fake.Define(store, fake.Definition[*admissionregistrationv1.MutatingAdmissionPolicy]{
+			Kind:  kinds.MutatingAdmissionPolicies,
+			Rules: openapi.Rules(kinds.MutatingAdmissionPolicies),
+			Hooks: fake.Hooks[*admissionregistrationv1.MutatingAdmissionPolicy]{Default: func(p *admissionregistrationv1.MutatingAdmissionPolicy) {
+				setDefault(&p.Spec.FailurePolicy, admissionregistrationv1.Fail)
+				defaultMatch(p.Spec.MatchConstraints)
+			}},
+		}),
 		fake.Define(store, fake.Definition[*admissionregistrationv1.MutatingAdmissionPolicyBinding]{
 			Kind:  kinds.MutatingAdmissionPolicyBindings,
 			Rules: openapi.Rules(kinds.MutatingAdmissionPolicyBindings),
-			Hooks: fake.Hooks[*admissionregistrationv1.MutatingAdmissionPolicyBinding]{Validate: validateMutatingBinding},
+			Hooks: fake.Hooks[*admissionregistrationv1.MutatingAdmissionPolicyBinding]{
+				Default:  func(b *admissionregistrationv1.MutatingAdmissionPolicyBinding) { defaultMatch(b.Spec.MatchResources) },
+				Validate: validateMutatingBinding,
+			},
 		}),
 	)
 }

@@ -64,7 +64,8 @@ func New(opts Options) (*Server, error) {
 		return nil, err
 	}
 	opts.Fake.KeepNamespaces = true
-	opts.Fake.Mutate = then(hooks.mayCreate, then(opts.Fake.Mutate, hooks.mutate))
+	changes := mutations{webhooks: hooks} // without a store until it is made
+	opts.Fake.Mutate = then(hooks.mayCreate, then(opts.Fake.Mutate, changes.mutate))
 	var roles rbac // without a store until it is made
 	if opts.RBAC {
 		opts.Fake.Validate = then(opts.Fake.Validate, func(ctx context.Context, a *fake.Admission) error { return roles.noEscalation(ctx, a) })
@@ -90,6 +91,7 @@ func New(opts Options) (*Server, error) {
 		rules = roles
 	}
 	hooks.store, hooks.rules = store, rules
+	changes.store, changes.rules = store, rules
 	checks.store, checks.rules = store, rules
 	users, err := authenticate(opts, store)
 	if err != nil {

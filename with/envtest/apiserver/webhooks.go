@@ -64,12 +64,11 @@ func newWebhooks() (*webhooks, error) {
 	return &webhooks{clients: &clients}, nil
 }
 
-// mutate calls the mutating webhooks in the order of their names, and those that ask for it once
-// more if another one has changed the object after them.
-func (h *webhooks) mutate(ctx context.Context, a *fake.Admission) error {
+// mutate calls the mutating webhooks in the order of their names. Its results are those of ask.
+func (h *webhooks) mutate(ctx context.Context, a *fake.Admission) (again, seen []webhook.WebhookAccessor, err error) {
 	configs, err := fake.List[*admissionregistrationv1.MutatingWebhookConfiguration](h.store, fake.Selection{ReadOnly: true})
 	if err != nil || len(configs) == 0 {
-		return err
+		return nil, nil, err
 	}
 	var hooks []webhook.WebhookAccessor
 	for _, c := range configs {
@@ -77,11 +76,7 @@ func (h *webhooks) mutate(ctx context.Context, a *fake.Admission) error {
 			hooks = append(hooks, webhook.NewMutatingWebhookAccessor(string(c.UID), c.Name, &c.Webhooks[i]))
 		}
 	}
-	again, err := h.ask(ctx, a, hooks)
-	if err == nil {
-		_, err = h.ask(ctx, a, again)
-	}
-	return err
+	return h.ask(ctx, a, hooks)
 }
 
 // validate calls the validating webhooks in the order of their names.
@@ -96,29 +91,27 @@ func (h *webhooks) validate(ctx context.Context, a *fake.Admission) error {
 			hooks = append(hooks, webhook.NewValidatingWebhookAccessor(string(c.UID), c.Name, &c.Webhooks[i]))
 		}
 	}
-	_, err = h.ask(ctx, a, hooks)
+	_, _, err = h.ask(ctx, a, hooks)
 	return err
 }
 
-// ask calls the webhooks one after the other, until one refuses the write. It returns those that
-// are to be called again, because they did not see the last change and have the reinvocationPolicy
-// IfNeeded.
-func (h *webhooks) ask(ctx context.Context, a *fake.Admission, hooks []webhook.WebhookAccessor) (again []webhook.WebhookAccessor, err error) {
-	var called []webhook.WebhookAccessor // that can be called again, since the last change
+// ask calls the webhooks one after the other, until one refuses the write. It returns those with the
+// reinvocationPolicy IfNeeded: again did not see the last change, and seen did.
+func (h *webhooks) ask(ctx context.Context, a *fake.Admission, hooks []webhook.WebhookAccessor) (again, seen []webhook.WebhookAccessor, err error) {
 	for _, hook := range hooks {
 		ran, changed, err := (call{h, hook}).run(ctx, a)
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
 		if changed {
-			again, called = append(again, called...), nil
+			again, seen = append(again, seen...), nil
 		}
 		mutating, ok := hook.GetMutatingWebhook()
 		if ran && ok && mutating.ReinvocationPolicy != nil && *mutating.ReinvocationPolicy == admissionregistrationv1.IfNeededReinvocationPolicy {
-			called = append(called, hook)
+			seen = append(seen, hook)
 		}
 	}
-	return again, nil
+	return again, seen, nil
 }
 
 // call is a call of one webhook.
