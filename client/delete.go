@@ -126,12 +126,15 @@ func (c *objectCodec[T]) accepted(a *answer) (said accepted, err error) {
 
 // consent reads a whole answer, and the Status if it is one.
 func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, said accepted, err error) {
+	var ok bool
 	switch e {
 	case Protobuf:
 		var m message
 		m, err = openEnvelope(body, expectation{})
 		said.kind = m.kind
-		st, _ = m.status()
+		if st, ok = m.status(); ok {
+			said.kind = statusKind
+		}
 	case CBOR:
 		said.body, err = decode.CBORToJSON(body)
 	default:
@@ -141,8 +144,10 @@ func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, sai
 		return st, said, err
 	}
 	if said.body != nil {
-		st, _ = c.status(said.body)
 		said.kind = c.json.Header(said.body).Kind
+		if st, ok = c.status(said.body); ok {
+			said.kind = statusKind
+		}
 	}
 	if st.Details != nil {
 		said.uid = st.Details.UID

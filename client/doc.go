@@ -93,10 +93,11 @@
 //
 // Every error names the verb and the resource, and the key if there is one. A refusal is an
 // *errors.StatusError of k8s.io/apimachinery/pkg/api/errors, no matter if the server sent a
-// Status, a text or an HTML page. Its Details contain the delay of a Retry-After header. When
-// the context is done, the error matches ctx.Err(). Errors of the transport are wrapped, so
-// errors.Is(err, syscall.ECONNREFUSED) works. The rest are the variables of this package.
-// Nothing that a server sends makes this package panic.
+// Status, a text or an HTML page. Its Details contain the delay of a Retry-After header. A Status
+// without kind, or of apiVersion meta.k8s.io/v1, is one, too. When the context is done, the error
+// matches ctx.Err(). Errors of the transport are wrapped, so errors.Is(err, syscall.ECONNREFUSED)
+// works. The rest are the variables of this package. Nothing that a server sends makes this package
+// panic.
 //
 // No error shows a token, a key, or the password of a URL. Connection and ConnectionOptions do
 // not show them either when they are printed or logged. If a URL or the address of a proxy

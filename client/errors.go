@@ -73,7 +73,7 @@ type remark struct {
 func (e remark) Unwrap() error { return e.error }
 
 // Is implements the interface that errors.Is looks for.
-func (e remark) Is(target error) bool { return target == e.mark }
+func (e remark) Is(target error) bool { return errors.Is(e.mark, target) }
 
 // unusableError is the type of the errors above that match reflector.ErrUnusable: a retry
 // would get the same answer.

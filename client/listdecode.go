@@ -1,12 +1,9 @@
 package client
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/reflector"
@@ -19,11 +16,10 @@ type listDecoder[T any] struct {
 	in       decode.Reader
 	encoding Encoding
 
-	items bool // seen
-	at    string
-	index int
-	// status collects the members that belong to a Status and not to a list.
-	status bytes.Buffer
+	items  bool // seen
+	at     string
+	index  int
+	status statusMembers // in place of a list
 }
 
 // run reads the whole body. It returns reflector.ErrListStopped unchanged. Other errors name the
@@ -67,10 +63,8 @@ func (d *listDecoder[T]) member(name string) (err error) {
 		err = d.metadata()
 	case "items":
 		err = d.readItems()
-	case "status", "message", "reason", "details", "code":
-		err = d.keep(name)
 	default:
-		err = d.in.Skip()
+		err = d.status.keep(d.in, name)
 	}
 	if err == nil {
 		d.at = "the members of the list"
@@ -126,25 +120,11 @@ func (d *listDecoder[T]) readItems() error {
 	}
 }
 
-// keep stores a member of a Status.
-func (d *listDecoder[T]) keep(name string) error {
-	raw, err := d.in.Value()
-	if err != nil {
-		return err
-	}
-	if d.status.Len()+len(raw) < statusLimit {
-		fmt.Fprintf(&d.status, `,%q:%s`, name, raw)
-	}
-	return nil
-}
-
 // complete judges the body after all of its members.
 func (d *listDecoder[T]) complete() error {
-	if d.listing.kind == statusKind && !d.items {
-		var st metav1.Status
-		_ = d.listing.objects.json.UnmarshalExact([]byte(`{"kind":"Status","apiVersion":"v1"`+d.status.String()+"}"), &st)
-		if st.Status != metav1.StatusSuccess {
-			return failed(st)
+	if !d.items {
+		if err := d.listing.objects.refusalIn(d.listing.apiVersion, d.listing.kind, &d.status); err != nil {
+			return err
 		}
 	}
 	switch {

@@ -55,7 +55,7 @@ func (l *listing[T]) named() error {
 func (l *listing[T]) checkHeader() error {
 	switch {
 	case l.kind == "", l.apiVersion == "", l.apiVersion == l.want.apiVersion:
-	case l.apiVersion == "v1" && (l.kind == "List" || l.kind == statusKind):
+	case l.apiVersion == "v1" && l.kind == "List", mayBeStatus(l.apiVersion, l.kind):
 	case l.want.partial && isMeta(l.apiVersion) && l.kind == partialKind+"List":
 	default:
 		return fmt.Errorf("%w: got %s, want a list of %s", ErrWrongKind,

@@ -43,11 +43,14 @@ func (m message) header() decode.Header {
 
 // status decodes a metav1.Status; ok is false if the message is not a Status.
 func (m message) status() (st metav1.Status, ok bool) {
-	if m.kind != statusKind || m.apiVersion != "" && m.apiVersion != "v1" {
+	if !mayBeStatus(m.apiVersion, m.kind) {
 		return st, false
 	}
 	if p, _ := kubeproto.DecodeStatus(m.raw); p != nil {
 		st = *p
+	}
+	if m.kind == "" && !reportsFailure(st) {
+		return metav1.Status{}, false
 	}
 	return st, true
 }

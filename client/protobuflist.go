@@ -70,17 +70,8 @@ func (d *protobufList[T]) read() error {
 // kind, head accepts any other word as the kind of their list.
 func (d *protobufList[T]) head() error {
 	switch {
-	case d.listing.kind == "":
-		return d.listing.body.unlike(errors.New("no kind"))
-	case d.listing.kind == statusKind:
-		raw, err := d.in.Raw()
-		if err != nil {
-			return wireError(err)
-		}
-		if st, ok := (message{d.listing.apiVersion, d.listing.kind, raw}).status(); ok && st.Status != metav1.StatusSuccess {
-			return failed(st)
-		}
-		return d.listing.withoutItems()
+	case d.listing.kind == "" || d.listing.kind == statusKind:
+		return d.notAList()
 	case d.listing.kind == "List":
 		return fmt.Errorf("%w: got %s, want a list of %s", ErrWrongKind,
 			kindName(d.listing.apiVersion, d.listing.kind), kindName(d.listing.want.apiVersion, d.listing.want.kind))
@@ -92,4 +83,21 @@ func (d *protobufList[T]) head() error {
 		return d.listing.withoutItems()
 	}
 	return nil
+}
+
+// notAList returns the error for a Status, or for an object without a kind.
+func (d *protobufList[T]) notAList() error {
+	raw, err := d.in.Raw()
+	if err == nil {
+		if st, ok := (message{d.listing.apiVersion, d.listing.kind, raw}).status(); ok && st.Status != metav1.StatusSuccess {
+			return failed(st)
+		}
+	}
+	switch {
+	case d.listing.kind == "":
+		return d.listing.body.unlike(errors.New("no kind"))
+	case err != nil:
+		return wireError(err)
+	}
+	return d.listing.withoutItems()
 }

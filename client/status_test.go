@@ -24,6 +24,11 @@ func TestOddStatus(t *testing.T) {
 		{http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Gone","code":410}`, "Failure Gone without a message (code 410)", 410},
 		{http.StatusForbidden, `{"kind":"Status","apiVersion":"v1","code":1000}`, "Failure without a message (code 403)", 403},
 		{http.StatusOK, `{"kind":"Status","apiVersion":"v1","status":"Failure","code":500}`, "Failure without a message (code 500)", 500},
+		{http.StatusOK, `{"kind":"Status","apiVersion":"meta.k8s.io/v1","status":"Failure","code":410}`, "Failure without a message (code 410)", 410},
+		{http.StatusOK, `{"apiVersion":"meta.k8s.io/v1","kind":"Status","status":"Failure","code":410}`, "Failure without a message (code 410)", 410},
+		{http.StatusOK, `{"status":"Failure","code":410}`, "Failure without a message (code 410)", 410},
+		{http.StatusForbidden, `{"status":"Failure","message":"too old","code":410}`, "too old", 410},
+		{http.StatusForbidden, `{"kind":"Status","apiVersion":"meta.k8s.io/v1","status":"Failure","code":410}`, "Failure without a message (code 410)", 410},
 	} {
 		r := newResource[*widget](t, client.Connection{URL: "http://server.invalid", HTTP: &http.Client{Transport: &answering{code: c.code, body: c.body}}}, client.Options{})
 		err := list(t.Context(), r, metav1.ListOptions{}).err

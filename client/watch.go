@@ -20,8 +20,9 @@ import (
 //
 // An event that cannot be used is a *reflector.ObjectError, and the sequence continues: its
 // object cannot be decoded, has the wrong kind or no name, or its type is unknown. Any other
-// error is the last pair. It is an *apierrors.StatusError for a refusal or an ERROR event, or
-// the context's error when ctx is done, even during a blocked read. Otherwise it wraps
+// error is the last pair. It is an *apierrors.StatusError for a refusal or an ERROR event (its code
+// is 0 if the event carries no Status), or the context's error when ctx is done, even during a
+// blocked read. Otherwise it wraps
 // ErrNotKubernetes, ErrTable, io.ErrUnexpectedEOF (the stream or the connection broke off
 // within an event) or the error of the transport.
 func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {

@@ -212,10 +212,47 @@ func TestWatchErrorEvent(t *testing.T) {
 		`{"object":` + goneJSON + `,"type":"ERROR"}`,
 		eventJSON("ERROR", strings.Replace(goneJSON, `"metadata":{}`, `"metadata":7,"details":"?"`, 1)),
 		eventJSON("ERROR", strings.Replace(goneJSON, `"apiVersion":"v1",`, ``, 1)),
+		eventJSON("ERROR", strings.Replace(goneJSON, `"kind":"Status",`, ``, 1)),
+		eventJSON("ERROR", `{"status":"Failure","message":"too old","reason":"Expired"}`),
+		eventJSON("ERROR", `{"message":"too old","code":410}`),
+		eventJSON("ERROR", strings.Replace(goneJSON, `"v1"`, `"meta.k8s.io/v1"`, 1)),
+		goneJSON, // a body of its own
+		strings.Replace(goneJSON, `"v1"`, `"meta.k8s.io/v1"`, 1),
+		`{"status":"Failure","message":"too old","code":410}`,
 	} {
 		got := watchBody(t, eventJSON("ADDED", full(widgetJSON("a", 10, 1)))+event+"garbage")
-		if len(got.events) != 1 || !apierrors.IsResourceExpired(got.err) || !strings.Contains(got.err.Error(), "too old") {
-			t.Errorf("%d events, %v", len(got.events), got.err)
+		if len(got.events) != 1 || !apierrors.IsResourceExpired(got.err) && !apierrors.IsGone(got.err) || !strings.Contains(got.err.Error(), "too old") {
+			t.Errorf("%s: %d events, %v", event, len(got.events), got.err)
+		}
+	}
+}
+
+// The other encodings, too, know a Status without kind and one of the Go package's group.
+func TestStatusInOtherEncodings(t *testing.T) {
+	gone := &metav1.Status{Status: metav1.StatusFailure, Message: "too old", Reason: metav1.StatusReasonExpired, Code: 410}
+	for _, kind := range []metav1.TypeMeta{{Kind: "Status", APIVersion: "v1"}, {Kind: "Status", APIVersion: "meta.k8s.io/v1"}, {}} {
+		object := protobufObject(t, kind.APIVersion, kind.Kind, gone)
+		text := strings.Replace(strings.Replace(goneJSON, `"v1"`, `"`+kind.APIVersion+`"`, 1), `"Status"`, `"`+kind.Kind+`"`, 1)
+		for name, err := range map[string]error{
+			"protobuf watch": watch(t.Context(), newResource[*widget](t, bodiesOf("application/vnd.kubernetes.protobuf", protobufEvent(t, "ERROR", object)), client.Options{}), metav1.ListOptions{}).err,
+			"protobuf list":  list(t.Context(), newResource[*widget](t, bodiesOf("application/vnd.kubernetes.protobuf", object), client.Options{}), metav1.ListOptions{}).err,
+			"CBOR watch":     watch(t.Context(), newResource[*widget](t, bodiesOf("application/cbor-seq", toCBOR(t, eventJSON("ERROR", text))), client.Options{}), metav1.ListOptions{}).err,
+			"CBOR list":      list(t.Context(), newResource[*widget](t, bodiesOf("application/cbor", toCBOR(t, text)), client.Options{}), metav1.ListOptions{}).err,
+		} {
+			if !apierrors.IsResourceExpired(err) {
+				t.Errorf("%s of %v: %v", name, kind, err)
+			}
+		}
+	}
+}
+
+// An ERROR event ends a watch with a Status even if it carries none.
+func TestWatchErrorEventWithoutStatus(t *testing.T) {
+	for _, event := range []string{`{"type":"ERROR"}`, eventJSON("ERROR", `{"oh":"no"}`), eventJSON("ERROR", "null"), eventJSON("ERROR", `{"message":"oh"}`)} {
+		err := watchBody(t, event).err
+		var status *apierrors.StatusError
+		if !errors.As(err, &status) || status.ErrStatus.Code != 0 || !errors.Is(err, client.ErrNotKubernetes) || !errors.Is(err, reflector.ErrUnusable) {
+			t.Errorf("%s: %v", event, err)
 		}
 	}
 }

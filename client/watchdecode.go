@@ -20,6 +20,10 @@ type watchDecoder[T any] struct {
 	in       decode.Reader
 	encoding Encoding
 	kept     []byte // an object
+
+	// Of a value that is no event so far: its kind, and other members of a Status.
+	foreign string
+	status  *statusMembers // nil if there are none
 }
 
 // envelope is one event as far as it has been read.
@@ -50,6 +54,7 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 func (d *watchDecoder[T]) event() (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	var e envelope[T]
+	d.foreign, d.status = "", nil
 	for {
 		more, err := d.in.More('}')
 		if err == nil && more {
@@ -63,7 +68,7 @@ func (d *watchDecoder[T]) event() (reflector.Event[T], error) {
 		}
 	}
 	if e.kind == "" && !e.object {
-		return none, d.watching.body.unlike(errors.New(`neither "type" nor "object" in an event`))
+		return none, d.notAnEvent()
 	}
 	d.watching.events++
 	if e.late != nil && e.typ == reflector.Added && e.fault == nil && d.watching.crew != nil {
@@ -100,7 +105,26 @@ func (d *watchDecoder[T]) member(e *envelope[T]) error {
 	case "kind":
 		return d.readKind(e)
 	}
-	return d.in.Skip()
+	if e.kind != "" || e.object {
+		return d.in.Skip()
+	}
+	if d.status == nil {
+		d.status = new(statusMembers)
+	}
+	return d.status.keep(d.in, string(name))
+}
+
+// notAnEvent returns the error for a value without type and object.
+func (d *watchDecoder[T]) notAnEvent() error {
+	if d.status != nil {
+		if err := d.watching.objects.refusalIn("", d.foreign, d.status); err != nil {
+			return err
+		}
+	}
+	if d.foreign != "" {
+		return d.watching.body.unlike(fmt.Errorf("got a %s, want watch events", d.foreign))
+	}
+	return d.watching.body.unlike(errors.New(`neither "type" nor "object" in an event`))
 }
 
 func (d *watchDecoder[T]) readType(e *envelope[T]) error {
@@ -146,8 +170,8 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 }
 
 // readKind reads a member that no event has but every other answer of the API has: the body
-// may be a Status, or a list from a server that cannot watch. The rest of the body is not
-// worth reading.
+// may be a Status, or a list from a server that cannot watch. Of anything but a Status, the rest is
+// not worth reading.
 func (d *watchDecoder[T]) readKind(e *envelope[T]) error {
 	raw, err := d.in.Value()
 	if err != nil {
@@ -157,10 +181,13 @@ func (d *watchDecoder[T]) readKind(e *envelope[T]) error {
 	if !ok || e.object || e.kind != "" {
 		return nil
 	}
-	if string(kind) == tableKind {
+	switch d.foreign = string(kind); d.foreign {
+	case statusKind:
+		return nil
+	case tableKind:
 		return ErrTable
 	}
-	return d.watching.body.unlike(fmt.Errorf("got a %s, want watch events", kind))
+	return d.notAnEvent()
 }
 
 // judge turns the object into the event or its problem.

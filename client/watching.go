@@ -176,10 +176,12 @@ func (w *watching[T]) bookmark(h decode.Header) (reflector.Event[T], error) {
 
 // failure returns the error for an ERROR event, which ends the stream.
 func failure(st metav1.Status, ok bool, raw []byte) error {
-	if !ok {
-		return fmt.Errorf("ERROR event: %w: it carries no Status (%s)", ErrNotKubernetes, beginning(raw[:min(len(raw), excerptLimit)], int64(len(raw))))
+	if ok {
+		return failed(st)
 	}
-	return failed(st)
+	shown := beginning(raw[:min(len(raw), excerptLimit)], int64(len(raw)))
+	text := fmt.Sprintf("ERROR event: %v: it carries no Status (%s)", ErrNotKubernetes, shown)
+	return remark{failed(metav1.Status{Status: metav1.StatusFailure, Message: text}), ErrNotKubernetes}
 }
 
 // explain adds the part that was being read to an error without it.

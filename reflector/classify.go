@@ -35,6 +35,18 @@ func isClientError(err error) bool {
 	return code >= 400 && code < 500 && !apierrors.IsTooManyRequests(err)
 }
 
+// isUnexplained reports whether the server said that something is wrong, but not what: an ERROR event
+// without code and reason, or with another object than a Status. It may be about the version.
+func isUnexplained(err error) bool {
+	var status apierrors.APIStatus
+	if errors.As(err, &status) {
+		st := status.Status()
+		return st.Code == 0 && st.Reason == metav1.StatusReasonUnknown
+	}
+	var object *apierrors.UnexpectedObjectError
+	return errors.As(err, &object)
+}
+
 // maxRetryAfter bounds the wait that a server can ask for. A longer one is a mistake.
 const maxRetryAfter = 5 * time.Minute
 

@@ -83,6 +83,8 @@
 //	a list broke off                at once, three times in a row; then in turn, one list of
 //	                                  all reflectors of a connection a second
 //	410, or a version too large     a list at once; a wait if the last list did not help
+//	an ERROR event without code     a list after 0.8 s at first, within 60 s at last
+//	  and reason
 //	no answer: refused, reset,      probes of one reflector at a time, after 0.1 s at first,
 //	  no route or name, timeout       once a second at last
 //	401, 403, 404, certificates     after 0.4 s at first, within 5 s at last; a watch that got a

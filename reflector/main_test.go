@@ -45,6 +45,8 @@ func failure(word string, retryAfter int) error {
 		err = apierrors.NewResourceExpired("too old resource version")
 	case "expired-without-code": // an ERROR event need not carry one
 		err = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired}}
+	case "unexplained": // an ERROR event without code and reason
+		err = &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Message: "something is wrong"}}
 	case "mentions-too-large": // not a Timeout
 		err = apierrors.NewInternalError(errors.New("Too large resource version: 9, current: 3"))
 	case "gone": // what old servers say for expired

@@ -439,7 +439,7 @@ func (s state) relistReasonFor(err error) relistReason {
 		return becauseOutOfOrder
 	case errors.Is(err, ErrUnreadableDelete), isStoreRead(err):
 		return becauseUnreadable
-	case isClientError(err) && judgesVersion(err):
+	case isClientError(err) && judgesVersion(err), isUnexplained(err):
 		return becauseRefused
 	case s.failures >= maxWatchFailures:
 		return becauseFailing

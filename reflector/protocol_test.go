@@ -137,7 +137,7 @@ func watchOutcomes() map[string]func(state) (state, step, error) {
 		"closed without events":       ended(watchEnd{}, nil),
 		"closed at once":              ended(watchEnd{short: true}, ErrShortWatch),
 	}
-	for _, word := range []string{"expired", "expired-without-code", "gone", "too-large", "too-large-1.17", "timeout", "busy", "unavailable", "refused", "eof", "reset", "http2", "unknown", "internal", "store-read", "unauthorized", "forbidden", "not-found", "bad-request", "untrusted", "out-of-order", "unreadable-delete"} {
+	for _, word := range []string{"expired", "expired-without-code", "gone", "too-large", "too-large-1.17", "timeout", "busy", "unavailable", "refused", "eof", "reset", "http2", "unknown", "unexplained", "internal", "store-read", "unauthorized", "forbidden", "not-found", "bad-request", "untrusted", "out-of-order", "unreadable-delete"} {
 		err := failure(word, 5)
 		all[word] = ended(watchEnd{short: true, err: err}, err)
 		all[word+" after events"] = ended(watchEnd{rv: "9", short: true, err: err}, err)
@@ -397,6 +397,8 @@ var watchSteps = []struct {
 		unauthorized after events => watch 9 | report denied
 		unknown        => watch 7 failures 1 | report busy
 		unknown after events => watch 9 failures 1 | report busy
+		unexplained    => list "7" seen 7 relisted | refused report busy
+		unexplained after events => list "9" seen 9 relisted | refused report busy
 		untrusted      => watch 7 | report denied
 		untrusted after events => watch 9 | report denied
 		unavailable    => watch 7 | report busy 5s
@@ -450,6 +452,8 @@ var watchSteps = []struct {
 		unauthorized after events => watch 9 | report denied
 		unknown        => list "7" seen 7 relisted | failing report busy
 		unknown after events => watch 9 failures 1 | report busy
+		unexplained    => list "7" seen 7 relisted | refused report busy
+		unexplained after events => list "9" seen 9 relisted | refused report busy
 		untrusted      => watch 7 failures 4 | report denied
 		untrusted after events => watch 9 | report denied
 		unavailable    => watch 7 failures 4 | report busy 5s
@@ -503,6 +507,8 @@ var watchSteps = []struct {
 		unauthorized after events => watch 9 | report denied
 		unknown        => watch 7 failures 1 internal 1m0s | report busy
 		unknown after events => watch 9 failures 1 | report busy
+		unexplained    => list "7" seen 7 relisted | refused report busy
+		unexplained after events => list "9" seen 9 relisted | refused report busy
 		untrusted      => watch 7 internal 1m0s | report denied
 		untrusted after events => watch 9 | report denied
 		unavailable    => watch 7 internal 1m0s | report busy 5s

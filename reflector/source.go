@@ -44,7 +44,8 @@ type Source[T any] interface {
 	// A pair with an *ObjectError concerns one event, and the sequence continues. Any other
 	// error is the last pair. A sequence that ends without an error was closed by the server
 	// in order, as it is after opts.TimeoutSeconds. A Status sent as an ERROR event and a
-	// Status that refuses the request are both *errors.StatusError.
+	// Status that refuses the request are both *errors.StatusError. After one without code and
+	// reason, the reflector lists the collection again.
 	//
 	// With opts.SendInitialEvents the watch begins as a streaming list: the existing objects
 	// as Added, then a Bookmark with InitialEventsEnd. A source without streaming lists

@@ -87,7 +87,7 @@ type Relists struct {
 	// Unreadable: see [ErrUnreadableDelete]. It also counts objects that the server could not
 	// read from its storage.
 	Unreadable uint64
-	// Refused: the server found another fault with the request.
+	// Refused: the server found another fault with the request, or did not say what is wrong.
 	Refused uint64
 	// Failing: too many watches failed in a row, or InternalErrors came for longer than
 	// Tuning.InternalErrorRetry.
