@@ -11,12 +11,16 @@ import (
 // can shorten further:
 //
 //   - A broken watch begins again within 50 ms, five times in a row, and after that once a
-//     second on average: the reflectors of a [Breaker] go in turn.
-//   - A broken list begins again within 50 ms, three times in a row. After that, all
-//     reflectors of a Breaker whose lists break ask for one list a second together.
+//     second on average. The reflectors of a [Breaker] whose watches break within a second go in
+//     turn: forty at once, and ten in each second after that.
+//   - A broken list begins again within 50 ms, three times in a row. After that, it waits as for
+//     a server that cannot answer, until a list is complete. All reflectors of a Breaker whose
+//     lists break ask for one list a second together.
 //   - A server that is away (connections refused or reset, no route, no name, timeouts) is
 //     tried again after 0.1 s at first and once a second at last. All reflectors of a
 //     Breaker share this wait.
+//   - A server that names a time (Retry-After) is asked again at that time, or up to a second
+//     later. The waits are longer if it did so to more than four reflectors of a Breaker.
 //   - A denied request (401, 403, 404 and other 4xx, certificates) is tried again after 0.4 s
 //     at first and within 5 s at last. The waits are longer if requests of more than twenty
 //     reflectors of a [Breaker] are denied.
@@ -53,11 +57,13 @@ const (
 	// resumeJitter bounds the wait after a watch or list that broke off. Each watch may resume
 	// once in every turnEvery, and resumeBurst times in a row. Watches that ended in order
 	// within a second, and watches that lead to a list, have repeatEvery in its place: the
-	// connection does not excuse them.
+	// connection does not excuse them. All watches of a connection that break within turnEvery
+	// have watchTurns turns in that time, and a few times as many at once.
 	resumeJitter = 50 * time.Millisecond
 	turnEvery    = time.Second
 	repeatEvery  = 2 * time.Second
 	resumeBurst  = 5
+	watchTurns   = 10
 	// A list that broke off begins again at once, retryBurst times in a row. After that, all
 	// reflectors of a connection whose lists break have one list together in every turnEvery.
 	retryBurst = 3
@@ -91,8 +97,11 @@ func (b Backoff) withDefaults() Backoff {
 type waits struct {
 	*Backoff                 // with defaults
 	busy, denied exponential // separate: a failure of one kind says nothing about another
+	lists        exponential // broken lists after the first retryBurst
 	end, relist  bucket
-	retries      int // lists in a row that broke off
+	resume       bucket
+	retries      int           // lists in a row that broke off
+	lasted       time.Duration // how long the request lasted that failed
 }
 
 // after returns how long to wait at now after a failure: at least atLeast, which is the
@@ -102,35 +111,48 @@ func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Durati
 	case noPause, pauseAway: // the Breaker keeps the waits of a server that is away
 		return 0
 	case pauseEnd:
-		return w.end.take(now)
+		return w.end.take(now, repeatEvery)
 	case pauseDenied:
 		b := *w.Backoff
 		b.Initial, b.Max = min(b.Initial, deniedInitial), min(b.Max, deniedMax)
 		return w.denied.after(b, now, atLeast)
 	case pauseResume:
-		return w.jitter()
+		return max(w.resume.take(now, w.turnEvery()), w.jitter())
 	case pauseRetry:
-		w.retries++
-		return w.jitter()
+		if w.retries++; w.retries <= retryBurst {
+			return w.jitter()
+		}
+		return w.lists.after(*w.Backoff, now, 0)
 	}
 	return w.busy.after(*w.Backoff, now, atLeast)
 }
 
 // inTurn reports whether a failure that has been passed to after leads to a wait in line.
 func (w *waits) inTurn(p pause) bool {
-	return p == pauseResume || p == pauseRetry && w.retries > retryBurst
+	return p == pauseResume && w.lasted < w.turnEvery() || p == pauseRetry && w.retries > retryBurst
 }
 
 // turnEvery is the time between two turns.
 func (w *waits) turnEvery() time.Duration { return min(turnEvery, w.Max) }
 
 // jitter spreads requests that could go out at once.
-func (w *waits) jitter() time.Duration {
-	return scale(min(resumeJitter, w.Max), min(w.Jitter, 1)*w.Random())
+func (w *waits) jitter() time.Duration { return w.upTo(resumeJitter) }
+
+// spread spreads requests for which a server has named the time.
+func (w *waits) spread() time.Duration { return w.upTo(min(w.Initial, time.Second)) }
+
+func (w *waits) upTo(d time.Duration) time.Duration {
+	return scale(min(d, w.Max), min(w.Jitter, 1)*w.Random())
 }
 
-// reset makes the next waits those of a first failure.
-func (w *waits) reset() { w.busy.next, w.denied.next, w.retries = 0, 0, 0 }
+// listed makes the next waits after broken lists those of a first failure.
+func (w *waits) listed() { w.lists.next, w.retries = 0, 0 }
+
+// reset makes all next waits those of a first failure.
+func (w *waits) reset() {
+	w.busy.next, w.denied.next = 0, 0
+	w.listed()
+}
 
 // exponential is an exponential backoff.
 type exponential struct {
@@ -155,19 +177,18 @@ func (g *exponential) after(b Backoff, now time.Time, atLeast time.Duration) tim
 	return d
 }
 
-// bucket is a token bucket: it lets resumeBurst requests go at once, and later ones once in every
-// repeatEvery.
+// bucket is a token bucket: it lets resumeBurst requests go at once, and later ones once in a time.
 type bucket struct {
 	empty time.Time // when the requests so far would be used up
 }
 
-// take counts one request at now and returns how long it has to wait.
-func (b *bucket) take(now time.Time) time.Duration {
+// take counts one request at now and returns how long it has to wait. There is one in every.
+func (b *bucket) take(now time.Time, every time.Duration) time.Duration {
 	if b.empty.Before(now) {
 		b.empty = now
 	}
-	wait := max(0, b.empty.Sub(now)-(resumeBurst-1)*repeatEvery)
-	b.empty = b.empty.Add(repeatEvery)
+	wait := max(0, b.empty.Sub(now)-(resumeBurst-1)*every)
+	b.empty = b.empty.Add(every)
 	return wait
 }
 

@@ -33,17 +33,20 @@ func TestAfreshBeginsAllAnew(t *testing.T) {
 	}
 }
 
-// A broken list begins again at once a few times in a row, and then in turn.
+// A broken list begins again at once a few times in a row, and then in turn after a wait that grows.
 func TestRetriesAtOnceAreFew(t *testing.T) {
 	w := waits{Backoff: new(Backoff{Jitter: -1}.withDefaults())}
-	for n := range retryBurst + 2 {
-		got := w.after(noon, pauseRetry, 0)
-		if inTurn := w.inTurn(pauseRetry); got != 0 || inTurn != (n >= retryBurst) {
-			t.Errorf("retry %d waits for %v, in turn: %t", n, got, inTurn)
+	for _, again := range []func(){w.listed, w.reset} {
+		want := append(make([]time.Duration, retryBurst), 800*time.Millisecond, 1600*time.Millisecond)
+		for n, want := range want {
+			got := w.after(noon, pauseRetry, 0)
+			if inTurn := w.inTurn(pauseRetry); got != want || inTurn != (n >= retryBurst) {
+				t.Errorf("retry %d waits for %v, want %v; in turn: %t", n, got, want, inTurn)
+			}
 		}
-	}
-	if w.reset(); w.inTurn(pauseRetry) {
-		t.Error("in turn after reset")
+		if again(); w.inTurn(pauseRetry) {
+			t.Error("in turn after a complete list")
+		}
 	}
 }
 

@@ -27,14 +27,12 @@ const (
 	// An outage of longOutage resets all backoffs. It also makes watches suspect that began
 	// before it and stayed silent.
 	longOutage = 3 * time.Second
-	// A line that has not broken for wellAfter is taken to be well when an answer comes.
-	wellAfter = 50 * time.Millisecond
-	// deniedEvery is the average time between two requests of all the reflectors whose
-	// requests are denied.
-	deniedEvery = 250 * time.Millisecond
+	// shareEvery is the average time between two requests of all the reflectors whose requests
+	// are denied, or that a busy server asked to come again.
+	shareEvery = 250 * time.Millisecond
 	// The success of one reflector cuts the waits of others short. It does so at most once in
 	// deniedWakeEvery for reflectors whose requests were denied, and at most once in
-	// busyWakeEvery for those that met a busy server.
+	// busyWakeEvery for those that met a busy server or, unless it is a list, whose lists broke.
 	deniedWakeEvery = 5 * time.Second
 	busyWakeEvery   = 30 * time.Second
 )
@@ -44,8 +42,8 @@ const (
 // no name, timeout) opens it. While it is open, one reflector at a time probes the server,
 // after 0.1 s at first and once a second at last. The others wait in line, in the order in
 // which they came. The first answer to any request closes it. All waiting reflectors then go
-// on within a second. Those that wait because of an earlier refusal go on too, unless the
-// server named a time.
+// on within a second. Those that wait because of an earlier refusal go on too, but not before
+// the time that the server named.
 //
 // A probe that hangs does not hold up the next one. While the breaker is open, or a watch has
 // just broken, a request must have its connection within 2 seconds (each fourth within 8) and
@@ -54,9 +52,9 @@ const (
 // also gives up each watch that began before the outage and has been silent since, because the
 // connection may be half open. That watch begins again at its version.
 //
-// Watches and lists that break off again and again go in turn: as many watches in a second as
-// there are reflectors whose watches break, and one list. Once a request is answered, the next
-// watch goes at once, and so do lists as soon as other reflectors succeed.
+// Watches and lists that break off again and again go in turn: ten watches in a second, and one
+// list. Once nothing has broken for a while, each answer lets a watch go that waits. Lists go as
+// soon as other reflectors succeed.
 //
 // The zero value is closed: the server is taken to be well. A Breaker is safe for concurrent
 // use and must not be copied. It starts no goroutine, only timers for requests that may hang.
@@ -64,29 +62,30 @@ const (
 type Breaker struct {
 	mu          sync.Mutex
 	outage      outage
-	suspect     bool      // a watch broke, and nothing has been answered since
-	attempts    int       // attempts since the last answer
-	extensions  int       // how often answerLimit has been too short since then
-	extendedAt  time.Time // when extensions last grew
-	stale       bool      // the next attempt needs a connection of its own
-	longOutages uint64    // outages of at least longOutage so far
-	queued      []*waiter // waiting to probe, in order
-	watches     turns     // waiting because their watches broke off
-	lists       turns     // waiting because their lists broke off
-	breaks      breaks
+	suspect     bool                  // a watch broke, and nothing has been answered since
+	attempts    int                   // attempts since the last answer
+	extensions  int                   // how often answerLimit has been too short since then
+	extendedAt  time.Time             // when extensions last grew
+	stale       bool                  // the next attempt needs a connection of its own
+	longOutages uint64                // outages of at least longOutage so far
+	queued      []*waiter             // waiting to probe, in order
+	watches     turns                 // waiting because their watches broke off
+	lists       turns                 // waiting because their lists broke off
+	brokeAt     time.Time             // when a watch or list broke off last
 	sleeping    []*waiter             // waiting for another reason; can be woken early
-	denied      int                   // reflectors whose requests are denied
-	lastWake    map[pause]time.Time   // nil before the first
+	failing     [pauseKinds]int       // reflectors by the reason of their last failure
+	lastWake    [pauseKinds]time.Time // zero before the first
 	unanswered  map[*Attempt]struct{} // requests without an answer
 	streams     map[*Attempt]struct{} // watches that have an answer
 }
 
 // waiter is a waiting reflector. The breaker's mu guards delay.
 type waiter struct {
-	woken chan struct{} // holds one token once the wait is cut short
-	delay time.Duration // wait this much longer after waking
-	why   pause
-	every time.Duration // the time in which it has a turn; for a line only
+	woken    chan struct{} // holds one token once the wait is cut short
+	delay    time.Duration // wait this much longer after waking
+	why      pause
+	due      time.Time // when it may go; for a line only
+	earliest time.Time // when it may go even if it is woken before; zero for a line
 }
 
 func newWaiter(why pause) *waiter { return &waiter{woken: make(chan struct{}, 1), why: why} }
@@ -175,13 +174,15 @@ func (b *Breaker) dequeue(w *waiter) {
 	}
 }
 
-// sleep waits for d. If why is not noPause, two things can end the wait early: the end of an
-// outage, and the success of another reflector that waits for the same reason.
-func (b *Breaker) sleep(ctx context.Context, d time.Duration, why pause) {
+// sleep waits for d. If why is not noPause, two things can end the wait early, but not before
+// least has passed: the end of an outage, and the success of another reflector that waits for the
+// same reason.
+func (b *Breaker) sleep(ctx context.Context, why pause, least, d time.Duration) {
 	if d <= 0 {
 		return
 	}
 	w := newWaiter(why)
+	w.earliest = time.Now().Add(least)
 	if why == noPause {
 		w.wait(ctx, d)
 		return
@@ -222,14 +223,11 @@ func (b *Breaker) failed(began time.Time, back Backoff) (queue time.Duration, aw
 	return max(0, b.outage.next.Sub(now)) + time.Duration(len(b.queued))*b.outage.wait, true
 }
 
-// broke records that a watch or list broke off, and the time in last, which is the reflector's.
-func (b *Breaker) broke(last *time.Time) {
+// broke records that a watch or list broke off.
+func (b *Breaker) broke() {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.suspect = true
-	now := time.Now()
-	b.breaks.add(now, *last)
-	*last = now
+	b.suspect, b.brokeAt = true, time.Now()
 }
 
 // answered records an answer of the server, whatever it says.
@@ -293,9 +291,20 @@ func wakeDelay(n, all int) time.Duration {
 
 // wakeSpread wakes the waiters one after the other. The caller holds mu.
 func wakeSpread(woken []*waiter, all int) {
+	now := time.Now()
 	for n, w := range woken {
-		w.delay = wakeDelay(n, all)
+		w.delay = max(wakeDelay(n, all), w.earliest.Sub(now))
 		w.wake()
+	}
+}
+
+// succeeded follows the success of a reflector whose last failure had the reason why.
+func (b *Breaker) succeeded(why pause) {
+	switch {
+	case why == pauseDenied || why == pauseBusy:
+		b.wakeAlike(why)
+	case why.connectionLost():
+		b.letListsGo(why == pauseRetry)
 	}
 }
 
@@ -312,9 +321,6 @@ func (b *Breaker) wakeAlike(why pause) {
 	if now.Sub(b.lastWake[why]) < every {
 		return
 	}
-	if b.lastWake == nil {
-		b.lastWake = map[pause]time.Time{}
-	}
 	b.lastWake[why] = now
 	var woken []*waiter
 	b.sleeping = slices.DeleteFunc(b.sleeping, func(w *waiter) bool {
@@ -326,13 +332,13 @@ func (b *Breaker) wakeAlike(why pause) {
 	wakeSpread(woken, len(woken))
 }
 
-// countDenied adds change to the number of reflectors whose requests are denied. It returns
-// how long each of them has to wait so that together they keep to deniedEvery.
-func (b *Breaker) countDenied(change int) time.Duration {
+// countFailing adds change to the number of reflectors whose last failure had the reason why. It
+// returns how long each of them has to wait so that together they keep to shareEvery.
+func (b *Breaker) countFailing(why pause, change int) time.Duration {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	b.denied += change
-	return time.Duration(b.denied) * deniedEvery
+	b.failing[why] += change
+	return time.Duration(b.failing[why]) * shareEvery
 }
 
 // longOutageCount returns how often the server came back after a long outage.

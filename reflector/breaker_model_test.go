@@ -173,7 +173,7 @@ func TestBreakerAgainstModel(t *testing.T) {
 					b.failed(r.began, back)
 					m.fail(r.began)
 				case op == 9:
-					b.broke(new(time.Time))
+					b.broke()
 					m.doubt = true
 				case op == 10 && rnd.IntN(4) == 0:
 					b.answered()
@@ -233,7 +233,7 @@ func TestBreakerWaiters(t *testing.T) {
 		b.outage.next = began.Add(time.Hour)
 		for range waiters {
 			go func() { b.admit(t.Context(), &hold); at <- time.Since(began) }()
-			go func() { b.sleep(t.Context(), time.Hour, pauseBusy); at <- time.Since(began) }()
+			go func() { b.sleep(t.Context(), pauseBusy, 0, time.Hour); at <- time.Since(began) }()
 		}
 		time.Sleep(time.Second)
 		synctest.Wait()

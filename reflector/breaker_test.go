@@ -14,7 +14,7 @@ import (
 func asleep(ctx context.Context, b *Breaker, why pause) (woken func() bool) {
 	ended := make(chan struct{})
 	go func() {
-		b.sleep(ctx, time.Hour, why)
+		b.sleep(ctx, why, 0, time.Hour)
 		close(ended)
 	}()
 	synctest.Wait()
@@ -268,7 +268,7 @@ func TestEndOfAttempt(t *testing.T) {
 func TestTimeOutMeetsEnd(t *testing.T) {
 	for name, meets := range map[string]func(*Attempt){"answer": (*Attempt).Answered, "end": func(a *Attempt) { a.end() }} {
 		var b Breaker
-		b.broke(new(time.Time))
+		b.broke()
 		ctx, a := b.begin(t.Context(), false, nil)
 		a.Send()
 		meets(a)

@@ -105,6 +105,7 @@ const (
 	pauseDenied
 	// pauseBusy: the server cannot answer now, or its answer is of no use.
 	pauseBusy
+	pauseKinds // the number of them
 )
 
 // connectionLost reports whether the connection was lost, or never came about.
@@ -117,7 +118,7 @@ func pauseFor(err error) pause {
 	switch {
 	case isDenied(err):
 		return pauseDenied
-	case isStatus(err):
+	case isStatus(err) || errors.Is(err, ErrUnusable):
 		return pauseBusy
 	case isUnanswered(err):
 		return pauseAway

@@ -79,9 +79,10 @@
 // each wait.
 //
 //	a watch broke off               at once, from the newest version seen
-//	it breaks again and again       in turn, each once a second on average
-//	a list broke off                at once, three times in a row; then in turn, one list of
+//	it breaks again and again       each once a second on average, and in turn: ten watches of
 //	                                  all reflectors of a connection a second
+//	a list broke off                at once, three times in a row; then as after a useless
+//	                                  answer, and in turn: one list of all a second
 //	410, or a version too large     a list at once; a wait if the last list did not help
 //	an ERROR event without code     a list after 0.8 s at first, within 60 s at last
 //	  and reason
@@ -89,15 +90,16 @@
 //	  no route or name, timeout       once a second at last
 //	401, 403, 404, certificates     after 0.4 s at first, within 5 s at last; a watch that got a
 //	                                  401 or 403 resumes at the newest version seen
-//	429, 5xx, a useless answer      after 0.8 s at first, within 60 s at last; not before the
-//	                                  time that the server asked for
+//	429, 5xx, a useless answer      after 0.8 s at first, within 60 s at last; at the time that
+//	                                  the server asked for if it did
 //
 // The reflectors of one connection share their knowledge of its server in a [Breaker]. A source
 // hands it out as a [Server]; package client has one for each Connection. While the server is away,
 // one reflector at a time probes it and the others wait in line, so a hundred reflectors send no
 // more requests than one. The first answer brings them all back within a second. A reflector that
 // succeeds again also ends the waits of those that failed for the same reason, a denied request or
-// a busy server. Watches and lists that break again and again wait in line, too. Each answer lets
+// a busy server. A watch that the server accepts is such a success; after a watch that ended within
+// a second and brought nothing, the next one must last for a second first. Watches and lists that break again and again wait in line, too. Each answer lets
 // the next watch go. A list that is complete lets two other lists go, and a watch that succeeds
 // after a break lets one go. A source that is not a [Server] has a breaker of its own.
 //

@@ -44,14 +44,14 @@ func TestDeniedOnce(t *testing.T) {
 		why  pause
 		want int
 	}{{pauseDenied, 1}, {pauseDenied, 1}, {pauseBusy, 0}, {pauseDenied, 1}, {noPause, 1}, {pauseAway, 0}} {
-		if r.setReason(c.why); r.breaker.denied != c.want {
-			t.Errorf("failure %d: %d denied, want %d", n, r.breaker.denied, c.want)
+		if r.setReason(c.why); r.breaker.failing[pauseDenied] != c.want {
+			t.Errorf("failure %d: %d denied, want %d", n, r.breaker.failing[pauseDenied], c.want)
 		}
 	}
 }
 
 // The end of an outage and the success of others cut the wait after a failure short, but not a wait
-// that the server asked for.
+// that the server asked for. After that wait, they do.
 func TestWaitsThatAreCutShort(t *testing.T) {
 	for name, c := range map[string]struct {
 		st  step
@@ -59,12 +59,14 @@ func TestWaitsThatAreCutShort(t *testing.T) {
 	}{
 		"internal error": {failed(failure("internal", 0)), true},
 		"retry after":    {step{err: failure("internal", 0), pause: pauseBusy, atLeast: time.Minute}, false},
-		"429":            {failed(failure("busy", 0)), false},
+		"retry soon":     {step{err: failure("internal", 0), pause: pauseBusy, atLeast: 5 * time.Second}, true},
+		"429":            {failed(failure("busy", 0)), true},
 		"broken list":    {step{err: failure("eof", 0), pause: pauseRetry}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newIdle(t)
+				r.breaker.countFailing(pauseBusy, 100) // others: all together ask seldom
 				r.waits.retries = retryBurst
 				r.breaker.lists.pay(time.Now(), time.Minute)
 				r.waits.busy.next, r.waits.busy.last = time.Minute, time.Now()

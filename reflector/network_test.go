@@ -19,14 +19,21 @@ import (
 type mode int
 
 const (
-	up         mode = iota
-	refuses         // connections are refused
-	resets          // connections are reset before the answer
-	swallows        // packets get lost: no connection, and nothing comes on those there are
-	saysNo          // connections are made, and nothing comes on them
-	busyMode        // 429 without a word on when
-	brokenMode      // 500
-	forbidden       // 403
+	up            mode = iota
+	refuses            // connections are refused
+	resets             // connections are reset before the answer
+	swallows           // packets get lost: no connection, and nothing comes on those there are
+	saysNo             // connections are made, and nothing comes on them
+	busyMode           // 429 without a word on when
+	busySecond         // 429 that asks for a second
+	awaySecond         // 503 that asks for a second
+	unavailable        // 503 of a proxy
+	brokenMode         // 500
+	forbidden          // 403
+	breaksWatches      // watches are accepted and break
+	endsWatches        // watches are accepted and end in order
+	cutsLists          // lists break in mid-body
+	emptyLists         // lists are answered without a body
 )
 
 // network is an API server of one version that moves, at the end of a line that breaks. It has
@@ -133,15 +140,14 @@ func (n *network) count() int {
 func (n *network) most(from, to time.Time) int {
 	n.mu.Lock()
 	defer n.mu.Unlock()
-	most := 0
-	for i, first := range n.sent {
-		in := 0
-		for _, at := range n.sent[i:] {
-			if !first.Before(from) && at.Before(to) && at.Sub(first) < time.Second {
-				in++
-			}
+	most, first := 0, 0
+	for i, at := range n.sent {
+		for n.sent[first].Before(from) && first < i || at.Sub(n.sent[first]) >= time.Second {
+			first++
 		}
-		most = max(most, in)
+		if !at.Before(from) && at.Before(to) {
+			most = max(most, i-first+1)
+		}
 	}
 	return most
 }
@@ -205,6 +211,12 @@ func (l *line) ask(ctx context.Context) error {
 	switch mode {
 	case busyMode:
 		return failure("busy", 0)
+	case busySecond:
+		return failure("busy", 1)
+	case awaySecond:
+		return failure("unavailable", 1)
+	case unavailable:
+		return failure("unavailable", 0)
 	case brokenMode:
 		return failure("internal", 0)
 	case forbidden:
@@ -231,8 +243,14 @@ func (l lineSource[T]) List(ctx context.Context, opts metav1.ListOptions, yield 
 		return metav1.ListMeta{}, err
 	}
 	l.mu.Lock()
-	rv := l.rv
+	rv, mode := l.rv, l.mode
 	l.mu.Unlock()
+	switch mode {
+	case cutsLists:
+		return metav1.ListMeta{}, failure("eof", 0)
+	case emptyLists:
+		return metav1.ListMeta{}, fmt.Errorf("%w: %w", ErrUnusable, failure("eof", 0))
+	}
 	page := metav1.ListMeta{ResourceVersion: strconv.Itoa(rv)}
 	if selects(opts, "ns/a") && !yield(l.event(Added, "ns/a", 1), nil) {
 		return page, ErrListStopped
@@ -258,8 +276,15 @@ func (l lineSource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.
 		}
 		seen, _ := strconv.Atoi(opts.ResourceVersion)
 		l.mu.Lock()
-		cuts, born := l.cuts+l.lost, l.born
+		mode, cuts, born := l.mode, l.cuts+l.lost, l.born
 		l.mu.Unlock()
+		switch mode {
+		case breaksWatches:
+			yield(Event[T]{}, failure("http2", 0))
+			return
+		case endsWatches:
+			return
+		}
 		for ctx.Err() == nil {
 			l.mu.Lock()
 			rv, cut, changed := l.rv, l.cuts+l.lost != cuts, l.changed
@@ -378,7 +403,7 @@ func (f *fleet) stop() {
 		noRestores(f.t, r.Stats())
 	}
 	b := &f.breaker
-	if n := len(b.queued) + len(b.sleeping) + len(b.unanswered) + len(b.streams) + b.denied + len(b.lists.waiting) + len(b.watches.waiting); n != 0 {
+	if n := len(b.queued) + len(b.sleeping) + len(b.unanswered) + len(b.streams) + b.failing[pauseDenied] + b.failing[pauseBusy] + b.failing[pauseResume] + len(b.lists.waiting) + len(b.watches.waiting); n != 0 {
 		f.t.Errorf("the breaker still holds %d things", n)
 	}
 }

@@ -113,7 +113,6 @@ type Reflector[T any] struct {
 	breaker *Breaker // the source's, or one of its own
 	server  bool     // source is a Server, which reports how far its requests have come
 
-	broke   time.Time // when a watch or list broke off last; guarded by the breaker's mu
 	running atomic.Bool
 	stats   counters
 
@@ -132,6 +131,7 @@ type Reflector[T any] struct {
 	failing bool   // Stats.Failing is set
 	reason  pause  // of the last failure, until a request succeeds
 	outages uint64 // of breaker, at the last failure
+	vain    pause  // why the last watch failed, if the server had accepted it and it ended soon without anything new
 }
 
 // New returns a reflector that is not running. It returns [ErrNoSource] or [ErrNoSink]

@@ -6,7 +6,6 @@ import (
 	"log/slog"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
@@ -57,7 +56,7 @@ func (r *Reflector[T]) listOrCheck(ctx context.Context) (watches bool, err error
 // list asks for one page and carries out the step that follows. The error is the sink's.
 func (r *Reflector[T]) list(ctx context.Context) error {
 	asked, began := r.state.version(), time.Now()
-	request, attempt := r.begin(ctx, true)
+	request, attempt := r.begin(ctx, true, nil)
 	defer attempt.end() // when the source or the sink panics
 	failed := RequestError{Verb: "list", ResourceVersion: asked}
 	g := &guard{request: request, asked: failed}
@@ -87,15 +86,13 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	return nil
 }
 
-// begin begins a request. The attempt is nil if the source is not a Server.
-func (r *Reflector[T]) begin(ctx context.Context, list bool) (context.Context, *Attempt) {
+// begin begins a request. If the answer is not a refusal, accepted is called, which may be nil. The
+// attempt is nil if the source is not a Server.
+func (r *Reflector[T]) begin(ctx context.Context, list bool, accepted func()) (context.Context, *Attempt) {
 	if !r.server {
 		return ctx, nil
 	}
-	if r.state.phase == watching {
-		return r.breaker.begin(ctx, list, r.succeeded)
-	}
-	return r.breaker.begin(ctx, list, nil)
+	return r.breaker.begin(ctx, list, accepted)
 }
 
 // causeOf returns the reason why a request failed that returned err. The breaker's reason for
@@ -109,8 +106,8 @@ func causeOf(ctx context.Context, err error) error {
 
 // replace ends a complete list.
 func (r *Reflector[T]) replace(ctx context.Context) error {
-	r.succeeded()
-	r.waits.retries = 0
+	r.succeededList()
+	r.waits.listed()
 	r.noteRewind()
 	r.recent = recentEvents[T]{listed: r.listed.object, empty: r.emptyList}
 	r.stats.listEnds(time.Since(r.listed.began))
@@ -202,12 +199,13 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 	var hold time.Duration // so that no server can ask for lists without end
 	if st.relist != noRelist {
 		now := time.Now()
-		hold = r.waits.relist.take(now)
+		hold = r.waits.relist.take(now, repeatEvery)
 		r.stats.relisted(st.relist, now)
 		r.log.Debug("lists again", slog.String("reason", st.relist.String()), slog.String("resourceVersion", r.state.rv))
 	}
 	if st.err == nil {
-		r.breaker.sleep(ctx, max(hold, r.waits.after(time.Now(), st.pause, 0)), noPause)
+		wait := max(hold, r.waits.after(time.Now(), st.pause, 0))
+		r.breaker.sleep(ctx, noPause, wait, wait)
 		return
 	}
 	wait, queue := r.wait(&st, began)
@@ -217,16 +215,12 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 	r.stats.fails(&failed, now, now.Add(failed.RetryIn))
 	r.failing = true
 	r.opts.OnError(&failed)
-	why := st.pause
-	if st.atLeast > 0 || apierrors.IsTooManyRequests(st.err) {
-		why = noPause // the success of other reflectors is no reason to ask earlier
-	}
-	if r.waits.inTurn(why) {
-		r.breaker.sleep(ctx, hold, noPause)
-		r.breaker.takeTurn(ctx, why, r.waits.turnEvery(), wait)
+	if r.waits.inTurn(st.pause) {
+		r.breaker.takeTurn(ctx, st.pause, r.waits.turnEvery(), max(wait, hold))
 		return
 	}
-	r.breaker.sleep(ctx, max(wait, hold), why)
+	// The success of other reflectors is no reason to ask before the time that the server named.
+	r.breaker.sleep(ctx, st.pause, max(hold, st.atLeast), max(wait, hold))
 }
 
 // wait tells the breaker about a failure. It returns how long to wait because of it, and how
@@ -243,7 +237,7 @@ func (r *Reflector[T]) wait(st *step, began time.Time) (wait, queue time.Duratio
 	case isStatus(st.err):
 		r.breaker.answered()
 	case st.pause == pauseResume || st.pause == pauseRetry:
-		r.breaker.broke(&r.broke)
+		r.breaker.broke()
 	}
 	// Waits that grew in an outage say nothing about the server that is back.
 	if n := r.breaker.longOutageCount(); n != r.outages || st.resetBackoff {
@@ -251,10 +245,16 @@ func (r *Reflector[T]) wait(st *step, began time.Time) (wait, queue time.Duratio
 		r.waits.reset()
 	}
 	r.setReason(st.pause)
-	wait = r.waits.after(time.Now(), st.pause, st.atLeast)
+	now := time.Now()
+	r.waits.lasted = now.Sub(began)
+	wait = r.waits.after(now, st.pause, st.atLeast)
+	share := scale(r.breaker.countFailing(st.pause, 0), 0.75+r.opts.Backoff.Random()/2)
 	switch {
 	case st.pause == pauseDenied:
-		wait = max(wait, scale(r.breaker.countDenied(0), 0.75+r.opts.Backoff.Random()/2))
+		wait = max(wait, share)
+	case st.pause == pauseBusy && st.atLeast > 0:
+		// The server has named a time. All reflectors together bring it few requests then.
+		wait = min(wait, max(st.atLeast+r.waits.spread(), share))
 	case r.waits.inTurn(st.pause):
 		queue = r.breaker.turn(st.pause, r.waits.turnEvery())
 	}
@@ -266,19 +266,32 @@ func (r *Reflector[T]) setReason(why pause) {
 	if why == noPause || why == r.reason {
 		return
 	}
-	r.leaveDenied()
-	if r.reason = why; why == pauseDenied {
-		r.breaker.countDenied(1)
-	}
+	r.forgetReason()
+	r.reason = why
+	r.breaker.countFailing(why, 1)
 }
 
-// succeeded records a success: a list is complete, or a watch brought something.
+// succeeded records the success of a watch: it was accepted, or brought something.
 func (r *Reflector[T]) succeeded() {
-	switch why := r.stopped(); {
-	case why == pauseDenied || why == pauseBusy:
-		r.breaker.wakeAlike(why)
-	case why.connectionLost():
-		r.breaker.letListsGo(why == pauseRetry)
+	why := r.stopped()
+	if r.vain != noPause {
+		why, r.vain = r.vain, noPause
+	}
+	r.breaker.succeeded(why)
+}
+
+// lasted is succeeded for a watch that has lasted after one that was in vain for the reason why. It
+// runs in another goroutine than Run.
+func (r *Reflector[T]) lasted(why pause) {
+	r.stats.fails(nil, time.Time{}, time.Time{})
+	r.breaker.succeeded(why)
+}
+
+// succeededList is succeeded for a complete list, which says nothing about watches that were in
+// vain.
+func (r *Reflector[T]) succeededList() {
+	if why := r.stopped(); why == pauseRetry || r.vain == noPause {
+		r.breaker.succeeded(why)
 	}
 }
 
@@ -289,14 +302,14 @@ func (r *Reflector[T]) stopped() pause {
 		r.failing = false
 		r.stats.fails(nil, time.Time{}, time.Time{})
 	}
-	r.leaveDenied()
-	why := r.reason
-	r.reason = noPause
-	return why
+	return r.forgetReason()
 }
 
-func (r *Reflector[T]) leaveDenied() {
-	if r.reason == pauseDenied {
-		r.breaker.countDenied(-1)
+// forgetReason returns why the last request failed, for the last time.
+func (r *Reflector[T]) forgetReason() (why pause) {
+	why, r.reason = r.reason, noPause
+	if why != noPause {
+		r.breaker.countFailing(why, -1)
 	}
+	return why
 }

@@ -92,7 +92,7 @@ func TestAnsweredAfterEnd(t *testing.T) {
 func TestSendAfterEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := new(Breaker)
-		b.broke(new(time.Time))
+		b.broke()
 		b.stale = true
 		_, a := b.begin(t.Context(), false, nil)
 		a.end()

@@ -6,16 +6,31 @@ import (
 	"time"
 )
 
+// wellAfter is the time after which a line that has not broken is taken to be well when an answer
+// comes. It is longer than two turns of watches.
+const wellAfter = 250 * time.Millisecond
+
 // turns is a line of reflectors that wait for their turn to go on. The breaker's mu guards it.
 type turns struct {
-	waiting []*waiter // in the order in which they came
+	waiting []*waiter // in the order in which they may go
 	paid    time.Time // the time at which all requests so far are paid for; each costs some time
 }
 
 // due returns how long the first in line has to wait at now. A request may be sent up to credit
 // before it is paid for.
 func (t *turns) due(now time.Time, credit time.Duration) time.Duration {
-	return max(0, max(0, t.paid.Sub(now))-credit)
+	return max(0, max(0, t.paid.Sub(now))-credit) // paid may be zero, which is too far away to subtract from
+}
+
+// join puts w into the line.
+func (t *turns) join(w *waiter) {
+	n := len(t.waiting)
+	for n > 0 && w.due.Before(t.waiting[n-1].due) {
+		n--
+	}
+	if t.waiting = slices.Insert(t.waiting, n, w); n == 0 && len(t.waiting) > 1 {
+		t.waiting[1].wake() // it was the first, and looks at the clock no more
+	}
 }
 
 // pay counts a request at now.
@@ -40,90 +55,49 @@ func (t *turns) leaveAll() []*waiter {
 	return all
 }
 
-// breaks is a breaker's memory of watches and lists that broke off. The breaker's mu guards
-// it.
-type breaks struct {
-	at        time.Time // of the last one
-	window    time.Time // began then, and is at least turnEvery long
-	now, last int       // reflectors that had one in this window, and in the one before
-}
-
-// add records that a watch or list broke off at now. The reflector's last one before did so at
-// last.
-func (k *breaks) add(now, last time.Time) {
-	k.at = now
-	if age := now.Sub(k.window); age >= turnEvery {
-		if k.last = k.now; age >= 2*turnEvery {
-			k.last = 0
-		}
-		k.window, k.now = now, 0
-	}
-	if last.Before(k.window) {
-		k.now++
-	}
-}
-
-// line returns the line for reflectors that wait for the reason why.
-func (b *Breaker) line(why pause) *turns {
+// line returns the line for reflectors that wait for the reason why, with the cost of a request and
+// the credit. All lists have one turn together in every, and all watches have watchTurns.
+func (b *Breaker) line(why pause, every time.Duration) (t *turns, cost, credit time.Duration) {
 	if why == pauseRetry {
-		return &b.lists
+		return &b.lists, every, 0
 	}
-	return &b.watches
+	return &b.watches, every / watchTurns, (resumeBurst - 1) * every
 }
 
-// cost is the price of a request of w, paid by the line that it waits in. All lists have one turn
-// together in their time, and each watch has its own. The caller holds mu.
-func (b *Breaker) cost(w *waiter) time.Duration {
-	if w.why == pauseRetry {
-		return w.every
-	}
-	return w.every / time.Duration(max(1, b.breaks.now, b.breaks.last, len(b.watches.waiting)))
-}
-
-// credit is the time by which a request may be sent before it is paid for.
-func (w *waiter) credit() time.Duration {
-	if w.why == pauseRetry {
-		return 0
-	}
-	return (resumeBurst - 1) * w.every
-}
-
-// turn returns how long a reflector that waits for the reason why would have to wait for its turn.
+// turn returns how long a reflector that waits for the reason why may have to wait for its turn.
 func (b *Breaker) turn(why pause, every time.Duration) time.Duration {
-	w := waiter{why: why, every: every}
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	t := b.line(why)
-	return t.due(time.Now(), w.credit()) + time.Duration(len(t.waiting))*b.cost(&w)
+	t, cost, credit := b.line(why, every)
+	return t.due(time.Now(), credit) + time.Duration(len(t.waiting))*cost
 }
 
-// takeTurn waits until it is the turn of a reflector that waits for the reason why. A watch has one
-// turn in each period of length every, and all lists together have one. The turn comes after jitter
-// at the earliest.
-func (b *Breaker) takeTurn(ctx context.Context, why pause, every, jitter time.Duration) {
-	w, earliest := newWaiter(why), time.Now().Add(jitter)
-	w.every = every
+// takeTurn waits until it is the turn of a reflector that waits for the reason why, and at least
+// for wait.
+func (b *Breaker) takeTurn(ctx context.Context, why pause, every, wait time.Duration) {
+	w := newWaiter(why)
+	w.due = time.Now().Add(wait)
 	b.mu.Lock()
-	t := b.line(why)
-	t.waiting = append(t.waiting, w)
+	t, cost, credit := b.line(why, every)
+	t.join(w)
 	for {
 		n, now := slices.Index(t.waiting, w), time.Now()
 		if n < 0 {
 			break // somebody let it go
 		}
-		wait := time.Duration(-1)
+		left := time.Duration(-1)
 		if n == 0 {
-			wait = max(t.due(now, w.credit()), earliest.Sub(now))
+			left = max(t.due(now, credit), w.due.Sub(now))
 		}
-		if wait == 0 {
-			t.pay(now, b.cost(w))
+		if left == 0 {
+			t.pay(now, cost)
 		}
-		if wait == 0 || ctx.Err() != nil {
+		if left == 0 || ctx.Err() != nil {
 			t.leave(n)
 			break
 		}
 		b.mu.Unlock()
-		w.wait(ctx, wait)
+		w.wait(ctx, left)
 		b.mu.Lock()
 	}
 	delay := w.delay
@@ -131,39 +105,35 @@ func (b *Breaker) takeTurn(ctx context.Context, why pause, every, jitter time.Du
 	newWaiter(noPause).wait(ctx, delay)
 }
 
-// bring lets the first in line go before its turn, but not much before it. The caller holds mu.
-func (b *Breaker) bring(t *turns) {
-	if len(t.waiting) == 0 {
-		return
-	}
-	w, now := t.waiting[0], time.Now()
-	if t.due(now, w.credit()+w.every) > 0 {
-		return
-	}
-	t.pay(now, b.cost(w))
-	w.wake()
-	t.leave(0)
-}
-
-// letWatchGo follows an answer. It lets a watch go, unless the line broke a moment ago. The caller
-// holds mu.
+// letWatchGo follows an answer. It lets a watch go before its turn, unless the line broke a moment
+// ago. The caller holds mu.
 func (b *Breaker) letWatchGo() {
-	if time.Since(b.breaks.at) >= wellAfter {
-		b.bring(&b.watches)
+	now := time.Now()
+	if len(b.watches.waiting) == 0 || now.Sub(b.brokeAt) < wellAfter {
+		return
 	}
+	w := b.watches.waiting[0]
+	w.delay = max(0, w.due.Sub(now))
+	w.wake()
+	b.watches.leave(0)
 }
 
 // letListsGo follows the success of a reflector whose connection had been lost. If that is a
 // complete list, two others go at once. If it is a watch, which proves less, one list goes before
-// its turn.
+// its turn, and not often: a list that breaks a connection breaks its watches, too.
 func (b *Breaker) letListsGo(complete bool) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
+	most := 2
 	if !complete {
-		b.bring(&b.lists)
-		return
+		now := time.Now()
+		if len(b.lists.waiting) == 0 || now.Sub(b.lastWake[pauseRetry]) < busyWakeEvery {
+			return
+		}
+		b.lastWake[pauseRetry], most = now, 1
+		b.lists.pay(now, turnEvery)
 	}
-	for range min(2, len(b.lists.waiting)) {
+	for range min(most, len(b.lists.waiting)) {
 		b.lists.waiting[0].wake()
 		b.lists.leave(0)
 	}

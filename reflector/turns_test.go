@@ -15,12 +15,14 @@ type waitingLine struct {
 	t    *testing.T
 	b    *Breaker
 	why  pause
+	wait time.Duration
 	gone atomic.Int32
 }
 
 func (l *waitingLine) add(ctx context.Context, n int) {
+	wait := l.wait
 	for range n {
-		go func() { l.b.takeTurn(ctx, l.why, time.Second, 0); l.gone.Add(1) }()
+		go func() { l.b.takeTurn(ctx, l.why, time.Second, wait); l.gone.Add(1) }()
 		synctest.Wait()
 	}
 }
@@ -35,7 +37,7 @@ func (l *waitingLine) went(want int32, when string) {
 }
 
 // Lists that broke off go on in turn, one a second. A complete list lets two more go, and a watch
-// that succeeds one, but not twice in a second. A reflector that ends leaves the line.
+// that succeeds one, but not twice in half a minute. A reflector that ends leaves the line.
 func TestListsInTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
 		l := &waitingLine{t: t, b: b, why: pauseRetry}
@@ -76,9 +78,8 @@ func TestListsInTurn(t *testing.T) {
 	})
 }
 
-// Watches of four reflectors that broke off go on at once, four or five for each, and then in turn,
-// four a second. An answer brings the first one forward, but not soon after a break, and not by
-// more than a second's worth.
+// Watches that broke off go on in turn: forty at once, and then ten a second. Once none has broken for a moment, each answer
+// lets one go before its turn, but not before its own wait is over.
 func TestWatchesInTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
 		l := &waitingLine{t: t, b: b, why: pauseResume}
@@ -89,57 +90,35 @@ func TestWatchesInTurn(t *testing.T) {
 				a.end()
 			}
 		}
-		var last [4]time.Time
-		breaks := func() {
-			for n := range last {
-				b.broke(&last[n])
-			}
-		}
-		breaks()
-		breaks() // the same four
-		l.add(ctx, 4*(resumeBurst-1)+1)
-		l.went(4*(resumeBurst-1)+1, "at first")
-		l.add(ctx, 4)
+		const every = turnEvery / watchTurns
+		l.add(ctx, 40+40)
+		l.went(41, "at first")
+		time.Sleep(every - 1)
 		l.went(0, "then")
+		time.Sleep(1 + 9*every)
+		l.went(10, "after a second")
+		if got := b.turn(pauseResume, turnEvery); got != 30*every {
+			t.Errorf("one more may wait for %v", got)
+		}
+		b.broke()
 		time.Sleep(wellAfter - 1)
 		answered(1)
-		l.went(0, "an answer soon after a break")
+		l.went(2, "an answer soon after a break")
 		time.Sleep(time.Nanosecond)
-		answered(1)
-		l.went(1, "an answer")
-		time.Sleep(450*time.Millisecond - 1)
-		l.went(0, "that one is not paid for yet")
-		time.Sleep(time.Nanosecond)
-		l.went(1, "it is now")
-		breaks()
-		time.Sleep(wellAfter)
-		l.add(ctx, 3)
-		answered(10)
-		l.went(4, "many answers")
-		l.add(ctx, 1)
-		answered(1)
-		l.went(0, "one more")
+		answered(20)
+		l.went(20, "many answers")
 		time.Sleep(time.Minute)
-		l.went(2, "later")
-		for range resumeBurst {
-			b.broke(&last[0])
-			l.add(ctx, 1)
-		}
-		l.went(resumeBurst, "only one is left")
+		l.went(7, "after a minute")
+		l.wait = time.Second
+		l.add(ctx, 2)
+		l.wait = 0
 		l.add(ctx, 1)
-		if got := b.turn(pauseResume, time.Second); got != 2*time.Second {
-			t.Errorf("one more would wait for %v", got)
-		}
+		l.went(1, "the one that need not wait is the first")
+		answered(2)
 		time.Sleep(time.Second - 1)
-		l.went(0, "it has a turn a second")
+		l.went(0, "those that have to wait do so")
 		time.Sleep(time.Nanosecond)
-		l.went(1, "now")
-		time.Sleep(time.Minute)
-		l.add(ctx, resumeBurst+5)
-		l.went(resumeBurst, "after a minute")
-		if got := b.turn(pauseResume, time.Second); got != 2*time.Second {
-			t.Errorf("one more than the five that wait would wait for %v", got)
-		}
+		l.went(2, "their wait is over")
 	})
 }
 
@@ -154,33 +133,14 @@ func TestTurnWithJitter(t *testing.T) {
 	})
 }
 
-// Those that broke off in this second or in the one before share the turns.
-func TestBreaks(t *testing.T) {
-	var k breaks
-	var last [3]time.Time
-	for n, c := range []struct {
-		at        time.Duration
-		which     int
-		now, last int
-	}{
-		{0, 0, 1, 0}, {0, 1, 2, 0}, {999 * time.Millisecond, 0, 2, 0}, {time.Second, 0, 1, 2}, {1500 * time.Millisecond, 2, 2, 2},
-		{2 * time.Second, 2, 1, 2}, {4*time.Second - 1, 1, 1, 1}, {6*time.Second - 1, 1, 1, 0},
-	} {
-		at := noon.Add(c.at)
-		k.add(at, last[c.which])
-		if last[c.which] = at; k.now != c.now || k.last != c.last || k.at != at {
-			t.Errorf("break %d: %+v", n, k)
-		}
-	}
-}
-
 // A long outage ends the waits in line, one after the other. A short one does not.
 func TestOutageEndsTurns(t *testing.T) {
 	for lasts, want := range map[time.Duration]int32{longOutage - 1: 0, longOutage: 1} {
 		for _, why := range []pause{pauseResume, pauseRetry} {
 			inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
 				l := &waitingLine{t: t, b: b, why: why}
-				b.line(why).pay(time.Now(), time.Hour)
+				line, _, _ := b.line(why, time.Second)
+				line.pay(time.Now(), time.Hour)
 				l.add(ctx, 2)
 				b.failed(time.Now(), Backoff{}.withDefaults())
 				time.Sleep(lasts)
@@ -202,6 +162,10 @@ func TestWaitsInLine(t *testing.T) {
 		prepare func(r *Reflector[*metav1.PartialObjectMetadata])
 		want    time.Duration
 	}{
+		"a break after a second": {step{err: failure("eof", 0), pause: pauseResume}, func(r *Reflector[*metav1.PartialObjectMetadata]) {
+			time.Sleep(turnEvery)
+			r.breaker.watches.pay(time.Now(), time.Minute)
+		}, 0},
 		"its turn": {step{err: failure("eof", 0), pause: pauseResume}, func(r *Reflector[*metav1.PartialObjectMetadata]) {
 			r.breaker.watches.pay(time.Now(), time.Minute)
 		}, time.Minute - (resumeBurst-1)*turnEvery},
@@ -211,7 +175,7 @@ func TestWaitsInLine(t *testing.T) {
 		}, time.Minute - (resumeBurst-1)*turnEvery},
 		"lists without end": {step{err: failure("eof", 0), pause: pauseResume, relist: becauseFailing}, func(r *Reflector[*metav1.PartialObjectMetadata]) {
 			for range resumeBurst {
-				r.waits.relist.take(time.Now())
+				r.waits.relist.take(time.Now(), repeatEvery)
 			}
 		}, repeatEvery},
 	} {

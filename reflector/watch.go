@@ -18,6 +18,8 @@ const (
 	// A streaming list that brings nothing at all for ignoredAfter counts as ignored: a server
 	// that streams would have sent a bookmark by then.
 	ignoredAfter = time.Minute
+	// A watch that ends before lastingAfter is short.
+	lastingAfter = time.Second
 )
 
 // watch is one watch request, with the streaming list that it may begin with. The goroutine of
@@ -36,6 +38,7 @@ type watch struct {
 	giveUp  context.CancelFunc // ends the request
 	attempt *Attempt           // nil if the source is not a Server
 	dog     *watchdog
+	proof   *delayed    // waits until the watch has lasted; nil if it need not
 	aborted atomic.Bool // the watchdog ended the request
 	silent  bool        // the breaker ended the request
 	guard
@@ -59,7 +62,7 @@ func (r *Reflector[T]) openWatch(ctx context.Context, w *watch) iter.Seq2[Event[
 	// the watch.
 	limit := min(time.Duration(*opts.TimeoutSeconds)*time.Second, math.MaxInt64-grace) + grace
 	w.limited, w.giveUp = context.WithTimeout(ctx, limit)
-	request, attempt := r.begin(w.limited, false)
+	request, attempt := r.begin(w.limited, false, r.accepts(w))
 	w.attempt = attempt
 	w.asked, w.began, w.end.rv, w.lasts = opts.ResourceVersion, time.Now(), r.state.rv, limit-grace
 	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: w.asked}}
@@ -79,8 +82,22 @@ func (r *Reflector[T]) openWatch(ctx context.Context, w *watch) iter.Seq2[Event[
 	return source.Watch(request, opts)
 }
 
+// accepts returns what follows if the server accepts w. That is a success, unless the last watch was
+// in vain: then w has to last for a while, or to bring something.
+func (r *Reflector[T]) accepts(w *watch) func() {
+	switch {
+	case r.state.phase == streaming:
+		return nil
+	case r.vain == noPause:
+		return r.succeeded
+	}
+	why := r.vain
+	return func() { w.proof = later(lastingAfter, func() { r.lasted(why) }) }
+}
+
 // closeWatch gives up what openWatch has begun.
 func (r *Reflector[T]) closeWatch(w *watch) {
+	w.proof.stop()
 	w.dog.stop()
 	r.recall.end()
 	w.attempt.end()
@@ -104,6 +121,7 @@ func (r *Reflector[T]) receive(ctx context.Context, w *watch, events iter.Seq2[E
 
 // closed carries out the step after a watch that the source has left.
 func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
+	w.proof.stop()
 	r.returned(&w.guard, w.dog)
 	if w.sinkErr != nil || ctx.Err() != nil {
 		if r.state.phase == streaming {
@@ -114,7 +132,8 @@ func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 	w.end.err = causeOf(w.request, w.end.err)
 	w.silent = errors.Is(context.Cause(w.request), errSilent)
 	r.ended(ctx, w, w.limited.Err() != nil || w.silent)
-	r.breaker.sleep(ctx, w.attempt.end(), noPause)
+	delay := w.attempt.end()
+	r.breaker.sleep(ctx, noPause, delay, delay)
 	return nil
 }
 
@@ -134,7 +153,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	if r.state.phase != streaming {
 		r.stats.watchEnds(lived, end.heard)
 	}
-	end.short, end.steady = lived < time.Second, lived >= r.opts.Backoff.Max
+	end.short, end.steady = lived < lastingAfter, lived >= r.opts.Backoff.Max
 	end.early = end.short || lived < w.lasts-time.Second
 	if cut {
 		end.err, end.short = nil, false
@@ -148,7 +167,11 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		end.ignored = end.ignored || cut && !w.silent
 		r.state, st = r.state.streamFailed(end)
 	} else {
+		inVain := end.short && end.rv == r.state.rv && !isStatus(end.err) && !w.attempt.pending()
 		st = r.watchEnded(w, end)
+		if r.vain = noPause; inVain {
+			r.vain = st.pause
+		}
 	}
 	if !cut && (end.err == nil || isStatus(end.err)) {
 		r.breaker.answered() // the server closed the watch in order, or refused it

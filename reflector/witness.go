@@ -226,8 +226,8 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	request, attempt := r.begin(limited, false) // a list of one object is answered as fast as a watch
-	defer attempt.end()                         // when the source panics
+	request, attempt := r.begin(limited, false, nil) // a list of one object is answered as fast as a watch
+	defer attempt.end()                              // when the source panics
 	failed := RequestError{Verb: "list", ResourceVersion: q.seen}
 	g := &guard{request: request, asked: failed}
 	dog := r.guardCall(g)
