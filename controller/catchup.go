@@ -90,16 +90,18 @@ func catchUp(ctx context.Context, handle writer) error {
 //     [Subresource] asks for the object itself; CatchUp asks again if that failed.
 //   - It waits two seconds for the watch, and then asks for the object, after a write that could
 //     not be recorded because the informer did not run or is 10,000 writes behind.
-//   - It waits for the watch if the object is not known: after a deletion of a collection that
-//     failed, after a creation whose answer was lost and whose name the server was to make, and
+//   - If the object is not known, it waits half a second for the watch. Then it finds out what reads
+//     lack, as [Projected.WaitForNow] does, in up to three seconds. That is so after a deletion of a
+//     collection, after a creation whose answer was lost and whose name the server was to make, and
 //     after a deletion of an object that reads did not have, if the request that fixes its version
 //     failed.
-//   - It also waits for the watch if there are more than 100 objects to ask for, or if a GET is
-//     forbidden, has failed for 10 seconds, or brings an object that does not fit T.
+//   - It does the same if there are more than 100 objects to ask for, or if a GET is forbidden, has
+//     failed for 10 seconds, or brings an object that does not fit T.
 //
-// So a watch that brings nothing holds reconciles up only in the last two cases. CatchUp does not
-// wait for a namespace of a set that has failed for 10 seconds. Until that namespace is listed or
-// watched again, it holds up only the reconciles of its own keys and of keys without a namespace.
+// So a watch that brings nothing holds reconciles up only if reads lack more than 100 objects, or
+// one that cannot be asked for. CatchUp does not wait for a namespace of a set that has failed for
+// 10 seconds. Until that namespace is listed or watched again, it holds up only the reconciles of
+// its own keys and of keys without a namespace.
 // CatchUp asks for one object at a time, also if several goroutines call it, and for an object
 // again only after another such write or after two minutes without a sign from the watch.
 //
@@ -181,18 +183,15 @@ func (r *Requests[T]) reach(ctx context.Context) error {
 	return err
 }
 
-// payAll waits until the cache has the writes of unknown objects.
+// payAll waits until reads have the writes of unknown objects.
 func (r *Requests[T]) payAll(ctx context.Context) error {
-	due := r.debt.all.Load()
-	if due <= r.debt.paid.Load() {
+	due, where := r.debt.unpaid()
+	if due == 0 {
 		return nil
 	}
-	rv, err := r.now(ctx, "")
+	stale, err := r.reachNow(ctx, where)
 	if err == nil {
-		err = r.cache.waitFor(ctx, rv)
-	}
-	if err == nil {
-		r.debt.pay(due, r.cache.stale())
+		r.debt.pay(due, stale)
 	}
 	return err
 }

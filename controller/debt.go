@@ -186,6 +186,20 @@ func (d *debt) take(keys []types.NamespacedName, now uint64, complete bool) {
 	d.lost.Store(now)
 }
 
+// unpaid returns the number of the last unknown write, 0 if reads have all of them, and the
+// namespaces of those that reads lack, nil for all.
+func (d *debt) unpaid() (due uint64, where []string) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if due = d.all.Load(); due <= d.paid.Load() {
+		return 0, nil
+	}
+	if d.where[""] {
+		return due, nil
+	}
+	return due, slices.Collect(maps.Keys(d.where))
+}
+
 // pay notes that reads have the first due of the unknown writes, except for those in the stale
 // namespaces.
 func (d *debt) pay(due uint64, stale []string) {
@@ -215,20 +229,23 @@ func (d *debt) blindTo(namespace string, stale []string) {
 }
 
 // stillBlind returns the namespaces whose reads lack writes; "" is the whole cache. A namespace is
-// blind until covers returns true for it.
-func (d *debt) stillBlind(covers func(string) bool) []string {
+// blind until covers returns true for it. Then its writes are unknown ones again, because the cache
+// may have come less far than they did.
+func (d *debt) stillBlind(covers func(string) bool) (all []string) {
 	if !d.blinded.Load() {
 		return nil
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for name := range d.blind {
+		all = append(all, name)
 		if covers(name) {
 			delete(d.blind, name)
+			d.addUnknown(name)
 		}
 	}
 	d.blinded.Store(len(d.blind) > 0)
-	return slices.Collect(maps.Keys(d.blind))
+	return all
 }
 
 // overlap reports whether two namespaces have objects in common. Empty stands for all.

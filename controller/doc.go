@@ -37,7 +37,8 @@
 // ([Requests.CatchUp]) before it calls reconcile again. Mostly that is one GET of the object, so a
 // watch that brings nothing does not hold reconciles up. A few writes name no object: a
 // DeleteCollection, or a creation with generateName whose answer was lost. After one of these, and
-// if GET is forbidden, all reconciles wait for the watch. If that takes 10 seconds, the key is
+// if GET is forbidden, all reconciles wait for the watch, or until the server has shown what reads
+// lack, which takes up to three seconds. If the server does not answer for 10 seconds, the key is
 // queued again with an error, as after any failure.
 //
 // Run catches up for the handles that were given to For, Owns and Watch. It also does so for those

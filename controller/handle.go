@@ -117,7 +117,6 @@ type Projected[T metav1.Object, P any] struct {
 	Requests[T]
 	inf   *informer.Informer[types.NamespacedName, P]
 	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces and Selectors
-	keeps func(T) bool                             // whether an object that the server sends belongs into the cache
 }
 
 // OpenProjected returns a handle whose cache holds the result of part for each object, see
@@ -164,14 +163,6 @@ func open[T metav1.Object, P any](h *Projected[T, P], server client.Connection, 
 	if err = openRequests(&h.Requests, server, of, opts.Client, opts.Selectors); err != nil {
 		return err
 	}
-	h.keeps = func(obj T) bool {
-		p, err := v.part(obj)
-		if err != nil || opts.Part == nil {
-			return err == nil // the informer skips an object with an error
-		}
-		has, err := opts.Part.Has(p)
-		return err == nil && has
-	}
 	switch {
 	case opts.Part != nil:
 		h.selects = true
@@ -181,7 +172,7 @@ func open[T metav1.Object, P any](h *Projected[T, P], server client.Connection, 
 	default:
 		h.inf, err = informer.New(v.source(h.client), v.key, opts.Informer)
 	}
-	h.cache = &cached[T, P]{h.inf, h.union, h.members, v.part}
+	h.cache = &cached[T, P]{h.inf, h.union, h.members, v.part, v.key, opts.Part}
 	return err
 }
 
@@ -308,6 +299,28 @@ type cached[T metav1.Object, P any] struct {
 	// members are the sources of union.
 	members *members[T]
 	part    func(T) (P, error)
+	key     store.KeyFunc[types.NamespacedName, P]
+	only    *informer.Part[P] // nil for all objects
+}
+
+func (c *cached[T, P]) keys() (all []types.NamespacedName) {
+	for _, p := range c.inf.List() {
+		if key, err := c.key(p); err == nil {
+			all = append(all, key)
+		}
+	}
+	return all
+}
+
+func (c *cached[T, P]) version() string { return c.inf.Store().ResourceVersion() }
+
+func (c *cached[T, P]) keeps(obj T) bool {
+	p, err := c.part(obj)
+	if err != nil || c.only == nil {
+		return err == nil // the informer skips an object with an error
+	}
+	has, err := c.only.Has(p)
+	return err == nil && has
 }
 
 func (c *cached[T, P]) record(obj T) error {

@@ -137,6 +137,23 @@ func (m *members[T]) all(first string, last []string) (all []*client.Resource[T]
 	return all
 }
 
+// within returns the sources of the namespaces in some, or of all if it is nil, without those of the
+// namespaces in without. Without a set of namespaces, it returns all sources.
+func (m *members[T]) within(some, without []string) (all []located[T]) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for namespace, sources := range m.byName {
+		asked := some == nil || slices.ContainsFunc(some, func(name string) bool { return overlap(name, namespace) })
+		if m.set != nil && (!asked || !m.has(namespace) || slices.Contains(without, namespace)) {
+			continue
+		}
+		for _, source := range sources {
+			all = append(all, located[T]{source, namespace})
+		}
+	}
+	return all
+}
+
 // sortNamespaces orders them by name, but first comes before the others, and those in last after
 // them.
 func sortNamespaces(all []string, first string, last []string) {
@@ -218,6 +235,15 @@ func (r *Requests[T]) sources(namespace string) []*client.Resource[T] {
 		return []*client.Resource[T]{r.client}
 	}
 	return r.members.all(namespace, r.cache.stale())
+}
+
+// within returns the sources for some namespaces, nil for all of the handle. It leaves out those of
+// the namespaces in without.
+func (r *Requests[T]) within(some, without []string) (all []located[T]) {
+	if r.members == nil {
+		return []located[T]{{r.client, r.namespace}}
+	}
+	return r.members.within(some, without)
 }
 
 // now returns a resourceVersion that is not older than any change so far in a namespace or, if it

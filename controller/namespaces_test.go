@@ -507,6 +507,10 @@ func unrecorded(t *testing.T, n int) {
 	time.Sleep(5 * time.Minute)
 	server.Bookmark()
 	synctest.Wait()
+	controller.Awaits(&h.Requests, "b") // sees that b is mended
+	caughtUp, end := context.WithTimeout(ctx, time.Second)
+	defer end()
+	ok(t, h.CatchUp(caughtUp))
 	if controller.Awaits(&h.Requests, "b") || !h.Covers("b") {
 		t.Errorf("the keys wait after b is mended: %+v", h.Members())
 	}

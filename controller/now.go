@@ -2,161 +2,332 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"maps"
+	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/reflector"
 )
 
 const (
-	// lookAfter is how long WaitForNow waits for the watch of the cache before it opens a watch of
-	// its own, which shows whether the cache lacks anything.
-	lookAfter = time.Second
-	// lookTime is the duration of that watch. Servers send a bookmark two seconds before the end.
-	lookTime = 3 * time.Second
-	// looks is the largest number of such watches: a server that sends no bookmarks never answers.
-	looks = 3
+	// lookAfter is how long reads wait for the watch of the cache before the server is asked what
+	// they lack. If that remains unknown, it is asked again after twice the time, and so on.
+	lookAfter = 500 * time.Millisecond
+	// fewObjects is the size up to which a collection is listed at once.
+	fewObjects = 500
+	// A larger one is watched for lookTime. Servers send a bookmark two seconds before the end of a
+	// watch, so soon after the first second. A server that has sent none after bookmarkTime does not
+	// send bookmarks.
+	lookTime     = 3 * time.Second
+	bookmarkTime = 2 * time.Second
 )
 
-// WaitForNow returns nil once the cache has all changes that anybody had made before the call. Use
-// it where one process goes on with the work of another one, as shard.Keys.CatchUp.
+// WaitForNow returns nil once reads through the handle have all changes that anybody had made
+// before the call. Use it where one process goes on with the work of another one, as
+// shard.Keys.CatchUp.
 //
 // It asks for the present resourceVersion by a list of one object, and waits until the cache has
 // that. If nothing changes in the collection, no event shows how far the cache is, and a bookmark
-// only once a minute. So after a second WaitForNow opens a watch of three seconds from the cache's
-// own version, and waits for the objects that it brings, except those of another OpenOptions.Part:
-// mostly none. A handle over several namespaces or selectors opens one for each.
+// only once a minute, if at all. So after half a second WaitForNow asks the server what reads lack,
+// in the first of these ways that answers:
 //
-// Costs: one request if the collection is busy, and one more watch if not. Then it takes two to
-// four seconds. This needs a server that sends a bookmark before a watch ends, and whose cache is
-// as new as the list, as kube-apiserver's is when it answers the list from that cache. Otherwise
-// there are two more such watches, and then it takes until the next event or bookmark of the
-// cache's own watch: up to a minute, or without end if the server sends no bookmarks.
+//   - by a list, if the collection has 500 objects at most
+//   - by a watch of three seconds from the cache's own version, which servers end with a bookmark
+//   - by a list of the whole collection, if there is no bookmark within two seconds
 //
-// The versions are those of one resource, since versions of different resources do not compare. If
-// the versions of a server do not compare at all, the error matches store.ErrResourceVersion.
-// Namespaces that are refused, or have failed for 10 seconds, are not waited for. Other errors:
-// those of List of client.Resource and of informer.Informer.WaitForRV, with the name of the
-// resource.
+// Then it gets each object that reads lack: mostly none. A handle over several namespaces or
+// selectors asks all of them at once. Calls that come while another one works share the next turn.
+//
+// It takes some milliseconds if the collection is busy. Otherwise it takes half a second if the
+// collection is small, two to three seconds with bookmarks, and as long as a list in addition
+// without them. It takes longer only if the server does not answer, or if reads lack more than 100
+// objects, as they do while the watch is broken.
+//
+// The store and the handlers of the informer have only what the watch has brought. The versions are
+// those of one resource, since versions of different resources do not compare. If the versions of a
+// server do not compare at all, the error matches store.ErrResourceVersion. Namespaces that are
+// refused, or have failed for 10 seconds, are not waited for. Other errors: those of List of
+// client.Resource and of informer.Informer.WaitForRV, with the name of the resource.
 func (h *Projected[T, P]) WaitForNow(ctx context.Context) error {
-	rv, err := h.now(ctx, "")
-	if err == nil && rv != "" {
-		err = h.waitForVersion(ctx, rv)
-	}
+	err := h.nows.do(ctx, func() error {
+		_, err := h.reachNow(ctx, nil)
+		return err
+	})
 	if err != nil {
 		return fmt.Errorf("%s: the cache may be older than this moment: %w", h.client.Resource(), err)
 	}
 	return nil
 }
 
-// waitForVersion waits until the cache has what there was at a version.
-func (h *Projected[T, P]) waitForVersion(ctx context.Context, rv string) error {
+// turns lets one goroutine work at a time. Those that come meanwhile share the next turn.
+type turns struct {
+	turn  chan struct{} // holds a value while one works
+	asked atomic.Uint64 // number of calls
+	done  uint64        // number of the calls that work has been done for; guarded by turn
+}
+
+// do returns once a call of work that began after do has succeeded.
+func (t *turns) do(ctx context.Context, work func() error) error {
+	mine := t.asked.Add(1)
+	select {
+	case t.turn <- struct{}{}:
+		defer func() { <-t.turn }()
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
+	if t.done >= mine {
+		return nil
+	}
+	all := t.asked.Load()
+	if err := work(); err != nil {
+		return err
+	}
+	t.done = all
+	return nil
+}
+
+// reachNow returns nil once reads have all changes so far in some namespaces; nil stands for all of
+// the handle. stale are the namespaces whose reads may lack some.
+func (r *Requests[T]) reachNow(ctx context.Context, within []string) (stale []string, err error) {
+	rv, err := r.now(ctx, "")
+	if err != nil || rv == "" {
+		return nil, err
+	}
 	waiting, cancel := context.WithCancel(ctx)
-	var looking sync.WaitGroup
-	defer looking.Wait()
+	var asking sync.WaitGroup
+	defer asking.Wait()
 	defer cancel()
-	seen := make(chan struct{})
-	looking.Go(func() {
-		if h.lookFor(waiting, rv) {
-			close(seen)
+	reached, seen := make(chan error, 1), make(chan []string, 1)
+	asking.Go(func() { reached <- r.cache.waitFor(waiting, rv) })
+	asking.Go(func() {
+		for pause := lookAfter; ; pause *= 2 {
+			select {
+			case <-waiting.Done():
+				return
+			case <-time.After(pause):
+			}
+			if stale, ok := r.askNow(waiting, rv, within); ok {
+				seen <- stale
+				return
+			}
 		}
 	})
-	reached := make(chan error, 1)
-	looking.Go(func() { reached <- h.inf.WaitForRV(waiting, rv) })
 	select {
 	case err := <-reached:
-		return err
-	case <-seen:
-		return nil
+		return r.cache.stale(), err
+	case stale := <-seen:
+		return stale, nil
 	}
 }
 
-// lookFor reports true once the cache has all changes from its own version up to rv. It reports
-// false if it cannot find out.
-func (h *Projected[T, P]) lookFor(ctx context.Context, rv string) bool {
-	select {
-	case <-ctx.Done():
-		return false
-	case <-time.After(lookAfter):
+// askNow asks the server what reads lack, and for each of these objects. ok is false if it cannot find
+// out, or if there are too many. stale are namespaces that it has not asked for.
+func (r *Requests[T]) askNow(ctx context.Context, to string, within []string) (stale []string, ok bool) {
+	stale = r.cache.stale()
+	l := look[T]{from: r.cache.version(), to: to, cache: r.cache, sources: r.within(within, stale)}
+	if l.from == "" { // not filled
+		return nil, false
 	}
-	from := h.inf.Store().ResourceVersion()
-	if from == "" { // not filled
-		return false
+	lacks, complete, err := l.listAll(ctx, fewObjects)
+	if err != nil {
+		return nil, false
 	}
-	sources := h.sources("")
-	missing := make([]map[types.NamespacedName]sighting, len(sources))
-	var all sync.WaitGroup
-	for n, source := range sources {
-		all.Go(func() {
-			for range looks {
-				if missing[n] = h.changes(ctx, source, from, rv); missing[n] != nil || ctx.Err() != nil {
-					return
-				}
+	if !complete {
+		lacks, err = l.watchAll(ctx)
+	}
+	if err != nil {
+		lacks, _, err = l.listAll(ctx, 0)
+	}
+	if err != nil || len(lacks) > maxAsked {
+		return nil, false
+	}
+	for key := range lacks {
+		_, err := r.Get(ctx, key, metav1.GetOptions{})
+		if err != nil && !apierrors.IsNotFound(err) && !errors.Is(err, ErrOutside) {
+			return nil, false
+		}
+	}
+	return stale, true
+}
+
+// look finds out which objects reads lack.
+type look[T metav1.Object] struct {
+	from, to string // the version of the cache when it began, and what reads must have
+	cache    cache[T]
+	sources  []located[T]
+}
+
+// located is a source of objects in a namespace, or in all if it is empty.
+type located[T metav1.Object] struct {
+	*client.Resource[T]
+	namespace string
+}
+
+type keySet = map[types.NamespacedName]struct{}
+
+// listAll compares lists with reads. A limit that is not 0 is that of each list. complete is false if
+// a source has more objects.
+func (l *look[T]) listAll(ctx context.Context, limit int64) (lacks keySet, complete bool, err error) {
+	reads := l.cache.keys() // before: the lists have what is written meanwhile, or something newer
+	listed := keySet{}
+	complete = true
+	var mu sync.Mutex
+	lacks, err = l.each(func(source located[T]) (keySet, error) {
+		found, lacks, more, err := l.list(ctx, source, limit)
+		mu.Lock()
+		defer mu.Unlock()
+		maps.Copy(listed, found)
+		complete = complete && !more
+		return lacks, err
+	})
+	for _, key := range reads {
+		if _, ok := listed[key]; !ok && l.asks(key.Namespace) {
+			lacks[key] = struct{}{}
+		}
+	}
+	return lacks, complete, err
+}
+
+// each calls f for all sources at once. It returns all their keys, and one of the errors.
+func (l *look[T]) each(f func(located[T]) (keySet, error)) (keySet, error) {
+	all := keySet{}
+	var failed error
+	var mu sync.Mutex
+	var running sync.WaitGroup
+	for _, source := range l.sources {
+		running.Go(func() {
+			some, err := f(source)
+			mu.Lock()
+			defer mu.Unlock()
+			maps.Copy(all, some)
+			if err != nil {
+				failed = err
 			}
 		})
 	}
-	all.Wait()
-	for _, changed := range missing {
-		if changed == nil {
-			return false
-		}
-		for key, c := range changed {
-			if h.inf.WaitFor(ctx, key, func(p P, exists bool) bool { return c.isIn(objmeta.VersionOf(p), exists) }) != nil {
-				return false
-			}
+	running.Wait()
+	return all, failed
+}
+
+// asks reports whether a source has the objects of a namespace.
+func (l *look[T]) asks(namespace string) bool {
+	for _, source := range l.sources {
+		if overlap(source.namespace, namespace) {
+			return true
 		}
 	}
-	return true
+	return false
 }
 
-// sighting is the newest state of an object that a watch has brought.
-type sighting struct {
-	rv   string
-	gone bool
-}
-
-// isIn reports whether a cache that has an object of that version, if it exists, has the change. It
-// cannot tell if the object was deleted after the change: then the cache's own version tells.
-func (c sighting) isIn(rv string, exists bool) bool {
-	if !exists {
-		return c.gone
+// list returns the keys of a list, and which of its objects reads lack. A limited list may have more
+// objects, and is given up if it takes long.
+func (l *look[T]) list(ctx context.Context, source located[T], limit int64) (found, lacks keySet, more bool, err error) {
+	if limit > 0 {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, catchUpTime)
+		defer cancel()
 	}
-	order, err := resourceversion.CompareResourceVersion(rv, c.rv)
-	return err == nil && (order > 0 || order == 0 && !c.gone)
-}
-
-// changes returns the changes after one version up to another one, by object. It leaves out objects
-// that do not belong in the cache. It returns nil if it cannot find out.
-func (h *Projected[T, P]) changes(ctx context.Context, source *client.Resource[T], from, to string) map[types.NamespacedName]sighting {
-	ctx, cancel := context.WithTimeout(ctx, 2*lookTime) // the server should end it
-	defer cancel()
-	seconds := int64(lookTime / time.Second)
-	reached := false
-	all := map[types.NamespacedName]sighting{}
-	for ev, err := range source.Watch(ctx, metav1.ListOptions{ResourceVersion: from, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}) {
+	found, lacks = keySet{}, keySet{}
+	meta, err := source.List(ctx, metav1.ListOptions{Limit: limit}, func(ev reflector.Event[T], err error) bool {
 		if err != nil {
-			return nil
+			bad, ok := keyOfBad(err)
+			found[bad] = struct{}{}
+			return ok
 		}
-		order, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, to)
+		key := keyOf(ev.Object)
+		found[key] = struct{}{}
+		if l.cache.keeps(ev.Object) && !l.has(key, ev.Object.GetResourceVersion()) {
+			lacks[key] = struct{}{}
+		}
+		return true
+	})
+	return found, lacks, meta.Continue != "", err
+}
+
+// keyOfBad returns the key of an object that cannot be used. The cache goes on with what it has.
+func keyOfBad(err error) (key types.NamespacedName, ok bool) {
+	var bad *reflector.ObjectError
+	if !errors.As(err, &bad) || bad.Key == "" {
+		return key, false
+	}
+	namespace, name, divided := strings.Cut(bad.Key, "/")
+	if !divided {
+		return types.NamespacedName{Name: bad.Key}, true
+	}
+	return types.NamespacedName{Namespace: namespace, Name: name}, true
+}
+
+// has reports whether reads have a state of an object, or a newer one.
+func (l *look[T]) has(key types.NamespacedName, rv string) bool {
+	if !older(l.from, rv) {
+		return true
+	}
+	_, shown, ok := l.cache.shown(key)
+	return ok && shown != "" && !older(shown, rv)
+}
+
+// older reports whether version a is older than b, and is true if they do not compare.
+func older(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err != nil || order < 0
+}
+
+// watchAll watches all sources for the changes after the cache's version. It fails if one does not
+// say that these are all.
+func (l *look[T]) watchAll(ctx context.Context) (lacks keySet, err error) {
+	ctx, cancel := context.WithTimeout(ctx, bookmarkTime)
+	defer cancel()
+	return l.each(func(source located[T]) (keySet, error) { return l.watch(ctx, source) })
+}
+
+// note adds the key of an event if reads lack its state, and otherwise removes it.
+func (l *look[T]) note(lacks keySet, ev reflector.Event[T]) {
+	key := keyOf(ev.Object)
+	has := l.has(key, ev.ResourceVersion)
+	if ev.Type == reflector.Deleted {
+		_, _, shown := l.cache.shown(key)
+		has = !shown
+	}
+	if has {
+		delete(lacks, key)
+	} else {
+		lacks[key] = struct{}{}
+	}
+}
+
+// errNoBookmark says that a watch has not shown that its events are all there are.
+var errNoBookmark = errors.New("the watch has brought no bookmark")
+
+func (l *look[T]) watch(ctx context.Context, source located[T]) (lacks keySet, err error) {
+	lacks = keySet{}
+	seconds := int64(lookTime / time.Second)
+	for ev, err := range source.Watch(ctx, metav1.ListOptions{ResourceVersion: l.from, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}) {
+		if err != nil {
+			if _, ok := keyOfBad(err); ok {
+				continue
+			}
+			return lacks, err
+		}
+		order, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, l.to)
 		switch {
 		case err != nil:
-			return nil
-		case order > 0, order == 0 && ev.Type == reflector.Bookmark:
-			return all
-		case ev.Type != reflector.Bookmark && h.keeps(ev.Object):
-			all[keyOf(ev.Object)] = sighting{ev.ResourceVersion, ev.Type == reflector.Deleted}
+			return lacks, err
+		case ev.Type != reflector.Bookmark && l.cache.keeps(ev.Object):
+			l.note(lacks, ev)
 		}
-		reached = order == 0
+		if order > 0 || order == 0 && ev.Type == reflector.Bookmark {
+			return lacks, nil
+		}
 	}
-	if reached { // servers send no bookmark for the version of the last event, though more events may have that
-		return all
-	}
-	return nil
+	return lacks, errNoBookmark
 }

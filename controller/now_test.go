@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
@@ -39,12 +40,49 @@ func (w *scene) now(ctx context.Context) (took time.Duration, err error) {
 	return time.Since(began), err
 }
 
+// most is the longest time that reads wait for the present state of a collection in which nothing
+// changes.
+const most = 3 * time.Second
+
+// kindsOfServer are the servers that a quiet collection is asked of: one sends no bookmarks, and the
+// larger collection is not listed at once.
+func kindsOfServer(t *testing.T, test func(t *testing.T, w *scene)) {
+	for _, bookmarks := range []bool{true, false} {
+		for _, size := range []int{3, 700} {
+			t.Run(fmt.Sprintf("bookmarks %t, %d objects", bookmarks, size), func(t *testing.T) {
+				everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
+					w := newScene(t, opts)
+					w.server = fake.New(fake.Options{NoBookmarks: !bookmarks})
+					w.wire.next = w.server.Client().Transport
+					ok(t, fake.Register(w.server, gadgetKind, fake.Rules{}))
+					for n := range size {
+						create(t, w.server, newGadget(fmt.Sprint("g", n), "x"))
+					}
+					test(t, w)
+				})
+			})
+		}
+	}
+}
+
+// compare compares the reads of the handle with the server.
+func (w *scene) compare() {
+	w.t.Helper()
+	all := done(fake.List[*gadget](w.server, fake.Selection{}))
+	if n := len(w.handle.List("", nil)); n != len(all) {
+		w.t.Errorf("reads have %d objects, the server %d", n, len(all))
+	}
+	for _, g := range all {
+		if seen, ok := w.handle.Cached(key{Namespace: g.Namespace, Name: g.Name}); !ok || seen.ResourceVersion != g.ResourceVersion {
+			w.t.Errorf("the server has %s at %s, and reads have %v", g.Name, g.ResourceVersion, seen)
+		}
+	}
+}
+
 // A collection that the cache has costs one request. If only others have changed, no event comes,
-// and WaitForNow looks.
+// and WaitForNow asks.
 func TestWaitForNowIdle(t *testing.T) {
-	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
-		w := newScene(t, opts)
-		create(t, w.server, newGadget("first", "x"))
+	kindsOfServer(t, func(t *testing.T, w *scene) {
 		defer w.run()()
 		sent := sentBy(w)
 		if took, err := w.now(t.Context()); err != nil || took > 0 {
@@ -55,52 +93,242 @@ func TestWaitForNowIdle(t *testing.T) {
 		}
 		w.server.ClearFaults()
 		w.another()
-		if took, err := w.now(t.Context()); err != nil || took > 10*time.Second {
+		if took, err := w.now(t.Context()); err != nil || took > most {
 			t.Errorf("an idle collection: %v after %v", err, took)
 		}
-		got := sent()
-		if watches := strings.Count(strings.Join(got, "\n"), "watch="); watches != max(1, len(w.handle.Members())) {
+		if got := sent(); len(got) > 1+3*max(1, len(w.handle.Members())) {
 			t.Errorf("an idle collection: sent %q", got)
 		}
 	})
 }
 
-// The cache's watch is late. WaitForNow waits for just what is missing: it returns when all of it
-// is there, and soon then.
+// The cache's watch is late. WaitForNow gets just what is missing.
 func TestWaitForNowLate(t *testing.T) {
-	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
-		w := newScene(t, opts)
-		for n := range 4 {
-			create(t, w.server, newGadget(fmt.Sprint("g", n), "x"))
-		}
+	kindsOfServer(t, func(t *testing.T, w *scene) {
 		defer w.run()()
 		w.server.ClearFaults() // of the next watches
 		create(t, w.server, newGadget("a-wait", "x"))
 		g := create(t, w.server, newGadget("new", "x"))
 		for _, name := range []string{"g1", "g2"} {
-			if _, err := fake.Delete[*gadget](w.server, key{Namespace: "a", Name: name}); err != nil {
-				t.Fatal(err)
-			}
+			done(fake.Delete[*gadget](w.server, key{Namespace: "a", Name: name}))
 		}
 		create(t, w.server, newGadget("g2", "y"))
 		g.Owner = "y"
-		if _, err := fake.Update(w.server, g); err != nil {
-			t.Fatal(err)
-		}
+		done(fake.Update(w.server, g))
 		w.another()
-		took, err := w.now(t.Context())
-		if err != nil || took < stale/2 || took > 2*stale {
+		sent := sentBy(w)
+		if took, err := w.now(t.Context()); err != nil || took > most {
 			t.Errorf("%v after %v", err, took)
 		}
-		var got []string
-		for key, obj := range w.handle.AsInformer().Store().All() {
-			got = append(got, key.Name+" of "+obj.Owner)
+		gets := 0
+		for _, line := range sent() {
+			if strings.Contains(line, "/gadgets/") {
+				gets++
+			}
 		}
-		slices.Sort(got)
-		if want := []string{"a-wait of x", "g0 of x", "g2 of y", "g3 of x", "new of y"}; !slices.Equal(got, want) {
-			t.Errorf("the cache has %q, want %q", got, want)
+		if gets != 3 {
+			t.Errorf("it got %d objects, want the 3 that have changed", gets)
+		}
+		w.compare()
+		time.Sleep(2 * stale)
+		w.server.Bookmark()
+		synctest.Wait()
+		w.compare()
+	})
+}
+
+// Reads lack more than can be asked for one by one: they wait for the watch.
+func TestWaitForNowLacksMuch(t *testing.T) {
+	kindsOfServer(t, func(t *testing.T, w *scene) {
+		defer w.run()()
+		w.server.ClearFaults()
+		create(t, w.server, newGadget("a-wait", "x"))
+		for n := range 200 {
+			create(t, w.server, newGadget(fmt.Sprint("new", n), "x"))
+		}
+		w.another()
+		if took, err := w.now(t.Context()); err != nil || took < stale/2 || took > 2*stale {
+			t.Errorf("%v after %v", err, took)
+		}
+		w.compare()
+	})
+}
+
+// Many calls at once cost as much as two.
+func TestWaitForNowTogether(t *testing.T) {
+	kindsOfServer(t, func(t *testing.T, w *scene) {
+		defer w.run()()
+		w.server.ClearFaults()
+		w.another()
+		sent := sentBy(w)
+		var calls sync.WaitGroup
+		for range 100 {
+			calls.Go(func() {
+				if took, err := w.now(t.Context()); err != nil || took > 2*most {
+					t.Errorf("%v after %v", err, took)
+				}
+			})
+		}
+		calls.Wait()
+		if got := sent(); len(got) > 2*(1+3*max(1, len(w.handle.Members()))) {
+			t.Errorf("sent %d requests: %q", len(got), got)
 		}
 	})
+}
+
+// A call whose context ends does not end the others' turn.
+func TestWaitForNowIsGivenUp(t *testing.T) {
+	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
+		w := newScene(t, opts)
+		defer w.run()()
+		w.server.ClearFaults()
+		w.another()
+		var calls sync.WaitGroup
+		for n := range 4 {
+			calls.Go(func() {
+				ctx, cancel := context.WithTimeout(t.Context(), time.Duration(1+n)*100*time.Millisecond)
+				defer cancel()
+				if took, err := w.now(ctx); !errors.Is(err, context.DeadlineExceeded) || took > 400*time.Millisecond {
+					t.Errorf("%v after %v", err, took)
+				}
+			})
+		}
+		synctest.Wait()
+		if took, err := w.now(t.Context()); err != nil || took > most {
+			t.Errorf("%v after %v", err, took)
+		}
+		calls.Wait()
+	})
+}
+
+// The answer to a creation by generateName is lost, or the request. Then nothing changes any more.
+// The creation holds reconciles up for a short time only, and reads have the object if there is one.
+func TestLostCreation(t *testing.T) {
+	for _, arrives := range []bool{true, false} {
+		kindsOfServer(t, func(t *testing.T, w *scene) {
+			server := w.wire.next
+			w.wire.next = tripFunc(func(r *http.Request) (*http.Response, error) {
+				if r.Method == http.MethodPost && !arrives {
+					return nil, errors.New("connection reset by peer")
+				}
+				return server.RoundTrip(r)
+			})
+			defer w.run()()
+			time.Sleep(2 * stale)
+			if !arrives {
+				w.another() // otherwise the version has not moved
+			}
+			w.loseIn(t.Context(), "a")
+			for range 3 {
+				began := time.Now()
+				err := w.handle.CatchUp(t.Context())
+				if took := time.Since(began); err != nil || took > most {
+					t.Errorf("the creation arrives: %t: %v after %v", arrives, err, took)
+				}
+			}
+			w.compare()
+		})
+	}
+}
+
+// tripFunc is a function as a RoundTripper.
+type tripFunc func(*http.Request) (*http.Response, error)
+
+func (f tripFunc) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+
+// Only the namespace of a lost creation is asked.
+func TestLostCreationInNamespace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "b", "c")})
+		defer w.run()()
+		w.another()
+		w.loseIn(t.Context(), "b")
+		sent := sentBy(w)
+		ok(t, w.handle.CatchUp(t.Context()))
+		lists := 0
+		for _, line := range sent()[1:] { // after that for the present version
+			if strings.HasSuffix(line, "/gadgets") {
+				lists++
+			}
+			if !strings.Contains(line, "/namespaces/b/") {
+				t.Errorf("sent %s", line)
+			}
+		}
+		if lists != 1 {
+			t.Errorf("%d lists of b", lists)
+		}
+		w.compare()
+	})
+}
+
+// A deletion of all objects of a quiet collection is seen soon.
+func TestDeleteQuietCollection(t *testing.T) {
+	kindsOfServer(t, func(t *testing.T, w *scene) {
+		if w.handle.Members() == nil {
+			return // servers delete collections by namespace
+		}
+		server := w.wire.next
+		w.wire.next = tripFunc(func(r *http.Request) (*http.Response, error) {
+			answer, err := server.RoundTrip(r)
+			if r.Method == http.MethodDelete {
+				w.another() // so no event has the version of the next list
+			}
+			return answer, err
+		})
+		defer w.run()()
+		w.server.ClearFaults() // its watch is well
+		w.server.DropWatches()
+		time.Sleep(2 * stale)
+		began := time.Now()
+		err := w.handle.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{})
+		if took := time.Since(began); err != nil || took > most {
+			t.Errorf("%v after %v", err, took)
+		}
+		w.compare()
+	})
+}
+
+// An object that the handle cannot use does not hold reads up: the cache leaves it out, too.
+func TestWaitForNowWithBadObject(t *testing.T) {
+	for _, bookmarks := range []bool{true, false} {
+		for _, size := range []int{3, 700} {
+			synctest.Test(t, func(t *testing.T) {
+				server := fake.New(fake.Options{NoBookmarks: !bookmarks})
+				ok(t, fake.Register(server, gadgetKind, fake.Rules{}))
+				part := func(g *gadget) (*bare, error) {
+					if g.Owner == "odd" {
+						return nil, errors.New("odd")
+					}
+					return bareOf(g)
+				}
+				conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+				h := done(controller.OpenProjected(conn, gadgetKind, part, (*bare).key, controller.OpenOptions[*bare]{Informer: quiet[*bare]()}))
+				for n := range size {
+					create(t, server, newGadget(fmt.Sprint("g", n), "x"))
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error)
+				go func() { ended <- h.Run(ctx) }()
+				synctest.Wait()
+				odd := done(fake.Get[*gadget](server, key{Namespace: "a", Name: "g1"}))
+				odd.Owner = "odd"
+				done(fake.Update(server, odd))
+				create(t, server, newGadget("more", "odd"))
+				synctest.Wait()
+				(&scene{t: t, server: server}).another()
+				began := time.Now()
+				err := h.WaitForNow(t.Context())
+				if took := time.Since(began); err != nil || took > most {
+					t.Errorf("bookmarks %t, %d objects: %v after %v", bookmarks, size, err, took)
+				}
+				if n := len(h.List()); n != size {
+					t.Errorf("%d objects, want %d", n, size)
+				}
+				cancel()
+				ok(t, <-ended)
+			})
+		}
+	}
 }
 
 // Objects of another part have changed, and are not waited for: they never come. What the part
@@ -132,44 +360,15 @@ func TestWaitForNowOfPart(t *testing.T) {
 				}
 				create(t, w.server, newGadget("ours", "x"))
 				w.another()
-				ctx, cancel := context.WithTimeout(t.Context(), 10*stale)
-				defer cancel()
-				if took, err := w.now(ctx); err != nil || took < stale/2 || took > 2*stale {
+				if took, err := w.now(t.Context()); err != nil || took > most {
 					t.Errorf("%v after %v", err, took)
 				}
-				if _, ok := w.handle.Cached(key{Namespace: "a", Name: "ours"}); !ok || w.handle.AsInformer().Store().Len() != 3 {
-					t.Errorf("the cache has %d objects, and the newest one: %t", w.handle.AsInformer().Store().Len(), ok)
+				if _, ok := w.handle.Cached(key{Namespace: "a", Name: "ours"}); !ok || len(w.handle.List("", nil)) != 3 {
+					t.Errorf("reads have %d objects, and the newest one: %t", len(w.handle.List("", nil)), ok)
 				}
 			})
 		})
 	}
-}
-
-// A server that sends no bookmarks does not say that nothing is missing. The next event does.
-func TestWaitForNowWithoutBookmarks(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var opts controller.OpenOptions[*gadget]
-		opts.Informer.Reflector.IdleTimeout = time.Hour
-		w := newScene(t, opts)
-		w.server = fake.New(fake.Options{NoBookmarks: true})
-		w.wire.next = w.server.Client().Transport
-		if err := fake.Register(w.server, gadgetKind, fake.Rules{}); err != nil {
-			t.Fatal(err)
-		}
-		defer w.run()()
-		w.server.ClearFaults()
-		w.another()
-		ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
-		defer cancel()
-		if took, err := w.now(ctx); !errors.Is(err, context.DeadlineExceeded) || took != 10*time.Minute {
-			t.Errorf("%v after %v", err, took)
-		}
-		w.another()
-		time.AfterFunc(time.Minute, func() { create(t, w.server, newGadget("an-event", "x")) })
-		if took, err := w.now(t.Context()); err != nil || took < time.Minute || took > time.Minute+stale {
-			t.Errorf("%v after %v", err, took)
-		}
-	})
 }
 
 // The last change is one of another part, and no bookmark follows. The cache's own watch does not
@@ -194,7 +393,7 @@ func TestWaitForNowLastOfOthers(t *testing.T) {
 		create(t, w.server, g)
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		if took, err := w.now(ctx); err != nil || took > 10*time.Second {
+		if took, err := w.now(ctx); err != nil || took > most {
 			t.Errorf("%v after %v", err, took)
 		}
 	})

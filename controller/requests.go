@@ -39,6 +39,7 @@ type Requests[T metav1.Object] struct {
 	own       ownWrites
 	debt      debt
 	turn      chan struct{} // holds a value while CatchUp works
+	nows      turns         // of WaitForNow
 }
 
 // cache is the part of the informer that Requests use.
@@ -50,6 +51,12 @@ type cache[T any] interface {
 	hasUID(obj T) bool
 	// shown returns what reads have under key; without metadata, uid and rv are empty.
 	shown(key types.NamespacedName) (uid types.UID, rv string, ok bool)
+	// keys returns the keys of all objects that reads have.
+	keys() []types.NamespacedName
+	// version returns the version of the store, which is empty before the first list.
+	version() string
+	// keeps reports whether an object that the server sends belongs into the cache.
+	keeps(obj T) bool
 	// lost and lostKeys are LostWrites and LostKeys of the informer.
 	lost() uint64
 	lostKeys(since uint64) ([]types.NamespacedName, uint64, bool)
@@ -74,6 +81,7 @@ func openRequests[T metav1.Object](r *Requests[T], server client.Connection, of 
 		return err
 	}
 	r.server, r.namespace, r.turn = server, opts.Namespace, make(chan struct{}, 1)
+	r.nows.turn = make(chan struct{}, 1)
 	r.selects = opts.LabelSelector != "" || opts.FieldSelector != "" || len(selectors) > 0
 	if len(selectors) == 0 {
 		selectors = []string{""}
@@ -229,8 +237,7 @@ func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 }
 
 // DeleteCollection asks the server to delete all objects of the handle that match list. If it
-// succeeds, it also waits until the cache has caught up. That may take until the server's next
-// bookmark, a minute, if there are no other changes.
+// succeeds, it also waits until reads have caught up, as [Requests.CatchUp] does.
 func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
 	noteWriter(ctx, r)
 	err := deleteCollection(ctx, r, opts, list)

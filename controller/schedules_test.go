@@ -57,6 +57,8 @@ type reads struct {
 	all      func() []*gadget
 	run      func(context.Context) error
 	members  func() []informer.MemberStats
+	now      func(context.Context) error
+	covers   func(namespace string) bool
 	requests *controller.Requests[*gadget]
 }
 
@@ -76,6 +78,7 @@ type schedule struct {
 	set    *informer.Namespaces // of every second seed, otherwise nil: its namespace b comes and goes
 	sick   string               // the namespace that fails at times, a or b
 	outage *outages             // of sick or, without set, of the first selector
+	denied bool                 // a member that has not listed since may have been refused
 	wrote  map[key]*gadget      // the newest answers to own writes
 
 	// selectors are those of every fourth and fifth seed of five, otherwise nil.
@@ -140,7 +143,7 @@ func (s *schedule) whole(conn client.Connection) reads {
 	byUID := index.New("owner", owner)
 	h := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: s.set, Selectors: s.selectors, Indexes: index.Of(byUID), Informer: quiet[*gadget]()}))
 	owned := done(informer.Bind(h, byUID))
-	return reads{h.Cached, owned.Get, func() []*gadget { return h.List("", nil) }, h.AsInformer().Run, h.Members, &h.Requests}
+	return reads{h.Cached, owned.Get, func() []*gadget { return h.List("", nil) }, h.AsInformer().Run, h.Members, h.WaitForNow, h.Covers, &h.Requests}
 }
 
 func (s *schedule) projected(conn client.Connection) reads {
@@ -148,10 +151,8 @@ func (s *schedule) projected(conn client.Connection) reads {
 	h := done(controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key, controller.OpenOptions[*bare]{Namespaces: s.set, Selectors: s.selectors, Indexes: index.Of(byUID), Informer: quiet[*bare]()}))
 	owned := done(informer.Bind(h, byUID))
 	all := func() (all []*gadget) {
-		for k := range h.AsInformer().Store().All() {
-			if b, ok := h.Cached(k); ok {
-				all = append(all, b.g)
-			}
+		for _, b := range h.List() {
+			all = append(all, b.g)
 		}
 		return all
 	}
@@ -168,10 +169,11 @@ func (s *schedule) projected(conn client.Connection) reads {
 		}
 		return b.g, true
 	}
-	return reads{get, children, all, h.AsInformer().Run, h.Members, &h.Requests}
+	return reads{get, children, all, h.AsInformer().Run, h.Members, h.WaitForNow, h.Covers, &h.Requests}
 }
 
 func (s *schedule) start() {
+	s.denied = s.outage.how.Load() == http.StatusForbidden
 	ctx, cancel := context.WithCancel(s.t.Context())
 	s.ended = make(chan error, 1)
 	s.stop = func() {
@@ -194,7 +196,7 @@ func (s *schedule) step() {
 		s.fail()
 		return
 	}
-	switch s.dice.IntN(12) {
+	switch s.dice.IntN(13) {
 	case 0:
 		s.inject(faults.Fault{Verb: faults.VerbWatch, After: s.dice.IntN(3), Delay: time.Duration(1+s.dice.IntN(200)) * time.Second, Times: 1 + s.dice.IntN(3)})
 		s.server.DropWatches()
@@ -212,6 +214,8 @@ func (s *schedule) step() {
 		s.foreign(s.parent())
 	case 7:
 		s.relabel(s.parent())
+	case 8:
+		s.waitForNow()
 	default:
 		s.reconcile(s.parent())
 	}
@@ -219,6 +223,7 @@ func (s *schedule) step() {
 
 // comeOrGo adds or removes the namespace b, perhaps amid what follows.
 func (s *schedule) comeOrGo() {
+	s.denied = s.outage.how.Load() == http.StatusForbidden
 	if s.set.Has("b") {
 		s.set.Remove("b")
 	} else if err := s.set.Add("b"); err != nil {
@@ -238,6 +243,7 @@ func (s *schedule) fail() {
 			s.reconcile(key{Namespace: s.sick, Name: fmt.Sprint("p", s.dice.IntN(2))})
 		}
 		s.outage.how.Store([...]int32{mute, http.StatusForbidden, http.StatusInternalServerError}[s.dice.IntN(3)])
+		s.denied = s.denied || s.outage.how.Load() == http.StatusForbidden
 		s.server.DropWatches()
 	case s.dice.IntN(2) == 0:
 		s.outage.how.Store(0)
@@ -294,11 +300,11 @@ func (s *schedule) goesOn() {
 	s.t.Errorf("the namespace %s waits for the other one: %v, %t", well, err, controller.Awaits(s.h.requests, well))
 }
 
-// isRefused reports whether a namespace has been refused since the handle runs. Its keys do not
-// wait.
+// isRefused reports whether a namespace has been refused since the handle runs, even if it fails in
+// another way by now. Its keys do not wait.
 func (s *schedule) isRefused(namespace string) bool {
 	return slices.ContainsFunc(s.h.members(), func(m informer.MemberStats) bool {
-		return m.Refused != nil && !m.Synced && (s.set == nil || strings.HasPrefix(m.Name, namespace))
+		return (m.Refused != nil || s.denied) && !m.Synced && (s.set == nil || strings.HasPrefix(m.Name, namespace))
 	})
 }
 
@@ -437,6 +443,22 @@ func (s *schedule) move(ctx context.Context, child *gadget) {
 	s.check(now, err)
 }
 
+// waitForNow makes sure that reads are as new as the server then, wherever it can be asked.
+func (s *schedule) waitForNow() {
+	ctx, cancel := context.WithTimeout(s.t.Context(), 30*time.Second)
+	defer cancel()
+	began := time.Now()
+	covered := s.h.covers("a") && s.h.covers("b")
+	err := s.h.now(ctx)
+	if s.outage.how.Load() != 0 || !covered || !s.h.covers("a") || !s.h.covers("b") {
+		return // it does not wait for a namespace that has failed for long
+	}
+	if took := time.Since(began); err != nil || took > 3*time.Second {
+		s.t.Errorf("WaitForNow: %v after %v", err, took)
+	}
+	s.compare()
+}
+
 // relabel is an own write to an object that it has not read.
 func (s *schedule) relabel(k key) {
 	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
@@ -491,6 +513,12 @@ func (s *schedule) settle() {
 	time.Sleep(time.Hour)
 	s.server.Bookmark()
 	synctest.Wait()
+	s.compare()
+	s.stop()
+}
+
+// compare compares all reads with the server.
+func (s *schedule) compare() {
 	want := map[string]string{}
 	for _, g := range done(fake.List[*gadget](s.server, fake.Selection{})) {
 		if s.set != nil && !s.set.Has(g.Namespace) || !s.isSelected(g) {
@@ -511,5 +539,4 @@ func (s *schedule) settle() {
 	if len(all) != len(want) {
 		s.t.Errorf("reads have %d objects, the server %d", len(all), len(want))
 	}
-	s.stop()
 }

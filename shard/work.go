@@ -43,8 +43,8 @@ type Keys[Q comparable] struct {
 	// RetryPeriod. Its context ends when the ranges change.
 	//
 	// Use WaitForNow of each controller.Handle that reconcile reads. By then the former owner has
-	// stopped, so the cache has all of its writes, whether it left or died. This takes some
-	// milliseconds, or two to four seconds if nothing changes in a collection. The handles must
+	// stopped, so reads have all of its writes, whether it left or died. This takes some
+	// milliseconds, or up to three seconds if nothing changes in a collection. The handles must
 	// run, since ranges wait for them. Nil means that ranges do not wait: the cache may be as old
 	// as that of any controller after a restart.
 	CatchUp func(context.Context) error
