@@ -42,7 +42,7 @@ type Options[Q comparable] struct {
 
 	// InitialPriority is the priority of keys from initial events. If it is negative, later
 	// changes do not wait behind the objects that were there at the start. Zero is the
-	// priority of all other events.
+	// priority of all changes; resyncs have -100, see [For].
 	InitialPriority int
 
 	// Logger gets a record at level Debug when Run begins, when the handlers have seen the
@@ -122,7 +122,8 @@ func (c *Controller[Q]) Metrics() queue.Metrics { return c.queue.Metrics() }
 // Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or
 // the queue is shut down. Then it returns nil. It returns the error of an informer that
 // failed, informer.ErrGoexit if the source or OnError of an informer ended the goroutine that ran
-// it, informer.ErrStopped if an informer with another runner has stopped, a [*SyncError] after
+// it, informer.ErrStopped if an informer with another runner has stopped, [ErrNoOwners] after [Owns]
+// without [For], a [*SyncError] after
 // Options.SyncTimeout, queue.ErrNoFunc if reconcile is nil, and [ErrStarted] when called twice. If
 // the queue is shut down before all informers have synced, Run only notices after that.
 //

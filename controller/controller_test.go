@@ -181,6 +181,75 @@ func TestWatchQueuesOldAndNewOwner(t *testing.T) {
 	})
 }
 
+// A change does not wait behind a resync of many keys, whether the changed key is among them or not.
+// All keys of the resync have their turn.
+func TestResyncGoesBehind(t *testing.T) {
+	const objects, each = 1000, 100 * time.Millisecond
+	for _, changed := range []string{"old777", "new"} { // one of the keys that wait, and another one
+		synctest.Test(t, func(t *testing.T) {
+			server, _ := setup(t)
+			for n := range objects {
+				create(t, server, newGadget(fmt.Sprint("old", n), ""))
+			}
+			const period = time.Hour
+			inf := informerWith(t, server, informer.Options[*gadget]{Resync: period})
+			c := controller.New(controller.Options[key]{Queue: queue.Options[key]{}})
+			ok(t, controller.For(c, inf))
+			ctx, cancel := context.WithCancel(t.Context())
+			var mu sync.Mutex
+			at := map[string]time.Time{}
+			resynced := 0
+			ended := make(chan error, 1)
+			go func() {
+				ended <- c.Run(ctx, func(_ context.Context, k key) error {
+					time.Sleep(each)
+					mu.Lock()
+					defer mu.Unlock()
+					at[k.Name] = time.Now()
+					resynced++
+					return nil
+				})
+			}()
+			time.Sleep(period/2 - time.Minute) // after the first list
+			mu.Lock()
+			resynced = 0
+			mu.Unlock()
+			for { // until the resync goes on for a time, so that its keys have aged
+				time.Sleep(time.Second)
+				mu.Lock()
+				n := resynced
+				mu.Unlock()
+				if n >= 300 {
+					break
+				}
+			}
+			began := time.Now()
+			g := newGadget(changed, "")
+			if changed == "new" {
+				create(t, server, g)
+			} else {
+				g = done(fake.Get[*gadget](server, key{Namespace: "a", Name: changed}))
+				g.Owner = "changed"
+				done(fake.Update(server, g))
+			}
+			time.Sleep(time.Second)
+			mu.Lock()
+			if took := at[changed].Sub(began); took < 0 || took > 3*each {
+				t.Errorf("%s is done %v after its change: one key was running, and one may have aged", changed, took)
+			}
+			mu.Unlock()
+			time.Sleep(2 * objects * each)
+			mu.Lock()
+			if resynced < objects {
+				t.Errorf("%d keys had their turn", resynced)
+			}
+			mu.Unlock()
+			cancel()
+			ok(t, <-ended)
+		})
+	}
+}
+
 // TestInitialPriority makes sure that what changes is not held up by what was there.
 func TestInitialPriority(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -28,6 +28,10 @@ var (
 	// nil.
 	ErrNoFilter = errors.New("the filter is nil")
 
+	// ErrNoOwners is returned by Run, with the names of both resources, after Owns without For: the
+	// owners would never be in the cache, so no key would ever be queued.
+	ErrNoOwners = errors.New("the owners are not watched: call For with them, too")
+
 	// ErrStarted is returned, with the controller's name, by a second call of Run.
 	ErrStarted = errors.New("Run was called before: a controller runs once, so make another one")
 

@@ -46,6 +46,12 @@ func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 	if c.phase != notStarted {
 		return nil, nil, c.named(fmt.Errorf("controller: %w", ErrStarted))
 	}
+	for _, in := range c.inputs {
+		watched := func(other input) bool { return other.inf == in.owners }
+		if in.owners != nil && !slices.ContainsFunc(c.inputs, watched) {
+			return nil, nil, c.named(fmt.Errorf("controller: Owns of %s by %s: %w", in.inf.Resource(), in.owners.Resource(), ErrNoOwners))
+		}
+	}
 	c.phase = running
 	s := &session{outer: ctx, informers: map[Cache]*informerRun{}}
 	s.ctx, s.end = context.WithCancel(ctx)

@@ -89,7 +89,7 @@ func released[K, Q comparable, T metav1.Object](c *Controller[Q]) func(informer.
 			return
 		}
 		for _, key := range c.taken.waiting(keyOf(ev.Object)) {
-			c.enqueue(key, false)
+			c.enqueue(key, 0)
 		}
 	}
 }

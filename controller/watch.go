@@ -17,6 +17,7 @@ type input struct {
 	inf     Cache
 	reg     *informer.Registration
 	handle  writer        // nil if it is no handle
+	owners  Cache         // where Owns looks the owners up; nil for For and Watch
 	removed chan struct{} // closed by Unwatch
 }
 
@@ -26,11 +27,14 @@ type input struct {
 // where the difference matters, reconcile must compare UIDs. The filters run in the handler's
 // goroutine.
 //
+// The keys of a resync, and those of objects that a relist found unchanged (informer.Event.Sync),
+// have the priority -100, so changes do not wait behind them: see queue.Options.AgeAfter.
+//
 // For, Owns and Watch may be called at any time, also while Run runs: see the package
 // documentation. For returns [ErrNoInformer], [ErrNoFilter], [ErrStopped] once Run ends, or the
 // errors of AddHandler of the informer.
 func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) error {
-	return add(c, inf, filters, nil, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, ev.Initial) })
+	return add(c, inf, nil, filters, nil, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, c.priority(ev.Initial, ev.Sync)) })
 }
 
 // Owns queues the owner of every object of owned that is added, updated or deleted, unless one
@@ -46,14 +50,15 @@ func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], fil
 // filters say. The handle or informer must see that object: a label selector may hide it.
 //
 // An owner that is not in the cache is not queued. Its own event queues it when it arrives, so
-// add owners with [For], too. Owns returns the same errors as For.
+// add owners with [For], too: otherwise Run returns [ErrNoOwners]. Owns returns the same errors as
+// For.
 func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners informer.Informed[types.NamespacedName, O], owned informer.Informed[K, T], filters ...func(informer.Event[K, T]) bool) error {
 	inf := informerOf(owners)
 	if inf == nil {
 		return noInformer[O]()
 	}
 	cache := inf.Store()
-	return watch(c, owned, filters, released[K, types.NamespacedName, T](c), func(keys []types.NamespacedName, obj T) []types.NamespacedName {
+	return watch(c, owned, inf, filters, released[K, types.NamespacedName, T](c), func(keys []types.NamespacedName, obj T) []types.NamespacedName {
 		ref := metav1.GetControllerOfNoCopy(obj)
 		if ref == nil {
 			return keys
@@ -79,25 +84,26 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T]
 		}
 		return noInformer[T]()
 	}
-	return watch(c, inf, filters, nil, keys)
+	return watch(c, inf, nil, filters, nil, keys)
 }
 
-// watch is Watch. always gets every event, also what the filters leave out; it may be nil.
-func watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, always func(informer.Event[K, T]), keys func(dst []Q, obj T) []Q) error {
+// watch is Watch. always gets every event, also what the filters leave out; it may be nil. So may
+// owners.
+func watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], owners Cache, filters []func(informer.Event[K, T]) bool, always func(informer.Event[K, T]), keys func(dst []Q, obj T) []Q) error {
 	var now, old []Q // of the handler's goroutine
-	return add(c, inf, filters, always, func(ev informer.Event[K, T]) {
+	return add(c, inf, owners, filters, always, func(ev informer.Event[K, T]) {
 		// The result of keys is copied, because keys may own it. It may even be a part of the
 		// object.
 		now = append(now[:0], keys(now[:0], ev.Object)...)
 		for _, key := range now {
-			c.enqueue(key, ev.Initial)
+			c.enqueue(key, c.priority(ev.Initial, ev.Sync))
 		}
 		if ev.Type == informer.Added {
 			return
 		}
 		old = append(old[:0], keys(old[:0], ev.Old)...)
 		for key := range without(old, now) {
-			c.enqueue(key, false)
+			c.enqueue(key, 0)
 		}
 	})
 }
@@ -124,7 +130,7 @@ func without[Q comparable](keys, others []Q) iter.Seq[Q] {
 	}
 }
 
-func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T], filters []func(informer.Event[K, T]) bool, always, handle func(informer.Event[K, T])) error {
+func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T], owners Cache, filters []func(informer.Event[K, T]) bool, always, handle func(informer.Event[K, T])) error {
 	inf := informerOf(from)
 	if inf == nil {
 		return noInformer[T]()
@@ -143,7 +149,7 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 	if err != nil {
 		return err
 	}
-	in := input{inf: inf, reg: reg, removed: make(chan struct{})}
+	in := input{inf: inf, reg: reg, owners: owners, removed: make(chan struct{})}
 	in.handle, _ = from.(writer)
 	c.inputs = append(c.inputs, in)
 	if c.phase == running {
@@ -187,10 +193,26 @@ func informerOf[K comparable, T any](from informer.Informed[K, T]) *informer.Inf
 // noInformer says that the informer of objects T is nil.
 func noInformer[T any]() error { return fmt.Errorf("controller: %T: %w", *new(T), ErrNoInformer) }
 
-func (c *Controller[Q]) enqueue(key Q, initial bool) {
-	if initial && c.opts.InitialPriority != 0 {
-		c.queue.AddWith(key, queue.AddOptions{Priority: c.opts.InitialPriority})
+// syncPriority is the priority of keys that nothing has changed for. It is that of
+// controller-runtime.
+const syncPriority = -100
+
+// priority returns the priority of a key from an event.
+func (c *Controller[Q]) priority(initial, sync bool) int {
+	switch {
+	case initial:
+		return c.opts.InitialPriority
+	case sync:
+		return syncPriority
+	}
+	return 0
+}
+
+// enqueue adds a key. One that waits with a lower priority gets this one.
+func (c *Controller[Q]) enqueue(key Q, priority int) {
+	if priority == 0 {
+		c.queue.Add(key)
 		return
 	}
-	c.queue.Add(key)
+	c.queue.AddWith(key, queue.AddOptions{Priority: priority})
 }
