@@ -76,7 +76,7 @@ const removalTime = time.Millisecond
 
 // pause lets that time pass, if the server is to be like an API server in this as well.
 func (s *Server) pause(w write) {
-	if s.exact && w.request != nil {
+	if s.exact && (w.request != nil || w.paced) {
 		time.Sleep(removalTime)
 	}
 }

@@ -40,6 +40,7 @@ type write struct {
 	applies bool              // it is an apply, which keeps managedFields by itself
 	strict  bool              // a patch must not have members that are unknown or twice
 	twice   error             // the refusal of a strict apply that has a member twice
+	paced   bool              // a deletion may take the time that it takes in an API server
 	force   bool              // an apply takes over the fields of other owners
 	lenient bool              // faults of a patch's members are no errors, and the client gets warnings
 	warn    func(text string) // adds a warning to the answer; nil for none

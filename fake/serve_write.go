@@ -21,6 +21,9 @@ func (t *table) serveWrite(w *answer.Writer, r *http.Request, req request, verb 
 	case faults.VerbDeleteCollection:
 		return t.serveDeleteCollection(w, r, req, body, media)
 	}
+	if verb == faults.VerbCreate && t.hooks.act != nil {
+		return t.serveAct(w, r, req, body)
+	}
 	v, created, err := t.store(r, req, verb, body)
 	if err != nil {
 		return err
@@ -34,6 +37,30 @@ func (t *table) serveWrite(w *answer.Writer, r *http.Request, req request, verb 
 		code = http.StatusCreated
 	}
 	return w.Bytes(code, media.ContentType(), b)
+}
+
+// serveAct carries out an order.
+func (t *table) serveAct(w *answer.Writer, r *http.Request, req request, body []byte) error {
+	how, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_CreateOptions, createOptions)
+	if err != nil {
+		return err
+	}
+	obj, err := t.readObject(r, req, body)
+	if err != nil {
+		return err
+	}
+	req.creates(obj)
+	if err := t.admitAction(keyFrom(obj), t.res.GroupVersionKind(), obj, how); err != nil {
+		return err
+	}
+	if !how.dryRun {
+		if err := t.hooks.act(r.Context(), obj); err != nil {
+			return err
+		}
+	}
+	return w.Status(http.StatusCreated, metav1.Status{
+		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusCreated,
+	})
 }
 
 // store writes the object or the patch in the body of a request.

@@ -83,7 +83,7 @@ func Delete[T metav1.Object](at Target, key types.NamespacedName, options ...met
 			return *new(T), err
 		}
 	}
-	last, final, err := t.remove(key, opts, write{})
+	last, final, err := t.remove(key, opts, write{paced: true})
 	obj, err := handOut[T](last, err)
 	if err == nil && final {
 		obj.SetResourceVersion(formatRV(last.rv))

@@ -153,7 +153,7 @@ func TestDiscovery(t *testing.T) {
 // notServed are the resources of a kube-apiserver that the stand-in has not: what needs kubelets or
 // other servers, and what nobody uses.
 var notServed = []string{
-	"apiregistration.k8s.io/v1 apiservices", "apiregistration.k8s.io/v1 apiservices/status", "v1 bindings", "v1 componentstatuses",
+	"apiregistration.k8s.io/v1 apiservices", "apiregistration.k8s.io/v1 apiservices/status", "v1 componentstatuses",
 	"v1 nodes/proxy", "v1 pods/attach", "v1 pods/exec", "v1 pods/portforward", "v1 pods/proxy", "v1 services/proxy",
 }
 

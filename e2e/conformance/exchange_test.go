@@ -64,6 +64,7 @@ var paths = strings.NewReplacer(
 	"hpas:", "/apis/autoscaling/v2/namespaces/NS/horizontalpodautoscalers", "csrs:", "/apis/certificates.k8s.io/v1/certificatesigningrequests",
 	"widgets:", "/apis/example.com/v1/namespaces/NS/widgets", "secrets:", "/api/v1/namespaces/NS/secrets",
 	"crds:", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", "gadgets:", "/apis/conf.example.com/v1/namespaces/NS/gadgets",
+	"bindings:", "/api/v1/namespaces/NS/bindings",
 	"gadgetsbeta:", "/apis/conf.example.com/v1beta1/namespaces/NS/gadgets",
 )
 

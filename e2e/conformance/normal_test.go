@@ -97,7 +97,7 @@ func (r *run) object(list string, obj map[string]any) string {
 		}
 		out += fmt.Sprintf(" v%d", slices.Index(r.versions[key], rv)+1)
 	}
-	for _, field := range []string{"generation", "labels", "annotations", "finalizers"} {
+	for _, field := range []string{"generation", "selfLink", "labels", "annotations", "finalizers"} {
 		if v, ok := m[field]; ok {
 			out += " " + field + "=" + inOrder(v)
 		}

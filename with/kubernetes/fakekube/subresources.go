@@ -61,6 +61,7 @@ func defineSubresources(s *fake.Server) error {
 		define(s, apps.StatefulSets, "scale", statefulSets.view()),
 		define(s, core.ReplicationControllers, "scale", controllers.view()),
 		fake.Define(s, fake.Definition[*corev1.Pod]{Kind: core.Pods, Rules: openapi.Rules(core.Pods), Hooks: fake.Hooks[*corev1.Pod]{Subresources: podSubresources(s)}}),
+		defineBindings(s),
 		define(s, core.ServiceAccounts, "token", fake.Action(tokenRequest, issuer{s}.issue)),
 		define(s, core.Namespaces, "finalize", fake.View(corev1.SchemeGroupVersion.WithKind("Namespace"), same[*corev1.Namespace], finalize).Only("update")),
 		define(s, certificates.CertificateSigningRequests, "approval",
@@ -141,6 +142,22 @@ func podSubresources(s *fake.Server) map[string]fake.SubresourceHook[*corev1.Pod
 	}
 }
 
+// defineBindings serves the kind Binding, whose creation does the same as that of the subresource of
+// a pod.
+func defineBindings(s *fake.Server) error {
+	rules := openapi.Rules(core.Bindings)
+	rules.Verbs = []string{"create"}
+	return fake.Define(s, fake.Definition[*corev1.Binding]{Kind: core.Bindings, Rules: rules, Hooks: fake.Hooks[*corev1.Binding]{
+		Act: func(_ context.Context, b *corev1.Binding) error {
+			p, err := fake.Get[*corev1.Pod](s, types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
+			if err != nil {
+				return err
+			}
+			return bind(s, p, b)
+		},
+	}})
+}
+
 // bind assigns a pod to a node. The uid and the resourceVersion of b are preconditions.
 func bind(s *fake.Server, p *corev1.Pod, b *corev1.Binding) error {
 	if b.Name != p.Name {
@@ -162,8 +179,7 @@ func bind(s *fake.Server, p *corev1.Pod, b *corev1.Binding) error {
 		return err
 	}
 	return retry(s, key, fake.UpdateStatus, func(p *corev1.Pod) error {
-		condition := corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now())}
-		p.Status.Conditions = append(slices.DeleteFunc(p.Status.Conditions, func(c corev1.PodCondition) bool { return c.Type == corev1.PodScheduled }), condition)
+		setCondition(&p.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now())})
 		return nil
 	})
 }
@@ -251,8 +267,42 @@ func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction) error {
 	if err := disrupt(s, p, dryRun); err != nil || dryRun {
 		return err
 	}
-	_, err := fake.Delete[*corev1.Pod](s, types.NamespacedName{Namespace: p.Namespace, Name: p.Name})
+	return terminate(s, p, opts)
+}
+
+// terminate deletes a pod with the condition that says why. Its grace period is that of any deletion.
+func terminate(s *fake.Server, p *corev1.Pod, opts *metav1.DeleteOptions) error {
+	key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
+	err := retry(s, key, fake.UpdateStatus, func(p *corev1.Pod) error {
+		setCondition(&p.Status, corev1.PodCondition{
+			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
+			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting", LastTransitionTime: metav1.NewTime(time.Now()),
+		})
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	opts = opts.DeepCopy()
+	opts.Preconditions = &metav1.Preconditions{UID: &p.UID} // the version has changed
+	_, err = fake.Delete[*corev1.Pod](s, key, *opts)
 	return err
+}
+
+// setCondition puts a condition into a status. The time of its last transition stays if there was
+// none.
+func setCondition(status *corev1.PodStatus, c corev1.PodCondition) {
+	for i, old := range status.Conditions {
+		if old.Type != c.Type {
+			continue
+		}
+		if old.Status == c.Status {
+			c.LastTransitionTime = old.LastTransitionTime
+		}
+		status.Conditions[i] = c
+		return
+	}
+	status.Conditions = append(status.Conditions, c)
 }
 
 func checkPreconditions(p *corev1.Pod, pre *metav1.Preconditions) error {

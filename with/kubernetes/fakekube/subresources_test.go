@@ -90,6 +90,43 @@ func TestEviction(t *testing.T) {
 	)
 }
 
+// TestEvictionOfScheduled: a pod that a node runs is left to its kubelet, with a condition. One that
+// has not begun goes at once.
+func TestEvictionOfScheduled(t *testing.T) {
+	s := newServer(t)
+	create(t, s, &corev1.Pod{ObjectMeta: named("a"), Spec: corev1.PodSpec{NodeName: "n", TerminationGracePeriodSeconds: new(int64(7))}})
+	create(t, s, &corev1.Pod{ObjectMeta: named("b")})
+	const pods = "/api/v1/namespaces/default/pods/"
+	send(t, s,
+		step{"POST", pods + "a/eviction", `{"metadata":{"name":"a"}}`, 201, "Success"},
+		step{"GET", pods + "a", "", 200, `"deletionGracePeriodSeconds":7`},
+		step{"GET", pods + "a", "", 200, `"type":"DisruptionTarget","status":"True"`},
+		step{"POST", pods + "a/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"gracePeriodSeconds":3}}`, 201, "Success"},
+		step{"GET", pods + "a", "", 200, `"deletionGracePeriodSeconds":3`},
+		step{"POST", pods + "a/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"gracePeriodSeconds":0}}`, 201, "Success"},
+		step{"GET", pods + "a", "", 404, ""},
+		step{"POST", pods + "b/eviction", `{"metadata":{"name":"b"}}`, 201, "Success"},
+		step{"GET", pods + "b", "", 404, ""},
+	)
+}
+
+// TestBindings: a Binding can also be created as an object, which nobody can read.
+func TestBindings(t *testing.T) {
+	s := newServer(t)
+	create(t, s, &corev1.Pod{ObjectMeta: named("a")})
+	const bindings = "/api/v1/namespaces/default/bindings"
+	const binding = `{"kind":"Binding","apiVersion":"v1","metadata":{"name":"a"},"target":{"kind":"Node","name":"n"}}`
+	send(t, s,
+		step{"POST", bindings + "?dryRun=All", binding, 201, "Success"},
+		step{"POST", bindings, binding, 201, "Success"},
+		step{"GET", "/api/v1/namespaces/default/pods/a", "", 200, `"nodeName":"n"`},
+		step{"POST", bindings, binding, 409, "already assigned"},
+		step{"POST", bindings, `{"metadata":{"name":"b"},"target":{"name":"n"}}`, 404, `pods \"b\" not found`},
+		step{"GET", bindings, "", 405, ""},
+		step{"GET", "/api/v1", "", 200, `{"name":"bindings","singularName":"binding","namespaced":true,"kind":"Binding","verbs":["create"]}`},
+	)
+}
+
 // running creates pods with the label app=web that run.
 func running(t *testing.T, s *fake.Server, names ...string) {
 	t.Helper()
