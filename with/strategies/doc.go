@@ -5,7 +5,7 @@
 //
 // It links much of the API server, and has a module of its own, which is in no workspace, because
 // the requirements of k8s.io/kubernetes do not resolve in one. The command cmd/kube-apiserver is
-// that of with/envtest with these strategies.
+// the server of with/envtest with these strategies, for suites that use envtest.
 //
 // Requests pass admission plugins that an API server has by default: LimitRanger, PodSecurity,
 // Priority, ResourceQuota and others. Missing are ServiceAccount, NodeDeclaredFeatureValidator,

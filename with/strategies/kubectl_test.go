@@ -288,6 +288,6 @@ func TestKubectl(t *testing.T) {
 
 // kubectlDiffers has the commands that print something else, with the reason.
 var kubectlDiffers = map[string]string{
-	"api-resources": "the fake has no bindings, componentstatuses and apiservices",
+	"api-resources": "the fake has no componentstatuses and apiservices",
 	"api-versions":  "the fake has no apiregistration.k8s.io/v1",
 }

@@ -5,8 +5,9 @@
 //	server, err := apiserver.New(apiserver.Options{})
 //	web := httptest.NewServer(server)
 //
-// The commands cmd/kube-apiserver and cmd/etcd make it a program that envtest can start in the
-// place of the real one. A test in Go that needs no users takes fakekube.New instead.
+// Without a strategy it neither completes nor validates Kubernetes' own kinds: see Options.Fake. The
+// command kube-apiserver of with/strategies has the API server's own, and is the program that envtest
+// starts in the place of the real one. A test in Go that needs no users takes fakekube.New instead.
 package apiserver
 
 import (
@@ -29,7 +30,8 @@ import (
 // Options configure a [Server]. The zero value lets everybody do everything.
 type Options struct {
 	// Fake configures the server that holds the objects. Its KeepNamespaces is always on. Its
-	// hooks Mutate and Validate come before the webhooks.
+	// hooks Mutate and Validate come before the webhooks. With its Strategy of strategies.New(),
+	// the server is that of the command kube-apiserver.
 	Fake fake.Options
 
 	// ClientCAFile is a file with the certificates (PEM) that sign those of clients. A client's

@@ -1,4 +1,6 @@
-// Package kubeapiserver is the command kube-apiserver of this module, for programs that add to it.
+// Package kubeapiserver is the command line of a kube-apiserver that is the server of package
+// apiserver. The program itself is in with/strategies, and other programs can add to it as that one
+// does.
 package kubeapiserver
 
 import (

@@ -1,7 +1,7 @@
 // Command etcd stands in for etcd where a test environment starts one for [kube-apiserver], whose
 // stand-in needs none. It says that it is healthy, and stores nothing.
 //
-// [kube-apiserver]: https://pkg.go.dev/github.com/kinform/kinform/with/envtest/cmd/kube-apiserver
+// [kube-apiserver]: https://pkg.go.dev/github.com/kinform/kinform/with/strategies/cmd/kube-apiserver
 package main
 
 import (

@@ -1,9 +1,15 @@
-// Command kube-apiserver is that of with/envtest with the defaults and the validation of the API
-// server:
+// Command kube-apiserver stands in for kube-apiserver in tests: it keeps everything in memory,
+// starts at once, and needs no etcd. Defaults, validation and admission of Kubernetes' own kinds are
+// those of the API server, by its own code. It takes every flag of kube-apiserver; --help shows
+// which have an effect.
 //
-//	cd with/strategies && GOWORK=off go build -tags grpcnotrace -o $DIR/ ./cmd/kube-apiserver
-//	go build -o $DIR/ ./with/envtest/cmd/etcd
+// Any program that uses envtest of controller-runtime runs on it:
+//
+//	GOWORK=off go build -C with/strategies -tags grpcnotrace -o $DIR/ ./cmd/... github.com/kinform/kinform/with/envtest/cmd/etcd
 //	KUBEBUILDER_ASSETS=$DIR go test ./...
+//
+// The tag is one of gRPC. Without it, the linker keeps every method of every type, which is a
+// quarter of the program.
 package main
 
 import (
