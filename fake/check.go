@@ -49,7 +49,12 @@ func (t *table) errOtherUID(key types.NamespacedName, uid, found types.UID) erro
 
 // errStorage is a 409 of the API server's storage.
 func (t *table) errStorage(key types.NamespacedName, text string) error {
-	path := "/registry/"
+	return conflict(t.res.groupResource(), key.Name, "StorageError: invalid object, Code: 4, Key: /registry%s, ResourceVersion: 0, AdditionalErrorMsg: %s", t.storageKey(key), text)
+}
+
+// storageKey is the key of an object in the API server's storage, below the prefix.
+func (t *table) storageKey(key types.NamespacedName) string {
+	path := "/"
 	if t.res.custom() {
 		path += t.res.Group + "/"
 	}
@@ -57,7 +62,7 @@ func (t *table) errStorage(key types.NamespacedName, text string) error {
 	if key.Namespace != "" {
 		path += key.Namespace + "/"
 	}
-	return conflict(t.res.groupResource(), key.Name, "StorageError: invalid object, Code: 4, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s", path+key.Name, text)
+	return path + key.Name
 }
 
 // checkBlind refuses a request to overwrite any version of an object. rv is the version that

@@ -17,6 +17,15 @@ import (
 // view returns v as an object of t's definition: v itself if t wrote it, and otherwise a copy that
 // is converted and pruned and, in the version of the storage, completed.
 func (t *table) view(v *version) (*version, error) {
+	out, err := t.decoded(v)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return out, nil
+}
+
+// decoded is view with the error as it is.
+func (t *table) decoded(v *version) (*version, error) {
 	if v == nil || v.of == t {
 		return v, nil
 	}
@@ -30,7 +39,7 @@ func (t *table) view(v *version) (*version, error) {
 		_, err = t.prune(obj) // the API server sets the defaults of the stored version alone
 	}
 	if err != nil {
-		return nil, apierrors.NewInternalError(err)
+		return nil, err
 	}
 	return &version{key: v.key, rv: v.rv, obj: obj, by: v.by, of: t, stored: v.origin()}, nil
 }
@@ -41,10 +50,11 @@ func (t *table) views(list []*version) ([]*version, error) {
 		return list, nil // without a look at each
 	}
 	for i, v := range list {
-		var err error
-		if list[i], err = t.view(v); err != nil {
-			return nil, err
+		out, err := t.decoded(v)
+		if err != nil {
+			return nil, t.errUnlistable(v, err)
 		}
+		list[i] = out
 	}
 	return list, nil
 }

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"time"
 
@@ -22,6 +23,9 @@ func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w wr
 			return nil, false, context.Cause(w.request)
 		}
 		old, err := t.get(key)
+		if bad := (undecodable{}); errors.As(err, &bad) {
+			err = t.errCorrupt(key, bad.ErrStatus.Message) // a deletion begins with a read
+		}
 		if err != nil {
 			return nil, false, err
 		}

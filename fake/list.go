@@ -139,5 +139,9 @@ func (t *table) read(key types.NamespacedName, notOlderThan string) (*version, e
 	case v == nil:
 		return nil, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 	}
-	return t.view(v)
+	out, err := t.decoded(v)
+	if err != nil {
+		return nil, t.errCorrupt(key, notDecodable(v, err))
+	}
+	return out, nil
 }

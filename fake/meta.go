@@ -118,7 +118,6 @@ func (t *table) prepareUpdate(obj metav1.Object, old *version, w write) error {
 		obj.SetUID(was.GetUID())
 	}
 	obj.SetResourceVersion(was.GetResourceVersion())
-	obj.SetSelfLink("")
 	obj.SetCreationTimestamp(was.GetCreationTimestamp())
 	if was.GetDeletionTimestamp() != nil { // else a client that sets one is refused
 		obj.SetDeletionTimestamp(was.GetDeletionTimestamp())

@@ -3,6 +3,7 @@ package fake
 import (
 	"fmt"
 	"maps"
+	"net/http"
 	"reflect"
 	"sync"
 	"sync/atomic"
@@ -12,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/internal/fieldmanager"
+	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/upkeep"
 	"github.com/kinform/kinform/fake/internal/wire"
 )
@@ -102,7 +104,11 @@ func (t *table) get(key types.NamespacedName) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	return t.view(v)
+	out, err := t.decoded(v)
+	if err != nil {
+		return nil, undecodable{refusal.New(http.StatusInternalServerError, metav1.StatusReasonUnknown, notDecodable(v, err))}
+	}
+	return out, nil
 }
 
 func (t *table) live(key types.NamespacedName) *version {

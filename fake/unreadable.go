@@ -2,12 +2,34 @@ package fake
 
 import (
 	"errors"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 )
+
+// undecodable is the answer to a write of an object that cannot be read in the version of the
+// request.
+type undecodable struct{ *apierrors.StatusError }
+
+// notDecodable says why v cannot be read.
+func notDecodable(v *version, cause error) string {
+	return fmt.Sprintf("object not decodable revision=%d: %v", v.rv, cause)
+}
+
+// errCorrupt is the answer to a read of such an object.
+func (t *table) errCorrupt(key types.NamespacedName, text string) error {
+	return apierrors.NewInternalError(fmt.Errorf("StorageError: corrupt object, Code: 7, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s", t.storageKey(key), text))
+}
+
+// errUnlistable is the answer to lists and watches while there is such an object: the API server's
+// cache cannot begin.
+func (t *table) errUnlistable(v *version, cause error) error {
+	return apierrors.NewTooManyRequests(fmt.Sprintf("storage is (re)initializing: failed to list <unspecified>: failed to read one or more %s from the storage: "+
+		"StorageError: corrupt object, Code: 7, Key: /registry%s, ResourceVersion: 0, AdditionalErrorMsg: %s", t.res.groupResource(), t.storageKey(v.key), notDecodable(v, cause)), 1)
+}
 
 // ignoresReadErrors reports whether a deletion is for an object that cannot be read.
 func ignoresReadErrors(opts metav1.DeleteOptions) bool {

@@ -161,6 +161,7 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 		}
 	}
 	t.keepTimes(obj, old.obj)
+	obj.SetSelfLink("") // only the storage drops it: to keepTimes it is a change
 	next := &version{key: old.key, rv: old.rv, obj: obj, of: t}
 	switch {
 	case len(obj.GetManagedFields()) > 0:

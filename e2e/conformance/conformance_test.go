@@ -153,17 +153,19 @@ func TestReal(t *testing.T) {
 	}
 	defineWidgets(t, &client)
 	for _, file := range scripts(t) {
-		want := readScript(t, file, nameOf(file))
-		got := play(t, srv, want)
-		if *update {
-			got.write(t, file)
-			continue
-		}
-		for i, st := range want.steps {
-			if d := cmp.Diff(st.want, got.steps[i].want); d != "" {
-				t.Errorf("%s: %s: -file +server:\n%s", want.name, st.text(), d)
+		t.Run(nameOf(file), func(t *testing.T) {
+			want := readScript(t, file, nameOf(file))
+			got := play(t, srv, want)
+			if *update {
+				got.write(t, file)
+				return
 			}
-		}
+			for i, st := range want.steps {
+				if d := cmp.Diff(st.want, got.steps[i].want); d != "" {
+					t.Errorf("%s: -file +server:\n%s", st.text(), d)
+				}
+			}
+		})
 	}
 }
 

@@ -6,8 +6,10 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -88,9 +90,17 @@ func (r *run) step(st step) string {
 		return "done"
 	case "AWAIT": // a path that the server comes to serve
 		return r.await(st)
+	case "WAIT": // until times, which are in seconds, differ from those of the requests before
+		time.Sleep(1100 * time.Millisecond)
+		return "done"
 	case "SAVE": // the last answer, under a name
 		r.saved[st.target] = r.last
 		return "done"
+	case "DISRUPTED": // the status of a budget without its times
+		return r.disrupted(st)
+	case "OWNERS": // the owner references of the last object
+		m, _ := r.last["metadata"].(map[string]any)
+		return inOrder(m["ownerReferences"])
 	case "MANAGED": // what a manager owns in the last object
 		return r.managed(st.target)
 	}
@@ -154,6 +164,18 @@ func (r *run) await(st step) string {
 		time.Sleep(50 * time.Millisecond)
 	}
 	return "not served"
+}
+
+// disrupted reads a budget and lists the pods whose eviction it notes, and its conditions.
+func (r *run) disrupted(st step) string {
+	r.step(step{verb: http.MethodGet, target: st.target})
+	status, _ := r.last["status"].(map[string]any)
+	pods, _ := status["disruptedPods"].(map[string]any)
+	conditions, _ := status["conditions"].([]any)
+	for _, c := range conditions {
+		delete(c.(map[string]any), "lastTransitionTime")
+	}
+	return fmt.Sprint(slices.Sorted(maps.Keys(pods)), " ", inOrder(status["disruptionsAllowed"]), " ", inOrder(conditions))
 }
 
 var reference = regexp.MustCompile(`\$\{([a-z]+):([a-zA-Z.]+)\}`)

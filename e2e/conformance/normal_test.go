@@ -166,6 +166,8 @@ func inOrder(v any) string {
 var (
 	patched    = regexp.MustCompile(`Invalid value: \\"\{.*\}\\"`)
 	uid        = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
+	disruption = regexp.MustCompile(`("disruptedPods":\{"[a-z]+":")[^"]+`)
+	revisionIn = regexp.MustCompile(`(revision=)[0-9]+`)
 	versionIn  = regexp.MustCompile(`(?i)(resource ?version: )[0-9]+`)
 	currentIn  = regexp.MustCompile(`(current: |old resource version: |\()[0-9]+`)
 	goPosition = regexp.MustCompile(`0x[0-9a-f]+`)
@@ -177,6 +179,8 @@ func (r *run) normal(text string) string {
 	text = patched.ReplaceAllString(text, `Invalid value: \"{...}\"`)
 	text = uid.ReplaceAllString(text, "UID")
 	text = goPosition.ReplaceAllString(text, "0x")
+	text = disruption.ReplaceAllString(text, "${1}TIME")
+	text = revisionIn.ReplaceAllString(text, "${1}N")
 	text = currentIn.ReplaceAllString(text, "${1}N")
 	return versionIn.ReplaceAllString(text, "${1}N")
 }
