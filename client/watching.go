@@ -158,7 +158,7 @@ func (w *watching[T]) bookmark(h decode.Header) (reflector.Event[T], error) {
 	if err != nil && end {
 		return reflector.Event[T]{}, err // of a whole list of another kind, which no later event ends
 	}
-	if err == nil && id.resourceVersion == "" {
+	if err == nil && id.resourceVersion == "" && !end {
 		err = errors.New("bookmark without a resourceVersion")
 	}
 	if err != nil {

@@ -2,11 +2,13 @@ package debug
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"time"
 
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
 )
 
 type informed struct {
@@ -63,12 +65,20 @@ func (v *informed) phase(st informer.Stats) string {
 	switch {
 	case !v.inf.Started():
 		return "never started"
+	case st.Polling.Every > 0 && !listFails(st.Failing.Err):
+		return fmt.Sprintf("lists every %v", st.Polling.Every)
 	case st.Failing.Err != nil:
 		return "failing"
 	case st.ResourceVersion == "" && st.Lists == 0:
 		return "first list"
 	}
 	return "watching"
+}
+
+// listFails reports whether err is the failure of a list.
+func listFails(err error) bool {
+	var failed *reflector.RequestError
+	return errors.As(err, &failed) && failed.Verb == "list"
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -23,7 +23,8 @@ type State struct {
 type Informer struct {
 	Name     string `json:"name"`
 	Resource string `json:"resource"`
-	// State is "never started", "first list", "watching", "failing" or "stopped".
+	// State is "never started", "first list", "watching", "failing", "stopped", or "lists every 30s" if
+	// watches bring nothing: see reflector.Polling.
 	State   string `json:"state"`
 	Version string `json:"version"`
 	Objects int    `json:"objects"`

@@ -95,8 +95,8 @@ func (i *Informer[K, T]) fetched(s *session[K, T]) reflector.Stats {
 }
 
 // sum adds the counters of past runs to those of the present one. Received and Decoding belong
-// to the source, which outlives a run. Listed and Expected are of one list only, and Failing
-// is of the present run only.
+// to the source, which outlives a run. Listed and Expected are of one list only, and Failing and
+// Polling are of the present run only.
 func sum(past, present reflector.Stats) reflector.Stats {
 	present.Lists += past.Lists
 	present.Relists = sumRelists(past.Relists, present.Relists)

@@ -303,13 +303,17 @@ func (m *Member[K, T]) stats() reflector.Stats {
 	return m.reflector.Stats()
 }
 
-// stats implements union. Failing is that of the member that has failed longest.
+// stats implements union. Failing and Polling are those of the member that has failed, or lives by
+// lists, for longest.
 func (u *members[K, T]) stats() (all reflector.Stats) {
 	for _, name := range slices.Sorted(maps.Keys(u.byName)) {
 		s := u.byName[name].stats()
-		failing, last, seen := all.Failing, all.LastEvent, all.SeenVersion
+		failing, polling, last, seen := all.Failing, all.Polling, all.LastEvent, all.SeenVersion
 		if failing.Err == nil || s.Failing.Err != nil && s.Failing.Since.Before(failing.Since) {
 			failing = s.Failing
+		}
+		if polling.Every == 0 || s.Polling.Every != 0 && s.Polling.Since.Before(polling.Since) {
+			polling = s.Polling
 		}
 		s.Received, s.Decoding = s.Received+all.Received, s.Decoding+all.Decoding
 		s.Listed, s.Expected = s.Listed+all.Listed, s.Expected+all.Expected
@@ -320,7 +324,7 @@ func (u *members[K, T]) stats() (all reflector.Stats) {
 			s.SeenVersion = seen
 		}
 		all = sum(all, s)
-		all.Failing = failing
+		all.Failing, all.Polling = failing, polling
 	}
 	return all
 }

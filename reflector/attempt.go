@@ -123,6 +123,13 @@ func (a *Attempt) pending() bool {
 	return !a.answered
 }
 
+// reached reports whether there was a connection to the server.
+func (a *Attempt) reached() bool {
+	a.b.mu.Lock()
+	defer a.b.mu.Unlock()
+	return a.connected || a.answered
+}
+
 // Accepted reports that the answer is not a refusal. Call it in the goroutine that called List
 // or Watch.
 func (a *Attempt) Accepted() {

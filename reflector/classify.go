@@ -76,10 +76,19 @@ func statusOf(err error) metav1.Status {
 // or does not admit it. Once it does, the watch resumes where it ended.
 func judgesVersion(err error) bool {
 	switch statusOf(err).Code {
-	case http.StatusUnauthorized, http.StatusForbidden, http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
+	case http.StatusUnauthorized, http.StatusForbidden:
 		return false
 	}
-	return pauseFor(err) != pauseAway && !isTLS(err)
+	return !hasNoRoom(err) && pauseFor(err) != pauseAway && !isTLS(err)
+}
+
+// hasNoRoom reports whether the server cannot answer any request now, or a proxy has no server for it.
+func hasNoRoom(err error) bool {
+	switch statusOf(err).Code {
+	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
+		return true
+	}
+	return false
 }
 
 // isStoreRead reports whether the server could not read an object from its storage. It sends
@@ -138,6 +147,14 @@ func isDenied(err error) bool {
 	default:
 		return code >= 300 && code < 500 || code == http.StatusNotImplemented
 	}
+}
+
+// isUnconnected reports whether there was no connection for a request without an answer. A source that
+// is no [Server] shows this by the type of its error.
+func isUnconnected(err error) bool {
+	var op *net.OpError
+	var name *net.DNSError
+	return errors.As(err, &name) || errors.As(err, &op) && op.Op == "dial" || utilnet.IsConnectionRefused(err) || isTLS(err)
 }
 
 // isUnanswered reports whether the request had no answer, not even the beginning of one. An

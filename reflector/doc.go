@@ -14,6 +14,14 @@
 // missed changes by comparing
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses).
 //
+// # Lists alone
+//
+// Some clients may list and not watch, and some proxies break each watch. If watches have failed for
+// Backoff.Max since the last thing that a watch brought, and for as long again after each list, the
+// reflector lists the collection. A list of a [Server] without a resourceVersion leaves nothing to
+// watch from, and is repeated after [Tuning.PollInterval]. metrics-server sends such lists. In both
+// cases the sink is as old as the last list, and [Stats.Polling] says so.
+//
 // # Sources
 //
 // A [Source] lists and watches one collection: a client.Resource, a fake.Source, or two functions
@@ -90,6 +98,9 @@
 //	  no route or name, timeout       once a second at last
 //	401, 403, 404, certificates     after 0.4 s at first, within 5 s at last; a watch that got a
 //	                                  401 or 403 resumes at the newest version seen
+//	watches that all fail and       a list after 30 s, and then every 30 s; after 5 minutes if the
+//	  bring nothing                   server has no room or refuses the list, too
+//	a watch ended at once, empty    a list after the second in a row
 //	429, 5xx, a useless answer      after 0.8 s at first, within 60 s at last; at the time that
 //	                                  the server asked for if it did
 //

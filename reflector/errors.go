@@ -51,8 +51,9 @@ var (
 	// after a thousand pages in a row without an object.
 	ErrBadPage = errors.New("page does not continue the list")
 
-	// ErrNoResourceVersion discards a list without a version from a source that had versions
-	// before. A source that never has versions is listed again whenever its watch ends.
+	// ErrNoResourceVersion discards a list without a version from a source that had versions before,
+	// and one that has pages. A source that never has versions is listed again whenever its watch
+	// ends, or after Tuning.PollInterval.
 	ErrNoResourceVersion = errors.New("list has no resourceVersion: not a Kubernetes list")
 
 	// ErrNoInitialEventsEnd ends a streaming list without a bookmark at its end. Either the
@@ -229,7 +230,8 @@ func (e *RequestError) Lasting() bool {
 
 // SlowListError warns that a streaming list has stalled before its end. It is not a failure:
 // the reflector waits on, for up to a minute in all or for Tuning.IdleTimeout if that is
-// less, and then asks for the list in pages.
+// less, and then asks for the list in pages. If that was the server's first streaming list, or the
+// second such in a row, it asks for all later ones in pages, too.
 type SlowListError struct {
 	// Resource is the collection's name, as [Source.Resource] returns it.
 	Resource string

@@ -20,6 +20,14 @@ const maxWatchFailures = 5
 // maxFlaps of them in a row. Until then the connection is to blame, and not the version.
 const maxFlaps = 24
 
+// After maxShortWatches watches in a row that the server accepted and ended at once, the collection is
+// listed. Some servers answer a watch from an expired version in this way.
+const maxShortWatches = 2
+
+// Watches that all fail are followed by a list after morePatience times as long if it is likely to be
+// refused as well: the server has no room, or has refused the list before.
+const morePatience = 10
+
 // After maxStreamFailures streaming lists in a row that broke off, the list is asked for in
 // pages, which are shorter requests.
 const maxStreamFailures = 2
@@ -32,6 +40,7 @@ const (
 	streaming              // a watch that begins with a list, up to the bookmark that ends it
 	watching               // the sink holds a whole list
 	checking               // as watching, but the server may have been restored: see restored.go
+	polling                // the sink holds a whole list without a version, from which nothing can be watched
 )
 
 // state is the protocol's state between two requests, and within a streaming list that goes
@@ -50,6 +59,14 @@ type state struct {
 	// relisted: a watch ended in a relist, and since then no watch has brought anything new or
 	// lasted long. The next relist has to wait.
 	relisted bool
+	// barren is when the first of the latest watches in a row ended that failed and brought nothing.
+	barren time.Time
+	// trial is that time if the list in progress follows from it. If the list fails, too, the watch goes
+	// on, and the next such list waits longer (vain).
+	trial time.Time
+	vain  bool
+	// byLists is the first of these times since which a list has brought something and no watch has.
+	byLists time.Time
 
 	// The check for a restored server (restored.go).
 	replayRV   string        // the watch starts here so that the server repeats the newest events; "" if it need not
@@ -65,12 +82,16 @@ type learned struct {
 	stream       streamSupport
 	paged        bool   // the server has no cache: it sends pages even for version "0"
 	versioned    bool   // a list had a version; sources other than servers may have none
+	server       bool   // the source is a Server: a list without a version is listed again after a time
+	polled       bool   // the newest list was one without a version, of a Server
 	streamAtZero bool   // streaming lists ask for version "0" too, which allows any state
 	nameless     bool   // the server refused to select an object by its name
 	rewound      rewind // of the list in progress, or of one that waits for the end of the watch
 	// internalRetry is how long watches that end with an InternalError are resumed without a
 	// list.
 	internalRetry time.Duration
+	// patience is how long watches may fail and bring nothing before a list follows.
+	patience time.Duration
 }
 
 // streamSupport says whether the server has streaming lists.
@@ -90,7 +111,7 @@ const (
 
 // start is the state before the first request.
 func start(o Tuning) state {
-	s := state{learned: learned{internalRetry: o.InternalErrorRetry}}
+	s := state{learned: learned{internalRetry: o.InternalErrorRetry, patience: o.Backoff.Max}}
 	if !o.DisableWatchList {
 		s.stream = streamUnknown
 	}
@@ -124,7 +145,7 @@ func (s state) version() string {
 // knowledge that pages expired.
 func (s state) relist(rv string) state {
 	next := s.pages(rv)
-	if s.stream >= streamUnknown {
+	if s.stream >= streamUnknown && !s.polled {
 		next.phase = streaming
 	}
 	return next
@@ -132,12 +153,16 @@ func (s state) relist(rv string) state {
 
 // pages is relist by LIST.
 func (s state) pages(rv string) state {
-	return state{phase: listing, rv: s.rv, listRV: rv, unpaged: s.unpaged, flaps: s.flaps, relisted: s.relisted, learned: s.learned}
+	return state{phase: listing, rv: s.rv, listRV: rv, unpaged: s.unpaged, flaps: s.flaps, relisted: s.relisted, byLists: s.byLists, learned: s.learned}
 }
 
 // watch watches from rv after a list.
 func (s state) watch(rv string) state {
-	return state{phase: watching, rv: rv, flaps: s.flaps, relisted: s.relisted, learned: s.learned}
+	next := state{phase: watching, rv: rv, flaps: s.flaps, relisted: s.relisted, byLists: s.byLists, learned: s.learned}
+	if next.byLists.IsZero() {
+		next.byLists = s.trial
+	}
+	return next
 }
 
 // reconnected forgets the refusals of the server at the other end of a lost connection.
@@ -163,18 +188,21 @@ type step struct {
 func failed(err error) step { return step{err: err, pause: pauseFor(err), atLeast: retryAfter(err)} }
 
 // pageListed follows a complete page of a list. empty: it had no objects. newest is the newest
-// version of this list's objects so far. It stands in for the list's version if the source, which
-// is then no server, gives none. Once a source has shown versions, a list without a version is
-// invalid.
+// version of this list's objects so far. It stands in for the list's version if the source gives
+// none and is no server. Once a source has shown versions, a list without a version is invalid.
 func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (state, step) {
 	if s.pageRV == "" {
 		if page.ResourceVersion == "" {
 			if page.Continue != "" || s.versioned {
 				return s.relist(s.listRV), step{discard: true, err: ErrNoResourceVersion, pause: pauseBusy}
 			}
+			if s.server {
+				s.polled = true
+				return state{phase: polling, learned: s.learned}, step{replace: true}
+			}
 			return s.watch(newest), step{replace: true}
 		}
-		s.versioned = true
+		s.versioned, s.polled = true, false
 		// At listRV "" the server answers from its storage, which is the truth even if it is
 		// older.
 		if s.listRV != "" && older(page.ResourceVersion, s.rv) {
@@ -199,6 +227,9 @@ func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (stat
 	return s, step{}
 }
 
+// polledAgain follows the time between two lists without a version.
+func (s state) polledAgain() state { return s.pages("") }
+
 // listFailed follows a page that was refused or broke off.
 func (s state) listFailed(err error) (state, step) {
 	st := failed(err)
@@ -215,6 +246,11 @@ func (s state) listFailed(err error) (state, step) {
 		return next, step{discard: true, err: err}
 	case unavailable && s.listRV != "":
 		return s.pages(""), step{discard: true, err: err}
+	case !s.trial.IsZero():
+		s.trial = time.Time{}
+		next := s.watch(s.rv)
+		next.vain = isStatus(err)
+		return next, st
 	case st.pause == pauseResume:
 		st.pause = pauseRetry
 	}
@@ -225,17 +261,20 @@ func (s state) listFailed(err error) (state, step) {
 	return next, st
 }
 
-// streamListed follows the bookmark that ends the initial events of a streaming list. It
-// accepts a bookmark without a version where pageListed accepts a list without one.
-func (s state) streamListed(rv, newest string) (state, step) {
+// streamListed follows the bookmark that ends the initial events of a streaming list. listed is the
+// newest version of its objects. It accepts a bookmark without a version where pageListed accepts a
+// list without one.
+func (s state) streamListed(rv, listed string) (state, step) {
 	s.stream = streamSupported
 	if rv == "" {
 		if s.versioned {
 			return s.pages(s.listRV), step{discard: true, err: ErrNoResourceVersion, pause: pauseBusy}
 		}
-		return s.watch(newest), step{replace: true}
+		return s.watch(listed), step{replace: true}
 	}
-	s.versioned = true
+	s.versioned, s.byLists = true, time.Time{}
+	// A server that sends live changes before the bookmark may give it the version of the beginning.
+	rv = newest(listed, rv)
 	if s.version() != "" && older(rv, s.rv) {
 		return s.relist(""), step{discard: true, err: ErrListTooOld}
 	}
@@ -254,13 +293,10 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 	switch {
 	case (isExpired(err) || isTooLarge(err)) && s.version() != "":
 		return s.relist(""), atOnce
+	case end.ignored && end.err != nil:
+		return s.withoutStream(), atOnce
 	case end.ignored:
-		// A bookmark without the mark is a clear answer. Silence is none: the list may just be
-		// slow, so the next one is streamed again.
-		if end.err != nil {
-			return s.withoutStream(), atOnce
-		}
-		return s.pages(s.listRV), atOnce
+		return s.withoutEnd(), atOnce
 	case errors.Is(err, errors.ErrUnsupported):
 		s.stream = streamNever
 		return s.pages(s.listRV), step{discard: true}
@@ -274,14 +310,14 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 		return s.pages(s.listRV), atOnce // a refusal that is not a Status
 	}
 	next := s.relist(s.listRV)
-	if st.pause == pauseAway || apierrors.IsTooManyRequests(err) {
+	if st.pause == pauseAway && end.unreached || apierrors.IsTooManyRequests(err) {
 		next.failures = s.failures
 		return next, st
 	}
-	if st.resetBackoff = end.steady; st.pause != pauseBusy || end.err == nil {
+	if st.resetBackoff = end.steady; st.pause != pauseBusy && st.pause != pauseAway || end.err == nil {
 		st.pause = pauseRetry
 	}
-	if next.failures = s.failures + 1; end.steady || next.failures >= maxStreamFailures {
+	if next.failures = s.failures + 1; end.steady && st.pause != pauseAway || next.failures >= maxStreamFailures {
 		next = s.pages(s.listRV)
 	}
 	return next, st
@@ -310,6 +346,18 @@ func (s state) withoutStream() state {
 	return s.pages(s.listRV)
 }
 
+// withoutEnd lists by LIST after a streaming list without an end. If the server has never sent one
+// with an end, or twice in a row one without, no other list is streamed: each would take as long.
+func (s state) withoutEnd() state {
+	switch s.stream {
+	case streamSupported:
+		s.stream = streamUnknown
+	default:
+		s.stream = streamNever
+	}
+	return s.pages(s.listRV)
+}
+
 // watchEnd describes the end of a watch, or of a streaming list.
 type watchEnd struct {
 	at     time.Time
@@ -319,10 +367,12 @@ type watchEnd struct {
 	// ignored: the request was for a streaming list, and the answer shows no sign of one. The
 	// server sends other bookmarks (then err says so), endless events, or nothing at all.
 	ignored bool
-	idle    bool  // nothing came for Tuning.IdleTimeout, or for the shorter limit of a replay
-	early   bool  // it ended before the time that the request named
-	heard   bool  // something came, even if only an object that could not be used
-	err     error // nil if the server closed it in order
+	idle    bool // nothing came for Tuning.IdleTimeout, or for the shorter limit of a replay
+	early   bool // it ended before the time that the request named
+	heard   bool // something came, even if only an object that could not be used
+	// unreached: there was no connection to the server.
+	unreached bool
+	err       error // nil if the server closed it in order
 }
 
 // watchEnded follows a watch that was refused, closed or broke off. A watch brought something new
@@ -345,6 +395,12 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	return s.watchFailed(end, moved, ErrShortWatch)
 }
 
+// brought reports whether the watch has brought something, or lasted so long that it would have.
+func (e watchEnd) brought(moved bool) bool { return moved || e.heard || e.steady }
+
+// isEmpty reports whether the server ended the watch in order and at once, and sent nothing.
+func (e watchEnd) isEmpty() bool { return e.err == nil && e.short && !e.heard }
+
 // forgive forgets the trouble that the end of a watch proves to be over.
 func (s state) forgive(end watchEnd, moved bool) state {
 	if moved || end.steady {
@@ -352,6 +408,9 @@ func (s state) forgive(end watchEnd, moved bool) state {
 	}
 	if moved || !end.short {
 		s.flaps = 0
+	}
+	if end.brought(moved) || end.err == nil && !end.short {
+		s.barren, s.byLists, s.vain = time.Time{}, time.Time{}, false
 	}
 	if moved || end.steady || end.err == nil {
 		s.internalSince = time.Time{}
@@ -373,7 +432,7 @@ func (s state) watchFailed(end watchEnd, moved bool, err error) (state, step) {
 	}
 	if st.pause == pauseResume && end.short && !moved {
 		if s.flaps++; s.flaps <= maxFlaps || s.relisted {
-			return s.resume(st) // the last list, if there was one, has not mended it
+			return s.resumeFailed(end, moved, st) // the last list, if there was one, has not mended it
 		}
 	}
 	if apierrors.IsInternalError(err) {
@@ -389,10 +448,41 @@ func (s state) watchFailed(end watchEnd, moved bool, err error) (state, step) {
 	if (end.short || isStatus(err)) && judgesVersion(err) {
 		s.failures++
 	}
+	if end.isEmpty() && s.failures >= maxShortWatches {
+		st.relist = becauseFailing
+		s, st = s.relistFor(st)
+		s.phase = listing // a stream would end at once, too
+		return s, st
+	}
 	if st.relist = s.relistReasonFor(err); st.relist == noRelist {
-		return s.resume(st)
+		return s.resumeFailed(end, moved, st)
 	}
 	return s.relistFor(st)
+}
+
+// resumeFailed resumes after a watch that failed. If watches have failed for some time and brought
+// nothing, a list follows: watches may be refused where lists are not. It is no streaming list, which
+// would be refused, too. If it fails, the watch is asked for again, so that the end of an outage does
+// not cost a list.
+func (s state) resumeFailed(end watchEnd, moved bool, st step) (state, step) {
+	patience := s.patience
+	if s.vain || hasNoRoom(st.err) {
+		patience *= morePatience
+	}
+	switch {
+	case end.brought(moved):
+	case end.unreached:
+		s.barren = time.Time{} // nor would a list be answered
+	case s.barren.IsZero():
+		s.barren = end.at
+	case end.at.Sub(s.barren) >= patience && s.rv != "":
+		since := s.barren
+		st.relist = becauseFailing
+		s, st = s.relistFor(st)
+		s.phase, s.trial = listing, since
+		return s, st
+	}
+	return s.resume(st)
 }
 
 // resume watches again from the version where the watch ended, and lists if there is no

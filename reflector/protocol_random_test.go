@@ -23,7 +23,7 @@ var anyWatchFailure = append([]string{"out-of-order"}, anyListFailure...)
 func TestRandomSteps(t *testing.T) {
 	for seed := range longtest.N[uint64](300, 10_000) {
 		w := walk{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), now: noon}
-		opts := Tuning{DisableWatchList: seed%4 == 0, InternalErrorRetry: time.Minute}
+		opts := Tuning{DisableWatchList: seed%4 == 0, InternalErrorRetry: time.Minute, Backoff: Backoff{Max: 30 * time.Second}}
 		if seed%8 > 4 {
 			opts.FirstVersion = new([]string{"", "0", "3"}[w.rand.IntN(3)])
 		}
@@ -161,13 +161,14 @@ func (w *walk) check(before state, what string, next state, st step) {
 		bad("a list is both whole and failed")
 	}
 	now, then := next.holdsList(), before.holdsList()
-	if st.replace != (now && !then) {
+	back := !before.trial.IsZero() && failed // the watch goes on
+	if st.replace != (now && !then && !back) {
 		bad("the sink is not told exactly when a list becomes whole")
 	}
 	if st.replace && next.rv == "" && next.versioned {
 		bad("a watch without a version")
 	}
-	if st.discard && (now || next.token != "" || next.pageRV != "") {
+	if st.discard && (now && !back || next.token != "" || next.pageRV != "") {
 		bad("a discarded list goes on")
 	}
 	if failed && !then && !st.discard {
@@ -181,7 +182,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if (st.relist != noRelist) != (then && !now) {
 		bad("a list instead of a watch needs a reason, and nothing else does")
 	}
-	if next.phase == streaming && next.stream < streamUnknown || next.stream < before.stream && before.stream == streamSupported {
+	if next.phase == streaming && next.stream < streamUnknown || next.stream < before.stream && before.stream == streamSupported && what != "silent" {
 		bad("what the server can do was forgotten")
 	}
 	if next.phase == checking && next.tried >= maxHung {
@@ -201,10 +202,10 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if next.failures >= maxWatchFailures && what != "busy" && what != "refused" && what != "internal" {
 		bad("keeps watching in vain")
 	}
-	if what == "internal" && now && w.now.Sub(next.internalSince) >= time.Minute {
+	if what == "internal" && then && now && w.now.Sub(next.internalSince) >= time.Minute {
 		bad("keeps watching for more than a minute")
 	}
-	before.flaps = next.flaps // of the watch's end, not of the relist
+	before.flaps, before.byLists = next.flaps, next.byLists // of the watch's end, not of the relist
 	switch {
 	case then && (what == "expired" || what == "gone") && next.text() != before.relistText(next.rv, next.rv):
 		bad("an expired watch must list at the last version")

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
@@ -34,7 +35,7 @@ func TestSecondRelistWaits(t *testing.T) {
 // A watch that the server ends with a Status counts as failed however long it lasted, and the
 // fifth in a row leads to a list.
 func TestLongWatchesThatFail(t *testing.T) {
-	s := state{phase: watching, rv: "7", learned: learned{versioned: true}}
+	s := state{phase: watching, rv: "7", learned: learned{versioned: true, patience: time.Minute}}
 	for n := range maxWatchFailures {
 		next, st := s.watchEnded(watchEnd{rv: "7", at: noon, err: apierrors.NewTimeoutError("etcd", 0)})
 		if gaveUp := st.relist == becauseFailing; gaveUp != (n == maxWatchFailures-1) {

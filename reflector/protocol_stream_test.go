@@ -16,7 +16,7 @@ func streamOutcomes() map[string]func(state) (state, step, error) {
 	}
 	failed := func(end watchEnd, want error) func(state) (state, step, error) {
 		return func(s state) (state, step, error) {
-			end.at = noon
+			end.at, end.unreached = noon, end.err != nil && isUnconnected(end.err)
 			next, st := s.streamFailed(end)
 			return next, st, want
 		}
@@ -41,7 +41,7 @@ func streamOutcomes() map[string]func(state) (state, step, error) {
 		all[word+" late"] = failed(watchEnd{steady: true, err: err}, err)
 	}
 	for _, word := range []string{
-		"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "internal", "unavailable",
+		"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "reset", "unanswered", "eof", "internal", "unavailable", "unexplained",
 		"unauthorized", "forbidden", "not-found", "bad-request", "invalid", "method-not-allowed", "not-implemented", "unreadable-delete",
 		"unusable", "unknown", "http2", "untrusted",
 	} {
@@ -63,7 +63,7 @@ var streamSteps = []struct {
 		end with no    => watch  unversioned can | replace
 		closed         => stream "" failures 1 maybe | discard report retry
 		closed late    => list "0" maybe | discard report retry reset
-		silent         => list "0" maybe | discard report
+		silent         => list "0" | discard report
 		unsupported    => list "0" | discard
 		eof            => stream "" failures 1 maybe | discard report retry
 		eof late       => list "0" maybe | discard report retry reset
@@ -91,7 +91,10 @@ var streamSteps = []struct {
 		unknown        => list "0" maybe | discard report
 		unknown in the middle => stream "" failures 1 maybe | discard report busy
 		untrusted      => stream "" failures 1 maybe | discard report retry
-		ignored        => list "0" no | discard report`},
+		ignored        => list "0" no | discard report
+		reset          => stream "" failures 1 maybe | discard report away
+		unanswered     => stream "" failures 1 maybe | discard report away
+		unexplained    => list "0" maybe | discard report`},
 	{"after a failure", state{phase: streaming, listRV: "0", failures: 1, learned: learned{stream: streamUnknown}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
@@ -99,7 +102,7 @@ var streamSteps = []struct {
 		end with no    => watch  unversioned can | replace
 		closed         => list "0" maybe | discard report retry
 		closed late    => list "0" maybe | discard report retry reset
-		silent         => list "0" maybe | discard report
+		silent         => list "0" | discard report
 		unsupported    => list "0" | discard
 		eof            => list "0" maybe | discard report retry
 		eof late       => list "0" maybe | discard report retry reset
@@ -127,7 +130,10 @@ var streamSteps = []struct {
 		unknown        => list "0" maybe | discard report
 		unknown in the middle => list "0" maybe | discard report busy
 		untrusted      => list "0" maybe | discard report retry
-		ignored        => list "0" no | discard report`},
+		ignored        => list "0" no | discard report
+		reset          => list "0" maybe | discard report away
+		unanswered     => list "0" maybe | discard report away
+		unexplained    => list "0" maybe | discard report`},
 	// A server that streamed once is asked again, whatever another one says.
 	{"relist at the last version", state{phase: streaming, rv: "7", listRV: "7", learned: learned{stream: streamSupported, versioned: true}}, `
 		end            => watch 8 can | replace
@@ -136,7 +142,7 @@ var streamSteps = []struct {
 		end with no    => list "7" seen 7 can | discard report busy
 		closed         => stream "7" seen 7 failures 1 can | discard report retry
 		closed late    => list "7" seen 7 can | discard report retry reset
-		silent         => list "7" seen 7 can | discard report
+		silent         => list "7" seen 7 maybe | discard report
 		unsupported    => list "7" seen 7 | discard
 		eof            => stream "7" seen 7 failures 1 can | discard report retry
 		eof late       => list "7" seen 7 can | discard report retry reset
@@ -164,7 +170,10 @@ var streamSteps = []struct {
 		unknown        => list "7" seen 7 can | discard report
 		unknown in the middle => stream "7" seen 7 failures 1 can | discard report busy
 		untrusted      => stream "7" seen 7 failures 1 can | discard report retry
-		ignored        => list "7" seen 7 can | discard report`},
+		ignored        => list "7" seen 7 can | discard report
+		reset          => stream "7" seen 7 failures 1 can | discard report away
+		unanswered     => stream "7" seen 7 failures 1 can | discard report away
+		unexplained    => list "7" seen 7 can | discard report`},
 	{"relist at the newest", state{phase: streaming, rv: "7", learned: learned{stream: streamSupported, versioned: true}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
@@ -172,7 +181,7 @@ var streamSteps = []struct {
 		end with no    => list "" seen 7 can | discard report busy
 		closed         => stream "" seen 7 failures 1 can | discard report retry
 		closed late    => list "" seen 7 can | discard report retry reset
-		silent         => list "" seen 7 can | discard report
+		silent         => list "" seen 7 maybe | discard report
 		unsupported    => list "" seen 7 | discard
 		eof            => stream "" seen 7 failures 1 can | discard report retry
 		eof late       => list "" seen 7 can | discard report retry reset
@@ -200,7 +209,10 @@ var streamSteps = []struct {
 		unknown        => list "" seen 7 can | discard report
 		unknown in the middle => stream "" seen 7 failures 1 can | discard report busy
 		untrusted      => stream "" seen 7 failures 1 can | discard report retry
-		ignored        => list "" seen 7 can | discard report`},
+		ignored        => list "" seen 7 can | discard report
+		reset          => stream "" seen 7 failures 1 can | discard report away
+		unanswered     => stream "" seen 7 failures 1 can | discard report away
+		unexplained    => list "" seen 7 can | discard report`},
 }
 
 func TestStreamSteps(t *testing.T) {

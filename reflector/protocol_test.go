@@ -22,6 +22,8 @@ func (s state) text() string {
 		fmt.Fprintf(&b, "stream %q", s.version())
 	case listing:
 		fmt.Fprintf(&b, "list %q", s.listRV)
+	case polling:
+		b.WriteString("poll")
 	}
 	if s.phase != watching && s.rv != "" {
 		fmt.Fprintf(&b, " seen %s", s.rv)
@@ -43,6 +45,18 @@ func (s state) text() string {
 	}
 	if s.relisted {
 		b.WriteString(" relisted")
+	}
+	if !s.barren.IsZero() {
+		fmt.Fprintf(&b, " barren %v", noon.Sub(s.barren))
+	}
+	if !s.trial.IsZero() {
+		fmt.Fprintf(&b, " trial %v", noon.Sub(s.trial))
+	}
+	if s.vain {
+		b.WriteString(" vain")
+	}
+	if !s.byLists.IsZero() {
+		fmt.Fprintf(&b, " lists %v", noon.Sub(s.byLists))
 	}
 	if !s.versioned && (s.rv != "" || s.phase == watching) {
 		b.WriteString(" unversioned")
@@ -123,7 +137,7 @@ func listOutcomes() map[string]func(state) (state, step, error) {
 func watchOutcomes() map[string]func(state) (state, step, error) {
 	ended := func(end watchEnd, want error) func(state) (state, step, error) {
 		return func(s state) (state, step, error) {
-			end.at = noon
+			end.at, end.unreached = noon, end.err != nil && isUnconnected(end.err)
 			if end.rv == "" {
 				end.rv = s.rv
 			}
@@ -184,6 +198,84 @@ var listSteps = []struct {
 		unauthorized   => list "0" | discard report denied
 		unknown        => list "0" | discard report busy
 		untrusted      => list "0" | discard report denied`},
+	{"first list of a server", state{listRV: "0", learned: learned{server: true}}, `
+		last page => watch 8 | replace
+		bad-request    => list "" | discard report denied
+		busy           => list "0" | discard report busy 5s
+		eof            => list "0" | discard report retry
+		expired        => list "" | discard report
+		forbidden      => list "0" | discard report denied
+		gone           => list "" | discard report
+		http2          => list "0" | discard report retry
+		internal       => list "0" | discard report busy
+		more pages     => list "0" pages of 8 token t2 paged |
+		not-found      => list "0" | discard report denied
+		older page     => watch 6 | replace
+		opaque page    => watch x1 | replace
+		page again     => watch 8 | replace
+		page with no   => poll | replace
+		page with objects' alone => poll | replace
+		pages with no  => list "0" | discard report busy
+		refused        => list "0" | discard report away
+		store-read     => list "0" | discard report busy
+		timeout        => list "0" | discard report busy
+		too-large      => list "" | discard report
+		too-large-1.17 => list "" | discard report
+		unauthorized   => list "0" | discard report denied
+		unknown        => list "0" | discard report busy
+		untrusted      => list "0" | discard report denied`},
+	{"poll", state{learned: learned{server: true, polled: true, stream: streamSupported}}, `
+		last page => watch 8 can | replace
+		bad-request    => list "" can | discard report denied
+		busy           => list "" can | discard report busy 5s
+		eof            => list "" can | discard report retry
+		expired        => list "" can | discard report busy
+		forbidden      => list "" can | discard report denied
+		gone           => list "" can | discard report busy
+		http2          => list "" can | discard report retry
+		internal       => list "" can | discard report busy
+		more pages     => list "" pages of 8 token t2 can |
+		not-found      => list "" can | discard report denied
+		older page     => watch 6 can | replace
+		opaque page    => watch x1 can | replace
+		page again     => watch 8 can | replace
+		page with no   => poll can | replace
+		page with objects' alone => poll can | replace
+		pages with no  => list "" can | discard report busy
+		refused        => list "" can | discard report away
+		store-read     => list "" can | discard report busy
+		timeout        => list "" can | discard report busy
+		too-large      => list "" can | discard report busy 1s
+		too-large-1.17 => list "" can | discard report busy 1s
+		unauthorized   => list "" can | discard report denied
+		unknown        => list "" can | discard report busy
+		untrusted      => list "" can | discard report denied`},
+	{"list after barren watches", state{rv: "7", listRV: "7", trial: noon.Add(-time.Minute), relisted: true, learned: learned{versioned: true, stream: streamSupported}}, `
+		last page => watch 8 relisted lists 1m0s can | replace
+		bad-request    => watch 7 relisted vain can | discard report denied
+		busy           => watch 7 relisted vain can | discard report busy 5s
+		eof            => watch 7 relisted can | discard report resume
+		expired        => list "" seen 7 relisted can | discard report
+		forbidden      => watch 7 relisted vain can | discard report denied
+		gone           => list "" seen 7 relisted can | discard report
+		http2          => watch 7 relisted can | discard report resume
+		internal       => watch 7 relisted vain can | discard report busy
+		more pages     => list "7" seen 7 pages of 8 token t2 relisted trial 1m0s can |
+		not-found      => watch 7 relisted vain can | discard report denied
+		older page     => list "" seen 7 relisted can | discard report
+		opaque page    => watch x1 relisted lists 1m0s can | replace
+		page again     => watch 8 relisted lists 1m0s can | replace
+		page with no   => stream "7" seen 7 relisted can | discard report busy
+		page with objects' alone => stream "7" seen 7 relisted can | discard report busy
+		pages with no  => stream "7" seen 7 relisted can | discard report busy
+		refused        => watch 7 relisted can | discard report away
+		store-read     => watch 7 relisted vain can | discard report busy
+		timeout        => watch 7 relisted vain can | discard report busy
+		too-large      => list "" seen 7 relisted can | discard report
+		too-large-1.17 => list "" seen 7 relisted can | discard report
+		unauthorized   => watch 7 relisted vain can | discard report denied
+		unknown        => watch 7 relisted can | discard report busy
+		untrusted      => watch 7 relisted can | discard report denied`},
 	{"pages of the first list", state{listRV: "0", pageRV: "5", token: "t1", learned: learned{versioned: true}}, `
 		last page      => watch 5 | replace
 		more pages     => list "0" pages of 5 token t2 paged |
@@ -352,22 +444,22 @@ var watchSteps = []struct {
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 | end
 		closed without events       => watch 7 |
-		closed at once              => watch 7 failures 1 | report busy
+		closed at once              => watch 7 failures 1 barren 0s | report busy
 		expired        => list "7" seen 7 relisted | expired report
 		expired-without-code => list "7" seen 7 relisted | expired report
 		gone           => list "7" seen 7 relisted | expired report
 		too-large      => list "" seen 7 relisted | too-large report
 		too-large-1.17 => list "" seen 7 relisted | too-large report
-		timeout        => watch 7 failures 1 | report busy
-		busy           => watch 7 | report busy 5s
+		timeout        => watch 7 failures 1 barren 0s | report busy
+		busy           => watch 7 barren 0s | report busy 5s
 		refused        => watch 7 | report away
-		eof            => watch 7 flaps 1 | report resume
-		eof after a while => watch 7 | report resume
+		eof            => watch 7 flaps 1 barren 0s | report resume
+		eof after a while => watch 7 barren 0s | report resume
 		eof after long    => watch 7 | report resume reset
 		internal after a while => watch 7 internal 0s | report busy
 		internal after long    => watch 7 internal 0s | report busy reset
 		internal       => watch 7 internal 0s | report busy
-		forbidden      => watch 7 | report denied
+		forbidden      => watch 7 barren 0s | report denied
 		not-found      => list "7" seen 7 relisted | refused report denied
 		out-of-order   => list "7" seen 7 relisted | order report
 		unreadable-delete => list "7" seen 7 relisted | unreadable report
@@ -387,22 +479,77 @@ var watchSteps = []struct {
 		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
 		bad-request    => list "7" seen 7 relisted | refused report busy
 		bad-request after events => list "9" seen 9 relisted | refused report busy
-		http2          => watch 7 flaps 1 | report resume
+		http2          => watch 7 flaps 1 barren 0s | report resume
 		http2 after events => watch 9 failures 1 | report resume
-		reset          => watch 7 | report away
+		reset          => watch 7 barren 0s | report away
 		reset after events => watch 9 | report away
 		store-read     => list "7" seen 7 relisted | unreadable report busy
 		store-read after events => list "9" seen 9 relisted | unreadable report busy
-		unauthorized   => watch 7 | report denied
+		unauthorized   => watch 7 barren 0s | report denied
 		unauthorized after events => watch 9 | report denied
-		unknown        => watch 7 failures 1 | report busy
+		unknown        => watch 7 failures 1 barren 0s | report busy
 		unknown after events => watch 9 failures 1 | report busy
 		unexplained    => list "7" seen 7 relisted | refused report busy
 		unexplained after events => list "9" seen 9 relisted | refused report busy
 		untrusted      => watch 7 | report denied
 		untrusted after events => watch 9 | report denied
-		unavailable    => watch 7 | report busy 5s
+		unavailable    => watch 7 barren 0s | report busy 5s
 		unavailable after events => watch 9 | report busy 5s`},
+	{"barren watches", state{phase: watching, rv: "7", barren: noon.Add(-time.Minute), learned: learned{internalRetry: time.Minute, patience: time.Minute, versioned: true, stream: streamSupported}}, `
+		closed after events => watch 9 can |
+		bad-request    => stream "7" seen 7 relisted can | refused report busy
+		bad-request after events => stream "9" seen 9 relisted can | refused report busy
+		busy           => watch 7 barren 1m0s can | report busy 5s
+		busy after events => watch 9 can | report busy 5s
+		closed at once => list "7" seen 7 relisted trial 1m0s can | failing report busy
+		closed at once after events => watch 9 can | end
+		closed without events => watch 7 can |
+		eof            => list "7" seen 7 flaps 1 relisted trial 1m0s can | failing report resume
+		eof after a while => list "7" seen 7 relisted trial 1m0s can | failing report resume
+		eof after events => watch 9 failures 1 can | report resume
+		eof after long => watch 7 can | report resume reset
+		expired        => stream "7" seen 7 relisted can | expired report
+		expired after events => stream "9" seen 9 relisted can | expired report
+		expired-without-code => stream "7" seen 7 relisted can | expired report
+		expired-without-code after events => stream "9" seen 9 relisted can | expired report
+		forbidden      => list "7" seen 7 relisted trial 1m0s can | failing report denied
+		forbidden after events => watch 9 can | report denied
+		gone           => stream "7" seen 7 relisted can | expired report
+		gone after events => stream "9" seen 9 relisted can | expired report
+		http2          => list "7" seen 7 flaps 1 relisted trial 1m0s can | failing report resume
+		http2 after events => watch 9 failures 1 can | report resume
+		internal       => watch 7 internal 0s barren 1m0s can | report busy
+		internal after a while => watch 7 internal 0s barren 1m0s can | report busy
+		internal after events => watch 9 internal 0s can | report busy
+		internal after long => watch 7 internal 0s can | report busy reset
+		not-found      => stream "7" seen 7 relisted can | refused report denied
+		not-found after events => stream "9" seen 9 relisted can | refused report denied
+		out-of-order   => stream "7" seen 7 relisted can | order report
+		out-of-order after events => stream "9" seen 9 relisted can | order report
+		refused        => watch 7 can | report away
+		refused after events => watch 9 can | report away
+		reset          => list "7" seen 7 relisted trial 1m0s can | failing report away
+		reset after events => watch 9 can | report away
+		store-read     => stream "7" seen 7 relisted can | unreadable report busy
+		store-read after events => stream "9" seen 9 relisted can | unreadable report busy
+		timeout        => list "7" seen 7 relisted trial 1m0s can | failing report busy
+		timeout after events => watch 9 failures 1 can | report busy
+		too-large      => stream "" seen 7 relisted can | too-large report
+		too-large after events => stream "" seen 9 relisted can | too-large report
+		too-large-1.17 => stream "" seen 7 relisted can | too-large report
+		too-large-1.17 after events => stream "" seen 9 relisted can | too-large report
+		unauthorized   => list "7" seen 7 relisted trial 1m0s can | failing report denied
+		unauthorized after events => watch 9 can | report denied
+		unavailable    => watch 7 barren 1m0s can | report busy 5s
+		unavailable after events => watch 9 can | report busy 5s
+		unexplained    => stream "7" seen 7 relisted can | refused report busy
+		unexplained after events => stream "9" seen 9 relisted can | refused report busy
+		unknown        => list "7" seen 7 relisted trial 1m0s can | failing report busy
+		unknown after events => watch 9 failures 1 can | report busy
+		unreadable-delete => stream "7" seen 7 relisted can | unreadable report
+		unreadable-delete after events => stream "9" seen 9 relisted can | unreadable report
+		untrusted      => watch 7 can | report denied
+		untrusted after events => watch 9 can | report denied`},
 	{"watch after four failures", state{phase: watching, rv: "7", failures: maxWatchFailures - 1, learned: learned{internalRetry: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 | end
@@ -414,15 +561,15 @@ var watchSteps = []struct {
 		too-large      => list "" seen 7 relisted | too-large report
 		too-large-1.17 => list "" seen 7 relisted | too-large report
 		timeout        => list "7" seen 7 relisted | failing report busy
-		busy           => watch 7 failures 4 | report busy 5s
+		busy           => watch 7 failures 4 barren 0s | report busy 5s
 		refused        => watch 7 failures 4 | report away
-		eof            => watch 7 failures 4 flaps 1 | report resume
-		eof after a while => watch 7 failures 4 | report resume
+		eof            => watch 7 failures 4 flaps 1 barren 0s | report resume
+		eof after a while => watch 7 failures 4 barren 0s | report resume
 		eof after long    => watch 7 failures 4 | report resume reset
 		internal after a while => watch 7 failures 4 internal 0s | report busy
 		internal after long    => watch 7 failures 4 internal 0s | report busy reset
 		internal       => watch 7 failures 4 internal 0s | report busy
-		forbidden      => watch 7 failures 4 | report denied
+		forbidden      => watch 7 failures 4 barren 0s | report denied
 		not-found      => list "7" seen 7 relisted | refused report denied
 		out-of-order   => list "7" seen 7 relisted | order report
 		unreadable-delete => list "7" seen 7 relisted | unreadable report
@@ -442,13 +589,13 @@ var watchSteps = []struct {
 		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
 		bad-request    => list "7" seen 7 relisted | refused report busy
 		bad-request after events => list "9" seen 9 relisted | refused report busy
-		http2          => watch 7 failures 4 flaps 1 | report resume
+		http2          => watch 7 failures 4 flaps 1 barren 0s | report resume
 		http2 after events => watch 9 failures 1 | report resume
-		reset          => watch 7 failures 4 | report away
+		reset          => watch 7 failures 4 barren 0s | report away
 		reset after events => watch 9 | report away
 		store-read     => list "7" seen 7 relisted | unreadable report busy
 		store-read after events => list "9" seen 9 relisted | unreadable report busy
-		unauthorized   => watch 7 failures 4 | report denied
+		unauthorized   => watch 7 failures 4 barren 0s | report denied
 		unauthorized after events => watch 9 | report denied
 		unknown        => list "7" seen 7 relisted | failing report busy
 		unknown after events => watch 9 failures 1 | report busy
@@ -456,28 +603,28 @@ var watchSteps = []struct {
 		unexplained after events => list "9" seen 9 relisted | refused report busy
 		untrusted      => watch 7 failures 4 | report denied
 		untrusted after events => watch 9 | report denied
-		unavailable    => watch 7 failures 4 | report busy 5s
+		unavailable    => watch 7 failures 4 barren 0s | report busy 5s
 		unavailable after events => watch 9 | report busy 5s`},
 	{"watch after a minute of internal errors", state{phase: watching, rv: "7", internalSince: noon.Add(-time.Minute), learned: learned{internalRetry: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 | end
 		closed without events       => watch 7 |
-		closed at once              => watch 7 failures 1 | report busy
+		closed at once              => watch 7 failures 1 barren 0s | report busy
 		expired        => list "7" seen 7 relisted | expired report
 		expired-without-code => list "7" seen 7 relisted | expired report
 		gone           => list "7" seen 7 relisted | expired report
 		too-large      => list "" seen 7 relisted | too-large report
 		too-large-1.17 => list "" seen 7 relisted | too-large report
-		timeout        => watch 7 failures 1 internal 1m0s | report busy
-		busy           => watch 7 internal 1m0s | report busy 5s
+		timeout        => watch 7 failures 1 internal 1m0s barren 0s | report busy
+		busy           => watch 7 internal 1m0s barren 0s | report busy 5s
 		refused        => watch 7 internal 1m0s | report away
-		eof            => watch 7 flaps 1 internal 1m0s | report resume
-		eof after a while => watch 7 internal 1m0s | report resume
+		eof            => watch 7 flaps 1 internal 1m0s barren 0s | report resume
+		eof after a while => watch 7 internal 1m0s barren 0s | report resume
 		eof after long    => watch 7 | report resume reset
 		internal after a while => list "7" seen 7 relisted | failing report busy
 		internal after long    => watch 7 internal 0s | report busy reset
 		internal       => list "7" seen 7 relisted | failing report busy
-		forbidden      => watch 7 internal 1m0s | report denied
+		forbidden      => watch 7 internal 1m0s barren 0s | report denied
 		not-found      => list "7" seen 7 relisted | refused report denied
 		out-of-order   => list "7" seen 7 relisted | order report
 		unreadable-delete => list "7" seen 7 relisted | unreadable report
@@ -497,21 +644,21 @@ var watchSteps = []struct {
 		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
 		bad-request    => list "7" seen 7 relisted | refused report busy
 		bad-request after events => list "9" seen 9 relisted | refused report busy
-		http2          => watch 7 flaps 1 internal 1m0s | report resume
+		http2          => watch 7 flaps 1 internal 1m0s barren 0s | report resume
 		http2 after events => watch 9 failures 1 | report resume
-		reset          => watch 7 internal 1m0s | report away
+		reset          => watch 7 internal 1m0s barren 0s | report away
 		reset after events => watch 9 | report away
 		store-read     => list "7" seen 7 relisted | unreadable report busy
 		store-read after events => list "9" seen 9 relisted | unreadable report busy
-		unauthorized   => watch 7 internal 1m0s | report denied
+		unauthorized   => watch 7 internal 1m0s barren 0s | report denied
 		unauthorized after events => watch 9 | report denied
-		unknown        => watch 7 failures 1 internal 1m0s | report busy
+		unknown        => watch 7 failures 1 internal 1m0s barren 0s | report busy
 		unknown after events => watch 9 failures 1 | report busy
 		unexplained    => list "7" seen 7 relisted | refused report busy
 		unexplained after events => list "9" seen 9 relisted | refused report busy
 		untrusted      => watch 7 internal 1m0s | report denied
 		untrusted after events => watch 9 | report denied
-		unavailable    => watch 7 internal 1m0s | report busy 5s
+		unavailable    => watch 7 internal 1m0s barren 0s | report busy 5s
 		unavailable after events => watch 9 | report busy 5s`},
 }
 

@@ -62,6 +62,11 @@ type Tuning struct {
 	// bookmark every minute. Zero means 3 minutes; negative turns it off.
 	IdleTimeout time.Duration
 
+	// PollInterval is the time between two lists of a [Server] whose lists have no resourceVersion, as
+	// those of metrics-server and other aggregated APIs: nothing can be watched from them. Zero means
+	// 15 seconds; less than a second counts as one second. See Stats.Polling.
+	PollInterval time.Duration
+
 	// InternalErrorRetry is how long the reflector resumes watches that end with an
 	// InternalError in a row. After that it lists the collection again. Zero means a minute;
 	// negative lists at the first one.
@@ -94,6 +99,10 @@ func (o Tuning) withDefaults() Tuning {
 	if o.IdleTimeout == 0 {
 		o.IdleTimeout = 3 * time.Minute
 	}
+	if o.PollInterval == 0 {
+		o.PollInterval = 15 * time.Second
+	}
+	o.PollInterval = max(o.PollInterval, time.Second)
 	if o.InternalErrorRetry == 0 {
 		o.InternalErrorRetry = time.Minute
 	}
@@ -155,7 +164,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 	}
 	first := start(opts.Tuning)
 	breaker, server := breakerOf(source)
-	first.versioned = first.versioned || server
+	first.server = server
 	r := &Reflector[T]{
 		source: source,
 		sink:   sink,

@@ -47,6 +47,8 @@ func (r *Reflector[T]) listOrCheck(ctx context.Context) (watches bool, err error
 		}
 	case checking:
 		r.check(ctx)
+	case polling:
+		r.poll(ctx)
 	default:
 		watches = true
 	}
@@ -107,6 +109,7 @@ func causeOf(ctx context.Context, err error) error {
 // replace ends a complete list.
 func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.succeededList()
+	r.notePolling()
 	r.waits.listed()
 	r.noteRewind()
 	r.recent = recentEvents[T]{listed: r.listed.object, empty: r.emptyList}
@@ -191,6 +194,7 @@ func (r *Reflector[T]) badObject(err error) *ObjectError {
 // request that began at the given time, and waits. It does not wait for the breaker's turn;
 // admit does.
 func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestError, began time.Time) {
+	r.notePolling()
 	if st.discard {
 		r.stats.listed.Store(0)
 		r.listed = nil

@@ -30,7 +30,7 @@ import (
 //
 // Before the blocks may stand "options page=2 random=0.5 watch=1m", with the words stream
 // (lists are streamed), check (whether the server was restored), first=RV, force, idle=1m and
-// internal=1m, "named" (objects have the metadata that NAME says: NAMESPACE/NAME:UID=LABEL), and
+// internal=1m, poll=20s, "server" (the source is a Server), "named" (objects have the metadata that NAME says: NAMESPACE/NAME:UID=LABEL), and
 // "cancel 5s" for a context that is cancelled at that second. # begins a comment.
 
 // parse reads a script into p.
@@ -77,6 +77,10 @@ func (p *player) option(words []string) {
 			p.opts.WatchTimeout = duration(p.t, value)
 		case "stream":
 			p.opts.DisableWatchList = false
+		case "server":
+			p.server = new(Breaker)
+		case "poll":
+			p.opts.PollInterval = duration(p.t, value)
 		case "named":
 			p.named = true
 		case "check":

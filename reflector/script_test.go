@@ -83,6 +83,8 @@ func statsText(s Stats, began time.Time) string {
 	for i := range v.NumField() {
 		switch name, value := v.Type().Field(i).Name, v.Field(i); {
 		case value.IsZero():
+		case name == "Polling":
+			fmt.Fprintf(&b, " Polling:every %v since %.3f", s.Polling.Every, s.Polling.Since.Sub(began).Seconds())
 		case name == "LastEvent":
 			fmt.Fprintf(&b, " %s:%.3f", name, s.LastEvent.Sub(began).Seconds())
 		default:
@@ -120,6 +122,7 @@ type player struct {
 	opts   Options
 	named  bool // objects have metadata
 	blocks []block
+	server *Breaker // nil if the source is no Server
 
 	mu  sync.Mutex
 	out strings.Builder
@@ -186,6 +189,8 @@ func requestText(opts metav1.ListOptions) string {
 }
 
 func (p *player) Resource() string { return "pods" }
+
+func (p *player) Breaker() *Breaker { return p.server }
 
 func (p *player) List(ctx context.Context, opts metav1.ListOptions, yield func(Event[any], error) bool) (metav1.ListMeta, error) {
 	b, ok := p.next("list", opts)

@@ -32,9 +32,10 @@ type Source[T any] interface {
 	// whole collection. A refusal by the server is an *errors.StatusError of
 	// k8s.io/apimachinery/pkg/api/errors, wrapped or not.
 	//
-	// A source that is no [Server] may return a list without a resourceVersion. The newest
-	// version of its objects then counts; without one, the collection is listed again whenever
-	// the watch ends. See [ErrNoResourceVersion].
+	// A list may have no resourceVersion. That of a [Server] is asked for again after
+	// Tuning.PollInterval, and nothing is watched. For another source, the newest version of the
+	// objects counts; without one, the collection is listed again whenever the watch ends. See
+	// [ErrNoResourceVersion].
 	List(ctx context.Context, opts metav1.ListOptions, yield func(Event[T], error) bool) (metav1.ListMeta, error)
 
 	// Watch returns the events after opts.ResourceVersion. Ranging over the sequence opens the
@@ -54,8 +55,7 @@ type Source[T any] interface {
 	Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[T], error]
 }
 
-// Server is an optional interface of a [Source] that speaks to an API server. Its lists always
-// have a version.
+// Server is an optional interface of a [Source] that speaks to an API server.
 type Server interface {
 	// Breaker returns the shared state of the connection to the server. All sources of one
 	// connection return the same value, in each call. With nil, the source does not count as a

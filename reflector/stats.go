@@ -61,6 +61,8 @@ type Stats struct {
 	// Failing says since when, and why, the reflector makes no progress. Zero while all is
 	// well, and after Run has ended.
 	Failing Failing
+	// Polling says that lists alone keep the sink up to date, and how often. Zero while watches do.
+	Polling Polling
 }
 
 // Failing is a failure that continues. It ends when a list is complete, when an event comes
@@ -89,10 +91,11 @@ type Relists struct {
 	Unreadable uint64
 	// Refused: the server found another fault with the request, or did not say what is wrong.
 	Refused uint64
-	// Failing: too many watches failed in a row, or InternalErrors came for longer than
-	// Tuning.InternalErrorRetry.
+	// Failing: too many watches failed in a row, they failed for Backoff.Max and brought nothing, or
+	// InternalErrors came for longer than Tuning.InternalErrorRetry.
 	Failing uint64
-	// NoVersion: the source has no versions to resume from.
+	// NoVersion: the source has no versions to resume from. It also counts the lists after
+	// Tuning.PollInterval.
 	NoVersion uint64
 	// Restored: see [ErrRestored]. It also counts the lists because the server could not show
 	// that it was not restored.
@@ -155,6 +158,16 @@ type counters struct {
 	past *[keptRelists]Relist // the newest; nil if there was none
 
 	failing *Failing // nil while all is well
+	polling Polling
+}
+
+// polls records that lists alone keep the sink up to date, or that watches do.
+func (c *counters) polls(p Polling) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.polling.Every != p.Every {
+		c.polling = p
+	}
 }
 
 // fails records a failure at now; a nil error records that the failure is over. The next
@@ -270,7 +283,7 @@ func (r *Reflector[T]) Stats() Stats {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	s.SeenVersion = c.rv
+	s.SeenVersion, s.Polling = c.rv, c.polling
 	if c.failing != nil {
 		s.Failing = *c.failing
 	}

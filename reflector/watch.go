@@ -20,6 +20,10 @@ const (
 	ignoredAfter = time.Minute
 	// A watch that ends before lastingAfter is short.
 	lastingAfter = time.Second
+	// So does one whose end does not come within ignoredAfter of the first live change, and one that
+	// brings less than slowestList objects in ignoredAfter, slowWindows times in a row.
+	slowestList = 1000
+	slowWindows = 2
 )
 
 // watch is one watch request, with the streaming list that it may begin with. The goroutine of
@@ -34,6 +38,7 @@ type watch struct {
 
 	replay  replay             // how far the watch has repeated known events
 	skipped bool               // the streaming list has an object that could not be used
+	live    atomic.Bool        // the streaming list has had a live change
 	limited context.Context    // ends when the watch has taken too long
 	giveUp  context.CancelFunc // ends the request
 	attempt *Attempt           // nil if the source is not a Server
@@ -158,6 +163,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	if cut {
 		end.err, end.short = nil, false
 	}
+	end.unreached = w.unreached(end.err)
 	var st step
 	if r.state.phase == streaming {
 		failed.Verb = "watchlist"
@@ -177,6 +183,17 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		r.breaker.answered() // the server closed the watch in order, or refused it
 	}
 	r.carryOut(ctx, st, failed, w.began)
+}
+
+// unreached reports whether there was no connection for a watch that ended with err.
+func (w *watch) unreached(err error) bool {
+	switch {
+	case err == nil || isStatus(err) || w.end.heard:
+		return false
+	case w.attempt != nil:
+		return !w.attempt.reached()
+	}
+	return isUnconnected(err)
 }
 
 // watchEnded decides the step after a watch, or after a streaming list that had become one.
@@ -244,6 +261,10 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	if !w.end.heard {
 		w.end.heard = true
 		r.breaker.answered()
+		if r.state.phase == watching && !r.state.byLists.IsZero() {
+			r.state.byLists = time.Time{}
+			r.notePolling()
+		}
 	}
 	if r.state.phase == streaming {
 		return r.receivedListed(ctx, w, ev, bad)
@@ -302,6 +323,9 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 		r.sink.Skipped(bad)
 		return true, nil
 	case ev.Type != Bookmark:
+		if ev.Type != Added {
+			w.live.Store(true)
+		}
 		sinkErr = r.takeListed(ctx, ev)
 		return sinkErr == nil, sinkErr
 	case !ev.InitialEventsEnd:
@@ -354,7 +378,14 @@ func (r *Reflector[T]) guardStream(w *watch) *watchdog {
 	}
 	warned := false
 	slow := &SlowListError{Resource: r.source.Resource(), ResourceVersion: w.asked}
-	return newWatchdog(min(patience, slowAfter)/4, r.omitted(), func(quiet time.Duration) {
+	dog := &watchdog{every: min(patience, slowAfter) / 4, omitted: r.omitted()}
+	pace := pace{every: dog.every, patience: patience}
+	dog.looked = func(pulse uint64) {
+		if pace.look(pulse, w.live.Load()) {
+			w.abort()
+		}
+	}
+	dog.react = func(quiet time.Duration) {
 		if quiet >= patience {
 			w.abort()
 		} else if quiet >= slowAfter && !warned {
@@ -365,7 +396,35 @@ func (r *Reflector[T]) guardStream(w *watch) *watchdog {
 			}
 		}
 		r.checkLate(&w.guard, quiet)
-	})
+	}
+	return dog.start()
+}
+
+// pace tells a list that comes slowly from live changes in place of one. It belongs to a watchdog.
+type pace struct {
+	every, patience time.Duration // set once
+
+	live, window time.Duration // since the first live change, and since the window began
+	began        uint64        // pulse at the beginning of the window
+	slow         int           // windows in a row with too few objects
+}
+
+// look follows a look of the watchdog. It reports whether the stream is no list. The time that the
+// sink takes does not count.
+func (p *pace) look(pulse uint64, live bool) bool {
+	if pulse%2 == 1 {
+		return false
+	}
+	if live {
+		p.live += p.every
+	}
+	if p.window += p.every; p.window >= p.patience {
+		if p.slow++; pulse-p.began >= 2*slowestList {
+			p.slow = 0
+		}
+		p.window, p.began = 0, pulse
+	}
+	return p.live >= p.patience || p.slow >= slowWindows
 }
 
 // omitted returns the function that counts the events which the source left out. It is nil if

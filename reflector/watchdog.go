@@ -17,6 +17,9 @@ type watchdog struct {
 	every   time.Duration
 	omitted func() uint64 // counts events that the source received and left out; nil if it leaves out none
 	react   func(quiet time.Duration)
+	// looked is called at each look, before react, with the pulse as if the events that were left out
+	// had been handled; may be nil.
+	looked func(pulse uint64)
 
 	// Used by look alone, of which there is one at a time.
 	lastPulse   uint64 // pulse at the last look
@@ -35,9 +38,14 @@ type watchdog struct {
 // omitted may be nil, and is called in the same goroutine as react. That goroutine is the
 // watchdog's own, and one call of react ends before the next one begins.
 func newWatchdog(every time.Duration, leftOut func() uint64, react func(quiet time.Duration)) *watchdog {
-	d := &watchdog{every: max(every, time.Millisecond), omitted: leftOut, react: react}
-	if leftOut != nil {
-		d.lastOmitted = leftOut()
+	return (&watchdog{every: every, omitted: leftOut, react: react}).start()
+}
+
+// start sets the timer of a watchdog that newWatchdog did not make.
+func (d *watchdog) start() *watchdog {
+	d.every = max(d.every, time.Millisecond)
+	if d.omitted != nil {
+		d.lastOmitted = d.omitted()
 	}
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -57,6 +65,9 @@ func (d *watchdog) look() {
 	pulse, out := d.pulse.Load(), d.lastOmitted
 	if d.omitted != nil {
 		out = d.omitted()
+	}
+	if d.looked != nil {
+		d.looked(pulse + 2*out)
 	}
 	if pulse != d.lastPulse || pulse%2 == 1 || out != d.lastOmitted {
 		d.lastPulse, d.lastOmitted, d.looks = pulse, out, 0

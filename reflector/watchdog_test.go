@@ -305,7 +305,7 @@ func TestFilteredStreamIsNotSilent(t *testing.T) {
 		src.watch = func(ctx context.Context, _ metav1.ListOptions) iter.Seq2[Event[string], error] {
 			return func(yield func(Event[string], error) bool) {
 				for range 40 {
-					time.Sleep(5 * time.Second)
+					time.Sleep(2500 * time.Millisecond) // 100 s in all: longer than a silence may be
 					if ctx.Err() != nil || !yield(added("a", 1), nil) {
 						return
 					}
