@@ -54,7 +54,9 @@
 //   - Objects of the initial list are flagged. Synced is a channel, for each informer and each
 //     handler; nothing polls.
 //   - Once the server is quiet, the store equals the server's list, even after dropped watches,
-//     410s, 429s, 5xx, truncated and garbled bodies, duplicates and restarts.
+//     410s, 429s, 5xx, truncated and garbled bodies, duplicates and restarts. It does so in contents,
+//     not only in versions: a list brings the new defaults and conversions of a kind. Package
+//     reflector says when that list follows.
 //   - An object that cannot be used is reported, with its key if that is known, and counted. The
 //     rest goes on. The object cached under its key stays.
 //   - A panic in your code is reported with its stack and the object's key. In a key or index

@@ -89,6 +89,7 @@ func (l *listing[T]) deliver(obj decoded[T], err error) bool {
 	return l.yield(reflector.Event[T]{
 		Type:            reflector.Added,
 		ResourceVersion: obj.id.resourceVersion,
+		Sum:             obj.sum,
 		Recalled:        obj.known,
 		Object:          obj.object,
 	}, nil)

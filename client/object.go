@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"hash/maphash"
 	"reflect"
 	"time"
 
@@ -29,6 +30,7 @@ type objectCodec[T any] struct {
 	drop     bool    // whether managedFields are dropped
 	sharer   *sharer // nil if no parts are shared
 	weights  decode.Weights
+	seed     maphash.Seed // of sums
 	stats    *counters
 }
 
@@ -46,6 +48,7 @@ func newObjectCodec[T any](of reflect.Type, opts Options) (objectCodec[T], error
 		drop:    opts.DropManagedFields,
 		sharer:  newSharer(t, opts.SharedParts),
 		weights: decode.NewWeights(t, objectLimit(opts.MaxObjectBytes)),
+		seed:    maphash.MakeSeed(),
 		stats:   new(counters),
 	}
 	c.plan, c.protobuf = kubeproto.Compile(t)
@@ -70,7 +73,8 @@ func newObjectCodec[T any](of reflect.Type, opts Options) (objectCodec[T], error
 type decoded[T any] struct {
 	object T
 	id     identity
-	known  bool // the object was not decoded, because it is known; id has no name then
+	sum    uint64 // of the object's bytes; zero if it was not decoded
+	known  bool   // the object was not decoded, because it is known; id has no name then
 }
 
 // decode makes a T from raw, one object in the workspace's encoding, if it matches want. No part of
@@ -104,6 +108,7 @@ func (c *objectCodec[T]) fromRaw(raw []byte, w *workspace) (d decoded[T], err er
 	if k := w.codec.Kind(raw); k != '{' {
 		return d, fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(k))
 	}
+	d.sum = c.sumOf(w.codec, raw)
 	if c.drop {
 		raw = w.codec.WithoutManagedFields(raw, &w.cut)
 	}

@@ -87,6 +87,7 @@ func (c *objectCodec[T]) fromMessage(m message, d *decoded[T], w *workspace) (er
 		d.id = identityOf(m.header())
 	}
 	d.id.apiVersion, d.id.kind = m.apiVersion, m.kind
+	d.sum = c.sum(m.raw)
 	return nil
 }
 

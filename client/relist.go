@@ -54,7 +54,7 @@ type inquiry struct {
 const inquiryRoom = 4 << 10
 
 // ask asks about a state whose bytes are only valid until it returns. version is the state's.
-func (q *inquiry) ask(s kubeproto.State) (version string, known bool) {
+func (q *inquiry) ask(s kubeproto.State, sum uint64) (version string, known bool) {
 	if n := len(s.Namespace) + len(s.Name) + len(s.UID) + len(s.ResourceVersion); n > q.text.Cap()-q.text.Len() {
 		q.text = strings.Builder{}
 		q.text.Grow(max(n, inquiryRoom))
@@ -63,6 +63,7 @@ func (q *inquiry) ask(s kubeproto.State) (version string, known bool) {
 		NamespacedName:  types.NamespacedName{Namespace: q.keep(s.Namespace), Name: q.keep(s.Name)},
 		UID:             types.UID(q.keep(s.UID)),
 		ResourceVersion: q.keep(s.ResourceVersion),
+		Sum:             sum,
 	}
 	return id.ResourceVersion, q.known(id)
 }
@@ -96,7 +97,7 @@ func (c *objectCodec[T]) readListed(in decode.Reader, want expectation, w *works
 		return d, raw, problem, err
 	}
 	id := identity{apiVersion: likelyText(s.APIVersion, want.apiVersion), kind: likelyText(s.Kind, want.kind)}
-	if recalled, ok := c.recall(id, s.State, want, w); ok {
+	if recalled, ok := c.recall(id, s.State, c.sumOf(w.codec, raw), want, w); ok {
 		d = recalled
 	}
 	return d, raw, nil, nil
@@ -106,7 +107,7 @@ func (c *objectCodec[T]) readListed(in decode.Reader, want expectation, w *works
 func (c *objectCodec[T]) decodeListedMessage(m message, problem error, want expectation, w *workspace) (decoded[T], error) {
 	if w.inquiry.known != nil && problem == nil && c.protobuf == nil {
 		if s, ok := kubeproto.ScanState(m.raw); ok {
-			if d, ok := c.recall(identity{apiVersion: m.apiVersion, kind: m.kind}, s, want, w); ok {
+			if d, ok := c.recall(identity{apiVersion: m.apiVersion, kind: m.kind}, s, c.sum(m.raw), want, w); ok {
 				return d, nil
 			}
 		}
@@ -117,12 +118,12 @@ func (c *objectCodec[T]) decodeListedMessage(m message, problem error, want expe
 // recall returns an object that need not be decoded; ok is false if it must be. An object that
 // would be refused must be, so that the refusal is reported. So must one of an unknown kind, which
 // depends on the rest of the list.
-func (c *objectCodec[T]) recall(id identity, s kubeproto.State, want expectation, w *workspace) (d decoded[T], ok bool) {
+func (c *objectCodec[T]) recall(id identity, s kubeproto.State, sum uint64, want expectation, w *workspace) (d decoded[T], ok bool) {
 	d.id, d.known = id, true
 	if want.check(d.id) != nil || c.kinded && want.kind == "" && d.id.kind == "" && want.guess == "" {
 		return d, false
 	}
-	if d.id.resourceVersion, ok = w.inquiry.ask(s); ok {
+	if d.id.resourceVersion, ok = w.inquiry.ask(s, sum); ok {
 		c.stats.recalled.Add(1)
 	}
 	return d, ok

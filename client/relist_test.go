@@ -69,13 +69,13 @@ func checkRelist[T metav1.Object](t *testing.T, name string, gvr schema.GroupVer
 	}
 	want, wantEnd := outcomes[T](t, r, watch)
 	asked := 0
-	var found []T // the known objects of events to come
-	held := map[reflector.Identity]T{}
+	var found []reflector.Event[T] // the known objects of events to come
+	held := map[reflector.Identity]reflector.Event[T]{}
 	for _, o := range want {
 		if o.err == "" && o.event.Type == reflector.Added {
-			id := reflector.Identity{UID: o.event.Object.GetUID(), ResourceVersion: o.event.ResourceVersion}
+			id := reflector.Identity{UID: o.event.Object.GetUID(), ResourceVersion: o.event.ResourceVersion, Sum: o.event.Sum}
 			id.Namespace, id.Name = o.event.Object.GetNamespace(), o.event.Object.GetName()
-			held[id] = o.event.Object
+			held[id] = o.event
 		}
 	}
 	relist := r.Relist(r, func(id reflector.Identity) bool {
@@ -92,7 +92,7 @@ func checkRelist[T metav1.Object](t *testing.T, name string, gvr schema.GroupVer
 			if len(found) == 0 {
 				t.Fatalf("%s: event %d is of a known object, and none was asked about", name, n)
 			}
-			ev.Recalled, ev.Object, found = false, found[0], found[1:]
+			ev.Recalled, ev.Object, ev.Sum, found = false, found[0].Object, found[0].Sum, found[1:]
 			recalled++
 		}
 	}

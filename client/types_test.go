@@ -149,6 +149,7 @@ func (c *collected[T]) take(ev reflector.Event[T], err error) bool {
 		c.err = err
 	default:
 		ev.Idle = false // depends on how the bytes arrive: see TestIdle
+		ev.Sum = 0      // each Resource has its own seed: see TestSumsOfListAndWatch
 		c.events = append(c.events, ev)
 	}
 	return true

@@ -138,7 +138,7 @@ func (w *watching[T]) accept(typ reflector.EventType, obj decoded[T], err error)
 		return reflector.Event[T]{}, w.problem(typ, obj.id, err)
 	}
 	w.want.settle(obj.id)
-	return reflector.Event[T]{Type: typ, ResourceVersion: obj.id.resourceVersion, Recalled: obj.known, Object: obj.object}, nil
+	return reflector.Event[T]{Type: typ, ResourceVersion: obj.id.resourceVersion, Sum: obj.sum, Recalled: obj.known, Object: obj.object}, nil
 }
 
 // problem returns an *reflector.ObjectError, or an error that ends the stream.

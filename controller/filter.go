@@ -39,8 +39,9 @@ func both[K comparable, T any](first, second func(informer.Event[K, T])) func(in
 // delete an object with finalizers is one of them
 // (https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#metadata).
 // Custom resources without the status subresource count changes of the status, too. Kinds without a
-// generation, such as Service and Node, pass with every update. So do resyncs (informer.Event.Sync)
-// and an object that replaced another one.
+// generation, such as Service and Node, pass with every update. So do resyncs (informer.Event.Sync),
+// an object that replaced another one, and one that has other contents at its version: a new default
+// of its kind changes the spec, and not the generation (informer.Event).
 //
 // A filter decides about one event. To let pass what one of two filters lets pass, combine them:
 //
@@ -48,7 +49,11 @@ func both[K comparable, T any](first, second func(informer.Event[K, T])) func(in
 //		return controller.GenerationChanged(ev) || controller.AnnotationsChanged(ev)
 //	}
 func GenerationChanged[K comparable, T metav1.Object](ev informer.Event[K, T]) bool {
-	return !isChange(ev) || ev.Object.GetGeneration() == 0 || ev.Object.GetGeneration() != ev.Old.GetGeneration()
+	if !isChange(ev) || ev.Object.GetGeneration() == 0 || ev.Object.GetGeneration() != ev.Old.GetGeneration() {
+		return true
+	}
+	version := ev.Object.GetResourceVersion()
+	return version != "" && version == ev.Old.GetResourceVersion()
 }
 
 // LabelsChanged is a filter that leaves out updates which did not change the labels. Like

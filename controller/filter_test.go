@@ -43,11 +43,16 @@ func TestFilters(t *testing.T) {
 		ev   event
 		pass []string // names of filters
 	}{
-		"nothing":         {changed(), nil},
-		"labels":          {changed(label), []string{"labels"}},
-		"annotations":     {changed(note), []string{"annotations"}},
-		"spec":            {changed(spec), []string{"generation"}},
-		"all":             {changed(label, note, spec), []string{"annotations", "generation", "labels"}},
+		"nothing":     {changed(), nil},
+		"labels":      {changed(label), []string{"labels"}},
+		"annotations": {changed(note), []string{"annotations"}},
+		"spec":        {changed(spec), []string{"generation"}},
+		"all":         {changed(label, note, spec), []string{"annotations", "generation", "labels"}},
+		"new default at the same version": {func() event {
+			ev := changed()
+			ev.Old.ResourceVersion, ev.Object.ResourceVersion = "7", "7"
+			return ev
+		}(), []string{"generation"}},
 		"no generation":   {event{Type: informer.Updated, Old: same, Object: newGadget("one", "x")}, []string{"generation"}},
 		"added":           {event{Type: informer.Added, Object: same}, []string{"annotations", "generation", "labels"}},
 		"deleted":         {event{Type: informer.Deleted, Object: same, Old: same}, []string{"annotations", "generation", "labels"}},

@@ -135,7 +135,7 @@ func (b *buffer[K, T]) deltasOf(n int) []Delta[T] {
 
 // listed returns the delta of an object of the list.
 func (b *buffer[K, T]) listed(n int) Delta[T] {
-	return Delta[T]{Type: Replaced, Initial: b.initial, Object: b.list.item(n).Object, ResourceVersion: b.list.version(n)}
+	return Delta[T]{Type: Replaced, Initial: b.initial, Object: b.list.item(n).Object, Sum: b.list.sum(n), ResourceVersion: b.list.version(n)}
 }
 
 // eachListed calls yield for each object of the list. It stops and returns false if yield does.

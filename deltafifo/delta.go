@@ -54,6 +54,9 @@ type Delta[T any] struct {
 	// Object is the new state, or the last one of a Deleted delta.
 	Object T
 
+	// Sum is the reflector.Event.Sum that came with Object; zero if there was none.
+	Sum uint64
+
 	// ResourceVersion is the version given with the delta: that of the object or of its
 	// deletion. It is empty if none was given, and for deletions and Sync deltas that Replace
 	// and Resync add.

@@ -31,16 +31,22 @@ type KnownObjects[K comparable, T any] interface {
 
 // Comparer is a [KnownObjects] that can tell which objects of a list it has already. Such objects
 // get no delta from Replace if nothing is pending or in flight and at most an eighth of the list
-// has changed. A [Sink] does not even need them decoded: see reflector.Recaller. Neither method may
-// use the queue.
+// has changed. A [Sink] does not even need them decoded: see reflector.Recaller. No method may use
+// the queue.
 type Comparer[K comparable, T any] interface {
 	KnownObjects[K, T]
-	// Same reports whether known, the object of key, is in the state that was listed. It is called
-	// under the queue's lock, while key has no delta pending or in flight. If known does not carry
-	// its version, nothing else is in flight either. Replace may leave out the call if the list has
-	// known itself, as the same pointer, and the object carries its version: then it is from the
-	// store, see reflector.Recaller.
+	// GetSum is Get, and also returns the [Delta.Sum] that came with the object; zero if there was
+	// none.
+	GetSum(key K) (obj T, sum uint64, ok bool)
+	// Same reports whether known, the object of key, has the UID and version that were listed. It is
+	// called under the queue's lock, while key has no delta pending or in flight. If known does not
+	// carry its version, nothing else is in flight either. Replace may leave out the calls of Same and
+	// Equal if the list has known itself, as the same pointer, and the object carries its version:
+	// then it is from the store, see reflector.Recaller.
 	Same(key K, known T, listed State) bool
+	// Equal reports whether known, an object for which Same was true, has the contents of the listed
+	// object. It is called if the sums of the two cannot tell.
+	Equal(known, listed T) bool
 	// Omits reports whether objects that are the Same get no delta from a list at a version.
 	// Replace calls it once for each list, while nothing is pending or in flight.
 	Omits(resourceVersion string) bool

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"maps"
+	"reflect"
 	"sync"
 	"testing"
 
@@ -39,6 +40,15 @@ func (s *shelf[T]) Get(key int) (T, bool) {
 func (s *shelf[T]) Same(_ int, known T, listed State) bool {
 	return listed.ResourceVersion == fmt.Sprint(known)
 }
+
+// GetSum implements Comparer without sums.
+func (s *shelf[T]) GetSum(key int) (T, uint64, bool) {
+	obj, ok := s.Get(key)
+	return obj, 0, ok
+}
+
+// Equal implements Comparer.
+func (s *shelf[T]) Equal(known, listed T) bool { return reflect.DeepEqual(known, listed) }
 
 // Omits implements Comparer, for the lists that compares tells.
 func (s *shelf[T]) Omits(rv string) bool { return compares(rv) }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"maps"
 	"math"
+	"reflect"
 
 	"github.com/kinform/kinform/reflector"
 )
@@ -102,7 +103,7 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 		if !m.keeps(item.Object) { // any more
 			continue
 		}
-		d := Delta[T]{Type: Replaced, Object: item.Object, ResourceVersion: version}
+		d := Delta[T]{Type: Replaced, Object: item.Object, Sum: m.items.sum(n), ResourceVersion: version}
 		if version == "" {
 			version = m.meta.Version(item.Object)
 		}
@@ -446,8 +447,9 @@ func (m *Member[K, T]) change(ctx context.Context, change func() (recount bool))
 }
 
 // take notes that the member has an object at a version, and passes it on if it is newer than what
-// the queue has got. With repeat, it also passes on what the queue has got. Called with all locks
-// held, as are the methods below.
+// the queue has got. An object of a list is also passed on at the same version if it has other
+// contents. With repeat, it is passed on if it has the same contents, too.
+// Called with all locks held, as are the methods below.
 func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, repeat bool) {
 	g := m.merge
 	h, ok := g.held[key]
@@ -458,12 +460,12 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 		h.members++
 	}
 	m.keys[key] = at
-	known := at < h.at || at == h.at && !h.gone && !repeat && !m.doubtful
-	stale := known && at != 0
 	uid := g.uidOf(d.Object)
-	if stale && at == h.at && h.uid != 0 && uid != 0 && uid != h.uid {
-		m.refutes = true // a version is one state of one object
+	same := at == h.at && at != 0 && !h.gone && !repeat && !m.doubtful
+	if same && h.uid != 0 && uid != 0 && uid != h.uid {
+		m.refutes = true // a version is a state of one object
 	}
+	stale := at < h.at && at != 0 || same && (m.refutes || d.Type != Replaced || g.has(f, key, d))
 	if !stale {
 		h.uid, h.at, h.by, h.epoch, h.gone, h.until = uid, at, m.number, m.epoch, false, 0
 	}
@@ -478,7 +480,8 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 		if m.meta.Version(d.Object) != "" {
 			version = ""
 		}
-		g.initial.Set(key, d.Object, version)
+		g.initial.unknown = true
+		g.initial.set(key, d.Object, version, d.Sum)
 	default:
 		f.pending.push(key, d)
 	}
@@ -565,6 +568,19 @@ func (g *Merge[K, T]) remove(f *DeltaFIFO[K, T], key K, h holding, d Delta[T]) {
 	default:
 		f.delete(key, d)
 	}
+}
+
+// has reports whether the newest object of key has the contents of d. It returns false if d has a sum
+// and is not that object itself: the consumer compares them, and notes the sum.
+func (g *Merge[K, T]) has(f *DeltaFIFO[K, T], key K, d Delta[T]) bool {
+	newest, ok := g.newest(f, key)
+	switch {
+	case !ok:
+		return false
+	case reflect.TypeFor[T]().Kind() == reflect.Pointer && any(newest) == any(d.Object):
+		return true
+	}
+	return d.Sum == 0 && reflect.DeepEqual(newest, d.Object)
 }
 
 // newest returns the newest object of key.

@@ -123,7 +123,12 @@ type comparing struct {
 func (c comparing) Same(_ string, known state, listed State) bool {
 	return known.GetResourceVersion() == listed.ResourceVersion && known.GetUID() == listed.UID
 }
-func (c comparing) Omits(string) bool { return c.omits() }
+func (c comparing) GetSum(key string) (state, uint64, bool) {
+	obj, ok := c.Get(key)
+	return obj, 0, ok
+}
+func (c comparing) Equal(known, listed state) bool { return known == listed }
+func (c comparing) Omits(string) bool              { return c.omits() }
 
 // mergeLife is one random life of a Merge. log has what happened in it, up to the first failure.
 type mergeLife struct {

@@ -16,10 +16,11 @@ type KeyedObject[K comparable, T any] struct {
 // Objects holds the objects of a list, one per key, in the order in which their keys were first
 // set. The zero value is empty. Only one goroutine may use it. Once given to a queue it must not
 // change, because the queue uses it without a copy. Cost: 25 bytes per object beyond its
-// KeyedObject, and 16 more if any object has a version.
+// KeyedObject, 16 more if any object has a version, and 8 more if any has a sum.
 type Objects[K comparable, T any] struct {
 	chunks   [][]KeyedObject[K, T] // of chunkLen, but for the last
 	versions []string              // of the objects, by number; nil if all are empty
+	sums     []uint64              // as versions
 	n        int
 	found    int  // objects below this number are in at; later ones may repeat keys
 	unknown  bool // perhaps not all objects carry their versions
@@ -64,15 +65,15 @@ func (l *Objects[K, T]) Len() int {
 // Delta.ResourceVersion; leave it empty to save memory if the object itself has it. Amortized O(1).
 func (l *Objects[K, T]) Set(key K, obj T, resourceVersion string) {
 	l.unknown = true
-	l.set(key, obj, resourceVersion)
+	l.set(key, obj, resourceVersion, 0)
 }
 
 // set is Set for an object that carries its own version if resourceVersion is empty.
-func (l *Objects[K, T]) set(key K, obj T, resourceVersion string) {
+func (l *Objects[K, T]) set(key K, obj T, resourceVersion string, sum uint64) {
 	if l.seed == (maphash.Seed{}) {
 		l.seed, l.parts = maphash.MakeSeed(), keytable.PartsOf[K]()
 	}
-	l.push(KeyedObject[K, T]{key, obj}, resourceVersion)
+	l.push(KeyedObject[K, T]{key, obj}, resourceVersion, sum)
 	if l.n-l.found == blockLen {
 		l.settle()
 	}
@@ -117,7 +118,7 @@ func (l *Objects[K, T]) settle() {
 
 // push adds an object to the last chunk. The first one grows with the list; a large list
 // that grew in one piece would be copied over and over.
-func (l *Objects[K, T]) push(item KeyedObject[K, T], version string) {
+func (l *Objects[K, T]) push(item KeyedObject[K, T], version string, sum uint64) {
 	last := l.n >> chunkShift
 	if last == len(l.chunks) {
 		var chunk []KeyedObject[K, T]
@@ -133,6 +134,12 @@ func (l *Objects[K, T]) push(item KeyedObject[K, T], version string) {
 	if l.versions != nil {
 		l.versions = append(l.versions, version)
 	}
+	if sum != 0 && l.sums == nil {
+		l.sums = make([]uint64, l.n, l.n+1)
+	}
+	if l.sums != nil {
+		l.sums = append(l.sums, sum)
+	}
 	l.n++
 }
 
@@ -145,6 +152,9 @@ func (l *Objects[K, T]) put(other, n int) {
 	if l.versions != nil {
 		l.versions[other] = l.versions[n]
 	}
+	if l.sums != nil {
+		l.sums[other] = l.sums[n]
+	}
 }
 
 // version returns the version of an object.
@@ -153,6 +163,14 @@ func (l *Objects[K, T]) version(n int) string {
 		return ""
 	}
 	return l.versions[n]
+}
+
+// sum returns the sum of an object; zero if it is not known.
+func (l *Objects[K, T]) sum(n int) uint64 {
+	if l.sums == nil {
+		return 0
+	}
+	return l.sums[n]
 }
 
 // Delete removes the object with the key, if there is one. The last object takes its place. O(1).
@@ -181,6 +199,9 @@ func (l *Objects[K, T]) pop() {
 	if l.versions != nil {
 		l.versions[l.n] = ""
 		l.versions = l.versions[:l.n]
+	}
+	if l.sums != nil {
+		l.sums = l.sums[:l.n]
 	}
 	chunk := &l.chunks[l.n>>chunkShift]
 	if *chunk = (*chunk)[:l.n&(chunkLen-1)]; len(*chunk) == 0 {

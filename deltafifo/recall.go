@@ -25,7 +25,8 @@ func (f *DeltaFIFO[K, T]) recaller(may func(K) bool) func(reflector.Identity) (T
 		if f.pending.has(key) || f.inFlight.has(key) || may != nil && !may(key) {
 			return obj, false
 		}
-		if obj, ok = known.Get(key); !ok || f.inFlight != nil && f.meta.Version(obj) == "" || !known.Same(key, obj, state) {
+		obj, sum, ok := known.GetSum(key)
+		if !ok || sum == 0 || sum != id.Sum || f.inFlight != nil && f.meta.Version(obj) == "" || !known.Same(key, obj, state) {
 			return *new(T), false
 		}
 		return obj, true

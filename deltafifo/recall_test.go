@@ -3,6 +3,7 @@ package deltafifo
 import (
 	"fmt"
 	"iter"
+	"reflect"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,7 +14,7 @@ import (
 
 type versioned = metav1.PartialObjectMetadata
 
-// cupboard is a known store that compares by UID and version.
+// cupboard is a known store that compares by UID and version. All objects have the sum 1.
 type cupboard map[types.NamespacedName]*versioned
 
 func (c cupboard) Get(key types.NamespacedName) (*versioned, bool) { obj, ok := c[key]; return obj, ok }
@@ -29,6 +30,13 @@ func (c cupboard) All() iter.Seq2[types.NamespacedName, *versioned] {
 	}
 }
 
+func (c cupboard) GetSum(key types.NamespacedName) (*versioned, uint64, bool) {
+	obj, ok := c[key]
+	return obj, 1, ok
+}
+
+func (c cupboard) Equal(known, listed *versioned) bool { return reflect.DeepEqual(known, listed) }
+
 func (c cupboard) Same(_ types.NamespacedName, known *versioned, listed State) bool {
 	return known.UID == listed.UID && known.ResourceVersion == listed.ResourceVersion
 }
@@ -38,7 +46,7 @@ func objectAt(name, uid, rv string) *versioned {
 }
 
 func identityOf(name, uid, rv string) reflector.Identity {
-	id := reflector.Identity{UID: types.UID(uid), ResourceVersion: rv}
+	id := reflector.Identity{UID: types.UID(uid), ResourceVersion: rv, Sum: 1}
 	id.Name = name
 	return id
 }
@@ -64,6 +72,10 @@ func TestRecall(t *testing.T) {
 	check("another version", identityOf("a", "u", "2"), nil)
 	check("another UID", identityOf("a", "x", "1"), nil)
 	check("another name", identityOf("x", "u", "1"), nil)
+	changed, unsure := identityOf("a", "u", "1"), identityOf("a", "u", "1")
+	changed.Sum, unsure.Sum = 2, 0
+	check("another sum", changed, nil)
+	check("no sum", unsure, nil)
 
 	// A restored server has another state at the same version. Until it is in the store, the store
 	// has the state that is lost.

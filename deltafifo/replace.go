@@ -93,7 +93,8 @@ func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, o
 			if pointers && any(old) == any(block[i].Object) {
 				return true
 			}
-			if known.Same(block[i].Key, old, f.stateOf(block[i].Object, list.Objects.version(from+i))) {
+			state := f.stateOf(block[i].Object, list.Objects.version(from+i))
+			if known.Same(block[i].Key, old, state) && equal(known, &block[i], old, list.Objects.sum(from+i)) {
 				return true
 			}
 		}
@@ -113,6 +114,16 @@ func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, o
 		return nil, false, false
 	}
 	return numbers, found == f.known.Len(), true
+}
+
+// equal reports whether a listed object has the contents of known's object old. If the list has
+// another sum than known, the consumer gets the object: it compares the contents and notes the sum.
+func equal[K comparable, T any](known Comparer[K, T], listed *KeyedObject[K, T], old T, sum uint64) bool {
+	if sum == 0 {
+		return known.Equal(old, listed.Object)
+	}
+	_, had, _ := known.GetSum(listed.Key)
+	return had == sum
 }
 
 // stateOf returns the state of an object that was listed at a version.
@@ -149,7 +160,7 @@ func (f *DeltaFIFO[K, T]) listed(items *Objects[K, T], n int) {
 	item := items.item(n)
 	e := f.pending.findOrAdd(item.Key)
 	e.list = f.lists
-	f.pending.append(e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object, ResourceVersion: items.version(n)})
+	f.pending.append(e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object, Sum: items.sum(n), ResourceVersion: items.version(n)})
 }
 
 // deleteMissing adds a Deleted delta for every existing key that is not among items, the current

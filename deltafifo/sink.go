@@ -45,9 +45,10 @@ func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	if ev.Type == reflector.Deleted {
 		s.items.Delete(key)
 	} else if s.meta.Version(ev.Object) != "" {
-		s.items.set(key, ev.Object, "")
+		s.items.set(key, ev.Object, "", ev.Sum)
 	} else {
-		s.items.Set(key, ev.Object, ev.ResourceVersion)
+		s.items.unknown = true
+		s.items.set(key, ev.Object, ev.ResourceVersion, ev.Sum)
 	}
 	return ctx.Err()
 }
@@ -103,7 +104,7 @@ func (s *Sink[K, T]) delta(ev reflector.Event[T]) (key K, d Delta[T]) {
 		s.report(ev, err)
 		return *new(K), d
 	}
-	d.Object = ev.Object
+	d.Object, d.Sum = ev.Object, ev.Sum
 	switch ev.Type {
 	case reflector.Deleted:
 		d.Type = Deleted

@@ -83,7 +83,7 @@ func TestFieldSelectorWatch(t *testing.T) {
 		if ev.Object.Spec.Node != "n1" {
 			t.Errorf("%s carries the state %q", ev.Type, ev.Object.Spec.Node)
 		}
-		if ev.Object, ev.Idle = nil, false; ev != want[0] {
+		if ev.Object, ev.Idle, ev.Sum = nil, false, 0; ev != want[0] {
 			t.Fatalf("%+v, want %+v", ev, want[0])
 		}
 		if want = want[1:]; len(want) == 0 {

@@ -2,8 +2,10 @@ package fake
 
 import (
 	"context"
+	"hash/maphash"
 	"reflect"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -25,6 +27,8 @@ type Server struct {
 	upkeep   *upkeep.Keeper // nil if the options ask for none
 	faults   faults.Injector
 	requests tally
+	serials  atomic.Uint64                                                        // numbers of definitions, and of states of objects
+	seed     maphash.Seed                                                         // of version.sum
 	seen     func(Exchange)                                                       // nil for none
 	exact    bool                                                                 // there are strategies
 	strategy func(schema.GroupVersionResource, schema.GroupVersionKind) *Strategy // nil for none
@@ -61,6 +65,7 @@ func New(opts Options) *Server {
 		tables:    map[schema.GroupResource]*table{},
 		byType:    map[reflect.Type][]*table{},
 		drops:     make(chan struct{}),
+		seed:      maphash.MakeSeed(),
 	}
 	s.upkeep = upkeep.New(&s.mu, opts.CollectGarbage, opts.KeepNamespaces)
 	switch {

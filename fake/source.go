@@ -64,9 +64,9 @@ func (s *Source[T]) Relist(self reflector.Source[T], known func(reflector.Identi
 
 // listed is the event of an object in a list.
 func (s *Source[T]) listed(v *version) (ev reflector.Event[T], err error) {
-	ev = reflector.Event[T]{Type: reflector.Added, ResourceVersion: v.obj.GetResourceVersion()}
+	ev = reflector.Event[T]{Type: reflector.Added, ResourceVersion: v.obj.GetResourceVersion(), Sum: v.sum()}
 	if s.known != nil && v.obj.GetUID() != "" {
-		id := reflector.Identity{UID: v.obj.GetUID(), ResourceVersion: ev.ResourceVersion}
+		id := reflector.Identity{UID: v.obj.GetUID(), ResourceVersion: ev.ResourceVersion, Sum: ev.Sum}
 		id.Namespace, id.Name = v.obj.GetNamespace(), v.obj.GetName()
 		if ev.Recalled = s.known(id); ev.Recalled {
 			return ev, nil
@@ -210,7 +210,7 @@ func (s *Source[T]) next(ctx context.Context, w *tampered, initial bool) (ev ref
 		ev, err = s.listed(c.obj)
 		return ev, err == nil, err
 	}
-	ev.ResourceVersion = c.obj.obj.GetResourceVersion()
+	ev.ResourceVersion, ev.Sum = c.obj.obj.GetResourceVersion(), c.obj.sum()
 	ev.Object, err = share[T](c.obj, s.sel.ReadOnly)
 	return ev, err == nil, err
 }

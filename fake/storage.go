@@ -22,6 +22,7 @@ import (
 // table, on the same state.
 type table struct {
 	server     *Server
+	serial     uint64       // of the definition; set once
 	res        resource     // set once
 	hooks      hooks        // set once
 	strategy   *Strategy    // nil for none
@@ -78,6 +79,7 @@ type slot struct {
 func newTable(s *Server, r resource, typ reflect.Type, hooks hooks) (*table, error) {
 	t := &table{
 		server: s,
+		serial: s.serials.Add(1),
 		res:    r,
 		hooks:  hooks,
 		typ:    typ,

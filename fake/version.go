@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"hash/maphash"
 	"strconv"
 	"sync/atomic"
 
@@ -22,6 +23,7 @@ type version struct {
 	stored *version
 	// encoded is obj as JSON, made when HTTP first asks for it.
 	encoded atomic.Pointer[[]byte]
+	serial  atomic.Uint64 // see sum; zero until it is first needed
 }
 
 // origin returns the version that the table holds.
@@ -30,6 +32,16 @@ func (v *version) origin() *version {
 		return v.stored
 	}
 	return v
+}
+
+// sum returns the sum of the object for [reflector.Event]. There are no bytes to hash, but obj
+// depends only on the state that the table holds and on the definition that it is seen by.
+func (v *version) sum() uint64 {
+	server, serial := v.of.server, &v.origin().serial
+	if serial.Load() == 0 {
+		serial.CompareAndSwap(0, server.serials.Add(1))
+	}
+	return max(1, maphash.Comparable(server.seed, [2]uint64{serial.Load(), v.of.serial}))
 }
 
 // object returns the object, or nil for no version.

@@ -1,8 +1,8 @@
 package informer
 
 import (
+	"fmt"
 	"log/slog"
-	"reflect"
 	"slices"
 	"time"
 
@@ -125,7 +125,7 @@ func (i *Informer[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delt
 			c.initial++
 		}
 		c.ops = append(c.ops, store.Op[K, T]{
-			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: i.keeps(key, deltas, n),
+			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: i.keeps(key, deltas, n), Sum: d.Sum,
 		})
 		c.versions = append(c.versions, d.ResourceVersion)
 	}
@@ -134,15 +134,15 @@ func (i *Informer[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delt
 // keeps reports whether delta n of a key brings nothing new, for objects that do not carry their
 // version.
 func (i *Informer[K, T]) keeps(key K, deltas []deltafifo.Delta[T], n int) bool {
-	repeats := i.versions.repeats(key, deltas, n)
-	if !repeats || !i.versions.contents {
-		return repeats
+	d := &deltas[n]
+	if !i.versions.repeats(key, deltas, n) {
+		return false
 	}
 	if n > 0 {
-		return reflect.DeepEqual(deltas[n-1].Object, deltas[n].Object)
+		return sameContents(deltas[n-1].Object, d.Object)
 	}
-	known, ok := i.store.Get(key)
-	return ok && reflect.DeepEqual(known, deltas[n].Object)
+	known, sum, ok := i.store.GetSum(key)
+	return ok && (sum != 0 && sum == d.Sum || sameContents(known, d.Object))
 }
 
 // take records the outcomes of the ops.
@@ -176,6 +176,9 @@ func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) e
 		i.badObject(bad)
 	}
 	i.reportLost(c.lost)
+	if err := i.versions.variations.take(); err != nil {
+		i.report(fmt.Errorf("%s: %w", i.Resource(), err))
+	}
 	i.counted.committed(batch.Len(), time.Since(began))
 	c.reset()
 	return nil
@@ -189,9 +192,7 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	if batch.Rewound() {
 		i.store.Rewind()
 	}
-	i.versions.contents = batch.Rewound() || batch.Doubtful()
-	err := i.write(c, batch)
-	if i.versions.contents = false; err != nil {
+	if err := i.write(c, batch); err != nil {
 		return err
 	}
 	if i.union != nil {

@@ -65,11 +65,10 @@ func TestDeletionsOfRefusedObjects(t *testing.T) {
 	}
 }
 
-// After a restore, an event that brings the same state as the event before it in the batch brings
+// An event that brings the same state as the event before it in the batch brings
 // nothing new, though the store has not got that state yet.
 func TestRepetitionsInABatch(t *testing.T) {
 	i := newSilent(t)
-	i.versions.contents = true
 	delta := func(version int) deltafifo.Delta[state] {
 		return deltafifo.Delta[state]{Type: deltafifo.Updated, Object: state{id: 1, version: version}, ResourceVersion: "7"}
 	}

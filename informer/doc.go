@@ -15,6 +15,15 @@
 // an update is exactly the one that the handler saw last. When the handler runs for an event,
 // the store is at least as new as the event.
 //
+// After each list, the store has the contents of the list. Objects whose version and contents are the
+// same get no event. If the contents have changed at an old version, handlers get an update (see
+// [Event]). The bytes of an object tell whether its contents have changed: the store notes a hash
+// of 64 bits of them, 8 bytes per object. If it is not the same, the objects are decoded and
+// compared, so an order of members or white space makes no event. A source without bytes knows no
+// hash: then the objects are compared. The hash has a random seed, so nobody can choose contents
+// that collide. By chance, new contents go unseen until the next write of the object with a
+// probability of 1 to 2^64 (1.8e19).
+//
 // If an object was deleted and created again while no watch saw it, the handler gets one
 // update, flagged Replaced. A delete carries the last known object and says whether the final
 // state is unknown.

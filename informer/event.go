@@ -37,8 +37,15 @@ func (t EventType) String() string {
 	return "EventType(" + strconv.Itoa(int(t)) + ")"
 }
 
-// Event is one change of the store. Its objects are shared: treat them as read-only. An object that
-// only reads have had ([Informer.RecordWrite]) and that was deleted unseen comes as Added and then
+// Event is one change of the store. Its objects are shared: treat them as read-only.
+//
+// In an Updated event, Object and Old can have the same resourceVersion and other contents. The API
+// server applies defaults and converts when it reads from etcd. So the contents of an object change
+// without a write when a CustomResourceDefinition gets a default or another conversion webhook, and
+// when the server is upgraded. A list brings them. Reconcile on such an event as on every other: a
+// handler that compares resourceVersions to find resyncs misses it, so ask for Sync instead.
+//
+// An object that only reads have had ([Informer.RecordWrite]) and that was deleted unseen comes as Added and then
 // Deleted, although the store never had it.
 type Event[K comparable, T any] struct {
 	Type EventType

@@ -28,7 +28,7 @@ type Options[T any] struct {
 
 	// OnError gets every failure after which the informer continues: *reflector.RequestError,
 	// *reflector.ObjectError, *reflector.SlowListError, *SlowHandlerError, *deltafifo.SlowError,
-	// *MutationError, *LostWriteError, and the errors of store.Options.OnError. It also gets every
+	// *MutationError, *LostWriteError, ErrContentsVary, and the errors of store.Options.OnError. It also gets every
 	// *PanicError. Run then returns one of these. OnError runs in the goroutine of the failure and
 	// blocks it meanwhile. Several goroutines may call it at once. If it is nil, each failure is
 	// logged to Logger at level Warn, with resource, key, resourceVersion and the other attributes

@@ -13,13 +13,14 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// versions decides which objects a relist found unchanged. If an object carries its
-// resourceVersion, that and its UID decide. If it does not, as a projection, the
-// resourceVersion of the event that brought it decides. Only the latter versions are noted
-// here: 16 bytes per object in a map that is a third empty.
+// versions decides which objects a relist found unchanged. Its UID, version and contents must be the
+// same, because contents can change at a version: see reflector.Identity. If an object carries its
+// resourceVersion, that counts. If it does not, as a projection, the resourceVersion of the event
+// that brought it counts. Only the latter versions are noted here: 16 bytes per object in a map that
+// is a third empty. The sums of contents are in the store, 8 bytes per object.
 //
-// A version is one state of one object of a collection, so a hash can stand for the key. If
-// two keys share a hash, an unchanged object may count as changed, never the other way round.
+// A version belongs to one object of a collection, so a hash can stand for the key. If two keys
+// share a hash, an unchanged object may count as changed, never the other way round.
 //
 // The committing goroutine writes the map. The reflector's goroutine reads it only while no
 // change is pending or being committed. The FIFO's lock orders the two.
@@ -30,9 +31,7 @@ type versions[K comparable, T any] struct {
 	noted map[uint64]uint64 // by hash of the key, for objects in the store
 	most  int               // largest size of noted since it was made
 
-	// contents: the batch that is being committed comes from a server that was restored, or
-	// perhaps was. One version can then stand for two states, so contents are compared, too.
-	contents bool
+	variations variations // owned by the committing goroutine
 }
 
 func newVersions[K comparable, T any]() versions[K, T] {
@@ -45,7 +44,14 @@ func (v *versions[K, T]) unchanged() func(known, listed T) bool {
 		return nil
 	}
 	return func(known, listed T) bool {
-		return sameObject(known, listed) && (!v.contents || reflect.DeepEqual(known, listed))
+		switch {
+		case !sameObject(known, listed):
+			return false
+		case sameContents(known, listed):
+			return true
+		}
+		v.variations.note(v.seed, known)
+		return false
 	}
 }
 
@@ -55,6 +61,14 @@ func sameObject[T any](known, listed T) bool {
 	before, _ := any(known).(metav1.Object)
 	after, _ := any(listed).(metav1.Object)
 	return before != nil && after != nil && store.SameVersion(before, after)
+}
+
+// sameContents reports whether two objects with one key and version are equal.
+func sameContents[T any](known, listed T) bool {
+	if reflect.TypeFor[T]().Kind() == reflect.Pointer && any(known) == any(listed) {
+		return true
+	}
+	return reflect.DeepEqual(known, listed)
 }
 
 // same reports whether known, the store's object under key, is in the state listed. It returns
@@ -166,6 +180,12 @@ func (c *cache[K, T]) Len() int { return c.reader.Len() }
 
 // All implements deltafifo.KnownObjects.
 func (c *cache[K, T]) All() iter.Seq2[K, T] { return c.reader.All() }
+
+// GetSum implements deltafifo.Comparer.
+func (c *cache[K, T]) GetSum(key K) (T, uint64, bool) { return c.reader.GetSum(key) }
+
+// Equal implements deltafifo.Comparer.
+func (c *cache[K, T]) Equal(known, listed T) bool { return sameContents(known, listed) }
 
 // Same implements deltafifo.Comparer.
 func (c *cache[K, T]) Same(key K, known T, listed deltafifo.State) bool {

@@ -29,6 +29,26 @@
 // changes each object before it is stored, for example to drop parts that nobody reads. [Filter]
 // leaves objects out. [Shard] selects a part of the collection by hash. [Tweak] sets selectors.
 //
+// # Contents at an unchanged version
+//
+// A resourceVersion names a write, and not contents. The API server applies defaults and converts
+// when it reads from etcd, so the contents of an object change without a new version when a
+// CustomResourceDefinition gets a default or another conversion webhook, and when the server is
+// upgraded. No watch event tells that. The next list does: see [Identity].
+//
+// A change of a CustomResourceDefinition ends all its watches, in order, on each API server. The
+// change of the definition is itself a write, so the watch is resumed at a version that is older than
+// the new watch cache of the server. The server then answers 410 Expired, and the reflector lists. The
+// contents are then as new as the list, usually within seconds. The same happens when an API server
+// restarts after other writes to its storage.
+//
+// The contents stay old until the next list or write if the server has no reason to end the watch,
+// or can resume it: if a conversion webhook behaves differently although the definition is the same,
+// and if a server is restarted while nothing was written since the newest version seen. In the last
+// case, the check for a restored server compares the contents of the newest objects, and lists if
+// they differ. So does a watch that repeats an event with other contents. To be sure, run the informer
+// anew.
+//
 // # Restored servers
 //
 // A server whose etcd was restored from a backup gives out resourceVersions a second time. It

@@ -62,6 +62,12 @@ type Event[T any] struct {
 	// k8s.io/apimachinery/pkg/util/resourceversion.
 	ResourceVersion string
 
+	// Sum is a hash of the bytes that Object was made from, so that a list shows whether an object
+	// has other contents at the version that it had before: see [Identity]. Two events of one source
+	// that have the same Sum, which is not zero, are made from equal bytes. Zero means that the
+	// source does not know. The source of a Deleted event need not know.
+	Sum uint64
+
 	// Object is the zero T in a Bookmark.
 	Object T
 }

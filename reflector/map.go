@@ -33,7 +33,7 @@ func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 	}
 	return newAdapter(adapter[R, T]{source: source, convert: func(ev Event[R], _ bool) (Event[T], bool, error) {
 		object, err := project(ev.Object)
-		return Event[T]{Type: ev.Type, Idle: ev.Idle, ResourceVersion: ev.ResourceVersion, Object: object}, true, err
+		return Event[T]{Type: ev.Type, Idle: ev.Idle, ResourceVersion: ev.ResourceVersion, Sum: ev.Sum, Object: object}, true, err
 	}})
 }
 

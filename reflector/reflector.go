@@ -81,9 +81,7 @@ type Tuning struct {
 	TrustVersions bool
 
 	// DecodeAll decodes each object of each list. Otherwise an object that the sink has with the
-	// same key, UID and version is taken from the sink: see [Relister]. Set it for a server that is
-	// not a Kubernetes API and changes an object without a new version. The sink then gets the new
-	// contents; an informer still counts the object as unchanged.
+	// same key, UID, version and sum of its bytes is taken from the sink: see [Relister].
 	DecodeAll bool
 }
 

@@ -2,13 +2,18 @@ package reflector
 
 import "k8s.io/apimachinery/pkg/types"
 
-// Identity is one state of an object, as a list names it before the object is decoded. On one
-// Kubernetes API server, two equal identities are the same object with the same contents, unless
-// the server was restored from a backup between them.
+// Identity is one state of an object, as a list names it before the object is decoded. Version and
+// UID alone do not name a state: the contents of an object can change at its version, because the
+// API server applies defaults and converts when it reads from etcd. A CustomResourceDefinition that
+// gets a default, another conversion webhook and an upgraded server do that. So two equal
+// identities are the same object with the same contents only because their sums are equal, too.
 type Identity struct {
 	types.NamespacedName
 	UID             types.UID
 	ResourceVersion string
+	// Sum is the [Event.Sum] of the event that would carry the decoded object. An identity without
+	// it is never known.
+	Sum uint64
 }
 
 // Relister is an optional interface of a [Source] that need not decode objects that the reflector
@@ -48,6 +53,7 @@ type recall[T any] struct {
 
 	known func(Identity) (T, bool) // of the list or page in progress; nil for none
 	found T                        // the object of the next event
+	sum   uint64                   // its sum
 }
 
 // newRecall returns the zero value if source or sink cannot recall objects.
@@ -63,26 +69,26 @@ func newRecall[T any](source Source[T], sink Sink[T]) *recall[T] {
 
 // has is the function that the source asks.
 func (c *recall[T]) has(id Identity) (ok bool) {
-	if c.known == nil {
+	if c.known == nil || id.Sum == 0 {
 		return false
 	}
 	c.found, ok = c.known(id)
+	c.sum = id.Sum
 	return ok
 }
 
-// complete gives an event the object that was found for it.
+// complete gives an event the object that was found for it, and its sum.
 func (c *recall[T]) complete(ev Event[T]) Event[T] {
 	if ev.Recalled {
-		ev.Object, ev.Recalled = c.found, false
+		ev.Object, ev.Sum, ev.Recalled = c.found, c.sum, false
 		c.found = *new(T)
 	}
 	return ev
 }
 
-// begin returns the source for the next list or page. compares says that equal identities in this
-// list and before it are the same state.
-func (c *recall[T]) begin(usual Source[T], compares bool) Source[T] {
-	if c.source == nil || !compares {
+// begin returns the source for the next list or page.
+func (c *recall[T]) begin(usual Source[T]) Source[T] {
+	if c.source == nil {
 		return usual
 	}
 	if c.known = c.sink.Lookup(); c.known == nil {
@@ -93,13 +99,3 @@ func (c *recall[T]) begin(usual Source[T], compares bool) Source[T] {
 
 // end ends the list or page.
 func (c *recall[T]) end() { c.known, c.found = nil, *new(T) }
-
-// comparesVersions reports whether the versions in the next list compare with those seen. An answer
-// at "" may be older than the newest version seen, and is still the truth: then the server was
-// restored, and its versions may stand for other contents. So may the first answer, at "0". Any
-// other list that is older is not used. A source without versions of lists does not say how old its
-// lists are.
-func (s state) comparesVersions() bool {
-	asked := s.version()
-	return s.rewound == notRewound && s.versioned && asked != "" && asked != "0"
-}

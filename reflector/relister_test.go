@@ -13,13 +13,17 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// recaller is a sink of texts that says it has every object.
+// recaller is a sink of texts that says it has every object, once it has a list.
 type recaller struct {
+	filled bool
 	listed []string
 	asked  []reflector.Identity
 }
 
 func (s *recaller) Lookup() func(reflector.Identity) (string, bool) {
+	if !s.filled {
+		return nil
+	}
 	return func(id reflector.Identity) (string, bool) {
 		s.asked = append(s.asked, id)
 		return "recalled " + id.Name, true
@@ -31,7 +35,7 @@ func (s *recaller) Listed(_ context.Context, ev reflector.Event[string]) error {
 	return nil
 }
 func (s *recaller) Skipped(*reflector.ObjectError)                       {}
-func (s *recaller) Replace(context.Context, string) error                { return nil }
+func (s *recaller) Replace(context.Context, string) error                { s.filled = true; return nil }
 func (s *recaller) Discard()                                             { s.listed = nil }
 func (s *recaller) Apply(context.Context, reflector.Event[string]) error { return nil }
 
@@ -87,7 +91,7 @@ func TestRelistRecalls(t *testing.T) {
 				if same(t, sink.listed, "recalled a", "recalled b"); t.Failed() {
 					return
 				}
-				if id := sink.asked[0]; id.Namespace != "n" || id.UID == "" || id.ResourceVersion == "" || r.Stats().Recalled != 2 {
+				if id := sink.asked[0]; id.Namespace != "n" || id.UID == "" || id.ResourceVersion == "" || id.Sum == 0 || r.Stats().Recalled != 2 {
 					t.Errorf("asked about %+v, recalled %d", id, r.Stats().Recalled)
 				}
 			})

@@ -135,7 +135,7 @@ func (r *Reflector[T]) listPage(ctx context.Context, dog *watchdog) (page metav1
 	r.emptyPage = true
 	defer r.recall.end()
 	defer r.listed.settle()
-	source := r.recall.begin(r.source, r.state.comparesVersions())
+	source := r.recall.begin(r.source)
 	page, err = source.List(ctx, r.listOptions(), func(ev Event[T], err error) bool {
 		dog.received()
 		defer dog.handled()

@@ -73,7 +73,7 @@ func (r *Reflector[T]) openWatch(ctx context.Context, w *watch) iter.Seq2[Event[
 	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: w.asked}}
 	source := r.source
 	if r.state.phase == streaming {
-		source = r.recall.begin(source, r.state.comparesVersions())
+		source = r.recall.begin(source)
 		w.guard.asked.Verb = "watchlist"
 		r.stats.watchLists.Add(1)
 		r.beginList("watchlist")

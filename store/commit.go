@@ -19,6 +19,10 @@ type Op[K comparable, T any] struct {
 	// Object is unchanged.
 	Keep bool
 
+	// Sum is stored beside Object, for [Reader.GetSum]. If the store keeps the object that it has, a
+	// Sum other than zero replaces the earlier one.
+	Sum uint64
+
 	// Commit sets the fields below.
 
 	// Old is the object stored under Key before this operation, if Had is true. If the commit
@@ -124,6 +128,9 @@ func (s *Store[K, T]) apply(rv string, ops []Op[K, T]) {
 
 // change makes the planned changes of ops to st.
 func (s *Store[K, T]) change(st *slots.State[T], ops []Op[K, T]) {
+	for _, r := range s.plan.resums {
+		st.SetSum(r.slot, r.sum)
+	}
 	for i := range s.plan.targets {
 		t := &s.plan.targets[i]
 		if t.last < 0 {
@@ -132,22 +139,25 @@ func (s *Store[K, T]) change(st *slots.State[T], ops []Op[K, T]) {
 		switch op := &ops[t.last]; {
 		case !op.Delete && t.stored:
 			keysOf[K](st).Adopt(t.slot, op.Key)
+			st.SetSum(t.slot, op.Sum)
 			if t.moves {
 				st.Update(t.slot, op.Object, int(t.staged))
 			} else {
 				st.Replace(t.slot, op.Object)
 			}
 		case !op.Delete:
-			s.insert(st, t.hash, op.Key, op.Object, int(t.staged))
+			s.insert(st, t.hash, op, int(t.staged))
 		case t.stored:
 			st.Remove(t.slot)
 		}
 	}
 }
 
-// insert stores obj under key, which is new, with value set staged of every index.
-func (s *Store[K, T]) insert(st *slots.State[T], hash uint32, key K, obj T, staged int) {
-	keysOf[K](st).Insert(hash, key, st.Insert(obj, staged))
+// insert stores the object of op, whose key is new, with value set staged of every index.
+func (s *Store[K, T]) insert(st *slots.State[T], hash uint32, op *Op[K, T], staged int) {
+	slot := st.Insert(op.Object, staged)
+	keysOf[K](st).Insert(hash, op.Key, slot)
+	st.SetSum(slot, op.Sum)
 }
 
 // end makes the changes to st visible, at rv. It calls no user function.

@@ -14,7 +14,8 @@ import (
 type plan[K comparable, T any] struct {
 	targets []target       // one per distinct key
 	byKey   keytable.Table // key's hash -> number in targets, for more than fewOps operations
-	changes int            // targets that change something
+	changes int            // targets and sums that change something
+	resums  []resum        // new sums of objects that stay
 	staged  int            // value sets in every index
 	holds   bool           // the indexes may hold staged values
 	warmed  uint32         // keeps reads ahead from being optimized away
@@ -40,6 +41,12 @@ type target struct {
 	moves  bool  // slot gets other values in some index
 }
 
+// resum is the new sum of an object that stays.
+type resum struct {
+	slot uint32
+	sum  uint64
+}
+
 // step is an operation of a block.
 type step struct {
 	op, target int32
@@ -55,7 +62,7 @@ func keepTargets(n int) int { return min(1024, 64+n) }
 func (p *plan[K, T]) clear(st *slots.State[T]) {
 	p.unstage(st)
 	p.byKey.Reset(blockLen)
-	p.targets, p.changes, p.staged = p.targets[:0], 0, 0
+	p.targets, p.resums, p.changes, p.staged = p.targets[:0], p.resums[:0], 0, 0
 }
 
 // reset is clear after a write. It also gives back the memory of a large plan.
@@ -68,7 +75,7 @@ func (p *plan[K, T]) reset(body *slots.Slots[T]) {
 	}
 	p.byKey.Reset(keep)
 	p.targets, p.work = targets, p.work[:0]
-	p.changes, p.staged, p.keyed = 0, 0, false
+	p.resums, p.changes, p.staged, p.keyed = nil, 0, 0, false
 }
 
 // unstage drops all staged values.
@@ -134,7 +141,8 @@ func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
 	case op.Delete:
 		p.warmed ^= st.Warm(t.slot)
 	case t.stored && s.keeps(op):
-		op.Unchanged = true
+		op.Unchanged, t.last = true, -1
+		p.resum(st, op, &t)
 		return
 	default:
 		if !early {
@@ -211,7 +219,7 @@ func (s *Store[K, T]) planBlock(st *slots.State[T], ops []Op[K, T]) (done bool) 
 	s.checkKeys(ops)
 	if s.unchanged != nil || p.keeps(ops) {
 		s.lookUp(st, ops)
-		s.compare(ops)
+		s.compare(st, ops)
 		s.stage(st, ops)
 	} else {
 		// The key function and the index functions read different parts of an object. Calling
@@ -394,7 +402,7 @@ func (s *Store[K, T]) lookUp(st *slots.State[T], ops []Op[K, T]) {
 }
 
 // compare finds the operations that keep the stored object.
-func (s *Store[K, T]) compare(ops []Op[K, T]) {
+func (s *Store[K, T]) compare(st *slots.State[T], ops []Op[K, T]) {
 	p := &s.plan
 	for i := range p.work {
 		w := &p.work[i]
@@ -404,7 +412,17 @@ func (s *Store[K, T]) compare(ops []Op[K, T]) {
 		}
 		if p.at = i; s.keeps(op) {
 			op.Unchanged, w.done = true, true
+			p.resum(st, op, &p.targets[w.target])
 		}
+	}
+}
+
+// resum plans the sum of op, which keeps the object of t, if st has another sum. If an earlier
+// operation of the plan stores the object, its sum stays.
+func (p *plan[K, T]) resum(st *slots.State[T], op *Op[K, T], t *target) {
+	if op.Sum != 0 && t.stored && t.last < 0 && st.Sum(t.slot) != op.Sum {
+		p.resums = append(p.resums, resum{t.slot, op.Sum})
+		p.changes++
 	}
 }
 

@@ -39,6 +39,18 @@ func (r *Reader[K, T]) Get(key K) (obj T, ok bool) {
 	return obj, ok
 }
 
+// GetSum is Get, and also returns the [Op].Sum that came with the object.
+func (r *Reader[K, T]) GetSum(key K) (obj T, sum uint64, ok bool) {
+	hash := r.hash(key)
+	st := r.slots.Read()
+	slot, ok := keysOf[K](st).Find(hash, key)
+	if ok {
+		obj, sum = st.At(slot), st.Sum(slot)
+	}
+	r.slots.Done()
+	return obj, sum, ok
+}
+
 // GetMany is Get for many keys. It calls yield in the order of keys, with the position of each
 // key in keys, until yield returns false. It looks up 64 keys at a time, which is faster than
 // Get in a large store. Keys that are looked up together see the same state; later ones may see

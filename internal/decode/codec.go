@@ -38,6 +38,10 @@ type Codec interface {
 	// UnmarshalObject decodes an object for an unstructured.Unstructured.
 	UnmarshalObject(raw []byte) (map[string]any, error)
 
+	// Contents returns the part of an object that is equal in a list and in a watch: without the
+	// kind and the apiVersion, if the encoding allows that.
+	Contents(raw []byte) []byte
+
 	// Header reads the header of an object. Members of another type stay empty.
 	Header(raw []byte) Header
 

@@ -74,6 +74,20 @@ func UIDOf(obj any) (uid types.UID) {
 	return uid
 }
 
+// KeyTextOf is KeyText for an object that may be of any type. It is empty if the object has no
+// metadata.
+func KeyTextOf(obj any) (text string) {
+	defer func() {
+		if recover() != nil {
+			text = ""
+		}
+	}()
+	if object, ok := obj.(metav1.Object); ok {
+		text = KeyText(object)
+	}
+	return text
+}
+
 // KeyText returns the key of an object as errors and logs have it: "namespace/name", or "name"
 // without a namespace.
 func KeyText(object metav1.Object) string {

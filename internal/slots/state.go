@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/paged"
 	"github.com/kinform/kinform/internal/posting"
 )
 
@@ -16,8 +17,9 @@ type State[T any] struct {
 	objs    cowvec.Vec[T]
 	keys    Keys
 	indexes []Index[T]
-	rows    *posting.Rows // a column for each index, in their order; as long as objs if there are any
-	removed int           // since the last tidy
+	sums    paged.Array[uint64] // by slot; shorter than objs while the sums of later slots are zero
+	rows    *posting.Rows       // a column for each index, in their order; as long as objs if there are any
+	removed int                 // since the last tidy
 
 	frozen atomic.Bool // if set, it never changes again: the next change is made on a clone
 }
@@ -32,6 +34,26 @@ func (st *State[T]) Slots() int { return st.objs.Len() }
 
 // At returns the object in slot.
 func (st *State[T]) At(slot uint32) T { return st.objs.At(slot) }
+
+// Sum returns the sum of the object in slot, which is zero if none was set.
+func (st *State[T]) Sum(slot uint32) uint64 {
+	if int(slot) >= st.sums.Len() {
+		return 0
+	}
+	return *st.sums.At(slot)
+}
+
+// SetSum sets the sum of the object in slot. Nothing is allocated before the first sum that is not
+// zero.
+func (st *State[T]) SetSum(slot uint32, sum uint64) {
+	if int(slot) >= st.sums.Len() {
+		if sum == 0 {
+			return
+		}
+		st.sums.Lengthen(st.objs.Len())
+	}
+	*st.sums.At(slot) = sum
+}
 
 // Used reports whether slot holds an object.
 func (st *State[T]) Used(slot uint32) bool { return st.objs.Used(slot) }
@@ -112,6 +134,7 @@ func (st *State[T]) tidy() {
 		from := uint32(st.objs.Len() - 1)
 		to := st.objs.Insert(st.objs.At(from))
 		st.keys.Move(from, to)
+		st.SetSum(to, st.Sum(from))
 		for _, x := range st.indexes {
 			x.Move(from, to)
 		}
@@ -120,6 +143,7 @@ func (st *State[T]) tidy() {
 	st.removed = 0
 	n := st.objs.Len()
 	st.keys.Truncate(n)
+	st.sums.Truncate(n)
 	if n >= st.rows.Len() {
 		return
 	}
@@ -130,7 +154,7 @@ func (st *State[T]) tidy() {
 }
 
 func (st *State[T]) clone() *State[T] {
-	c := &State[T]{objs: st.objs.Clone(), keys: st.keys.Clone(), rows: st.rows.Clone()}
+	c := &State[T]{objs: st.objs.Clone(), keys: st.keys.Clone(), sums: st.sums.Clone(), rows: st.rows.Clone()}
 	c.indexes = make([]Index[T], len(st.indexes))
 	for i, x := range st.indexes {
 		c.indexes[i] = x.Clone(c.rows)

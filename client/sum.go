@@ -1,0 +1,18 @@
+package client
+
+import (
+	"hash/maphash"
+
+	"github.com/kinform/kinform/internal/decode"
+)
+
+// sum returns the sum of an object's bytes for [reflector.Event], which is never zero. The seed is
+// random and secret, so nobody can make two objects that have one sum.
+func (c *objectCodec[T]) sum(contents []byte) uint64 {
+	return max(1, maphash.Bytes(c.seed, contents))
+}
+
+// sumOf is sum for an object in a codec's encoding.
+func (c *objectCodec[T]) sumOf(codec decode.Codec, raw []byte) uint64 {
+	return c.sum(codec.Contents(raw))
+}

@@ -1,0 +1,269 @@
+package informer_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"iter"
+	"slices"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// setDefault gives widgets without a node another one from now on, as a CustomResourceDefinition
+// does that gets a default: objects are read with it, and keep their versions.
+func setDefault(t *testing.T, server *fake.Server, node string) {
+	t.Helper()
+	err := fake.Define(server, fake.Definition[*widget]{
+		Kind: kind.Of[*widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets"),
+		Hooks: fake.Hooks[*widget]{Default: func(w *widget) {
+			if w.Spec.Node == "" {
+				w.Spec.Node = node
+			}
+		}},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// noSums is a source that knows no sums and recalls nothing, as one of another library's client.
+type noSums[T any] struct{ from reflector.Source[T] }
+
+func (s noSums[T]) Resource() string { return s.from.Resource() }
+
+func (s noSums[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
+	return s.from.List(ctx, opts, func(ev reflector.Event[T], err error) bool {
+		ev.Sum = 0
+		return yield(ev, err)
+	})
+}
+
+func (s noSums[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
+	return func(yield func(reflector.Event[T], error) bool) {
+		for ev, err := range s.from.Watch(ctx, opts) {
+			ev.Sum = 0
+			if !yield(ev, err) {
+				return
+			}
+		}
+	}
+}
+
+// contentsCase is a way to keep widgets as objects of type T.
+type contentsCase[T any] struct {
+	name     string
+	tuning   reflector.Tuning
+	source   func(reflector.Source[*widget]) reflector.Source[T]
+	recalls  bool
+	again    bool // Run is called again in place of a relist
+	union    bool
+	keyOf    store.KeyFunc[key, T]
+	contents func(T) string
+}
+
+// TestNewContentsAtAnOldVersion: after each list the store has the contents of the list, whatever
+// their versions. Handlers get an update of the objects that have changed, and of no others.
+func TestNewContentsAtAnOldVersion(t *testing.T) {
+	same := func(s reflector.Source[*widget]) reflector.Source[*widget] { return s }
+	bare := func(s reflector.Source[*widget]) reflector.Source[*widget] { return noSums[*widget]{s} }
+	pages := reflector.Tuning{DisableWatchList: true}
+	of := contentsCase[*widget]{source: same, keyOf: store.ObjectKey[*widget], contents: func(w *widget) string { return w.Spec.Node }, recalls: true}
+	for _, c := range []func(*contentsCase[*widget]){
+		func(c *contentsCase[*widget]) { c.name = "stream" },
+		func(c *contentsCase[*widget]) { c.name, c.tuning = "list", pages },
+		func(c *contentsCase[*widget]) { c.name, c.tuning.DecodeAll, c.recalls = "decoded", true, false },
+		func(c *contentsCase[*widget]) { c.name, c.source, c.recalls = "no sums", bare, false },
+		func(c *contentsCase[*widget]) {
+			c.name, c.source, c.recalls, c.tuning = "no sums, list", bare, false, pages
+		},
+		func(c *contentsCase[*widget]) { c.name, c.again = "second run", true },
+		func(c *contentsCase[*widget]) {
+			c.name, c.again, c.source, c.recalls = "second run without sums", true, bare, false
+		},
+		func(c *contentsCase[*widget]) { c.name, c.union = "union", true },
+		func(c *contentsCase[*widget]) {
+			c.name, c.union, c.source, c.recalls = "union without sums", true, bare, false
+		},
+		func(c *contentsCase[*widget]) {
+			c.name, c.source = "filter and tweak", func(s reflector.Source[*widget]) reflector.Source[*widget] {
+				all := func(*widget) bool { return true }
+				return reflector.Tweak(reflector.Filter(s, all), func(*metav1.ListOptions) {})
+			}
+		},
+	} {
+		c0 := of
+		c(&c0)
+		t.Run(c0.name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { c0.run(t) }) })
+	}
+	project := func(s reflector.Source[*widget]) reflector.Source[projection] {
+		return reflector.Map(s, func(w *widget) (projection, error) {
+			return &projected{Key: key{Namespace: w.Namespace, Name: w.Name}, Text: w.Spec.Node}, nil
+		})
+	}
+	mapped := contentsCase[projection]{name: "projection", source: project, keyOf: projection.key, contents: projection.text, recalls: true}
+	t.Run(mapped.name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { mapped.run(t) }) })
+	mapped.union = true
+	t.Run("union of projections", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { mapped.run(t) }) })
+	mapped.union, mapped.recalls = false, false
+	mapped.source = func(s reflector.Source[*widget]) reflector.Source[projection] { return project(bare(s)) }
+	t.Run("projection without sums", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { mapped.run(t) }) })
+}
+
+func (c contentsCase[T]) run(t *testing.T) {
+	const objects = 40 // so that few of them change, and also many: see deltafifo.Comparer
+	server := newServer(t)
+	for n := range objects {
+		node := "own"
+		if n < 3 {
+			node = "" // gets the default
+		}
+		must1(fake.Create(server, newWidget("n", fmt.Sprint("w", n), node)))(t)
+	}
+	opts := informer.Options[T]{OnError: ignore, Reflector: c.tuning}
+	var inf *informer.Informer[key, T]
+	if src := c.source(source(t, server)); c.union {
+		u := must1(informer.NewUnion("widgets", c.keyOf, opts))(t)
+		must1(u.Add("all", src, nil))(t)
+		inf = &u.Informer
+	} else {
+		inf = must1(informer.New(src, c.keyOf, opts))(t)
+	}
+	var got []string
+	must1(inf.AddHandler(informer.HandlerFunc[key, T](func(ev informer.Event[key, T]) {
+		if !ev.Initial {
+			got = append(got, fmt.Sprintf("%v %s %q", ev.Type, ev.Key.Name, c.contents(ev.Old)+"→"+c.contents(ev.Object)))
+		}
+	}), informer.HandlerOptions[T]{}))(t)
+	stop := run(t, inf)
+	list := func(note string, want ...string) {
+		t.Helper()
+		recalled := inf.Stats().Recalled
+		if c.again {
+			stop()
+			stop = run(t, inf)
+		} else {
+			relist(t, server)
+		}
+		if slices.Sort(got); !slices.Equal(got, want) {
+			t.Errorf("%s: handlers got %q, want %q", note, got, want)
+		}
+		got = nil
+		recalled = inf.Stats().Recalled - recalled
+		if all := c.recalls && len(want) == 0; all && recalled != objects || !all && recalled != 0 {
+			t.Errorf("%s: recalled %d of %d objects", note, recalled, objects)
+		}
+	}
+	defer func() { stop() }()
+	list("unchanged")
+	setDefault(t, server, "first")
+	list("a default", `Updated w0 "→first"`, `Updated w1 "→first"`, `Updated w2 "→first"`)
+	list("unchanged again")
+	setDefault(t, server, "second")
+	list("another default", `Updated w0 "first→second"`, `Updated w1 "first→second"`, `Updated w2 "first→second"`)
+	for key, obj := range inf.Store().All() {
+		want := "own"
+		if key.Name == "w0" || key.Name == "w1" || key.Name == "w2" {
+			want = "second"
+		}
+		if c.contents(obj) != want {
+			t.Errorf("the store has %s with %q, want %q", key.Name, c.contents(obj), want)
+		}
+	}
+}
+
+// TestServersThatDisagree: if two servers answer in turn with different contents at one version, the
+// newest list wins, and OnError gets one warning.
+func TestServersThatDisagree(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("n", "w", "")))(t)
+		warnings := 0
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: func(err error) {
+			if errors.Is(err, informer.ErrContentsVary) {
+				warnings++
+			}
+		}})
+		h := newHistory(t, inf)
+		must1(inf.AddHandler(h, handlerOptions{}))(t)
+		defer run(t, inf)()
+		for n := range 10 {
+			node := []string{"first", "second"}[n%2]
+			setDefault(t, server, node)
+			relist(t, server)
+			if w, _ := inf.Store().Get(key{Namespace: "n", Name: "w"}); w.Spec.Node != node {
+				t.Errorf("list %d: the store has %q, want %q", n, w.Spec.Node, node)
+			}
+			if want := min(1, (n+1)/3); warnings != want {
+				t.Errorf("list %d: %d warnings, want %d", n, warnings, want)
+			}
+		}
+		if h.count() != 11 {
+			t.Errorf("handlers got %d events, want 11", h.count())
+		}
+	})
+}
+
+// TestNewDefaultAndBrokenWatch: a watch that breaks off after a new default repeats its events with
+// other contents. That leads to one list, and is no sign of a restored server.
+func TestNewDefaultAndBrokenWatch(t *testing.T) {
+	broken := func(t *testing.T, server *fake.Server, lists func() uint64, restored func() int, node func() string, defaults ...string) {
+		for _, name := range []string{"a", "b"} {
+			must1(fake.Create(server, newWidget("n", name, "")))(t)
+		}
+		synctest.Wait()
+		for _, want := range defaults {
+			before := lists()
+			setDefault(t, server, want)
+			server.DropWatches()
+			time.Sleep(10 * time.Minute)
+			synctest.Wait()
+			if got := node(); got != want {
+				t.Errorf("the store has %q, want %q", got, want)
+			}
+			if n := lists() - before; n > 2 || restored() > 0 {
+				t.Errorf("%d lists, %d reports of a restored server", n, restored())
+			}
+		}
+	}
+	note := func(n *int) func(error) {
+		return func(err error) {
+			if errors.Is(err, reflector.ErrRestored) {
+				*n++
+			}
+		}
+	}
+	for _, tuning := range []reflector.Tuning{{}, {DisableWatchList: true}} {
+		synctest.Test(t, func(t *testing.T) {
+			server, restored := newServer(t), 0
+			inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: note(&restored), Reflector: tuning})
+			defer run(t, inf)()
+			broken(t, server, func() uint64 { return inf.Stats().Lists }, func() int { return restored }, func() string {
+				w, _ := inf.Store().Get(key{Namespace: "n", Name: "a"})
+				return w.Spec.Node
+			}, "first", "second")
+		})
+		synctest.Test(t, func(t *testing.T) {
+			server, restored := newServer(t), 0
+			src := reflector.Map(source(t, server), func(w *widget) (projection, error) {
+				return &projected{Key: key{Namespace: w.Namespace, Name: w.Name}, Text: w.Spec.Node}, nil
+			})
+			inf := must1(informer.New(src, projection.key, informer.Options[projection]{OnError: note(&restored), Reflector: tuning}))(t)
+			defer run(t, inf)()
+			broken(t, server, func() uint64 { return inf.Stats().Lists }, func() int { return restored }, func() string {
+				p, _ := inf.Store().Get(key{Namespace: "n", Name: "a"})
+				return p.text()
+			}, "first") // without metadata, only events are compared, and there are none after the list
+		})
+	}
+}
