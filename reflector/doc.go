@@ -43,7 +43,8 @@
 // restarts after other writes to its storage.
 //
 // The contents stay old until the next list or write if the server has no reason to end the watch,
-// or can resume it: if a conversion webhook behaves differently although the definition is the same,
+// or can resume it: if a bookmark as new as the changed definition came before the watch ended, if a
+// conversion webhook behaves differently although the definition is the same,
 // and if a server is restarted while nothing was written since the newest version seen. In the last
 // case, the check for a restored server compares the contents of the newest objects, and lists if
 // they differ. So does a watch that repeats an event with other contents. To be sure, run the informer
