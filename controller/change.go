@@ -5,9 +5,12 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"net/http"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -18,27 +21,31 @@ type change[T Object[T]] struct {
 	edit func(T) error
 	// status says that edit only changes the status.
 	status bool
+	// known says for some structs whether the server has them: see patchOf.
+	known map[string]bool
 }
 
 // to carries the change out, if it changes anything, and returns obj as stored. On an error it
 // returns the newest state that it knows; the error is errGone if the object is gone.
 //
-// The patch has only the fields that changed, so fields that T does not have survive. It states
-// the resourceVersion, so it never undoes a change of another writer that edit has not seen.
+// The patch has only what changed, also in lists, so what T does not have survives. It states the
+// resourceVersion, so it never undoes a change of another writer that edit has not seen.
 func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error) {
-	for range tries {
-		var patch []byte
-		if patch, err = c.patch(obj); err != nil || patch == nil {
+	c.known = map[string]bool{}
+	for try := range tries {
+		var p patch
+		if p, err = c.patch(obj); err != nil || p.data == nil {
 			return obj, false, err
 		}
 		var now T
-		if now, err = c.send(ctx, keyOf(obj), patch); err == nil {
+		if now, err = c.send(ctx, keyOf(obj), p); err == nil {
 			return now, true, nil
 		}
 		if c.status && apierrors.IsNotFound(err) {
 			return obj, false, c.withoutStatus(ctx, obj, err)
 		}
-		if !apierrors.IsConflict(err) {
+		misfit := p.form == types.JSONPatchType && misfits(err)
+		if !apierrors.IsConflict(err) && !misfit {
 			if apierrors.IsNotFound(err) {
 				err = errGone
 			}
@@ -48,9 +55,57 @@ func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error)
 		if failed != nil {
 			return obj, false, failed
 		}
+		switch {
+		case now.GetResourceVersion() != obj.GetResourceVersion():
+			if misfit {
+				err = conflict(obj, err)
+			}
+			clear(c.known)
+		case !misfit:
+		case len(p.guesses) == 0 && try > 0: // obj is what the server has, and not what a cache has
+			return obj, false, err
+		default:
+			if failed := c.learn(ctx, obj, p.guesses); failed != nil {
+				return obj, false, failed
+			}
+		}
 		obj = now
 	}
 	return obj, false, err
+}
+
+// misfits reports whether err says that a JSON patch does not fit the object. API servers give the
+// same answer for a test that fails, as that of the version, and for a path that is not there.
+func misfits(err error) bool {
+	var refusal apierrors.APIStatus
+	if !errors.As(err, &refusal) {
+		return false
+	}
+	s := refusal.Status()
+	return s.Code == http.StatusUnprocessableEntity && (s.Details == nil || len(s.Details.Causes) == 0)
+}
+
+// conflict is the error of a patch that does not fit because obj was changed.
+func conflict(obj metav1.Object, err error) error {
+	kind := ownKind(obj)
+	return apierrors.NewConflict(schema.GroupResource{Group: kind.Group, Resource: kind.Kind}, obj.GetName(), fmt.Errorf("the object has changed: %w", err))
+}
+
+// learn asks the server which of the structs that a patch of obj guesses it has, by patches that
+// change nothing.
+func (c change[T]) learn(ctx context.Context, obj T, guesses []pointer) error {
+	for _, at := range guesses {
+		data, err := json.Marshal([]step{testVersion(obj.GetResourceVersion()), {Op: "test", Path: at, Value: null}})
+		if err != nil {
+			return err
+		}
+		_, err = c.send(ctx, keyOf(obj), patch{form: types.JSONPatchType, data: data})
+		if err != nil && !misfits(err) {
+			return err
+		}
+		c.known[at.String()] = err != nil
+	}
+	return nil
 }
 
 // newest asks the server for obj. The error is errGone if obj is gone, also if another object has
@@ -72,54 +127,54 @@ func (c change[T]) withoutStatus(ctx context.Context, obj T, err error) error {
 	return about(obj, fmt.Errorf("%w: %w", ErrNoStatus, err))
 }
 
-func (c change[T]) send(ctx context.Context, key types.NamespacedName, patch []byte) (T, error) {
+func (c change[T]) send(ctx context.Context, key types.NamespacedName, p patch) (T, error) {
 	if c.status {
-		return c.client.PatchStatus(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
+		return c.client.PatchStatus(ctx, key, p.form, p.data, metav1.PatchOptions{})
 	}
-	return c.client.Patch(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
+	return c.client.Patch(ctx, key, p.form, p.data, metav1.PatchOptions{})
 }
 
-// patch returns a merge patch with the changes that edit makes to a copy of obj, or nil if it makes
+// patch returns a patch with the changes that edit makes to a copy of obj, without data if it makes
 // none.
-func (c change[T]) patch(obj T) ([]byte, error) {
+func (c change[T]) patch(obj T) (p patch, err error) {
 	version := obj.GetResourceVersion()
 	if version == "" {
-		return nil, about(obj, ErrNoVersion)
+		return p, about(obj, ErrNoVersion)
 	}
 	next := obj.DeepCopy()
 	if err := c.edit(next); err != nil {
-		return nil, err
+		return p, err
 	}
 	if keyOf(next) != keyOf(obj) || next.GetUID() != obj.GetUID() {
-		return nil, about(obj, ErrRenamed)
+		return p, about(obj, ErrRenamed)
 	}
 	next.SetResourceVersion(version)
 	before, err := treeOf(obj)
 	if err != nil {
-		return nil, err
+		return p, err
 	}
 	after, err := treeOf(next)
 	if err != nil {
-		return nil, err
-	}
-	patch := mergePatch(before, after)
-	if len(patch) == 0 {
-		return nil, nil
+		return p, err
 	}
 	if c.status {
-		for field := range patch {
-			if field != "status" {
-				return nil, about(obj, fmt.Errorf("%w: %s", ErrNotStatus, field))
+		if err := onlyStatus(before, after); err != nil {
+			return p, about(obj, err)
+		}
+	}
+	return patchOf(reflect.TypeOf(obj), before, after, version, c.known)
+}
+
+// onlyStatus returns an error if anything but the status changes.
+func onlyStatus(before, after tree) error {
+	for _, fields := range []tree{before, after} {
+		for field := range fields {
+			if field != "status" && !isSame(before[field], after[field]) {
+				return fmt.Errorf("%w: %s", ErrNotStatus, field)
 			}
 		}
 	}
-	meta, _ := patch["metadata"].(tree)
-	if meta == nil {
-		meta = tree{}
-		patch["metadata"] = meta
-	}
-	meta["resourceVersion"] = version
-	return json.Marshal(patch)
+	return nil
 }
 
 // PatchStatus calls edit for a copy of obj, and writes the status if edit changed it. It sends

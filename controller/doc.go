@@ -119,10 +119,20 @@
 // name. So name what lives outside the API server by the UID of its object, and let a second
 // cleanup succeed.
 //
-// A merge patch replaces a list as a whole. So in the edit of CreateOrUpdate, find the element by
-// its name and set its fields; append it if it is not there. Setting the whole list drops the
-// elements and defaults that others put in, and writes in every call. To own some elements of a
-// list, use Apply.
+// They write what changed in the Go type, and nothing else. So fields that your type lacks stay: those
+// that a newer API server added, and those that you left out. That includes the elements of lists.
+// An element is the same before and after if it is equal, or if its name, key, port, type or the like
+// is. Elements without such a member are matched by their place. An element that stays keeps its
+// unknown fields, also where it moves; all others are removed or added.
+//
+// Setting a whole list drops the elements and defaults that others put in, and writes in every call.
+// So in the edit of CreateOrUpdate, find the element by its name and set its fields; append it if it
+// is not there. To own some elements of a list, use Apply.
+//
+// A change outside of lists is a merge patch, and one of elements of a list is a JSON patch. If your
+// type has a struct that was zero, without a pointer, and an edit sets a field of it together with
+// elements of a list, the server may lack the struct. Then the helper finds out by one more request
+// for each such struct. API servers refuse a JSON patch with more than 10,000 changes.
 //
 //	site, done, err := controller.Finalize(ctx, websites, site, "example.com/dns", removeDNS)
 //	if done || err != nil {

@@ -392,6 +392,8 @@ func TestNotOwn(t *testing.T) {
 		v3 := done(fake.Update(w.server, changed(v2, "3")))
 		v4 := done(h.Patch(ctx, key{Namespace: "a", Name: "one"}, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"labels":{"a":"4"}}}`, v3.ResourceVersion), metav1.PatchOptions{}))
 		v5 := done(h.Patch(ctx, key{Namespace: "a", Name: "one"}, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"5"}}}`), metav1.PatchOptions{}))
+		v6 := done(h.Patch(ctx, key{Namespace: "a", Name: "one"}, types.JSONPatchType,
+			fmt.Appendf(nil, `[{"op":"test","path":"/metadata/resourceVersion","value":%q},{"op":"add","path":"/metadata/labels/a","value":"6"}]`, v5.ResourceVersion), metav1.PatchOptions{}))
 		for _, c := range []struct {
 			name     string
 			typ      informer.EventType
@@ -406,6 +408,7 @@ func TestNotOwn(t *testing.T) {
 			{"a foreign update, then an own patch", informer.Updated, v2, v4, true},
 			{"creation with a foreign update", informer.Added, nil, v4, true},
 			{"own patch of whatever there is", informer.Updated, v4, v5, true},
+			{"own JSON patch of a version", informer.Updated, v5, v6, false},
 			{"a deletion", informer.Deleted, v2, v2, true},
 		} {
 			if got := event(c.typ, c.old, c.now); got != c.want {

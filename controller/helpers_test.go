@@ -35,6 +35,15 @@ type siteSpec struct {
 	Size  int64             `json:"size,omitempty"`
 	Hosts []string          `json:"hosts,omitempty"`
 	Parts map[string]string `json:"parts,omitempty"`
+	Rules []siteRule        `json:"rules,omitempty"`
+}
+
+type siteRule struct {
+	Name   string `json:"name"`
+	Size   int64  `json:"size,omitempty"`
+	Limits struct {
+		CPU int64 `json:"cpu,omitempty"`
+	} `json:"limits"` // always there in what this type writes
 }
 
 type siteStatus struct {
@@ -50,6 +59,7 @@ func (s *site) DeepCopy() *site {
 	for k, v := range s.Spec.Parts {
 		c.Spec.Parts[k] = v
 	}
+	c.Spec.Rules = slices.Clone(s.Spec.Rules)
 	c.Status.Conditions = slices.Clone(s.Status.Conditions)
 	return &c
 }

@@ -174,12 +174,30 @@ func (r *Requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName,
 }
 
 func patches[T metav1.Object](r *Requests[T], key types.NamespacedName, data []byte, opts metav1.PatchOptions) write {
+	base := statedVersion(data)
+	return write{key: key, seen: r.look(key), dry: opts.DryRun, base: base, known: base != ""}
+}
+
+// statedVersion returns the version that an object must have for a patch of it, empty if any will
+// do.
+func statedVersion(data []byte) string {
 	var based struct {
 		Metadata metav1.ObjectMeta `json:"metadata"`
 	}
-	_ = json.Unmarshal(data, &based) // a JSON patch states no version
-	base := based.Metadata.ResourceVersion
-	return write{key: key, seen: r.look(key), dry: opts.DryRun, base: base, known: base != ""}
+	if json.Unmarshal(data, &based) == nil {
+		return based.Metadata.ResourceVersion
+	}
+	var steps []struct {
+		Path  string
+		Value any
+	}
+	_ = json.Unmarshal(data, &steps) // otherwise the server refuses it
+	for _, s := range steps {
+		if version, ok := s.Value.(string); ok && s.Path == "/metadata/resourceVersion" {
+			return version
+		}
+	}
+	return ""
 }
 
 // Apply is a server-side apply.
@@ -383,15 +401,16 @@ func isGone(err error, key types.NamespacedName) bool {
 	return apierrors.IsNotFound(err) && errors.As(err, &st) && st.Status().Details != nil && st.Status().Details.Name == key.Name
 }
 
-// isRefusal reports whether err says that the server did nothing. A conflict does not count: the
-// client may have repeated a write that was carried out, and reads are behind anyway.
+// isRefusal reports whether err says that the server did nothing. A conflict and a JSON patch that
+// does not fit do not count: the client may have repeated a write that was carried out, and reads
+// are behind anyway.
 func isRefusal(err error) bool {
 	var st apierrors.APIStatus
 	if !errors.As(err, &st) {
 		return false
 	}
 	code := st.Status().Code
-	return code >= 400 && code < 500 && code != 408 && code != 409
+	return code >= 400 && code < 500 && code != 408 && code != 409 && !misfits(err)
 }
 
 // doubt asks for the object of key, or has CatchUp do so if that fails.

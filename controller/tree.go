@@ -2,7 +2,7 @@ package controller
 
 import (
 	"encoding/json"
-	"reflect"
+	"slices"
 )
 
 // tree is a JSON object. Its numbers are json.Number, and its members are never null.
@@ -23,8 +23,7 @@ func treeOf(obj any) (tree, error) {
 	return t, nil
 }
 
-// withoutNulls removes the members of v that are null: the API treats them as absent, and a merge
-// patch cannot set them.
+// withoutNulls removes the members of v that are null: the API treats them as absent.
 func withoutNulls(v any) {
 	switch v := v.(type) {
 	case tree:
@@ -42,30 +41,32 @@ func withoutNulls(v any) {
 	}
 }
 
-// mergePatch returns the merge patch (RFC 7386) that turns from into to, empty if they are equal.
-func mergePatch(from, to tree) tree {
-	patch := tree{}
-	for name, old := range from {
-		now, there := to[name]
-		if !there {
-			patch[name] = nil
-			continue
+// isSame reports whether two values of JSON are equal.
+func isSame(a, b any) bool {
+	switch a := a.(type) {
+	case tree:
+		b, ok := b.(tree)
+		if !ok || len(a) != len(b) {
+			return false
 		}
-		before, isTree := old.(tree)
-		after, both := now.(tree)
-		switch {
-		case isTree && both:
-			if inner := mergePatch(before, after); len(inner) > 0 {
-				patch[name] = inner
+		for name, member := range a {
+			if other, ok := b[name]; !ok || !isSame(member, other) {
+				return false
 			}
-		case !reflect.DeepEqual(old, now):
-			patch[name] = now
 		}
+		return true
+	case []any:
+		b, ok := b.([]any)
+		return ok && slices.EqualFunc(a, b, isSame)
 	}
-	for name, now := range to {
-		if _, there := from[name]; !there {
-			patch[name] = now
-		}
+	return isScalar(b) && a == b
+}
+
+// isScalar reports whether a value of JSON has no parts.
+func isScalar(value any) bool {
+	switch value.(type) {
+	case tree, []any:
+		return false
 	}
-	return patch
+	return true
 }

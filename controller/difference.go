@@ -1,0 +1,140 @@
+package controller
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+	"strconv"
+)
+
+// difference has the steps that turn one state of an object into another one. Both states are what
+// a Go type shows of the object. The server may have more, which the steps leave alone.
+type difference struct {
+	of    reflect.Type // of the object
+	steps []step
+	// inside says that a step changes a part of a list. A merge patch replaces lists as a whole.
+	inside bool
+	// guesses are structs of which the Go type does not show whether the server has them. known
+	// says it for some. A merge patch needs no guesses: then known is nil.
+	guesses []pointer
+	known   map[string]bool
+}
+
+// tree adds the steps for an object in both states. old is nil if the first state does not show it.
+// put is the step that sets it as a whole.
+func (d *difference) tree(at pointer, put string, old, now tree) {
+	if isSame(old, now) {
+		return
+	}
+	if d.known != nil && d.mayLack(at, old) {
+		has, known := d.known[at.String()]
+		if !known {
+			d.guesses = append(d.guesses, at)
+			has = old != nil
+		}
+		if !has {
+			if !known {
+				d.steps = append(d.steps, step{Op: "test", Path: at, Value: null})
+			}
+			d.steps = append(d.steps, step{Op: put, Path: at, Value: now})
+			return
+		}
+	}
+	names := maps.Clone(old)
+	if names == nil {
+		names = tree{}
+	}
+	maps.Copy(names, now)
+	for _, name := range slices.Sorted(maps.Keys(names)) {
+		d.member(at.to(name), old[name], now[name])
+	}
+}
+
+// mayLack reports whether the server may lack a struct that changes, although the Go type shows
+// one, or has one that it does not show: a zero struct may be left out.
+func (d *difference) mayLack(at pointer, old tree) bool {
+	t := typeAt(d.of, at)
+	if !isPlainStruct(t) || old == nil {
+		return isPlainStruct(t)
+	}
+	zero, err := treeOf(reflect.Zero(t).Interface())
+	return err == nil && isSame(old, zero)
+}
+
+// member adds the steps for a member of an object. nil stands for one that is not there.
+func (d *difference) member(at pointer, old, now any) {
+	before, wasTree := old.(tree)
+	after, isTree := now.(tree)
+	switch {
+	case wasTree && isTree:
+		d.tree(at, "add", before, after)
+	case (wasTree && now == nil || isTree && old == nil) && isOmittable(d.of, at):
+		d.tree(at, "add", before, after)
+	case now == nil && old != nil:
+		d.steps = append(d.steps, step{Op: "remove", Path: at})
+	default:
+		d.value(at, "add", old, now)
+	}
+}
+
+// value adds the steps for a value in both states that is not a tree in both.
+func (d *difference) value(at pointer, put string, old, now any) {
+	if isSame(old, now) {
+		return
+	}
+	before, wasList := old.([]any)
+	after, isList := now.([]any)
+	if wasList && isList {
+		if from := match(before, after); slices.ContainsFunc(from, func(n int) bool { return n >= 0 && !isScalar(before[n]) }) {
+			d.list(at, before, after, from)
+			return
+		}
+	}
+	d.steps = append(d.steps, step{Op: put, Path: at, Value: orNull(now)})
+}
+
+// list adds the steps for a list, of whose elements some stay: from has the index in before of each
+// element of after, -1 if it is new. An element that stays keeps what the Go type does not show.
+// The elements are changed first, so that all paths are those of the first state.
+func (d *difference) list(at pointer, before, after []any, from []int) {
+	d.inside = true
+	stays := make([]bool, len(before))
+	for n, old := range from {
+		if old >= 0 {
+			stays[old] = true
+			d.element(at.to(strconv.Itoa(old)), before[old], after[n])
+		}
+	}
+	var order []int // the indexes in before of the elements at this point
+	for old := range before {
+		if stays[old] {
+			order = append(order, old)
+		}
+	}
+	for old := len(before) - 1; old >= 0; old-- {
+		if !stays[old] {
+			d.steps = append(d.steps, step{Op: "remove", Path: at.to(strconv.Itoa(old))})
+		}
+	}
+	for n, old := range from {
+		place := at.to(strconv.Itoa(n))
+		if old < 0 {
+			d.steps = append(d.steps, step{Op: "add", Path: place, Value: orNull(after[n])})
+			order = slices.Insert(order, n, -1)
+		} else if now := n + slices.Index(order[n:], old); now != n {
+			d.steps = append(d.steps, step{Op: "move", From: at.to(strconv.Itoa(now)), Path: place})
+			order = slices.Insert(slices.Delete(order, now, now+1), n, old)
+		}
+	}
+}
+
+// element adds the steps for an element that stays in a list.
+func (d *difference) element(at pointer, old, now any) {
+	before, wasTree := old.(tree)
+	after, isTree := now.(tree)
+	if wasTree && isTree {
+		d.tree(at, "replace", before, after)
+	} else {
+		d.value(at, "replace", old, now)
+	}
+}

@@ -1,0 +1,550 @@
+package controller
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"reflect"
+	"slices"
+	"strconv"
+	"strings"
+	"testing"
+
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/longtest"
+)
+
+// A list changes by its elements if some of them stay. Otherwise a merge patch says all.
+func TestPatchOf(t *testing.T) {
+	for _, c := range []struct{ name, before, after, want string }{
+		{"nothing", `{"l":[{"name":"a"}]}`, `{"l":[{"name":"a"}]}`, ``},
+		{"outside of lists", `{"a":{"b":1,"c":2}}`, `{"a":{"b":3},"d":{"e":4}}`, `{"a":{"b":3,"c":null},"d":{"e":4}}`},
+		{"a list of scalars", `{"l":["a","b"]}`, `{"l":["b"]}`, `{"l":["b"]}`},
+		{"a first list", `{}`, `{"l":[{"name":"a"}]}`, `{"l":[{"name":"a"}]}`},
+		{"from an empty list", `{"l":[]}`, `{"l":[{"name":"a"}]}`, `{"l":[{"name":"a"}]}`},
+		{"to an empty list", `{"l":[{"name":"a"}]}`, `{"l":[]}`, `{"l":[]}`},
+		{"no list any more", `{"l":[{"name":"a"}]}`, `{}`, `{"l":null}`},
+		{"all new", `{"l":[{"name":"a"}]}`, `{"l":[{"name":"b"}]}`, `{"l":[{"name":"b"}]}`},
+		{"a list for an object", `{"l":{"a":1}}`, `{"l":[{"name":"b"}]}`, `{"l":[{"name":"b"}]}`},
+		{"a field", `{"l":[{"name":"a"},{"name":"b","v":1}]}`, `{"l":[{"name":"a"},{"name":"b","v":2,"w":""}]}`,
+			`[add /l/1/v 2 | add /l/1/w ""]`},
+		{"a field is gone", `{"l":[{"name":"a","v":1}]}`, `{"l":[{"name":"a"}]}`, `[remove /l/0/v]`},
+		{"one more", `{"l":[{"name":"a"}]}`, `{"l":[{"name":"a"},{"name":"b"}]}`, `[add /l/1 {"name":"b"}]`},
+		{"one more in front", `{"l":[{"name":"a"}]}`, `{"l":[{"name":"b"},{"name":"a"}]}`, `[add /l/0 {"name":"b"}]`},
+		{"one less", `{"l":[{"name":"a"},{"name":"b"}]}`, `{"l":[{"name":"b"}]}`, `[remove /l/0]`},
+		{"another one", `{"l":[{"name":"a"},{"name":"b"},{"name":"c"}]}`, `{"l":[{"name":"a"},{"name":"d"},{"name":"c"}]}`,
+			`[remove /l/1 | add /l/1 {"name":"d"}]`},
+		{"turned", `{"l":[{"name":"a"},{"name":"b"},{"name":"c"}]}`, `{"l":[{"name":"c"},{"name":"a"},{"name":"b"}]}`, `[move /l/2 /l/0]`},
+		{"moved and changed", `{"l":[{"name":"a","v":1},{"name":"b"}]}`, `{"l":[{"name":"b"},{"name":"a","v":2}]}`,
+			`[add /l/0/v 2 | move /l/1 /l/0]`},
+		{"a name twice", `{"l":[{"name":"a","v":1},{"name":"a","v":2}]}`, `{"l":[{"name":"a","v":1},{"name":"a","v":3}]}`, `[add /l/1/v 3]`},
+		{"the first of two", `{"l":[{"name":"a","v":1},{"name":"a","v":2}]}`, `{"l":[{"name":"a","v":2}]}`, `[remove /l/0]`},
+		{"a port with a new name", `{"l":[{"name":"a","port":80}]}`, `{"l":[{"name":"b","port":80}]}`, `[add /l/0/name "b"]`},
+		{"a name with a new port", `{"l":[{"name":"a","port":80}]}`, `{"l":[{"name":"a","port":81}]}`, `[add /l/0/port 81]`},
+		{"a port of two protocols", `{"l":[{"port":53,"protocol":"TCP","v":1},{"port":53,"protocol":"UDP","v":1}]}`,
+			`{"l":[{"port":53,"protocol":"UDP","v":2},{"port":53,"protocol":"TCP","v":2}]}`,
+			`[add /l/1/v 2 | add /l/0/v 2 | move /l/1 /l/0]`},
+		{"conditions", `{"l":[{"type":"A","status":"True"},{"type":"B","status":"True"}]}`, `{"l":[{"type":"B","status":"False"},{"type":"C","status":"True"}]}`,
+			`[add /l/1/status "False" | remove /l/0 | add /l/1 {"status":"True","type":"C"}]`},
+		{"a type is no name beside a name", `{"l":[{"name":"a","type":"T"},{"name":"z"}]}`, `{"l":[{"name":"b","type":"T"},{"name":"z"}]}`,
+			`[remove /l/0 | add /l/0 {"name":"b","type":"T"}]`},
+		{"no names", `{"l":[{"v":1},{"v":2},{"v":3}]}`, `{"l":[{"v":1},{"v":4},{"v":3}]}`, `[add /l/1/v 4]`},
+		{"no names, and one less", `{"l":[{"host":"a","v":1},{"host":"b","v":1}]}`, `{"l":[{"host":"b","v":2}]}`,
+			`[add /l/1/v 2 | remove /l/0]`},
+		{"lists in lists", `{"l":[[{"v":1}],[{"v":2}]]}`, `{"l":[[{"v":1}],[{"v":2},{"v":3}]]}`, `[add /l/1/1 {"v":3}]`},
+		{"scalars in lists", `{"l":[{"name":"a","l":["x","y"]}]}`, `{"l":[{"name":"a","l":["y"]}]}`, `[add /l/0/l ["y"]]`},
+		{"scalars in lists in lists", `{"l":[[1,2],[3],[{"v":1}]]}`, `{"l":[[1],[3],[{"v":2}]]}`, `[replace /l/0 [1] | add /l/2/0/v 2]`},
+		{"maps in lists", `{"l":[{"name":"a","m":{"x/~":"1"}},{"name":"b"}]}`, `{"l":[{"name":"a","m":{"x/~":"2","y":"3"}},{"name":"b","m":{"z":"1"}}]}`,
+			`[add /l/0/m/x~1~0 "2" | add /l/0/m/y "3" | add /l/1/m {"z":"1"}]`},
+		{"null in a list", `{"l":[null,{"name":"a"}]}`, `{"l":[{"name":"b"},{"name":"a"},null]}`,
+			`[add /l/0 {"name":"b"} | move /l/2 /l/1]`},
+		{"a new null", `{"l":[{"name":"a"}]}`, `{"l":[{"name":"a"},null]}`, `[add /l/1 null]`},
+		{"elsewhere, too", `{"a":{"b":1},"l":[{"name":"a","v":1}]}`, `{"l":[{"name":"a","v":2}]}`, `[remove /a | add /l/0/v 2]`},
+	} {
+		before, after := decoded(c.before), decoded(c.after)
+		p, err := patchOf(reflect.TypeFor[tree](), before, after, "7", map[string]bool{})
+		if err != nil {
+			t.Errorf("%s: %v", c.name, err)
+			continue
+		}
+		if got := words(p); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
+		if p.form == types.JSONPatchType {
+			now, err := appliedTo(`{"metadata":{"resourceVersion":"7"},`+c.before[1:], p.data)
+			if err != nil || text(decoded(string(now))) != text(decoded(`{"metadata":{"resourceVersion":"7"},`+c.after[1:])) {
+				t.Errorf("%s: %s, %v", c.name, now, err)
+			}
+		}
+	}
+}
+
+// words returns a patch in short form, without the version.
+func words(p patch) string {
+	if p.form != types.JSONPatchType {
+		return strings.Replace(strings.Replace(string(p.data), `"metadata":{"resourceVersion":"7"},`, "", 1), `,"metadata":{"resourceVersion":"7"}`, "", 1)
+	}
+	var steps []struct {
+		Op, From, Path string
+		Value          json.RawMessage
+	}
+	if err := json.Unmarshal(p.data, &steps); err != nil || steps[0].Path != "/metadata/resourceVersion" || steps[0].Op != "test" {
+		return string(p.data)
+	}
+	var all []string
+	for _, s := range steps[1:] {
+		all = append(all, strings.Join(strings.Fields(s.Op+" "+s.From+" "+s.Path+" "+string(s.Value)), " "))
+	}
+	return "[" + strings.Join(all, " | ") + "]"
+}
+
+// A random object has a mark in each part. An author's random type shows a part of it and not the
+// marks. After a random edit through that type the object is as if the edit had been made in it: the
+// edit has arrived, and each mark is where it belongs.
+func TestPatchKeepsWhatTheTypeLacks(t *testing.T) {
+	trials := longtest.N(300, 100_000)
+	seed := rand.Uint64()
+	w := &patchWorld{Rand: rand.New(rand.NewPCG(seed, 0))}
+	forms := map[types.PatchType]int{}
+	for n := range trials {
+		if n%10 == 0 {
+			w.keyed = w.IntN(2) == 0
+			w.of = w.structType(0)
+		}
+		if err := w.trial(forms); err != nil {
+			t.Fatalf("seed %d, trial %d: %v", seed, n, err)
+		}
+	}
+	if forms[types.JSONPatchType] == 0 || forms[types.MergePatchType] == 0 {
+		t.Errorf("the patches were %v", forms)
+	}
+}
+
+// patchWorld makes random types and objects.
+type patchWorld struct {
+	*rand.Rand
+	numbers int
+	keyed   bool // the lists of objects have names
+	of      reflect.Type
+	raw     tree // the object as the server has it
+	edited  tree // the object as the author sees it
+	gone    bool // something was removed. If it were added again, it could be the same thing
+	log     []string
+}
+
+func (w *patchWorld) trial(forms map[types.PatchType]int) error {
+	w.gone, w.log = false, nil
+	w.raw = w.object(w.of)
+	w.raw["metadata"] = tree{"resourceVersion": "7"}
+	before := w.view(w.of, w.raw)
+	w.edited = w.view(w.of, w.raw)
+	begin := text(w.raw)
+	for left := w.edits(); left > 0 && !w.gone; left-- {
+		w.edit(w.of, nil)
+	}
+	after := w.view(w.of, w.edited)
+	got, form, err := w.carryOut(begin, before, after)
+	if err == nil && text(withoutEmpty(w.view(w.of, got))) != text(withoutEmpty(after)) {
+		err = fmt.Errorf("the author sees %s, and not what they wrote", text(w.view(w.of, got)))
+	}
+	if err == nil && text(withoutEmpty(got)) != text(withoutEmpty(w.raw)) {
+		err = fmt.Errorf("the object is %s, want %s", text(withoutEmpty(got)), text(withoutEmpty(w.raw)))
+	}
+	if err != nil {
+		return fmt.Errorf("type %s\nobject %s\nbefore %s\nafter  %s\nedits %v\n%w", w.of, begin, text(before), text(after), w.log, err)
+	}
+	forms[form]++
+	return nil
+}
+
+// edits returns the number of edits. Without names, only one edit leaves no doubt which element is
+// which.
+func (w *patchWorld) edits() int {
+	if w.keyed {
+		return 1 + w.IntN(5)
+	}
+	return 1
+}
+
+// carryOut sends the patch to a server that has the object, as change does.
+func (w *patchWorld) carryOut(begin string, before, after tree) (tree, types.PatchType, error) {
+	known := map[string]bool{}
+	for range tries {
+		p, err := patchOf(w.of, before, after, "7", known)
+		if err != nil || p.data == nil {
+			return decoded(begin), p.form, err
+		}
+		w.log = append(w.log, string(p.data))
+		if p.form == types.MergePatchType {
+			now, err := jsonpatch.MergePatch([]byte(begin), p.data)
+			return decoded(string(now)), p.form, err
+		}
+		now, err := appliedTo(begin, p.data)
+		if err == nil {
+			return decoded(string(now)), p.form, nil
+		}
+		if len(p.guesses) == 0 {
+			return nil, "", err
+		}
+		for _, at := range p.guesses {
+			test := fmt.Sprintf(`[{"op":"test","path":%q,"value":null}]`, at)
+			_, err := appliedTo(begin, []byte(test))
+			known[at.String()] = err != nil
+		}
+	}
+	return nil, "", fmt.Errorf("no patch fits after %d tries", tries)
+}
+
+func appliedTo(object string, patch []byte) ([]byte, error) {
+	steps, err := jsonpatch.DecodePatch(patch)
+	if err != nil {
+		return nil, err
+	}
+	return steps.Apply([]byte(object))
+}
+
+// structType returns a type that shows some of the members of an object.
+func (w *patchWorld) structType(depth int) reflect.Type {
+	var fields []reflect.StructField
+	add := func(name string, t reflect.Type, options ...string) {
+		tag := fmt.Sprintf(`json:"%s%s"`, name, options[w.IntN(len(options))])
+		fields = append(fields, reflect.StructField{Name: string(name[0]-'a'+'A') + name[1:], Type: t, Tag: reflect.StructTag(tag)})
+	}
+	if w.keyed {
+		add("name", reflect.TypeFor[string](), "", ",omitempty")
+	}
+	if !w.keyed || w.IntN(2) == 0 {
+		add("value", reflect.TypeFor[int](), ",omitempty")
+	}
+	if w.IntN(3) == 0 {
+		add("words", reflect.TypeFor[[]string](), "", ",omitempty")
+	}
+	if depth < 3 {
+		for _, name := range []string{"struct", "pointer", "list", "pointers", "lists", "dict"} {
+			if w.IntN(3) > 0 {
+				continue
+			}
+			inner := w.structType(depth + 1)
+			switch name {
+			case "struct":
+				add(name, inner, "", ",omitempty", ",omitzero")
+			case "pointer":
+				add(name, reflect.PointerTo(inner), "", ",omitempty")
+			case "list":
+				add(name, reflect.SliceOf(inner), "", ",omitempty")
+			case "pointers":
+				add(name, reflect.SliceOf(reflect.PointerTo(inner)), "", ",omitempty")
+			case "lists":
+				add(name, reflect.SliceOf(reflect.SliceOf(inner)), "", ",omitempty")
+			case "dict":
+				add(name, reflect.MapOf(reflect.TypeFor[string](), inner), "", ",omitempty")
+			}
+		}
+	}
+	return reflect.StructOf(fields)
+}
+
+// number returns a number that nothing else has.
+func (w *patchWorld) number() json.Number {
+	w.numbers++
+	return json.Number(strconv.Itoa(w.numbers))
+}
+
+// object returns an object with what a type shows of it, which may be missing, and more.
+func (w *patchWorld) object(t reflect.Type) tree {
+	o := tree{"mark": w.number(), "name": "n" + w.number().String(), "value": w.number(), "more": []any{tree{"mark": w.number()}}}
+	for f := range t.Fields() {
+		if w.IntN(4) > 0 {
+			o[fieldName(f)] = w.part(f.Type)
+		}
+	}
+	return o
+}
+
+// part returns a value that a type shows.
+func (w *patchWorld) part(t reflect.Type) any {
+	switch t.Kind() {
+	case reflect.Struct:
+		return w.object(t)
+	case reflect.Pointer:
+		return w.object(t.Elem())
+	case reflect.Map:
+		return tree{"a/b": w.part(t.Elem()), "~c": w.part(t.Elem())}
+	case reflect.Slice:
+		all := make([]any, w.IntN(4))
+		for n := range all {
+			all[n] = w.part(t.Elem())
+		}
+		return all
+	case reflect.String:
+		return "n" + w.number().String()
+	}
+	return w.number()
+}
+
+// view returns what a type shows of an object.
+func (w *patchWorld) view(t reflect.Type, object tree) tree {
+	v := reflect.New(t)
+	if err := json.Unmarshal([]byte(text(object)), v.Interface()); err != nil {
+		panic(err)
+	}
+	shown, err := treeOf(v.Interface())
+	if err != nil {
+		panic(err)
+	}
+	return shown
+}
+
+// edit makes a random edit in the struct at a path, in the object and in what the author sees.
+func (w *patchWorld) edit(t reflect.Type, at pointer) {
+	field := t.Field(w.IntN(t.NumField()))
+	if len(fieldName(field)) <= len("value") && w.IntN(3) > 0 {
+		field = t.Field(t.NumField() - 1) // a list more often
+	}
+	name := fieldName(field)
+	in := at.to(name)
+	switch name {
+	case "name":
+		if t.NumField() > 1 || len(at) > 0 {
+			return // another name is another element
+		}
+		w.set(in, "n"+w.number().String())
+	case "value":
+		if w.IntN(4) == 0 {
+			w.remove(in)
+		} else {
+			w.set(in, w.number())
+		}
+	case "words":
+		w.set(in, []any{"y" + w.number().String()})
+	case "struct":
+		if w.IntN(6) == 0 {
+			w.clear(field.Type, in)
+		} else {
+			w.edit(field.Type, in)
+		}
+	case "pointer":
+		w.optional(field.Type.Elem(), in)
+	case "dict":
+		w.optional(field.Type.Elem(), in.to([]string{"a/b", "~c", ""}[w.IntN(3)]))
+	case "list", "pointers":
+		w.list(field.Type.Elem(), in)
+	case "lists":
+		all, _ := lookup(w.edited, in).([]any)
+		if n := len(all); n > 0 && !w.keyed {
+			w.list(field.Type.Elem().Elem(), in.to(strconv.Itoa(w.IntN(n))))
+		}
+	}
+}
+
+// optional edits a struct that may be missing.
+func (w *patchWorld) optional(t reflect.Type, at pointer) {
+	switch {
+	case lookup(w.edited, at) == nil:
+		w.set(at, w.added(t))
+	case w.IntN(4) == 0:
+		w.remove(at)
+	default:
+		w.edit(t, at)
+	}
+}
+
+// added returns a new object as the author sees it.
+func (w *patchWorld) added(t reflect.Type) tree {
+	return w.view(t, tree{"name": "n" + w.number().String(), "value": w.number()})
+}
+
+func (w *patchWorld) list(t reflect.Type, at pointer) {
+	all, _ := lookup(w.edited, at).([]any)
+	if t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	n := len(all)
+	if n == 0 {
+		w.set(at, []any{w.added(t)})
+		return
+	}
+	one, other := w.IntN(n), w.IntN(n)
+	switch w.IntN(5) {
+	case 0:
+		w.change(at, func(l []any) []any { return slices.Delete(l, one, one+1) })
+	case 1:
+		element := any(w.added(t))
+		w.change(at, func(l []any) []any { return slices.Insert(l, one, copied(element)) })
+	case 2:
+		w.change(at, func(l []any) []any { l[one], l[other] = l[other], l[one]; return l })
+	default:
+		w.edit(t, at.to(strconv.Itoa(one)))
+	}
+}
+
+// change changes a list in both trees.
+func (w *patchWorld) change(at pointer, do func([]any) []any) {
+	for _, in := range []tree{w.edited, w.raw} {
+		l, _ := lookup(in, at).([]any)
+		put(in, at, do(slices.Clone(l)))
+	}
+}
+
+func (w *patchWorld) set(at pointer, value any) {
+	w.log = append(w.log, at.String())
+	for _, in := range []tree{w.edited, w.raw} {
+		put(in, at, copied(value))
+	}
+}
+
+func (w *patchWorld) remove(at pointer) {
+	w.log, w.gone = append(w.log, "-"+at.String()), true
+	put(w.edited, at, nil)
+	put(w.raw, at, nil)
+}
+
+// clear makes a struct zero. The members that its type does not show stay.
+func (w *patchWorld) clear(t reflect.Type, at pointer) {
+	w.log, w.gone = append(w.log, "clear "+at.String()), true
+	put(w.edited, at, nil)
+	w.clearRaw(t, at)
+}
+
+func (w *patchWorld) clearRaw(t reflect.Type, at pointer) {
+	if lookup(w.raw, at) == nil {
+		return
+	}
+	for f := range t.Fields() {
+		if in := at.to(fieldName(f)); f.Type.Kind() == reflect.Struct {
+			w.clearRaw(f.Type, in)
+		} else if fieldName(f) == "name" && f.Tag.Get("json") == "name" {
+			put(w.raw, in, "") // shown although it is zero
+		} else {
+			put(w.raw, in, nil)
+		}
+	}
+}
+
+func fieldName(f reflect.StructField) string {
+	return string(f.Name[0]-'A'+'a') + f.Name[1:]
+}
+
+// lookup returns the value at a path, nil if there is none.
+func lookup(in any, at pointer) any {
+	for _, name := range at {
+		switch v := in.(type) {
+		case tree:
+			in = v[name]
+		case []any:
+			n, _ := strconv.Atoi(name)
+			in = v[n]
+		default:
+			return nil
+		}
+	}
+	return in
+}
+
+// put sets the value at a path, with the objects on the way to it. nil removes it.
+func put(in any, at pointer, value any) {
+	for n, name := range at {
+		last := n == len(at)-1
+		switch v := in.(type) {
+		case tree:
+			switch {
+			case last && value == nil:
+				delete(v, name)
+			case last:
+				v[name] = value
+			case v[name] == nil && value == nil:
+				return
+			case v[name] == nil:
+				v[name] = tree{}
+			}
+			in = v[name]
+		case []any:
+			n, _ := strconv.Atoi(name)
+			if last {
+				v[n] = value
+			}
+			in = v[n]
+		}
+	}
+}
+
+// withoutEmpty returns a tree without empty objects and lists: a Go type may add them.
+func withoutEmpty(v any) any {
+	switch v := v.(type) {
+	case tree:
+		all := tree{}
+		for name, member := range v {
+			if m := withoutEmpty(member); m != nil && m != "" {
+				all[name] = m
+			}
+		}
+		if len(all) > 0 {
+			return all
+		}
+		return nil
+	case []any:
+		var all []any
+		for _, element := range v {
+			all = append(all, withoutEmpty(element))
+		}
+		if len(all) > 0 {
+			return all
+		}
+		return nil
+	}
+	return v
+}
+
+func text(v any) string {
+	raw, err := json.Marshal(v)
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+func decoded(raw string) tree {
+	t, err := decodeTree([]byte(raw))
+	if err != nil {
+		panic(err)
+	}
+	withoutNulls(t)
+	return t
+}
+
+func copied(v any) any {
+	switch v := v.(type) {
+	case tree:
+		all := maps.Clone(v)
+		for name, member := range all {
+			all[name] = copied(member)
+		}
+		return all
+	case []any:
+		all := slices.Clone(v)
+		for n, element := range all {
+			all[n] = copied(element)
+		}
+		return all
+	}
+	return v
+}
+
+func TestStatedVersion(t *testing.T) {
+	for patch, want := range map[string]string{
+		`{"metadata":{"resourceVersion":"7"}}`: "7",
+		`{"spec":{}}`:                          "",
+		`[{"op":"test","path":"/metadata/resourceVersion","value":"7"},{"op":"add","path":"/a","value":1}]`:    "7",
+		`[{"op":"add","path":"/a","value":1},{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`: "7",
+		`[{"op":"remove","path":"/metadata/resourceVersion"}]`:                                                 "",
+		`[{"op":"test","path":"/metadata/resourceVersion","value":7}]`:                                         "",
+		`[`: "", `null`: "", ``: "", `"x"`: "", `[1]`: "",
+	} {
+		if got := statedVersion([]byte(patch)); got != want {
+			t.Errorf("%s: %q", patch, got)
+		}
+	}
+}

@@ -1,0 +1,167 @@
+package controller
+
+import (
+	"encoding"
+	"encoding/json"
+	"reflect"
+	"strings"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// patch is the body of a PATCH request.
+type patch struct {
+	form types.PatchType
+	data []byte
+	// guesses are the structs that the server may have or not, contrary to what the patch assumes.
+	// Then the patch does not fit, and the server refuses it.
+	guesses []pointer
+}
+
+// patchOf returns the patch that turns one state of an object of type t into another one. The
+// version is that of the first state; known says which of the guesses of earlier patches are right.
+// There is no data if the states are equal.
+//
+// A merge patch is for changes outside of lists. It fits whatever the server has. A list would be
+// replaced as a whole, with all that the Go type does not show. A JSON patch changes the elements by
+// their index, which holds for the version that it tests first.
+func patchOf(t reflect.Type, before, after tree, version string, known map[string]bool) (p patch, err error) {
+	d := difference{of: t}
+	d.tree(nil, "", before, after)
+	if len(d.steps) == 0 {
+		return p, nil
+	}
+	if !d.inside {
+		p.form = types.MergePatchType
+		p.data, err = json.Marshal(merged(d.steps, version))
+		return p, err
+	}
+	d = difference{of: t, known: known}
+	d.tree(nil, "", before, after)
+	p.form, p.guesses = types.JSONPatchType, d.guesses
+	p.data, err = json.Marshal(append([]step{testVersion(version)}, d.steps...))
+	return p, err
+}
+
+// merged returns a merge patch (RFC 7386) with steps outside of lists.
+func merged(steps []step, version string) tree {
+	all := tree{"metadata": tree{"resourceVersion": version}}
+	for _, s := range steps {
+		inner, last := all, len(s.Path)-1
+		for _, name := range s.Path[:last] {
+			next, ok := inner[name].(tree)
+			if !ok {
+				next = tree{}
+				inner[name] = next
+			}
+			inner = next
+		}
+		inner[s.Path[last]] = s.Value
+	}
+	return all
+}
+
+// step is an operation of a JSON patch (RFC 6902).
+type step struct {
+	Op    string  `json:"op"`
+	From  pointer `json:"from,omitempty"`
+	Path  pointer `json:"path"`
+	Value any     `json:"value,omitempty"` // never nil if the operation has one: see null
+}
+
+// null is the value null.
+var null = json.RawMessage("null")
+
+// orNull returns a value of JSON as the value of a step.
+func orNull(value any) any {
+	if value == nil {
+		return null
+	}
+	return value
+}
+
+// testVersion is the step that fails if the object has another version.
+func testVersion(version string) step {
+	return step{Op: "test", Path: pointer{"metadata", "resourceVersion"}, Value: version}
+}
+
+// pointer is a JSON pointer (RFC 6901).
+type pointer []string
+
+// to returns the pointer to a member or an element of what p points to.
+func (p pointer) to(name string) pointer {
+	return append(p[:len(p):len(p)], name)
+}
+
+var escapes = strings.NewReplacer("~", "~0", "/", "~1")
+
+func (p pointer) String() string {
+	var text strings.Builder
+	for _, name := range p {
+		text.WriteByte('/')
+		text.WriteString(escapes.Replace(name))
+	}
+	return text.String()
+}
+
+// MarshalText implements encoding.TextMarshaler.
+func (p pointer) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+
+// typeAt returns the Go type that holds what is at a pointer in the JSON of a t, nil if that is not
+// known.
+func typeAt(t reflect.Type, at pointer) reflect.Type {
+	for _, name := range at {
+		for t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		switch {
+		case encodesItself(t):
+			return nil
+		case t.Kind() == reflect.Struct:
+			t = fieldType(t, name)
+		case t.Kind() == reflect.Map || t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
+			t = t.Elem()
+		default:
+			return nil
+		}
+		if t == nil {
+			return nil
+		}
+	}
+	return t
+}
+
+// fieldType returns the type of the field of struct t that has a name in JSON.
+func fieldType(t reflect.Type, name string) (found reflect.Type) {
+	depth := 0
+	for _, f := range reflect.VisibleFields(t) {
+		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if tag == name || tag == "" && !f.Anonymous && f.Name == name {
+			if found == nil || len(f.Index) < depth {
+				found, depth = f.Type, len(f.Index)
+			}
+		}
+	}
+	return found
+}
+
+// isOmittable reports whether what is at a pointer in the JSON of a t is a struct in a struct: it may
+// be left out because it is zero, and not because it is not there.
+func isOmittable(t reflect.Type, at pointer) bool {
+	in := typeAt(t, at[:len(at)-1])
+	for in != nil && in.Kind() == reflect.Pointer {
+		in = in.Elem()
+	}
+	return isPlainStruct(in) && isPlainStruct(typeAt(in, at[len(at)-1:]))
+}
+
+// isPlainStruct reports whether t is a struct, and not a pointer to one, whose fields are in JSON.
+func isPlainStruct(t reflect.Type) bool {
+	return t != nil && t.Kind() == reflect.Struct && !encodesItself(t)
+}
+
+// encodesItself reports whether the JSON of a t does not follow from its fields.
+func encodesItself(t reflect.Type) bool {
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Marshaler]()) || p.Implements(reflect.TypeFor[encoding.TextMarshaler]())
+}
