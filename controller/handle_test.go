@@ -462,6 +462,17 @@ func TestProjectedHandle(t *testing.T) {
 		create(t, server, newGadget("old", "new"))
 		time.Sleep(10 * stale)
 		expect("made anew", "old", "new")
+		// Without the version of the deletion, reads are right once CatchUp has returned.
+		if err := server.Inject(faults.Fault{Verb: faults.VerbList, Status: faults.Refusal(503, metav1.StatusReasonServiceUnavailable, 0), Times: 1}); err != nil {
+			t.Fatal(err)
+		}
+		if err := h.Delete(ctx, key{Namespace: "a", Name: "old"}, metav1.DeleteOptions{}); err != nil {
+			t.Errorf("the deletion was carried out: %v", err)
+		}
+		if err := h.CatchUp(ctx); err != nil {
+			t.Fatal(err)
+		}
+		expect("deleted at an unknown version", "old", "")
 		stop()
 	})
 }

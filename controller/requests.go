@@ -230,6 +230,11 @@ func appliedKey(resource string, config any) (types.NamespacedName, error) {
 
 // Delete asks the server to delete an object. If the object waits for its finalizers, reads have
 // it with a deletionTimestamp, and otherwise they do not have it any more.
+//
+// If reads do not show the object's UID, as in a projection without one, a second request finds out
+// at which version it is gone. If that fails, Delete returns nil all the same, because the object is
+// deleted. Then reads may show the object until CatchUp has returned nil. [Controller.Run] waits for
+// that before it calls reconcile again.
 func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
 	if err := r.check(key); err != nil {
 		return err
