@@ -20,7 +20,7 @@ import (
 // ends for an object of somebody else: SetController refuses an object that exists (it has a UID)
 // and does not have owner as its controller. To take over an object that has no controller, call
 // [Adopt] instead. If owner is the controller already, at most the version in the reference
-// changes.
+// changes. One reference to owner stays, in the place of the first.
 //
 // It returns an error, and does not change obj, if the reference would be wrong:
 //
@@ -61,13 +61,13 @@ func setController(obj, owner metav1.Object, kind schema.GroupVersionKind, adopt
 		return &OwnedError{Object: keytext.Of(keyOf(obj)), name: nameOf(obj), key: keyOf(obj)}
 	}
 	ref := *metav1.NewControllerRef(owner, kind)
-	n := slices.IndexFunc(refs, func(r metav1.OwnerReference) bool { return r.UID == ref.UID })
+	isSame := func(r metav1.OwnerReference) bool { return r.UID == ref.UID }
+	n := slices.IndexFunc(refs, isSame)
+	refs = slices.DeleteFunc(refs, isSame)
 	if n < 0 {
-		refs = append(refs, ref)
-	} else {
-		refs[n] = ref
+		n = len(refs)
 	}
-	obj.SetOwnerReferences(refs)
+	obj.SetOwnerReferences(slices.Insert(refs, n, ref))
 	return nil
 }
 

@@ -39,6 +39,16 @@ func TestSetController(t *testing.T) {
 	if err := controller.SetController(obj, owner, siteKinds); err != nil || len(obj.OwnerReferences) != 2 || !metav1.IsControlledBy(obj, owner) {
 		t.Errorf("%v: %v", err, obj.OwnerReferences)
 	}
+	// An owner with several references gets one: servers refuse two controllers.
+	again := obj.OwnerReferences[1]
+	plain := again
+	plain.Controller = nil
+	for _, refs := range [][]metav1.OwnerReference{{plain, other, again}, {again, other, again}, {again, other, plain, plain}} {
+		obj.OwnerReferences = refs
+		if err := controller.SetController(obj, owner, siteKinds); err != nil || !reflect.DeepEqual(obj.OwnerReferences, []metav1.OwnerReference{again, other}) {
+			t.Errorf("%v: %v", err, obj.OwnerReferences)
+		}
+	}
 	if !reflect.DeepEqual(shared[0], other) {
 		t.Errorf("the list of references was changed in place: %v", shared)
 	}
