@@ -44,6 +44,7 @@ func TestAuthor(t *testing.T) {
 	installWebsites(ctx, t, api)
 	for name, test := range map[string]func(context.Context, *testing.T, client.Connection, *oracle.Client){
 		"handle":     testHandle,
+		"helpers":    testHelpers,
 		"controller": testController,
 		"events":     testEvents,
 		"selectors":  testSelectors,
