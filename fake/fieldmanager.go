@@ -142,19 +142,18 @@ func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, 
 }
 
 // disowns reports whether a write of obj asks the server to forget all owners of its fields, by a
-// list of managedFields that is empty or has one empty entry. Only a write of the object itself
-// can.
+// list of managedFields that is empty or has one empty entry. As in the API server, an object without
+// a Go type loses an empty list when it is read. Only a write of the object itself can ask.
 func disowns(obj metav1.Object, w write) bool {
 	if w.applies || w.subresource != "" {
 		return false
 	}
 	entries := obj.GetManagedFields()
-	if u, ok := obj.(*unstructured.Unstructured); ok && len(entries) == 0 {
-		list, found, err := unstructured.NestedFieldNoCopy(u.Object, "metadata", "managedFields")
-		_, isList := list.([]any)
-		return found && err == nil && isList
+	if len(entries) == 0 {
+		_, untyped := obj.(*unstructured.Unstructured)
+		return entries != nil && !untyped
 	}
-	return entries != nil && len(entries) == 0 || len(entries) == 1 && reflect.ValueOf(entries[0]).IsZero()
+	return len(entries) == 1 && reflect.ValueOf(entries[0]).IsZero()
 }
 
 // stamp gives the server's own time to entries that are not in had.
