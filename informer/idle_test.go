@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -84,6 +85,57 @@ func TestIdleSource(t *testing.T) {
 	})
 }
 
+// TestUnmarkedSource commits an event before the source goes on, if the source never says that it is
+// idle and a handler waits for the event. Another handler may be busy.
+func TestUnmarkedSource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := manual{make(chan reflector.Event[*widget]), make(chan struct{})}
+		inf := newInformer(t, m, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}})
+		hold, seen := make(chan struct{}), 0
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) { <-hold }), handlerOptions{}))(t)
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) { seen++ }), handlerOptions{}))(t)
+		stop := run(t, inf)
+		for rv := 2; rv <= 4; rv++ {
+			synctest.Wait()
+			m.send(rv, false)
+			if n := inf.Store().Len(); n != rv-1 {
+				t.Errorf("%d objects right after event %d", n, rv-1)
+			}
+		}
+		synctest.Wait()
+		if seen != 3 {
+			t.Errorf("the handler has seen %d, want 3", seen)
+		}
+		close(hold)
+		stop()
+	})
+}
+
+// TestUnmarkedBusySource: while no handler waits, what comes is committed too.
+func TestUnmarkedBusySource(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		m := manual{make(chan reflector.Event[*widget]), make(chan struct{})}
+		inf := newInformer(t, m, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}})
+		hold, seen := make(chan struct{}), 0
+		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) { seen++; <-hold }), handlerOptions{}))(t)
+		stop := run(t, inf)
+		synctest.Wait()
+		for rv := 2; rv <= 9; rv++ {
+			m.send(rv, false)
+		}
+		synctest.Wait()
+		if n := inf.Store().Len(); n != 8 || seen != 1 {
+			t.Errorf("%d objects in the store, the handler has seen %d, want 8 and 1", n, seen)
+		}
+		close(hold)
+		synctest.Wait()
+		if seen != 8 {
+			t.Errorf("the handler has seen %d, want 8", seen)
+		}
+		stop()
+	})
+}
+
 // TestGoroutines: an informer that has nothing to do has the goroutine of Run, and one for each
 // handler, also after it was busy.
 func TestGoroutines(t *testing.T) {
@@ -91,17 +143,28 @@ func TestGoroutines(t *testing.T) {
 		m := manual{make(chan reflector.Event[*widget]), make(chan struct{})}
 		inf := newInformer(t, m, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}})
 		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {}), handlerOptions{}))(t)
-		before := runtime.NumGoroutine()
 		stop := run(t, inf)
-		for rv := 2; rv <= 4; rv++ {
-			m.send(rv, false)
-		}
+		m.send(2, true)
+		m.send(3, false)
+		m.send(4, false)
 		synctest.Wait()
-		if n := runtime.NumGoroutine() - before; n != 2 || inf.Store().Len() != 3 {
+		if n := goroutines(); n != 2 || inf.Store().Len() != 3 {
 			t.Errorf("%d goroutines, and %d objects in the store", n, inf.Store().Len())
 		}
 		stop()
 	})
+}
+
+// goroutines returns the number of goroutines that run code of the package. Others, such as that of
+// the test before, may be about to end.
+func goroutines() (n int) {
+	stacks := make([]byte, 1<<20)
+	for stack := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
+		if bytes.Contains(stack, []byte("kinform/informer.(")) {
+			n++
+		}
+	}
+	return n
 }
 
 // TestGoexitInCommit: if OnError ends the goroutine that commits, the report says so, whichever

@@ -64,14 +64,22 @@ type member struct {
 	left chan struct{}          // closed when the loop has ended
 }
 
-// restless is a source that never says that it is idle, so that only the committer commits.
-// It is no reflector.Relister either.
-type restless struct{ reflector.Source[*widget] }
+// restless is a source that says that it is idle after a number of events only. After one, the
+// committer commits all that follows. It is no reflector.Relister either.
+type restless struct {
+	reflector.Source[*widget]
+	marks int
+}
 
-func (s restless) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+func (s *restless) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
 	return func(yield func(reflector.Event[*widget], error) bool) {
+		lists := opts.SendInitialEvents != nil
 		for ev, err := range s.Source.Watch(ctx, opts) {
-			if ev.Idle = false; !yield(ev, err) {
+			if ev.Idle = err == nil && !lists && s.marks > 0; ev.Idle {
+				s.marks--
+			}
+			lists = lists && !ev.InitialEventsEnd
+			if !yield(ev, err) {
 				return
 			}
 		}
@@ -83,7 +91,7 @@ func newLife(t *testing.T, seed uint64) *life {
 	l := &life{t: t, rand: r, server: newServer(t)}
 	src := reflector.Source[*widget](source(t, l.server))
 	if seed%4 == 2 {
-		src = restless{src}
+		src = &restless{src, int(seed % 8 / 4)}
 	}
 	opts := randomOptions(r)
 	opts.Reflector.DecodeAll = seed%4 == 3

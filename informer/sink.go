@@ -17,13 +17,14 @@ type sink[K comparable, T any] struct {
 	committer *committer // for what commit does not get
 	committed bool       // commit has got everything pending since the flag was cleared
 	listed    bool       // the list in progress has delivered something
+	marks     bool       // the source has said that it is idle
 }
 
 // Apply implements reflector.Sink. After the last event at hand it commits in the reflector's
 // goroutine, because it takes longer to wake another one than to commit. If more events are at
 // hand, they are decoded while the committer commits.
 func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
-	if !ev.Idle || s.inf.log.Lagging(s.inf.lag) != nil {
+	if !s.isLast(ev.Idle) || s.inf.log.Lagging(s.inf.lag) != nil {
 		return s.leave(s.Sink.Apply(ctx, ev))
 	}
 	s.committed = false // commit gets nothing while the committer commits, or if too much is pending
@@ -31,6 +32,15 @@ func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 		return err
 	}
 	return s.leave(nil)
+}
+
+// isLast reports whether to take an event for the last one at hand. If the source has never said so
+// of any event, one for which a handler waits counts as the last: the handler gets it sooner. While
+// all handlers are busy with earlier events, or about to wake up for them, the source is likely to
+// be busy too.
+func (s *sink[K, T]) isLast(idle bool) bool {
+	s.marks = s.marks || idle
+	return idle || !s.marks && s.inf.log.Awaited()
 }
 
 // leave leaves what was put into the queue to the committer.

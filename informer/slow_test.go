@@ -142,7 +142,7 @@ func TestSlowCommitIsReported(t *testing.T) {
 			}
 			return dst
 		})
-		inf := newInformer(t, restless{source(t, server)}, informer.Options[*widget]{OnError: errs.add, Indexes: index.Of(sleepy)})
+		inf := newInformer(t, &restless{source(t, server), 1}, informer.Options[*widget]{OnError: errs.add, Indexes: index.Of(sleepy)})
 		informer.SetLag(inf, 1)
 		wait := make(chan time.Duration, 1)
 		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {

@@ -55,7 +55,13 @@ type Event[T any] struct {
 	Recalled bool
 
 	// Idle says that the source has no further event at hand, so a sink need not wait for more
-	// before it acts. False may also mean that the source does not know.
+	// before it acts. It is a hint: a wrong one costs time, not correctness. Set it in the last
+	// event at hand if the source reads ahead, as from a buffered channel, and in each event if the
+	// source cannot know.
+	//
+	// Without it an informer assumes that more is at hand. If a source has never set Idle, the
+	// informer goes by its handlers: while one of them waits for an event, the informer does not
+	// wait for more events. So a source that never sets it is about as fast as one that does.
 	Idle bool
 
 	// ResourceVersion is the object's own, or the bookmark's. It is opaque to all but

@@ -39,7 +39,8 @@ type SourceFuncs[T runtime.Object] struct {
 
 	// WatchFunc begins a watch with these options, which may ask for a streaming list
 	// (SendInitialEvents): see NoWatchList. The watch is stopped when it is left, and when ctx is
-	// done, so each call returns a new one.
+	// done, so each call returns a new one. An event after which the watch's channel is empty has
+	// the mark Event.Idle.
 	WatchFunc func(ctx context.Context, opts metav1.ListOptions) (apiwatch.Interface, error)
 
 	// NoWatchList says that the server, or a fake of it, knows no streaming lists. The
@@ -110,19 +111,22 @@ func (s SourceFuncs[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter
 		}
 		defer w.Stop()
 		for {
+			results := w.ResultChan()
 			select {
 			case <-ctx.Done():
 				fail(ctx.Err())
 				return
-			case ev, open := <-w.ResultChan():
+			case got, open := <-results:
 				if !open {
 					return
 				}
-				if ev.Type == apiwatch.Error {
-					fail(apierrors.FromObject(ev.Object))
+				if got.Type == apiwatch.Error {
+					fail(apierrors.FromObject(got.Object))
 					return
 				}
-				if !yield(s.event(eventTypes[ev.Type], ev.Object)) {
+				ev, err := s.event(eventTypes[got.Type], got.Object)
+				ev.Idle = err == nil && len(results) == 0
+				if !yield(ev, err) {
 					return
 				}
 			}
@@ -137,32 +141,35 @@ var eventTypes = map[apiwatch.EventType]EventType{
 
 // event returns an event, or a *ObjectError. It takes a bookmark of any type.
 func (s SourceFuncs[T]) event(typ EventType, object runtime.Object) (Event[T], error) {
-	bad := &ObjectError{Resource: s.Name, Type: typ}
 	if isNil(object) {
-		bad.Err = errors.New("the object is nil")
-		return Event[T]{}, bad
+		return s.bad(typ, nil, errors.New("the object is nil"))
 	}
 	about, err := meta.Accessor(object)
 	if err != nil {
-		bad.Err = err
-		return Event[T]{}, bad
+		return s.bad(typ, nil, err)
 	}
 	ev := Event[T]{Type: typ, ResourceVersion: about.GetResourceVersion()}
-	bad.Key, bad.ResourceVersion = objmeta.KeyText(about), ev.ResourceVersion
 	if typ == Bookmark {
 		ev.InitialEventsEnd = about.GetAnnotations()[metav1.InitialEventsAnnotationKey] == "true"
 		return ev, nil
 	}
 	if typ == 0 {
-		bad.Err = errors.New("the event has a type that the watch protocol does not have")
-		return Event[T]{}, bad
+		return s.bad(typ, about, errors.New("the event has a type that the watch protocol does not have"))
 	}
 	var ok bool
 	if ev.Object, ok = object.(T); !ok {
-		bad.Err = fmt.Errorf("it is a %T and no %v", object, reflect.TypeFor[T]())
-		return Event[T]{}, bad
+		return s.bad(typ, about, fmt.Errorf("it is a %T and no %v", object, reflect.TypeFor[T]()))
 	}
 	return ev, nil
+}
+
+// bad returns the error about an object. about is nil if it has no metadata.
+func (s SourceFuncs[T]) bad(typ EventType, about metav1.Object, err error) (Event[T], error) {
+	bad := &ObjectError{Resource: s.Name, Type: typ, Err: err}
+	if about != nil {
+		bad.Key, bad.ResourceVersion = objmeta.KeyText(about), about.GetResourceVersion()
+	}
+	return Event[T]{}, bad
 }
 
 // isNil reports whether an interface is nil, or holds a nil pointer.

@@ -93,6 +93,48 @@ func TestFuncsWatch(t *testing.T) {
 	}
 }
 
+// TestFuncsIdle: the last event of a buffered channel at the moment is marked, and each one of a
+// channel without a buffer.
+func TestFuncsIdle(t *testing.T) {
+	buffered := apiwatch.NewFakeWithOptions(apiwatch.FakeOptions{ChannelSize: 10})
+	for _, name := range []string{"a", "b", "c"} {
+		buffered.Add(named(name, "3"))
+	}
+	unbuffered := apiwatch.NewFake()
+	go func() {
+		unbuffered.Add(named("a", "3"))
+		unbuffered.Add(named("b", "4"))
+		unbuffered.Stop()
+	}()
+	for _, c := range []struct {
+		watch apiwatch.Interface
+		want  []bool
+	}{{buffered, []bool{false, false, true, true}}, {unbuffered, []bool{true, true}}} {
+		source := SourceFuncs[*partial]{WatchFunc: func(context.Context, metav1.ListOptions) (apiwatch.Interface, error) { return c.watch, nil }}
+		var got []bool
+		for ev, err := range source.Watch(t.Context(), metav1.ListOptions{}) {
+			if err != nil {
+				t.Fatal(err)
+			}
+			if got = append(got, ev.Idle); len(got) == 3 { // only the first watch has so many
+				buffered.Add(named("d", "4"))
+				buffered.Stop()
+			}
+		}
+		if !slices.Equal(got, c.want) {
+			t.Errorf("idle: %v, want %v", got, c.want)
+		}
+	}
+}
+
+// TestFuncsEventAllocates nothing for an event that can be used.
+func TestFuncsEventAllocates(t *testing.T) {
+	source, pod := funcs(nil), named("a", "3")
+	if n := testing.AllocsPerRun(100, func() { _, _ = source.event(Modified, pod) }); n > 0 {
+		t.Errorf("%v allocations", n)
+	}
+}
+
 // Whatever a watch holds that cannot be used is an error about one object, and the watch goes on.
 func TestFuncsBadObjects(t *testing.T) {
 	var none *partial

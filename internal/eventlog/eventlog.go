@@ -18,6 +18,7 @@
 package eventlog
 
 import (
+	"slices"
 	"sync"
 	"sync/atomic"
 )
@@ -171,6 +172,13 @@ func (l *Log[E]) idle() {
 		defer l.mu.Unlock()
 		l.sweep()
 	}
+}
+
+// Awaited reports whether a reader is done with all published events. O(cursors).
+func (l *Log[E]) Awaited() bool {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return slices.ContainsFunc(l.cursors, func(c *Cursor[E]) bool { return c.Lag() == 0 })
 }
 
 // Wake calls Wake on every open cursor.

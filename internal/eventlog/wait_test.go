@@ -295,3 +295,31 @@ func TestParkLooksOnceMore(t *testing.T) {
 		})
 	}
 }
+
+// TestAwaited: a log is awaited while one of its readers is done with everything published.
+func TestAwaited(t *testing.T) {
+	var l Log[int]
+	check := func(want bool, when string) {
+		t.Helper()
+		if got := l.Awaited(); got != want {
+			t.Errorf("%s: awaited is %t", when, got)
+		}
+	}
+	check(false, "without readers")
+	slow, fast := l.NewCursor(), l.NewCursor()
+	check(true, "at first")
+	publish(&l, 2)
+	check(false, "after events")
+	must := func(_ []int, err error) {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(fast.TryNext())
+	check(false, "while the reader has the events")
+	must(fast.TryNext())
+	check(true, "when one reader is done")
+	fast.Leave()
+	check(false, "when that one has left")
+	slow.Leave()
+}
