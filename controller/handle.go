@@ -91,7 +91,8 @@ func (h *Handle[T]) NotOwn(ev informer.Event[types.NamespacedName, T]) bool {
 }
 
 // List returns the objects in namespace, or in all namespaces if it is empty, whose labels match
-// selector; nil matches everything. See informer.Lister.List.
+// selector; nil matches everything. The first list of one namespace in a large cache adds an index of
+// the namespaces, so such lists are O(result). See informer.Lister.List.
 func (h *Handle[T]) List(namespace string, selector labels.Selector) []T {
 	return h.lister.In(namespace).List(selector)
 }

@@ -1,7 +1,11 @@
 package index
 
 import (
+	"slices"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/slots"
 )
 
 // NamespaceIndex is the name of the index that [Namespace] defines, as in client-go.
@@ -13,6 +17,37 @@ func Namespace[T metav1.Object]() *Index[T, string] {
 	x := New(NamespaceIndex, NamespaceOf[T])
 	x.role.namespace = true
 	return x
+}
+
+// lateNamespaceIndex is the name of the index that [AddNamespace] adds. A program may still add one
+// called [NamespaceIndex].
+const lateNamespaceIndex = "namespace (added by a list)"
+
+// AddNamespace adds an index of the namespaces to a store, unless it has one that [Select] uses. It
+// is for a program that finds out late that it lists by namespace, and costs what the store's
+// AddIndexes costs: one look at each object. The index takes some 12 bytes per object. Errors: those
+// of AddIndexes.
+func AddNamespace[T metav1.Object](to interface {
+	Reader[T]
+	AddIndexes(defs ...Definition[T]) error
+}) error {
+	if hasNamespaces(to) {
+		return nil
+	}
+	x := New(lateNamespaceIndex, NamespaceOf[T])
+	x.role.namespace = true
+	return to.AddIndexes(x)
+}
+
+// hasNamespaces reports whether Select finds an index of the namespaces.
+func hasNamespaces[T any](from Reader[T]) bool {
+	s := from.Indexer().slots()
+	st := s.Read()
+	defer s.Done()
+	return slices.ContainsFunc(st.Indexes(), func(x slots.Index[T]) bool {
+		l, ok := x.(*live[T, string])
+		return ok && l.def.role.namespace
+	})
 }
 
 // NamespaceOf is the [IndexFunc] of [Namespace], for [Funcs]. An object without a namespace has the

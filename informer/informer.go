@@ -85,8 +85,9 @@ type Informer[K comparable, T any] struct {
 
 	detector *detector[K, T] // nil if disabled; set by New
 
-	counted counters
-	size    objectSize
+	counted    counters
+	size       objectSize
+	namespaced atomic.Bool // a list has seen to the index of namespaces
 
 	waits *waits     // for handlers; nil before the first
 	pace  pace.Meter // of commits

@@ -58,13 +58,33 @@ func (l Lister[K, T]) notFound(key K) error {
 // List returns the objects whose labels match selector, in no order, in a new slice. A nil
 // selector matches everything. List uses the indexes of index.Namespace and index.Labels if
 // the store has them, see index.Select. Without them it is O(store).
+//
+// The first list of one namespace while the store has 1,024 objects or more adds an index of the
+// namespaces, unless there is one: see index.AddNamespace. Nothing is committed meanwhile, and other
+// lists do not wait. So a list of a namespace is O(result), and a program that lists none has no
+// such index.
 func (l Lister[K, T]) List(selector labels.Selector) []T {
+	l.indexNamespaces()
 	return l.inf.overlaid(
 		func() []T { return index.Select(l.inf.Store(), l.namespace, selector) },
 		func(obj T) bool {
 			return (l.namespace == "" || l.namespace == obj.GetNamespace()) &&
 				(selector == nil || selector.Matches(labels.Set(obj.GetLabels())))
 		})
+}
+
+// indexedFrom is the number of objects from which an index pays: to look at fewer takes some
+// microseconds.
+const indexedFrom = 1024
+
+// indexNamespaces adds an index of the namespaces for a list of one. Only one call does, and lists
+// in the meantime work without it.
+func (l Lister[K, T]) indexNamespaces() {
+	i := l.inf
+	if l.namespace == "" || i.namespaced.Load() || i.store.Len() < indexedFrom || i.namespaced.Swap(true) {
+		return
+	}
+	_ = index.AddNamespace(i.store) // lists work without it
 }
 
 // All iterates over the objects that List returns. Without a namespace, a selector and writes
