@@ -32,11 +32,12 @@
 //
 // # NewCache
 //
-// The cache has all methods of controller-runtime's and honours all of cache.Options. It decodes
-// the objects itself, in protobuf if their type has it. Equal parts of the objects of a kind are in
-// memory once, and [CacheOptions] can drop their managed fields. So handlers and index functions
-// must not write to an object, which holds for controller-runtime's cache too. Reads return copies,
-// unless they or the options ask for the cache's own objects.
+// The cache has all methods of controller-runtime's and honours all of cache.Options but NewInformer,
+// with which NewCache returns an error: the cache makes its informers itself. It decodes the objects
+// itself, in protobuf if their type has it. Equal parts of the objects of a kind are in memory once,
+// and [CacheOptions] can drop their managed fields. So handlers and index functions must not write
+// to an object, which holds for controller-runtime's cache too. Reads return copies, unless they or
+// the options ask for the cache's own objects.
 //
 // A list begins with the rarest of the values that it asks for: of its fields, its namespace and
 // its labels. For the first eight labels by whose value somebody lists a kind of 1,024 objects or

@@ -1,6 +1,7 @@
 package controllerruntime
 
 import (
+	"errors"
 	"fmt"
 	"net/http"
 
@@ -38,19 +39,22 @@ func NewCache(rc *rest.Config, opts cache.Options) (cache.Cache, error) {
 	return CacheOptions{}.New(rc, opts)
 }
 
+var errNewInformer = errors.New("controllerruntime: cache.Options.NewInformer is set, but NewCache makes the informers itself: leave out one of the two")
+
 // New returns a cache on Kinform's informers, which does not run yet. All fields of opts have the
 // meaning that controller-runtime gives them. The package documentation says what differs from its
-// own cache. If opts.NewInformer is set, the informers are chosen already: then New returns
-// controller-runtime's cache with these.
+// own cache. NewInformer is the exception: the cache has no informers but Kinform's, so New returns
+// an error if opts.NewInformer is set.
 //
 // Of opts.HTTPClient only the transport is used: its Timeout would end each watch. rc is not
 // changed.
 //
-// Errors: those of clientgo.Connection; of the REST mapper; those of objects in opts.ByObject that
-// have no kind in the scheme, or have namespaces although they are cluster-scoped.
+// Errors: one for opts.NewInformer; those of clientgo.Connection; of the REST mapper; those of objects
+// in opts.ByObject that have no kind in the scheme, or have namespaces although they are
+// cluster-scoped.
 func (o CacheOptions) New(rc *rest.Config, opts cache.Options) (cache.Cache, error) {
 	if opts.NewInformer != nil {
-		return cache.New(rc, opts)
+		return nil, errNewInformer
 	}
 	conn, err := connect(rc, opts.HTTPClient)
 	if err != nil {

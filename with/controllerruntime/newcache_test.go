@@ -502,6 +502,9 @@ func TestBadInput(t *testing.T) {
 		if _, err := controllerruntime.NewCache(nil, cache.Options{}); err == nil {
 			t.Error("a nil rest.Config")
 		}
+		if _, err := controllerruntime.NewCache(rc, cache.Options{NewInformer: controllerruntime.NewInformer}); err == nil || !strings.Contains(err.Error(), "NewInformer") {
+			t.Errorf("informers of another kind: %v", err)
+		}
 		node := map[client.Object]cache.ByObject{&corev1.Node{}: {Namespaces: map[string]cache.Config{"a": {}}}}
 		if _, err := controllerruntime.NewCache(rc, cache.Options{ByObject: node}); err == nil || !strings.Contains(err.Error(), "not namespaced") {
 			t.Errorf("namespaces of nodes: %v", err)
