@@ -63,7 +63,10 @@
 // in a map into JSON.
 //
 // Answers may be compressed with gzip. The transport of an *http.Client requests and
-// decompresses it, unless its DisableCompression is set.
+// decompresses it, unless its DisableCompression is set. An API server compresses lists of more
+// than 128 KB, and watches that begin with a list. Of such a watch, the client itself decompresses
+// each member of gzip as soon as it is complete, so that no event waits for the next one. Other
+// watches are requested without compression, because a proxy may hold compressed events back.
 //
 // An object over [Options].MaxObjectBytes also costs only itself. It is skipped, and reported
 // with its key, its version and the type of the event. If even the type is not known, the event

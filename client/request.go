@@ -36,6 +36,7 @@ type call struct {
 	subresource []string
 	query       url.Values
 	accept      string
+	encoding    string // Accept-Encoding; empty: the transport decides
 	contentType string
 	body        []byte
 	retry       bool // by send; otherwise the caller has its own retries
@@ -98,6 +99,9 @@ func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
 	}
 	req.Header.Set("Accept", c.accept)
 	req.Header.Set("User-Agent", r.server.userAgent)
+	if c.encoding != "" {
+		req.Header.Set("Accept-Encoding", c.encoding)
+	}
 	if c.contentType != "" {
 		req.Header.Set("Content-Type", c.contentType)
 	}
@@ -109,10 +113,14 @@ func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
 		return nil, withContext(ctx, a.guard.explain(privateError(err, req.URL)))
 	}
 	attempt.Answered()
-	a.header, a.body = resp.Header, resp.Body
+	a.header, a.body = resp.Header, unzip(resp)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer a.close()
 		return nil, r.refusal(c, resp.StatusCode, a)
+	}
+	if resp.StatusCode == http.StatusPartialContent && c.method == http.MethodGet {
+		a.abandon()
+		return nil, fmt.Errorf("%w: a part of one (206), which nobody asked for", ErrNotKubernetes)
 	}
 	attempt.Accepted()
 	return a, nil

@@ -75,14 +75,15 @@ func (r *Resource[T]) openWatch(ctx context.Context, opts *metav1.ListOptions, k
 	if err != nil {
 		return nil, r.fail(c, err)
 	}
-	c.query = query
+	initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
+	c.query, c.encoding = query, r.server.acceptEncoding(initial)
 	a, err := r.ask(ctx, c, "")
 	if err != nil {
 		return nil, err
 	}
 	w := &watching[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, work: r.objects.workspace(a.encoding())}
 	w.work.inquiry.known = known
-	if known == nil && opts.SendInitialEvents != nil && *opts.SendInitialEvents && opts.AllowWatchBookmarks {
+	if known == nil && initial && opts.AllowWatchBookmarks {
 		w.decoders = r.decoders // without bookmarks nothing would follow the last initial event
 	}
 	return w, nil
