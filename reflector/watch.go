@@ -175,8 +175,10 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	} else {
 		inVain := end.short && end.rv == r.state.rv && !isStatus(end.err) && !w.attempt.pending()
 		st = r.watchEnded(w, end)
-		if r.vain = noPause; inVain {
-			r.vain = st.pause
+		if r.vain = noPause; inVain && end.err != nil {
+			r.vain = pauseFor(end.err)
+		} else if inVain {
+			r.vain = pauseFor(ErrShortWatch)
 		}
 	}
 	if !cut && (end.err == nil || isStatus(end.err)) {
