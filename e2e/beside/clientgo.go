@@ -24,6 +24,9 @@ import (
 func ClientGo(kinds []Kind, opts Options) (*Side, error) {
 	s := &Side{name: ClientGoName, requests: new(atomic.Int64)}
 	config := &rest.Config{Host: opts.URL, BearerTokenFile: opts.TokenFile, TLSClientConfig: rest.TLSClientConfig{CAFile: opts.CAFile}}
+	if opts.Transport != nil {
+		config.Wrap(func(http.RoundTripper) http.RoundTripper { return opts.Transport })
+	}
 	if opts.Count {
 		config.Wrap(func(through http.RoundTripper) http.RoundTripper { return counting{through, s.requests} })
 	}

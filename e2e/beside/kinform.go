@@ -31,6 +31,9 @@ func Kinform(kinds []Kind, opts Options) (*Side, error) {
 	if err != nil {
 		return nil, err
 	}
+	if opts.Transport != nil {
+		conn.HTTP = &http.Client{Transport: opts.Transport, CheckRedirect: conn.HTTP.CheckRedirect}
+	}
 	s := &Side{name: KinformName, requests: new(atomic.Int64), idle: conn.HTTP.CloseIdleConnections}
 	if opts.Count {
 		conn.HTTP = &http.Client{Transport: counting{conn.HTTP.Transport, s.requests}, CheckRedirect: conn.HTTP.CheckRedirect}

@@ -44,6 +44,8 @@ type Options struct {
 	Namespaces []string
 	// Count counts requests, which puts a transport around that of the library.
 	Count bool
+	// Transport replaces the library's, if it is not nil.
+	Transport http.RoundTripper
 }
 
 // The names of the libraries.
