@@ -22,7 +22,7 @@ var allowed = map[string][]string{
 	"controller":         {"client", "index", "informer", "kind", "queue", "reflector", "store"},
 	"controller/events":  {"client", "kind"},
 	"controller/manager": {"controller", "informer", "queue"},
-	"debug":              {"controller", "controller/manager", "informer", "informer/factory", "queue", "shard"},
+	"debug":              {"controller", "controller/manager", "informer", "informer/factory", "queue", "reflector", "shard"},
 	"debug/kinform-top":  {"debug"},
 	"deltafifo":          {"reflector"},
 	"fake":               {"fake/faults", "kind", "reflector"},
