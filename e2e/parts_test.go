@@ -49,7 +49,7 @@ func TestParts(t *testing.T) {
 			running, stop := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() { ended <- handle.Run(running) }()
-			sent := uint64(0)
+			sent := int64(0)
 			for _, last := range []uint64{1<<62 - 1, 1<<63 - 1, 1<<61 - 1} {
 				before := handle.Stats().Client.Objects
 				must(t, errors.Join(set.Set(informer.HashRange{Last: last}), set.WaitForLists(ctx)))
