@@ -49,8 +49,9 @@ type Cluster struct {
 	// since copies share the knowledge that the server is away.
 	Connection client.Connection
 
-	// Namespace is the namespace of the context or of the service account. It is "default" if
-	// they have none.
+	// Namespace is the namespace of the context. If that has none, or without a kubeconfig, it is
+	// the pod's own inside a pod: POD_NAMESPACE, or the namespace of the service account. Otherwise
+	// it is "default".
 	Namespace string
 
 	// Context is the name of the context, empty for a service account.
@@ -103,6 +104,11 @@ func find(opts Options) (Cluster, error) {
 	if err != nil {
 		return fail(err)
 	}
+	if one.Namespace == "" && inPod() {
+		if namespace, err = podNamespace(); err != nil {
+			return fail(err)
+		}
+	}
 	return Cluster{Connection: conn, Namespace: namespace, Context: name}, nil
 }
 
@@ -125,8 +131,32 @@ func withoutAddresses(err error, cluster *api.Cluster) error {
 	return errors.New(text)
 }
 
-// namespaceFile holds the namespace of every pod.
-const namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+// These files of a service account are in every pod that has one.
+const (
+	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
+	tokenFile     = "/var/run/secrets/kubernetes.io/serviceaccount/token"
+)
+
+// inPod reports whether the process runs in a pod with a service account, by client-go's rule.
+func inPod() bool {
+	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" || os.Getenv("KUBERNETES_SERVICE_PORT") == "" {
+		return false
+	}
+	info, err := os.Stat(tokenFile)
+	return err == nil && !info.IsDir()
+}
+
+// podNamespace returns the namespace of the pod, which the downward API may give in POD_NAMESPACE.
+func podNamespace() (string, error) {
+	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
+		return namespace, nil
+	}
+	namespace, err := os.ReadFile(namespaceFile)
+	if err != nil && !errors.Is(err, os.ErrNotExist) {
+		return "", err
+	}
+	return cmp.Or(strings.TrimSpace(string(namespace)), "default"), nil
+}
 
 // inCluster is find without a kubeconfig.
 func inCluster(opts Options, rules *clientcmd.ClientConfigLoadingRules) (Cluster, error) {
@@ -141,9 +171,9 @@ func inCluster(opts Options, rules *clientcmd.ClientConfigLoadingRules) (Cluster
 		return Cluster{}, err
 	}
 	impersonate(&conn, opts.Impersonate)
-	namespace, err := os.ReadFile(namespaceFile)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
+	namespace, err := podNamespace()
+	if err != nil {
 		return Cluster{}, err
 	}
-	return Cluster{Connection: conn, Namespace: cmp.Or(strings.TrimSpace(string(namespace)), "default")}, nil
+	return Cluster{Connection: conn, Namespace: namespace}, nil
 }
