@@ -54,7 +54,8 @@ type ConnectionOptions struct {
 	Cert, Key         []byte
 
 	// TokenFile holds a bearer token, such as a service account's. Token is the same as a
-	// string. Surrounding space is ignored.
+	// string. With both, as in a kubeconfig, Token is used until the file can be read, and a file
+	// that cannot is reported to OnError. Surrounding space is ignored.
 	TokenFile string
 	Token     string
 
@@ -118,7 +119,7 @@ func (o ConnectionOptions) check(server *url.URL) error {
 	cert, key := o.CertFile != "" || len(o.Cert) > 0, o.KeyFile != "" || len(o.Key) > 0
 	token := o.TokenFile != "" || o.Token != ""
 	switch {
-	case o.CAFile != "" && len(o.CA) > 0, o.CertFile != "" && len(o.Cert) > 0, o.KeyFile != "" && len(o.Key) > 0, o.TokenFile != "" && o.Token != "":
+	case o.CAFile != "" && len(o.CA) > 0, o.CertFile != "" && len(o.Cert) > 0, o.KeyFile != "" && len(o.Key) > 0:
 		return errors.New("a credential is given both as a file and by value")
 	case cert != key:
 		return errors.New("a client certificate needs a key, and a key its certificate")

@@ -214,6 +214,54 @@ func TestTokenRotates(t *testing.T) {
 	})
 }
 
+// A token beside a file is used until the file can be read. After that, the file's last good contents
+// stay in use.
+func TestTokenBesideFile(t *testing.T) {
+	ca := newAuthority(t)
+	cert, key := ca.issue(t, "api.test")
+	f := newFiles(t)
+	inBubble(t, func(t *testing.T) {
+		a := &tokens{accepted: "any"}
+		srv := serveTLS(t, cert, key, nil, a.serve)
+		defer srv.stop()
+		var reported []error
+		conn := connect(t, apiURL, client.ConnectionOptions{
+			CA: ca.pem, Token: " spare\n", TokenFile: f.path("token"), DialContext: srv.dial,
+			OnError: func(err error) { reported = append(reported, err) },
+		})
+		defer conn.HTTP.CloseIdleConnections()
+		r := newResource[*widget](t, conn, client.Options{})
+		for _, step := range []struct {
+			content []byte // of the file; nil for no file
+			want    string
+		}{
+			{nil, "GET spare 0"},
+			{[]byte{}, "GET spare 0"},
+			{[]byte("of-file"), "GET of-file 0"},
+			{[]byte{}, "GET of-file 0"},
+			{nil, "GET of-file 0"},
+		} {
+			if err := os.Remove(f.path("token")); err != nil && !errors.Is(err, os.ErrNotExist) {
+				t.Fatal(err)
+			}
+			if step.content != nil {
+				f.write(t, "token", step.content)
+			}
+			time.Sleep(time.Minute)
+			if err := get(t.Context(), r); err != nil {
+				t.Error(err)
+			}
+			if got := a.take(); got != step.want {
+				t.Errorf("asked %q, want %q", got, step.want)
+			}
+		}
+		var file *client.CredentialError
+		if len(reported) == 0 || !errors.As(reported[0], &file) || file.File != f.path("token") {
+			t.Errorf("reported %v, want the file first", reported)
+		}
+	})
+}
+
 // A CA that cannot be used for the time being does not hold up the next token, which
 // without it would be refused in an hour.
 func TestTokenRotatesBesideABrokenFile(t *testing.T) {
@@ -655,7 +703,7 @@ func TestNewConnectionMisuse(t *testing.T) {
 		{"token over http", "http://api.test", client.ConnectionOptions{Token: "secret"}, "https"},
 		{"certificate over http", "http://api.test", client.ConnectionOptions{Cert: cert, Key: key}, "https"},
 		{"CA over http", "http://api.test", client.ConnectionOptions{CA: ca.pem}, "https"},
-		{"two tokens", apiURL, client.ConnectionOptions{Token: "secret", TokenFile: "x"}, "both"},
+		{"no token beside a file", apiURL, client.ConnectionOptions{Token: "secret\nX-Header: y", TokenFile: f.path("empty")}, "characters"},
 		{"two CAs", apiURL, client.ConnectionOptions{CA: ca.pem, CAFile: "x"}, "both"},
 		{"two certificates", apiURL, client.ConnectionOptions{Cert: cert, CertFile: "x", Key: key}, "both"},
 		{"two keys", apiURL, client.ConnectionOptions{Cert: cert, Key: key, KeyFile: "x"}, "both"},

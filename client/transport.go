@@ -45,6 +45,9 @@ func newTransport(server *url.URL, opts ConnectionOptions) (*transport, error) {
 	if t.opts.OnError == nil {
 		t.opts.OnError = logs.New(nil, "client", "").Error
 	}
+	if opts.Token != "" {
+		opts.TokenFile = "" // it may be unreadable for now
+	}
 	s, faults := opts.read(secrets{})
 	if len(faults) > 0 {
 		return nil, errors.Join(faults...)
@@ -55,6 +58,9 @@ func newTransport(server *url.URL, opts ConnectionOptions) (*transport, error) {
 	}
 	t.current.Store(&login{secrets: s, send: send})
 	t.read.Store(time.Now().UnixNano())
+	if opts.TokenFile != t.opts.TokenFile {
+		t.renew(t.current.Load())
+	}
 	return t, nil
 }
 

@@ -61,10 +61,7 @@ func connectByFiles(rc *rest.Config, server *url.URL, opts Options) (client.Conn
 	}
 	o := client.ConnectionOptions{
 		ServerName: tls.ServerName, Insecure: tls.Insecure, Proxy: rc.Proxy, DialContext: rc.Dial, OnError: opts.OnError,
-		TokenFile: rc.BearerTokenFile,
-	}
-	if o.TokenFile == "" {
-		o.Token = rc.BearerToken
+		TokenFile: rc.BearerTokenFile, Token: rc.BearerToken,
 	}
 	// Inline data takes precedence over a file.
 	if o.CA = tls.CAData; len(o.CA) == 0 {

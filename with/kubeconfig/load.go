@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -62,14 +63,15 @@ type Cluster struct {
 // plugin. Its error wraps [ErrNoConfig], or is a *[ContextError], or names the file or the
 // context and the cause. It does not show the password of a URL.
 func Load(opts Options) (Cluster, error) {
-	c, err := find(opts)
+	c, err := find(opts, serviceAccountDir)
 	if err != nil {
 		return Cluster{}, fmt.Errorf("kubeconfig: %w", err)
 	}
 	return c, nil
 }
 
-func find(opts Options) (Cluster, error) {
+// find is Load in a pod whose service account has its files in the folder account.
+func find(opts Options, account string) (Cluster, error) {
 	rules := clientcmd.NewDefaultClientConfigLoadingRules()
 	rules.ExplicitPath, rules.Warner = opts.Path, func(error) {} // our error names the missing files
 	config, err := rules.Load()
@@ -77,7 +79,7 @@ func find(opts Options) (Cluster, error) {
 		return Cluster{}, err
 	}
 	if opts.Path == "" && api.IsConfigEmpty(config) {
-		return inCluster(opts, rules)
+		return inCluster(opts, rules, account)
 	}
 	name := cmp.Or(opts.Context, config.CurrentContext)
 	one, ok := config.Contexts[name]
@@ -104,8 +106,8 @@ func find(opts Options) (Cluster, error) {
 	if err != nil {
 		return fail(err)
 	}
-	if one.Namespace == "" && inPod() {
-		if namespace, err = podNamespace(); err != nil {
+	if one.Namespace == "" && inPod(account) {
+		if namespace, err = podNamespace(account); err != nil {
 			return fail(err)
 		}
 	}
@@ -131,27 +133,24 @@ func withoutAddresses(err error, cluster *api.Cluster) error {
 	return errors.New(text)
 }
 
-// These files of a service account are in every pod that has one.
-const (
-	namespaceFile = "/var/run/secrets/kubernetes.io/serviceaccount/namespace"
-	tokenFile     = "/var/run/secrets/kubernetes.io/serviceaccount/token"
-)
+// serviceAccountDir is the folder of a pod's service account.
+const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
 // inPod reports whether the process runs in a pod with a service account, by client-go's rule.
-func inPod() bool {
+func inPod(account string) bool {
 	if os.Getenv("KUBERNETES_SERVICE_HOST") == "" || os.Getenv("KUBERNETES_SERVICE_PORT") == "" {
 		return false
 	}
-	info, err := os.Stat(tokenFile)
+	info, err := os.Stat(filepath.Join(account, "token"))
 	return err == nil && !info.IsDir()
 }
 
 // podNamespace returns the namespace of the pod, which the downward API may give in POD_NAMESPACE.
-func podNamespace() (string, error) {
+func podNamespace(account string) (string, error) {
 	if namespace := os.Getenv("POD_NAMESPACE"); namespace != "" {
 		return namespace, nil
 	}
-	namespace, err := os.ReadFile(namespaceFile)
+	namespace, err := os.ReadFile(filepath.Join(account, "namespace"))
 	if err != nil && !errors.Is(err, os.ErrNotExist) {
 		return "", err
 	}
@@ -159,7 +158,7 @@ func podNamespace() (string, error) {
 }
 
 // inCluster is find without a kubeconfig.
-func inCluster(opts Options, rules *clientcmd.ClientConfigLoadingRules) (Cluster, error) {
+func inCluster(opts Options, rules *clientcmd.ClientConfigLoadingRules, account string) (Cluster, error) {
 	if opts.Context != "" {
 		return Cluster{}, &ContextError{Context: opts.Context, Files: rules.GetLoadingPrecedence()}
 	}
@@ -171,7 +170,7 @@ func inCluster(opts Options, rules *clientcmd.ClientConfigLoadingRules) (Cluster
 		return Cluster{}, err
 	}
 	impersonate(&conn, opts.Impersonate)
-	namespace, err := podNamespace()
+	namespace, err := podNamespace(account)
 	if err != nil {
 		return Cluster{}, err
 	}

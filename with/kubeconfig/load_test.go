@@ -77,13 +77,15 @@ func TestErrors(t *testing.T) {
 func TestCredentials(t *testing.T) {
 	alone(t)
 	s := newServer(t)
-	token := write(t, "token", "of-file")
+	token, empty := write(t, "token", "of-file"), write(t, "empty", "")
 	for user, want := range map[string]string{
-		`{token: abc}`:                             "Bearer abc",
-		`{tokenFile: "` + token + `"}`:             "Bearer of-file",
-		`{token: abc, tokenFile: "` + token + `"}`: "Bearer of-file",
-		`{username: u, password: p}`:               "Basic dTpw",
-		`{}`:                                       "",
+		`{token: abc}`:                              "Bearer abc",
+		`{tokenFile: "` + token + `"}`:              "Bearer of-file",
+		`{token: abc, tokenFile: "` + token + `"}`:  "Bearer of-file",
+		`{token: abc, tokenFile: "` + token + `x"}`: "Bearer abc",
+		`{token: abc, tokenFile: "` + empty + `"}`:  "Bearer abc",
+		`{username: u, password: p}`:                "Basic dTpw",
+		`{}`:                                        "",
 	} {
 		c := load(t, Options{Path: write(t, "config", s.config(t, user))})
 		if err := get(t, c.Connection); err != nil || s.header().Get("Authorization") != want {
@@ -193,6 +195,44 @@ func TestInCluster(t *testing.T) {
 	var missing *ContextError
 	if _, err := Load(Options{Context: "a"}); !errors.As(err, &missing) || !strings.Contains(err.Error(), `no context "a" in `) {
 		t.Errorf("a context in a pod: %v", err)
+	}
+}
+
+// A context without a namespace has that of the pod, as in client-go.
+func TestNamespaceInPod(t *testing.T) {
+	s := newServer(t)
+	bare := strings.Replace(s.config(t, "{}"), ", namespace: prod", "", 1)
+	for name, c := range map[string]struct {
+		config    string
+		pod       bool   // the process runs in one
+		variable  string // POD_NAMESPACE
+		namespace string // of the service account
+		want      string
+	}{
+		"no pod":                {config: bare, variable: "of-variable", namespace: "of-account", want: "default"},
+		"variable":              {config: bare, pod: true, variable: "of-variable", namespace: "of-account", want: "of-variable"},
+		"service account":       {config: bare, pod: true, namespace: "of-account\n", want: "of-account"},
+		"empty file":            {config: bare, pod: true, want: "default"},
+		"namespace in the file": {config: s.config(t, "{}"), pod: true, variable: "of-variable", namespace: "of-account", want: "prod"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			alone(t)
+			if c.pod {
+				t.Setenv("KUBERNETES_SERVICE_HOST", "10.0.0.1")
+				t.Setenv("KUBERNETES_SERVICE_PORT", "443")
+			}
+			t.Setenv("POD_NAMESPACE", c.variable)
+			token := write(t, "token", "abc")
+			account := filepath.Dir(token)
+			if err := os.WriteFile(filepath.Join(account, "namespace"), []byte(c.namespace), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			found, err := find(Options{Path: write(t, "config", c.config)}, account)
+			if err != nil || found.Namespace != c.want {
+				t.Errorf("%q, %v; want %q", found.Namespace, err, c.want)
+			}
+			found.Connection.HTTP.CloseIdleConnections()
+		})
 	}
 }
 
