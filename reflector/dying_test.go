@@ -113,14 +113,14 @@ func TestWatchHasToLast(t *testing.T) {
 				s := &closures{breaker: new(Breaker), list: func(context.Context, metav1.ListOptions) (metav1.ListMeta, error) {
 					return metav1.ListMeta{ResourceVersion: "5"}, nil
 				}}
-				watches, began := 0, time.Time{}
+				watches, last := 0, make(chan struct{})
 				s.watch = func(ctx context.Context, _ metav1.ListOptions) error {
 					AttemptOf(ctx).Answered()
 					AttemptOf(ctx).Accepted()
 					if watches++; watches <= 1 { // two would lead to a list
 						return ends
 					}
-					began = time.Now()
+					close(last)
 					<-ctx.Done()
 					return ctx.Err()
 				}
@@ -130,10 +130,8 @@ func TestWatchHasToLast(t *testing.T) {
 				}
 				ended := make(chan error)
 				go func() { ended <- r.Run(ctx) }()
-				for began.IsZero() {
-					time.Sleep(time.Millisecond)
-					synctest.Wait()
-				}
+				<-last
+				synctest.Wait()
 				if r.Stats().Failing.Err == nil {
 					t.Error("a watch that was accepted counts as a success")
 				}

@@ -27,10 +27,10 @@ func TestNewContentsAndDeletionAtAnOldVersion(t *testing.T) {
 				}
 				var watcher *watch.FakeWatcher
 				inf := newInformer(t, &cache.ListWatch{
-					ListFunc: func(metav1.ListOptions) (runtime.Object, error) {
+					ListWithContextFunc: func(context.Context, metav1.ListOptions) (runtime.Object, error) {
 						return &corev1.ConfigMapList{ListMeta: metav1.ListMeta{ResourceVersion: "10"}, Items: []corev1.ConfigMap{cm("a", "5", value), cm("b", "10", "x")}}, nil
 					},
-					WatchFunc: func(opts metav1.ListOptions) (watch.Interface, error) {
+					WatchFuncWithContext: func(_ context.Context, opts metav1.ListOptions) (watch.Interface, error) {
 						if opts.SendInitialEvents != nil {
 							return nil, apierrors.NewInvalid(corev1.SchemeGroupVersion.WithKind("ListOptions").GroupKind(), "", nil)
 						}
