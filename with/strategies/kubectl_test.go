@@ -52,7 +52,7 @@ var byChance = regexp.MustCompile(strings.Join([]string{
 	`[0-9a-f]{8}-[0-9a-f-]{27}`, // uids
 	`\b10\.0\.0\.\d+\b`,         // addresses of Services
 	`\b3[0-2]\d{3}\b`,           // and their ports
-	`\b(\d+m)?\d+m?s(econds)?( ago)?\b|\b[2-9]m( ago)?\b|<unknown>|\bnow\b`, // ages
+	`\b(\d+m)?\d+m?s(econds)?( ago)?\b|<unknown>|\bnow\b`, // ages
 	`(?i)resource ?version: +"?\d+"?`,
 	`\d{4}-\d\d-\d\d [\d:.]+ \+0000`,
 	`\w{3}, \d\d \w{3} \d{4} [\d:]+ \+0000|\d{4}-\d\d-\d\dT[\d:.]+Z`,
