@@ -56,6 +56,10 @@ func TestSumHasEveryCounter(t *testing.T) {
 			if v != now.Failing {
 				t.Errorf("%s is %+v, want the present one", name, v)
 			}
+		case reflector.Polling:
+			if v != now.Polling {
+				t.Errorf("%s is %+v, want the present one", name, v)
+			}
 		default:
 			t.Errorf("%s has a type that nobody thought of: %T", name, v)
 		}

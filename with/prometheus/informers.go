@@ -85,6 +85,7 @@ func informerNumbers() []number[informer.Stats] {
 		up("kinform_informer_restores_total", "Lists of a server that was found restored from a backup.", func(s stats) float64 { return float64(s.Restores) }),
 		up("kinform_informer_bad_objects_total", "Objects that could not be used.", func(s stats) float64 { return float64(s.BadObjects) }),
 		up("kinform_informer_failures_total", "Lists and watches that failed.", func(s stats) float64 { return float64(s.Failures) }),
+		now("kinform_informer_polling_interval_seconds", "The time between two lists while lists alone keep the cache up to date: 0 while watches do.", func(s stats) float64 { return s.Polling.Every.Seconds() }),
 		up("kinform_informer_received_bytes_total", "Bytes read from the server.", func(s stats) float64 { return float64(s.Received) }),
 		up("kinform_informer_decoding_seconds_total", "Time spent decoding objects.", func(s stats) float64 { return s.Decoding.Seconds() }),
 		up("kinform_informer_batches_total", "Batches of changes that were committed to the store.", func(s stats) float64 { return float64(s.Batches) }),
