@@ -43,7 +43,7 @@ func (t *table) settleNamespace(obj metav1.Object, req request) error {
 func (t *table) decodeObject(format string, body []byte, obj metav1.Object) error {
 	var wrong error
 	err := wire.Unmarshal(format, body, obj, func(kind metav1.TypeMeta) error {
-		if wrong = t.res.checkKind(kind.GroupVersionKind()); wrong == nil && t.res.custom() {
+		if wrong = t.checkKind(kind.GroupVersionKind()); wrong == nil && t.res.custom() {
 			wrong = t.res.checkStated(kind, body)
 		}
 		return wrong

@@ -61,10 +61,10 @@ type Hooks[T metav1.Object] struct {
 	// finalizer an object goes at once.
 	Deleting func(obj T) (finalizers []string)
 	// Act makes the kind one of orders, such as the Bindings of the core group: a create over HTTP
-	// carries obj out and stores nothing. The answer is a Status that says Success, or the error.
-	// A dry run does not call it. It runs without a lock, concurrently, and can write to the server.
-	// Use it with [Rules].Verbs of "create" alone.
-	Act func(ctx context.Context, obj T) error
+	// carries obj out and stores nothing. The answer is a Status that says Success, or the error. A
+	// dry run must be refused like another request, and change nothing. Act runs without a lock,
+	// concurrently, and can write to the server. Use it with [Rules].Verbs of "create" alone.
+	Act func(ctx context.Context, obj T, dryRun bool) error
 	// Subresources are those besides status, by name. See [View], [Action] and [Text].
 	Subresources map[string]SubresourceHook[T]
 	// Fields are the fields by which objects can be selected; see [AddField].
@@ -123,7 +123,7 @@ type hooks struct {
 	validate, validateStatus func(obj, old metav1.Object) field.ErrorList
 	convert                  func(obj metav1.Object) (metav1.Object, error)
 	deleting                 func(obj metav1.Object) (finalizers []string)
-	act                      func(ctx context.Context, obj metav1.Object) error
+	act                      func(ctx context.Context, obj metav1.Object, dryRun bool) error
 	subresources             map[string]subresourceHook
 	fields                   map[string]func(obj metav1.Object) string
 	printer                  Printer
@@ -147,7 +147,9 @@ func erase[T metav1.Object](h Hooks[T]) hooks {
 		out.deleting = func(obj metav1.Object) []string { return h.Deleting(typed[T](obj)) }
 	}
 	if h.Act != nil {
-		out.act = func(ctx context.Context, obj metav1.Object) error { return h.Act(ctx, typed[T](obj)) }
+		out.act = func(ctx context.Context, obj metav1.Object, dryRun bool) error {
+			return h.Act(ctx, typed[T](obj), dryRun)
+		}
 	}
 	for name, hook := range h.Subresources {
 		if out.subresources == nil {

@@ -25,7 +25,7 @@ func (s *Server) discover(w *answer.Writer, r *http.Request, path []string) erro
 	switch {
 	case doc == nil:
 		return answer.ErrNoPath
-	case r.Method != http.MethodGet && (r.Method != http.MethodHead || headless(path[0])):
+	case r.Method != http.MethodGet && headless(path[0]): // the others have all methods
 		return refusal.Method()
 	}
 	if form, err := discoveryForm(r, path[0]); err != nil {

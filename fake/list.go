@@ -13,6 +13,7 @@ import (
 type listRequest struct {
 	atLeast uint64 // the list may not be older; 0 for any
 	exact   uint64 // the list must be of this resourceVersion; 0 for the current one
+	paged   bool   // exact only because it is a page
 	from    types.NamespacedName
 	after   bool // from is the last key of the page before
 	limit   int64
@@ -44,7 +45,7 @@ func (t *table) listRequest(opts metav1.ListOptions) (q listRequest, err error) 
 	case in.ResourceVersionMatch == metav1.ResourceVersionMatchExact:
 		q.exact = rv
 	case in.ResourceVersionMatch == "" && q.limit > 0 && rv != 0:
-		q.exact = rv // a page without a match rule is of exactly that version
+		q.exact, q.paged = rv, true // a page without a match rule is of exactly that version
 	default:
 		q.atLeast = rv
 		if in.ResourceVersion == "0" {
@@ -95,6 +96,10 @@ func (t *table) snapshot(m *matcher, q listRequest) ([]*version, uint64, error) 
 	if err := t.checkServed(); err != nil {
 		return nil, 0, err
 	}
+	single := m.name != "" && (m.namespace != "" || t.res.ClusterScoped)
+	if q.paged && single { // the API server reads the one object, and no page
+		q.atLeast, q.exact = q.exact, 0
+	}
 	if want := max(q.exact, q.atLeast); want > s.rv {
 		return nil, 0, errTooLarge(want, s.rv)
 	}
@@ -108,7 +113,7 @@ func (t *table) snapshot(m *matcher, q listRequest) ([]*version, uint64, error) 
 	if q.exact != 0 {
 		rv = q.exact
 	}
-	if m.name != "" && rv == s.rv && !q.after && (m.namespace != "" || t.res.ClusterScoped) {
+	if single && rv == s.rv && !q.after {
 		if v := t.live(types.NamespacedName{Namespace: m.namespace, Name: m.name}); v != nil {
 			return []*version{v}, rv, nil
 		}

@@ -132,7 +132,7 @@ func (t *table) prepareUpdate(obj metav1.Object, old *version, w write) error {
 		}
 		return t.invalid(obj, t.validate(obj, was, w))
 	}
-	if t.generations() && !w.status() {
+	if t.generations() && !w.status() && !w.whole {
 		stays, err := t.sameStored(obj, old)
 		if err != nil {
 			return err

@@ -42,6 +42,7 @@ type write struct {
 	twice   error             // the refusal of a strict apply that has a member twice
 	paced   bool              // a deletion may take the time that it takes in an API server
 	force   bool              // an apply takes over the fields of other owners
+	whole   bool              // it changes all parts of an object, and not its generation
 	lenient bool              // faults of a patch's members are no errors, and the client gets warnings
 	warn    func(text string) // adds a warning to the answer; nil for none
 	// request is the context of a request by the code under test, nil for a write of the test

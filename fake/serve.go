@@ -25,7 +25,7 @@ func (t *table) serve(w *answer.Writer, r *http.Request, req request) error {
 		return err
 	}
 	if req.subresource == "" && !slices.Contains(t.res.verbs(), string(verb)) {
-		return refusal.Method()
+		return t.errVerb(req)
 	}
 	about := Request{verb, t.res.groupResource(), req.subresource}
 	t.server.watchAnswer(w, r, &req, about)
@@ -108,7 +108,23 @@ func (t *table) verbOf(r *http.Request, req request) (opts metav1.ListOptions, v
 	case r.Method == http.MethodDelete && writable:
 		return opts, faults.VerbDeleteCollection, nil
 	}
-	return opts, "", refusal.Method()
+	return opts, "", t.errVerb(req)
+}
+
+// errVerb refuses a request for the resource or for an object because the resource lacks the verb. A
+// path that none of its verbs has does not exist.
+func (t *table) errVerb(req request) error {
+	verbs := []string{"create", "deletecollection", "list", "watch"}
+	switch {
+	case req.name != "":
+		verbs = []string{"delete", "get", "patch", "update"}
+	case req.namespace == "" && !t.res.ClusterScoped:
+		verbs = []string{"list", "watch"}
+	}
+	if !slices.ContainsFunc(verbs, func(verb string) bool { return slices.Contains(t.res.verbs(), verb) }) {
+		return refusal.NoResource()
+	}
+	return refusal.Method()
 }
 
 // errSubresourceCreate is the 405 of a create at the path of a status.

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"encoding/hex"
 	"errors"
 	"fmt"
@@ -115,7 +116,7 @@ func readDeleteOptions(r *http.Request, body []byte, opts *metav1.DeleteOptions)
 	}
 	err = wire.Unmarshal(format, body, opts, func(kind metav1.TypeMeta) error {
 		if kind.Kind != "" && kind.Kind != "DeleteOptions" {
-			return fmt.Errorf("unable to decode %q as DeleteOptions", kind.Kind)
+			return errors.New(notRegistered(kind.Kind, cmp.Or(kind.APIVersion, metav1.SchemeGroupVersion.String())))
 		}
 		return nil
 	})

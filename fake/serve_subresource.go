@@ -108,10 +108,7 @@ func (t *table) act(r *http.Request, req request, h subresourceHook, body []byte
 	if err != nil {
 		return nil, err
 	}
-	if w.dryRun {
-		return nil, nil
-	}
-	return h.do(r.Context(), v.obj, sent)
+	return h.do(r.Context(), v.obj, sent, w.dryRun)
 }
 
 func (t *table) putView(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
@@ -143,7 +140,7 @@ func (t *table) readSent(r *http.Request, req request, h subresourceHook, body [
 	if err != nil {
 		return nil, err
 	}
-	sent, err := h.decode(format, body)
+	sent, err := t.decodeForm(h, format, body)
 	if err != nil {
 		return nil, err
 	}
@@ -191,7 +188,7 @@ func (t *table) patchView(r *http.Request, req request, h subresourceHook, body 
 		if err := wire.UnmarshalJSON(b, h.fresh()); err != nil {
 			return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
 		}
-		sent, err := h.decode(wire.JSON, b)
+		sent, err := t.decodeForm(h, wire.JSON, b)
 		if err != nil {
 			return nil, err
 		}
@@ -255,17 +252,15 @@ func (t *table) admitView(hook func(context.Context, *Admission) error, h subres
 	return t.refused(a, hook(w.request, a))
 }
 
-// decode reads what a client has sent. The body may leave its kind out, but not state another one;
-// another version of the same kind passes.
-func (h subresourceHook) decode(format string, body []byte) (metav1.Object, error) {
+// decodeForm reads what a client has sent. The body may leave its kind out, but not state another
+// one; another version of the same kind passes.
+func (t *table) decodeForm(h subresourceHook, format string, body []byte) (metav1.Object, error) {
 	sent := h.fresh()
 	var wrong error
 	err := wire.Unmarshal(format, body, sent, func(kind metav1.TypeMeta) error {
-		switch group := kind.GroupVersionKind().Group; {
-		case kind.APIVersion != "" && group != h.kind.Group:
-			wrong = apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", kind.APIVersion, h.kind.GroupVersion()))
-		case kind.Kind != "" && kind.Kind != h.kind.Kind:
-			wrong = apierrors.NewBadRequest(fmt.Sprintf("the kind in the data (%s) does not match the expected kind (%s)", kind.Kind, h.kind.Kind))
+		got := kind.GroupVersionKind()
+		if kind.APIVersion != "" && got.Group != h.kind.Group || kind.Kind != "" && kind.Kind != h.kind.Kind {
+			wrong = t.server.errOtherKind(got, h.kind)
 		}
 		return wrong
 	})

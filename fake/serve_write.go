@@ -53,10 +53,8 @@ func (t *table) serveAct(w *answer.Writer, r *http.Request, req request, body []
 	if err := t.admitAction(keyFrom(obj), t.res.GroupVersionKind(), obj, how); err != nil {
 		return err
 	}
-	if !how.dryRun {
-		if err := t.hooks.act(r.Context(), obj); err != nil {
-			return err
-		}
+	if err := t.hooks.act(r.Context(), obj, how.dryRun); err != nil {
+		return err
 	}
 	return w.Status(http.StatusCreated, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"}, Status: metav1.StatusSuccess, Code: http.StatusCreated,

@@ -26,7 +26,7 @@ type subresourceHook struct {
 	fresh    func() metav1.Object
 	get      func(obj metav1.Object) (metav1.Object, error)
 	set      func(obj, sent metav1.Object) error
-	do       func(ctx context.Context, obj, sent metav1.Object) (metav1.Object, error)
+	do       func(ctx context.Context, obj, sent metav1.Object, dryRun bool) (metav1.Object, error)
 	text     func(ctx context.Context, obj metav1.Object, query url.Values) (string, error)
 }
 
@@ -45,11 +45,12 @@ func View[T, S metav1.Object](kind schema.GroupVersionKind, get func(obj T) (S, 
 
 // Action returns a subresource to which clients post an object of S, such as an Eviction: do
 // carries it out for obj, which is read-only, and returns the answer, or nil for a Status that says
-// Success. It runs as [Hooks] do, and can write to the server. A dry run does not call it.
-func Action[T, S metav1.Object](kind schema.GroupVersionKind, do func(ctx context.Context, obj T, sent S) (metav1.Object, error)) SubresourceHook[T] {
+// Success. It runs as [Hooks] do, and can write to the server. A dry run must be refused like another
+// request, and change nothing.
+func Action[T, S metav1.Object](kind schema.GroupVersionKind, do func(ctx context.Context, obj T, sent S, dryRun bool) (metav1.Object, error)) SubresourceHook[T] {
 	h := newSubresourceHook(kind, func() metav1.Object { return newObject(reflect.TypeFor[S]().Elem()) })
-	h.do = func(ctx context.Context, obj, sent metav1.Object) (metav1.Object, error) {
-		return do(ctx, typed[T](obj), sent.(S))
+	h.do = func(ctx context.Context, obj, sent metav1.Object, dryRun bool) (metav1.Object, error) {
+		return do(ctx, typed[T](obj), sent.(S), dryRun)
 	}
 	return SubresourceHook[T]{h}
 }

@@ -44,11 +44,14 @@ func withSubresources(t *testing.T) (*fake.Server, func(method, path, body strin
 			return nil
 		}),
 		"look": fake.View[*pod, *size](sizeKind, func(p *pod) (*size, error) { return nil, errors.New("hidden") }, nil),
-		"stop": fake.Action(sizeKind, func(_ context.Context, p *pod, sent *size) (metav1.Object, error) {
+		"stop": fake.Action(sizeKind, func(_ context.Context, p *pod, _ *size, dryRun bool) (metav1.Object, error) {
+			if dryRun {
+				return nil, nil
+			}
 			_, err := fake.Delete[*pod](s, key(p.Namespace, p.Name))
 			return nil, err
 		}),
-		"echo": fake.Action(sizeKind, func(_ context.Context, p *pod, sent *size) (metav1.Object, error) { return sent, nil }),
+		"echo": fake.Action(sizeKind, func(_ context.Context, _ *pod, sent *size, _ bool) (metav1.Object, error) { return sent, nil }),
 		"note": fake.Text(sizeKind, func(_ context.Context, p *pod, query url.Values) (string, error) {
 			if query.Has("refuse") {
 				return "", apierrors.NewBadRequest("refused")
@@ -254,7 +257,7 @@ func withOwnObjects(t *testing.T, opts fake.Options) (*fake.Server, func(method,
 	t.Helper()
 	s := fake.New(opts)
 	check(t, fake.Define(s, fake.Definition[*pod]{Kind: podKind, Hooks: fake.Hooks[*pod]{Subresources: map[string]fake.SubresourceHook[*pod]{
-		"self":   fake.Action(sizeKind, func(_ context.Context, p *pod, _ *size) (metav1.Object, error) { return p, nil }),
+		"self":   fake.Action(sizeKind, func(_ context.Context, p *pod, _ *size, _ bool) (metav1.Object, error) { return p, nil }),
 		"mirror": fake.View(sizeKind, func(p *pod) (*pod, error) { return p, nil }, func(p, sent *pod) error { p.Spec = sent.Spec; return nil }),
 		"size": fake.View(sizeKind, func(p *pod) (*size, error) {
 			return &size{ObjectMeta: metav1.ObjectMeta{Name: p.Name, Namespace: p.Namespace, UID: p.UID}, Ports: len(p.Spec.Ports)}, nil
@@ -335,14 +338,17 @@ func TestActionAdmission(t *testing.T) {
 	s := fake.New(fake.Options{Mutate: note("mutate"), Validate: note("validate")})
 	got := 0
 	check(t, fake.Define(s, fake.Definition[*pod]{Kind: podKind, Hooks: fake.Hooks[*pod]{Subresources: map[string]fake.SubresourceHook[*pod]{
-		"do": fake.Action(sizeKind, func(_ context.Context, _ *pod, sent *size) (metav1.Object, error) { got += sent.Ports; return nil, nil }),
+		"do": fake.Action(sizeKind, func(_ context.Context, _ *pod, sent *size, _ bool) (metav1.Object, error) {
+			got += sent.Ports
+			return nil, nil
+		}),
 	}}}))
 	must(fake.Create(s, newPod("a", "x")))(t)
 	for _, c := range []struct {
 		query     string
 		refuse    error
 		want, did int
-	}{{"", nil, 201, 5}, {"?dryRun=All", nil, 201, 5}, {"", errors.New("no"), 403, 5}} {
+	}{{"", nil, 201, 5}, {"?dryRun=All", nil, 201, 10}, {"", errors.New("no"), 403, 10}} {
 		asked, refuse = nil, c.refuse
 		resp, err := s.Client().Post(fake.URL+"/api/v1/namespaces/a/pods/x/do"+c.query, "application/json", strings.NewReader(`{}`))
 		check(t, err)

@@ -51,6 +51,25 @@ func UpdateStatus[T metav1.Object](at Target, obj T) (T, error) {
 	return handOut[T](v, err)
 }
 
+// Change lets change the newest state of the object at key, as a part of the API server would: the
+// spec and the status in one write, which is no new generation. It calls change again if another
+// write comes between. An error of change is Change's. A change of nothing writes nothing. Status
+// errors: NotFound, Invalid, BadRequest.
+func Change[T metav1.Object](at Target, key types.NamespacedName, change func(obj T) error) (T, error) {
+	t, err := lookup[T](at, schema.GroupVersionKind{})
+	if err != nil {
+		return *new(T), err
+	}
+	v, err := t.update(key, write{whole: true}, func(old *version) (metav1.Object, error) {
+		obj, err := clone(old.obj)
+		if err != nil {
+			return obj, apierrors.NewInternalError(err)
+		}
+		return obj, change(typed[T](obj))
+	})
+	return handOut[T](v, err)
+}
+
 // Patch applies a JSON merge patch (RFC 7386) to the object at key and returns it as
 // stored. A patch that states a resourceVersion is refused unless that is the newest.
 // [Client] has the other types of patches. Status errors: NotFound, Conflict, Invalid,

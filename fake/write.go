@@ -211,7 +211,7 @@ func (t *table) exchange(old, next *version, w write) (v *version, ok bool, err 
 
 // confine keeps an update to its half of the object: status or all the rest.
 func (t *table) confine(obj metav1.Object, old *version, w write) (metav1.Object, error) {
-	if !t.res.Status || w.view() || t.strategic(w) {
+	if !t.res.Status || w.view() || w.whole || t.strategic(w) {
 		return obj, nil
 	}
 	if !w.status() {

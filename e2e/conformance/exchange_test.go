@@ -2,6 +2,8 @@ package conformance
 
 import (
 	"bufio"
+	"bytes"
+	"compress/gzip"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -98,6 +100,13 @@ func (r *run) step(st step) string {
 		return "done"
 	case "DISRUPTED": // the status of a budget without its times
 		return r.disrupted(st)
+	case "GZIP": // a GET whose answer may be compressed
+		return r.compressed(st)
+	case "PATHS": // those in the body that the answer lists
+		return r.listed(st)
+	case "CONDITIONS": // of the last object, without their times
+		status, _ := r.last["status"].(map[string]any)
+		return timeless(status["conditions"])
 	case "OWNERS": // the owner references of the last object
 		m, _ := r.last["metadata"].(map[string]any)
 		return inOrder(m["ownerReferences"])
@@ -171,11 +180,71 @@ func (r *run) disrupted(st step) string {
 	r.step(step{verb: http.MethodGet, target: st.target})
 	status, _ := r.last["status"].(map[string]any)
 	pods, _ := status["disruptedPods"].(map[string]any)
-	conditions, _ := status["conditions"].([]any)
+	return fmt.Sprint(slices.Sorted(maps.Keys(pods)), " ", inOrder(status["disruptionsAllowed"]), " ", timeless(status["conditions"]))
+}
+
+// timeless are the conditions of an object without their times.
+func timeless(v any) string {
+	conditions, _ := v.([]any)
 	for _, c := range conditions {
-		delete(c.(map[string]any), "lastTransitionTime")
+		for _, name := range []string{"lastTransitionTime", "lastProbeTime"} {
+			delete(c.(map[string]any), name)
+		}
 	}
-	return fmt.Sprint(slices.Sorted(maps.Keys(pods)), " ", inOrder(status["disruptionsAllowed"]), " ", inOrder(conditions))
+	return inOrder(conditions)
+}
+
+// listed asks for a list of paths. The answer names those of the step that are in the list.
+func (r *run) listed(st step) string {
+	code, _, body := r.get(st, "application/json", "identity")
+	var list struct{ Paths []string }
+	if err := json.Unmarshal(body, &list); err != nil {
+		return fmt.Sprintf("%d %v", code, err)
+	}
+	asked := strings.Fields(st.body)
+	return fmt.Sprint(code, " ", slices.DeleteFunc(asked, func(path string) bool { return !slices.Contains(list.Paths, path) }))
+}
+
+// compressed asks for a list or a watch and takes it compressed. The answer begins with the encoding.
+func (r *run) compressed(st step) string {
+	code, encoding, body := r.get(st, "application/json", "gzip")
+	if encoding == "gzip" {
+		unzipped, err := gzip.NewReader(bytes.NewReader(body))
+		if err == nil {
+			body, err = io.ReadAll(unzipped)
+		}
+		if err != nil {
+			return fmt.Sprintf("%d %v", code, err)
+		}
+	}
+	answer := ""
+	if strings.Contains(st.target, "watch=") && code == http.StatusOK {
+		answer = r.events(bytes.NewReader(body))
+	} else {
+		answer = fmt.Sprintf("%d %s", code, r.answer(body))
+	}
+	if encoding != "" {
+		answer = encoding + ": " + answer
+	}
+	return answer
+}
+
+func (r *run) get(st step, accept, encoding string) (code int, got string, body []byte) {
+	req, err := http.NewRequestWithContext(r.t.Context(), http.MethodGet, r.srv.url+r.expand(paths.Replace(st.target)), nil)
+	if err != nil {
+		r.t.Fatalf("%s: %v", st.text(), err)
+	}
+	req.Header.Set("Accept", accept)
+	req.Header.Set("Accept-Encoding", encoding)
+	resp, err := r.srv.http.Do(req)
+	if err != nil {
+		r.t.Fatalf("%s: %v", st.text(), err)
+	}
+	defer resp.Body.Close()
+	if body, err = io.ReadAll(resp.Body); err != nil {
+		r.t.Fatalf("%s: %v", st.text(), err)
+	}
+	return resp.StatusCode, resp.Header.Get("Content-Encoding"), body
 }
 
 var reference = regexp.MustCompile(`\$\{([a-z]+):([a-zA-Z.]+)\}`)

@@ -168,7 +168,7 @@ var (
 	uid        = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}`)
 	disruption = regexp.MustCompile(`("disruptedPods":\{"[a-z]+":")[^"]+`)
 	revisionIn = regexp.MustCompile(`(revision=)[0-9]+`)
-	versionIn  = regexp.MustCompile(`(?i)(resource ?version: )[0-9]+`)
+	versionIn  = regexp.MustCompile(`(?i)(resource ?version: |version in (?:precondition|object meta): )[0-9]+`)
 	currentIn  = regexp.MustCompile(`(current: |old resource version: |\()[0-9]+`)
 	goPosition = regexp.MustCompile(`0x[0-9a-f]+`)
 )

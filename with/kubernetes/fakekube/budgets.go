@@ -39,8 +39,8 @@ func disrupt(s *fake.Server, p *corev1.Pod, dryRun bool) error {
 		return nil
 	}
 	key := types.NamespacedName{Namespace: p.Namespace, Name: budgets[0].Name}
-	return retry(s, key, fake.UpdateStatus, func(b *policyv1.PodDisruptionBudget) error {
-		if err := allows(b); err != nil || dryRun { // without a change, the write changes nothing
+	return change(s, key, dryRun, func(b *policyv1.PodDisruptionBudget) error {
+		if err := allows(b); err != nil {
 			return err
 		}
 		spend(b, p.Name)

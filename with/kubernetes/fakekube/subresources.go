@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -17,7 +16,6 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	metavalidation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -127,11 +125,14 @@ func invalid(k schema.GroupVersionKind, name, path, message string) error {
 func podSubresources(s *fake.Server) map[string]fake.SubresourceHook[*corev1.Pod] {
 	pod := corev1.SchemeGroupVersion.WithKind("Pod")
 	return map[string]fake.SubresourceHook[*corev1.Pod]{
-		"binding": fake.Action(corev1.SchemeGroupVersion.WithKind("Binding"), func(_ context.Context, p *corev1.Pod, b *corev1.Binding) (metav1.Object, error) {
-			return nil, bind(s, p, b)
+		"binding": fake.Action(corev1.SchemeGroupVersion.WithKind("Binding"), func(_ context.Context, p *corev1.Pod, b *corev1.Binding, dryRun bool) (metav1.Object, error) {
+			if b.Name != p.Name {
+				return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
+			}
+			return nil, bind(s, b, dryRun)
 		}),
-		"eviction": fake.Action(policyv1.SchemeGroupVersion.WithKind("Eviction"), func(_ context.Context, p *corev1.Pod, e *policyv1.Eviction) (metav1.Object, error) {
-			return nil, evict(s, p, e)
+		"eviction": fake.Action(policyv1.SchemeGroupVersion.WithKind("Eviction"), func(_ context.Context, p *corev1.Pod, e *policyv1.Eviction, dryRun bool) (metav1.Object, error) {
+			return nil, evict(s, p, e, dryRun)
 		}),
 		"ephemeralcontainers": fake.View(pod, same[*corev1.Pod], func(p, sent *corev1.Pod) error {
 			p.Spec.EphemeralContainers = sent.Spec.EphemeralContainers
@@ -143,26 +144,20 @@ func podSubresources(s *fake.Server) map[string]fake.SubresourceHook[*corev1.Pod
 }
 
 // defineBindings serves the kind Binding, whose creation does the same as that of the subresource of
-// a pod.
+// a pod, but for the uid, which is no precondition.
 func defineBindings(s *fake.Server) error {
 	rules := openapi.Rules(core.Bindings)
 	rules.Verbs = []string{"create"}
 	return fake.Define(s, fake.Definition[*corev1.Binding]{Kind: core.Bindings, Rules: rules, Hooks: fake.Hooks[*corev1.Binding]{
-		Act: func(_ context.Context, b *corev1.Binding) error {
-			p, err := fake.Get[*corev1.Pod](s, types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
-			if err != nil {
-				return err
-			}
-			return bind(s, p, b)
+		Act: func(_ context.Context, b *corev1.Binding, dryRun bool) error {
+			b.UID = ""
+			return bind(s, b, dryRun)
 		},
 	}})
 }
 
-// bind assigns a pod to a node. The uid and the resourceVersion of b are preconditions.
-func bind(s *fake.Server, p *corev1.Pod, b *corev1.Binding) error {
-	if b.Name != p.Name {
-		return apierrors.NewBadRequest("name in URL does not match name in Binding object")
-	}
+// bind assigns the pod of b's name to a node. The uid and the resourceVersion of b are preconditions.
+func bind(s *fake.Server, b *corev1.Binding, dryRun bool) error {
 	var faults field.ErrorList
 	if b.Target.Kind != "" && b.Target.Kind != "Node" {
 		faults = append(faults, field.NotSupported(field.NewPath("target", "kind"), b.Target.Kind, []string{"Node", "<empty>"}))
@@ -170,18 +165,27 @@ func bind(s *fake.Server, p *corev1.Pod, b *corev1.Binding) error {
 	if b.Target.Name == "" {
 		faults = append(faults, field.Required(field.NewPath("target", "name"), ""))
 	}
-	if len(faults) > 0 { // the API server reports these as its own failures
+	switch {
+	case len(faults) > 0: // the API server reports these as its own failures
 		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: faults.ToAggregate().Error()}}
+	case b.Name == "":
+		return apierrors.NewBadRequest("Name parameter required.")
 	}
 	b = withTopology(s, b)
-	key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
-	if err := retry(s, key, fake.Update, func(p *corev1.Pod) error { return assign(p, b) }); err != nil {
+	return change(s, types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, dryRun, func(p *corev1.Pod) error { return assign(p, b) })
+}
+
+// change writes the newest state of an object as do changes it. A dry run writes nothing.
+func change[T metav1.Object](s *fake.Server, key types.NamespacedName, dryRun bool, do func(T) error) error {
+	if !dryRun {
+		_, err := fake.Change(s, key, do)
 		return err
 	}
-	return retry(s, key, fake.UpdateStatus, func(p *corev1.Pod) error {
-		setCondition(&p.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now())})
-		return nil
-	})
+	obj, err := fake.Get[T](s, key)
+	if err != nil {
+		return err
+	}
+	return do(obj)
 }
 
 // withTopology adds to a binding the labels that an API server copies from the node, if it knows
@@ -200,16 +204,15 @@ func withTopology(s *fake.Server, b *corev1.Binding) *corev1.Binding {
 	return b
 }
 
-// assign sets what a binding changes in a pod, apart from its status.
+// assign sets what a binding changes in a pod.
 func assign(p *corev1.Pod, b *corev1.Binding) error {
+	if err := checkStored(p, b); err != nil {
+		return err
+	}
 	refuse := func(format string, args ...any) error {
 		return apierrors.NewConflict(corev1.Resource("pods/binding"), p.Name, fmt.Errorf(format, args...))
 	}
 	switch {
-	case b.UID != "" && b.UID != p.UID:
-		return refuse("Precondition failed: UID in precondition: %v, UID in object meta: %v", b.UID, p.UID)
-	case b.ResourceVersion != "" && b.ResourceVersion != p.ResourceVersion:
-		return refuse("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", b.ResourceVersion, p.ResourceVersion)
 	case p.DeletionTimestamp != nil:
 		return refuse("pod %s is being deleted, cannot be assigned to a host", p.Name)
 	case p.Spec.NodeName != "":
@@ -217,9 +220,25 @@ func assign(p *corev1.Pod, b *corev1.Binding) error {
 	case len(p.Spec.SchedulingGates) > 0:
 		return refuse("pod %s has non-empty .spec.schedulingGates", p.Name)
 	}
-	p.Spec.NodeName = b.Target.Name
+	p.Spec.NodeName, p.Status.NominatedNodeName = b.Target.Name, ""
 	p.Annotations, p.Labels = merged(p.Annotations, b.Annotations), merged(p.Labels, b.Labels)
+	setCondition(&p.Status, corev1.PodCondition{Type: corev1.PodScheduled, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(time.Now())})
 	return nil
+}
+
+// checkStored refuses a binding of a pod in another state, in the words of the API server's storage.
+func checkStored(p *corev1.Pod, b *corev1.Binding) error {
+	var text string
+	switch {
+	case b.UID != "" && b.UID != p.UID:
+		text = fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", b.UID, p.UID)
+	case b.ResourceVersion != "" && b.ResourceVersion != p.ResourceVersion:
+		text = fmt.Sprintf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", b.ResourceVersion, p.ResourceVersion)
+	default:
+		return nil
+	}
+	return apierrors.NewConflict(corev1.Resource("pods"), p.Name,
+		fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/pods/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: %s", p.Namespace, p.Name, text))
 }
 
 func merged(all, more map[string]string) map[string]string {
@@ -230,50 +249,39 @@ func merged(all, more map[string]string) map[string]string {
 	return all
 }
 
-// retry changes the newest state of an object and writes it, again if another write came between.
-func retry[T metav1.Object](s *fake.Server, key types.NamespacedName, write func(fake.Target, T) (T, error), change func(T) error) error {
-	for {
-		obj, err := fake.Get[T](s, key)
-		if err != nil {
-			return err
-		}
-		if err := change(obj); err != nil {
-			return err
-		}
-		if _, err = write(s, obj); !apierrors.IsConflict(err) {
-			return err
-		}
-	}
-}
-
 // evict deletes a pod unless a PodDisruptionBudget with no disruption left selects it.
-func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction) error {
+func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction, dryRun bool) error {
 	if e.Name != p.Name {
 		return apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 	}
-	opts := cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{})
+	opts := cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{}).DeepCopy()
 	if ignore := opts.IgnoreStoreReadErrorWithClusterBreakingPotential; ignore != nil && *ignore {
 		at := field.NewPath("deleteOptions").Child("ignoreStoreReadErrorWithClusterBreakingPotential")
 		return apierrors.NewInvalid(policyv1.SchemeGroupVersion.WithKind("Eviction").GroupKind(), e.Name,
 			field.ErrorList{field.Invalid(at, true, "can not be set for pod eviction, try after removing the option")})
 	}
-	if errs := metavalidation.ValidateDeleteOptions(opts); len(errs) > 0 {
-		return apierrors.NewInvalid(metav1.SchemeGroupVersion.WithKind("DeleteOptions").GroupKind(), "", errs)
+	if dryRun && len(opts.DryRun) == 0 {
+		opts.DryRun = []string{metav1.DryRunAll}
 	}
-	if err := checkPreconditions(p, opts.Preconditions); err != nil {
-		return err
-	}
-	dryRun := slices.Contains(opts.DryRun, metav1.DryRunAll)
-	if err := disrupt(s, p, dryRun); err != nil || dryRun {
+	if err := disrupt(s, p, len(opts.DryRun) > 0); err != nil {
 		return err
 	}
 	return terminate(s, p, opts)
 }
 
-// terminate deletes a pod with the condition that says why. Its grace period is that of any deletion.
+// terminate deletes a pod with the condition that says why. Its grace period is that of any
+// deletion. As in the API server, the options are checked last, when the budget has counted the
+// eviction and the condition is written.
 func terminate(s *fake.Server, p *corev1.Pod, opts *metav1.DeleteOptions) error {
 	key := types.NamespacedName{Namespace: p.Namespace, Name: p.Name}
-	err := retry(s, key, fake.UpdateStatus, func(p *corev1.Pod) error {
+	if len(opts.DryRun) > 0 {
+		_, err := fake.Delete[*corev1.Pod](s, key, *opts)
+		return err
+	}
+	now, err := fake.Change(s, key, func(p *corev1.Pod) error {
+		if err := checkPreconditions(p, opts.Preconditions); err != nil {
+			return err
+		}
 		setCondition(&p.Status, corev1.PodCondition{
 			Type: corev1.DisruptionTarget, Status: corev1.ConditionTrue,
 			Reason: "EvictionByEvictionAPI", Message: "Eviction API: evicting", LastTransitionTime: metav1.NewTime(time.Now()),
@@ -283,8 +291,9 @@ func terminate(s *fake.Server, p *corev1.Pod, opts *metav1.DeleteOptions) error 
 	if err != nil {
 		return err
 	}
-	opts = opts.DeepCopy()
-	opts.Preconditions = &metav1.Preconditions{UID: &p.UID} // the version has changed
+	if opts.Preconditions != nil && opts.Preconditions.ResourceVersion != nil {
+		opts.Preconditions.ResourceVersion = &now.ResourceVersion
+	}
 	_, err = fake.Delete[*corev1.Pod](s, key, *opts)
 	return err
 }
@@ -305,16 +314,18 @@ func setCondition(status *corev1.PodStatus, c corev1.PodCondition) {
 	status.Conditions = append(status.Conditions, c)
 }
 
+// checkPreconditions refuses an eviction of a pod in another state.
 func checkPreconditions(p *corev1.Pod, pre *metav1.Preconditions) error {
-	refuse := func(what, want, is string) error {
-		return apierrors.NewConflict(schema.GroupResource{Resource: "Pod"}, p.Name, fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s)", what, want, what, is))
+	refuse := func(what, want, is, hint string) error {
+		return apierrors.NewConflict(schema.GroupResource{Resource: "Pod"}, p.Name,
+			fmt.Errorf("the %s in the precondition (%s) does not match the %s in record (%s). The object might have been %s", what, want, what, is, hint))
 	}
 	switch {
 	case pre == nil:
-	case pre.UID != nil && *pre.UID != p.UID:
-		return refuse("UID", string(*pre.UID), string(p.UID))
-	case pre.ResourceVersion != nil && *pre.ResourceVersion != p.ResourceVersion:
-		return refuse("ResourceVersion", *pre.ResourceVersion, p.ResourceVersion)
+	case pre.UID != nil && *pre.UID != "" && *pre.UID != p.UID:
+		return refuse("UID", string(*pre.UID), string(p.UID), "deleted and then recreated")
+	case pre.ResourceVersion != nil && *pre.ResourceVersion != "" && *pre.ResourceVersion != p.ResourceVersion:
+		return refuse("ResourceVersion", *pre.ResourceVersion, p.ResourceVersion, "modified")
 	}
 	return nil
 }

@@ -76,7 +76,7 @@ func TestScale(t *testing.T) {
 func TestEviction(t *testing.T) {
 	s := newServer(t)
 	running(t, s, "a", "b", "c")
-	budget(t, s, "one", 1)
+	budget(t, s, "one", 2) // the first eviction that is refused takes one, as in the API server
 	const pods = "/api/v1/namespaces/default/pods/"
 	const eviction = `{"kind":"Eviction","apiVersion":"policy/v1","metadata":{"name":"a"}}`
 	send(t, s,
@@ -118,7 +118,15 @@ func TestBindings(t *testing.T) {
 	const binding = `{"kind":"Binding","apiVersion":"v1","metadata":{"name":"a"},"target":{"kind":"Node","name":"n"}}`
 	send(t, s,
 		step{"POST", bindings + "?dryRun=All", binding, 201, "Success"},
+		step{"POST", bindings, `{"metadata":{"name":"a","resourceVersion":"1"},"target":{"name":"n"}}`, 409, "ResourceVersion in precondition"},
+		step{"POST", bindings, `{"metadata":{"name":"a"},"target":{}}`, 500, "target.name"},
+		step{"POST", bindings, `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`, 400, `converting (v1.Pod) to (core.Binding): unknown conversion`},
+		step{"POST", bindings, `{"target":{"name":"n"}}`, 400, "Name parameter required"},
 		step{"POST", bindings, binding, 201, "Success"},
+		step{"GET", "/api/v1/namespaces/default/pods/a", "", 200, `"generation":1`},
+		step{"POST", bindings + "?dryRun=All", binding, 409, "already assigned"},
+		step{"GET", bindings + "/a", "", 404, "could not find the requested resource"},
+		step{"POST", "/api/v1/bindings", binding, 404, "could not find the requested resource"},
 		step{"GET", "/api/v1/namespaces/default/pods/a", "", 200, `"nodeName":"n"`},
 		step{"POST", bindings, binding, 409, "already assigned"},
 		step{"POST", bindings, `{"metadata":{"name":"b"},"target":{"name":"n"}}`, 404, `pods \"b\" not found`},
@@ -169,11 +177,17 @@ func TestEvictionOptions(t *testing.T) {
 	const pod = "/api/v1/namespaces/default/pods/a"
 	send(t, s,
 		step{"POST", pod + "/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"dryRun":["All"]}}`, 201, "Success"},
-		step{"POST", pod + "/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"preconditions":{"resourceVersion":"1"}}}`, 409, "ResourceVersion in the precondition"},
+		step{"POST", pod + "/eviction?dryRun=All", `{"metadata":{"name":"a"}}`, 201, "Success"},
+		step{"POST", pod + "/eviction?dryRun=All", `{"metadata":{"name":"a"},"deleteOptions":{"preconditions":{"resourceVersion":"1"}}}`, 409, "ResourceVersion in the precondition"},
 		step{"POST", pod + "/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"dryRun":["Some"]}}`, 422, "dryRun"},
 		step{"GET", pod, "", 200, ""},
 	)
 	if n := left(t, s, "one"); n != 3 {
+		t.Errorf("%d disruptions left after dry runs", n)
+	}
+	// The budget comes before the preconditions: this eviction counts although the pod stays.
+	send(t, s, step{"POST", pod + "/eviction", `{"metadata":{"name":"a"},"deleteOptions":{"preconditions":{"resourceVersion":"1"}}}`, 409, "ResourceVersion in the precondition"})
+	if n := left(t, s, "one"); n != 2 {
 		t.Errorf("%d disruptions left", n)
 	}
 	budget(t, s, "two", 0)
@@ -181,7 +195,7 @@ func TestEvictionOptions(t *testing.T) {
 		step{"POST", pod + "/eviction", `{"metadata":{"name":"a"}}`, 500, "more than one PodDisruptionBudget"},
 		step{"GET", pod, "", 200, ""},
 	)
-	if n := left(t, s, "one"); n != 3 {
+	if n := left(t, s, "one"); n != 2 {
 		t.Errorf("a refused eviction leaves %d disruptions", n)
 	}
 }

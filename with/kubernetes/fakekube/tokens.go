@@ -72,7 +72,7 @@ var tokenRequest = authenticationv1.SchemeGroupVersion.WithKind("TokenRequest")
 type issuer struct{ server *fake.Server }
 
 // issue answers a request for a token.
-func (i issuer) issue(_ context.Context, sa *corev1.ServiceAccount, r *authenticationv1.TokenRequest) (metav1.Object, error) {
+func (i issuer) issue(_ context.Context, sa *corev1.ServiceAccount, r *authenticationv1.TokenRequest, _ bool) (metav1.Object, error) {
 	if r.Name != "" && r.Name != sa.Name {
 		return nil, invalid(tokenRequest, sa.Name, "metadata.name", fmt.Sprintf("Invalid value: %q: must match the service account name if specified", r.Name))
 	}
