@@ -132,7 +132,7 @@ func traced(ctx context.Context, attempt *reflector.Attempt) context.Context {
 		return ctx
 	}
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { attempt.Connected() },
+		GotConn: func(info httptrace.GotConnInfo) { attempt.Connected(info.Conn) },
 	})
 }
 

@@ -81,8 +81,8 @@ func TestDefaultsReachCaches(t *testing.T) {
 	if err := api.Answers(ctx, ticketsPath, http.StatusOK); err != nil {
 		t.Fatal(err)
 	}
-	// The newest object gets the default: it shows a reflector whose watch is resumed that contents changed.
-	for n, class := range []string{"", "own", "own", ""} {
+	// The newest object keeps its contents: it does not show a reflector whose watch is resumed that others changed.
+	for n, class := range []string{"", "own", "", "own"} {
 		made := &ticket{TypeMeta: metav1.TypeMeta{APIVersion: "example.com/v1", Kind: "Ticket"}, ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("t", n)}, Spec: ticketSpec{Class: class}}
 		if _, err := oracle.Create(ctx, api, ticketsPath, made); err != nil {
 			t.Fatal(err)
@@ -121,7 +121,7 @@ func TestDefaultsReachCaches(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, cache := range caches {
-			want := map[string]string{"t0": next, "t1": "own", "t2": "own", "t3": next}
+			want := map[string]string{"t0": next, "t1": "own", "t2": next, "t3": "own"}
 			for got := cache.all(); fmt.Sprint(got) != fmt.Sprint(want); got = cache.all() {
 				if time.Since(began) > defaultsShow {
 					t.Fatalf("%s: after %v: %v, want %v; %s", cache.name, time.Since(began), got, want, cache.stats())

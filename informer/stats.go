@@ -137,6 +137,7 @@ func sumRelists(past, present reflector.Relists) reflector.Relists {
 		Failing:    past.Failing + present.Failing,
 		NoVersion:  past.NoVersion + present.NoVersion,
 		Restored:   past.Restored + present.Restored,
+		Ended:      past.Ended + present.Ended,
 	}
 }
 

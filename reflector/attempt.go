@@ -3,12 +3,18 @@ package reflector
 import (
 	"context"
 	"errors"
+	"net"
+	"reflect"
 	"sync/atomic"
 	"time"
 )
 
-// errSilent is the cause that ends a watch whose connection may be half open.
-var errSilent = errors.New("the watch may be on a lost connection")
+var (
+	// errSilent is the cause that ends a watch whose connection may be half open.
+	errSilent = errors.New("the watch may be on a lost connection")
+	// errOtherConnection is the cause that ends a request which [Attempt.keepTo] bound to another one.
+	errOtherConnection = errors.New("the request has another connection than the watch before it")
+)
 
 // Attempt is one request of a reflector to a [Server], from its beginning to its end. The
 // source reports how far the request has come. A [Breaker] can then tell a request that hangs
@@ -26,6 +32,8 @@ type Attempt struct {
 
 	// Guarded by b.mu.
 	connected, answered bool
+	conn                net.Conn      // nil before Connected, and if the source does not know it
+	only                net.Conn      // the request is given up on any other connection; nil allows all
 	ended               bool          // what the source reports after that is ignored
 	timer               *time.Timer   // nil if there is no limit
 	delay               time.Duration // to wait after errSilent
@@ -79,16 +87,39 @@ func (a *Attempt) Send() (fresh bool) {
 	return fresh
 }
 
-// Connected reports that there is a connection to the server, TLS included if it has TLS.
-func (a *Attempt) Connected() {
+// Connected reports that the request has a connection to the server, TLS included if it has TLS, and
+// is not sent yet. Requests that share a connection name the same conn: an early end of a watch whose
+// connection goes on is no restart of the server. conn is nil if the source does not know it.
+func (a *Attempt) Connected(conn net.Conn) {
 	if a == nil {
 		return
 	}
+	if conn != nil && !reflect.TypeOf(conn).Comparable() {
+		conn = nil
+	}
 	a.b.mu.Lock()
-	defer a.b.mu.Unlock()
-	if a.connected = true; a.timer != nil && !a.answered && !a.ended {
+	a.connected, a.conn = true, conn
+	if a.timer != nil && !a.answered && !a.ended {
 		a.setLimit(answerLimit * time.Duration(a.b.extensions+1))
 	}
+	other := a.only != nil && a.only != conn
+	a.b.mu.Unlock()
+	if other {
+		a.cancel(errOtherConnection)
+	}
+}
+
+// keepTo gives the request up if its connection is not conn. It is called before the request is sent.
+func (a *Attempt) keepTo(conn net.Conn) { a.only = conn }
+
+// connection returns the connection of the request, or nil if it is not known.
+func (a *Attempt) connection() net.Conn {
+	if a == nil {
+		return nil
+	}
+	a.b.mu.Lock()
+	defer a.b.mu.Unlock()
+	return a.conn
 }
 
 // Answered reports that the server has begun to answer, whatever it says.

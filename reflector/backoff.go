@@ -100,6 +100,7 @@ type waits struct {
 	lists        exponential // broken lists after the first retryBurst
 	end, relist  bucket
 	resume       bucket
+	renewal      bucket
 	retries      int           // lists in a row that broke off
 	lasted       time.Duration // how long the request lasted that failed
 }
@@ -190,6 +191,11 @@ func (b *bucket) take(now time.Time, every time.Duration) time.Duration {
 	wait := max(0, b.empty.Sub(now)-(resumeBurst-1)*every)
 	b.empty = b.empty.Add(every)
 	return wait
+}
+
+// has reports whether a request at now would not have to wait.
+func (b *bucket) has(now time.Time, every time.Duration) bool {
+	return b.empty.Sub(now) <= (resumeBurst-1)*every
 }
 
 // scale is d times f, bounded by the longest Duration. An overflow would be negative, and so

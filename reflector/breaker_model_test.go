@@ -161,7 +161,7 @@ func TestBreakerAgainstModel(t *testing.T) {
 						t.Fatalf("step %d: Send() = %v", step, fresh)
 					}
 				case op < 6:
-					r.a.Connected()
+					r.a.Connected(nil)
 					m.connect(r)
 				case op == 6 && rnd.IntN(2) == 0:
 					r.a.Answered()

@@ -243,7 +243,7 @@ func TestNilAttempt(t *testing.T) {
 	if a.Send() || a.pending() || a.end() != 0 {
 		t.Error("no attempt does something")
 	}
-	a.Connected()
+	a.Connected(nil)
 	a.Answered()
 	a.Accepted()
 	a.received()

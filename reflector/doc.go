@@ -36,19 +36,22 @@
 // CustomResourceDefinition gets a default or another conversion webhook, and when the server is
 // upgraded. No watch event tells that. The next list does: see [Identity].
 //
-// A change of a CustomResourceDefinition ends all its watches, in order, on each API server. The
-// change of the definition is itself a write, so the watch is resumed at a version that is older than
-// the new watch cache of the server. The server then answers 410 Expired, and the reflector lists. The
-// contents are then as new as the list, usually within seconds. The same happens when an API server
-// restarts after other writes to its storage.
+// A change of a CustomResourceDefinition ends all its watches, in order and before their time, on each
+// API server. The server then answers 410 Expired as a rule, because the watch asks for a version
+// before the change, and the reflector lists. If a bookmark has brought the version of the change, the
+// server resumes the watch. So the reflector lists after each watch that ends in this way while its
+// connection goes on ([Relists].Ended). The contents are then as new as the list, within seconds of
+// the change. Five such lists follow at once, and then one in ten minutes; what is due then follows
+// the end of a later watch. A restart of the server ends the connection, too, and costs no list: the
+// request for it is given up when it gets another connection, and the watch goes on. Only a source
+// that says which connection its requests have can tell ([Attempt.Connected]); package client does.
 //
-// The contents stay old until the next list or write if the server has no reason to end the watch,
-// or can resume it: if a bookmark as new as the changed definition came before the watch ended, if a
-// conversion webhook behaves differently although the definition is the same,
-// and if a server is restarted while nothing was written since the newest version seen. In the last
-// case, the check for a restored server compares the contents of the newest objects, and lists if
-// they differ. So does a watch that repeats an event with other contents. To be sure, run the informer
-// anew.
+// So the contents stay old until the next list or write if a conversion webhook behaves differently
+// although the definition is the same, if the API server is upgraded while nothing is written, and if
+// a list comes from an API server that does not know the change yet and the watch after it from one
+// that does. After a restart, the check for a restored server compares the contents of the newest
+// objects, and lists if they differ. So does a watch that repeats an event with other contents. To be
+// sure, run the informer anew.
 //
 // # Restored servers
 //

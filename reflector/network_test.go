@@ -191,7 +191,7 @@ func (l *line) ask(ctx context.Context) error {
 		return failure("reset", 0)
 	case swallows, saysNo:
 		if mode == saysNo {
-			attempt.Connected()
+			attempt.Connected(nil)
 		}
 		select {
 		case <-time.After(30 * time.Second):
@@ -206,7 +206,7 @@ func (l *line) ask(ctx context.Context) error {
 	if l.limited() && cut || !l.spend(headerSize) {
 		return failure("reset", 0)
 	}
-	attempt.Connected()
+	attempt.Connected(nil)
 	attempt.Answered()
 	switch mode {
 	case busyMode:

@@ -65,6 +65,9 @@ type state struct {
 	// on, and the next such list waits longer (vain).
 	trial time.Time
 	vain  bool
+	// renews: the list in progress only looks for new contents at old versions (renew.go). If it fails,
+	// the watch goes on.
+	renews bool
 	// byLists is the first of these times since which a list has brought something and no watch has.
 	byLists time.Time
 
@@ -239,6 +242,8 @@ func (s state) listFailed(err error) (state, step) {
 	}
 	unavailable := isExpired(err) || isTooLarge(err)
 	switch {
+	case s.renews:
+		return s.notRenewed(st)
 	case unavailable && s.token != "" && !s.unpaged:
 		// A sink that needs longer than a token lives would never see the last page.
 		next := s.pages("")
@@ -550,10 +555,11 @@ const (
 	becauseFailing
 	becauseNoVersion
 	becauseRestored
+	becauseEnded
 	relistReasons
 )
 
 // String returns the word of Relists.ByReason.
 func (r relistReason) String() string {
-	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing", "no version", "restored"}[r]
+	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing", "no version", "restored", "ended"}[r]
 }

@@ -129,6 +129,8 @@ type Reflector[T any] struct {
 	recent recentEvents[T]
 	waits  waits
 
+	renewal renewal
+
 	// Of the list in progress: its newest version and object, whether there has been no object, and
 	// none in its newest page.
 	listed    *newestListed[T] // nil while there is no list in progress

@@ -60,6 +60,9 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	asked, began := r.state.version(), time.Now()
 	request, attempt := r.begin(ctx, true, nil)
 	defer attempt.end() // when the source or the sink panics
+	if r.state.renews {
+		attempt.keepTo(r.renewal.conn)
+	}
 	failed := RequestError{Verb: "list", ResourceVersion: asked}
 	g := &guard{request: request, asked: failed}
 	dog := r.guardCall(g)
@@ -75,7 +78,10 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	}
 	var st step
 	if err != nil {
-		r.state, st = r.state.listFailed(err)
+		renews := r.state.renews
+		if r.state, st = r.state.listFailed(err); renews {
+			r.verify(st.pause)
+		}
 	} else {
 		r.breaker.answered()
 		r.countExpected(page)
@@ -100,8 +106,10 @@ func (r *Reflector[T]) begin(ctx context.Context, list bool, accepted func()) (c
 // causeOf returns the reason why a request failed that returned err. The breaker's reason for
 // giving the request up goes before the source's error.
 func causeOf(ctx context.Context, err error) error {
-	if err != nil && errors.Is(context.Cause(ctx), ErrUnanswered) {
-		return ErrUnanswered
+	for _, reason := range []error{ErrUnanswered, errOtherConnection} {
+		if err != nil && errors.Is(context.Cause(ctx), reason) {
+			return reason
+		}
 	}
 	return err
 }
@@ -112,6 +120,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.notePolling()
 	r.waits.listed()
 	r.noteRewind()
+	r.renewal.due = false
 	r.recent = recentEvents[T]{listed: r.listed.object, empty: r.emptyList}
 	r.stats.listEnds(time.Since(r.listed.began))
 	r.listed = nil

@@ -100,6 +100,10 @@ type Relists struct {
 	// Restored: see [ErrRestored]. It also counts the lists because the server could not show
 	// that it was not restored.
 	Restored uint64
+	// Ended: the server ended a watch early and kept its connection, as when a
+	// CustomResourceDefinition changes. Contents may be new at unchanged versions then. It also counts
+	// lists that were given up because the next request had another connection.
+	Ended uint64
 }
 
 // Relist is a list that replaced a watch.
@@ -132,7 +136,7 @@ func NewestRelists(a, b [keptRelists]Relist) (all [keptRelists]Relist) {
 func (r Relists) ByReason() map[string]uint64 {
 	return map[string]uint64{
 		"expired": r.Expired, "too large": r.TooLarge, "out of order": r.OutOfOrder, "unreadable": r.Unreadable,
-		"refused": r.Refused, "failing": r.Failing, "no version": r.NoVersion, "restored": r.Restored,
+		"refused": r.Refused, "failing": r.Failing, "no version": r.NoVersion, "restored": r.Restored, "ended": r.Ended,
 	}
 }
 
@@ -257,6 +261,7 @@ func (r *Reflector[T]) Stats() Stats {
 			Failing:    c.relists[becauseFailing].Load(),
 			NoVersion:  c.relists[becauseNoVersion].Load(),
 			Restored:   c.relists[becauseRestored].Load(),
+			Ended:      c.relists[becauseEnded].Load(),
 		},
 		Recalled:     c.recalled.Load(),
 		Restores:     c.restores.Load(),

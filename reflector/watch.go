@@ -226,7 +226,7 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 		r.stats.idle.Add(1)
 	}
 	unexpected := endedUnexpectedly(end) || w.silent
-	verify := (unexpected || r.state.unverified > 0) && !r.opts.TrustVersions && r.state.replayRV == ""
+	verify := (unexpected || r.state.unverified > 0) && r.state.replayRV == ""
 	if unexpected {
 		r.state.confirmed = false // what the server has shown before may not hold any more
 	}
@@ -237,13 +237,25 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 		r.state, st = r.state.doubted(becauseRestored) // this watch has lasted
 		return st
 	}
-	switch from, _ := r.recent.replayFrom(); {
-	case verify && from != "":
-		r.state = r.state.verifyFrom(from)
-	case verify && st.pause != pauseDenied: // a second request would only be denied, too
-		r.state = r.state.verifyFrom("")
+	if verify {
+		r.verify(st.pause)
+	}
+	if st.relist == noRelist && r.mayRenew(w, end) {
+		r.state = r.state.renew()
+		st.relist = becauseEnded
 	}
 	return st
+}
+
+// verify has the server show its history before the watch goes on. why is the pause before that.
+func (r *Reflector[T]) verify(why pause) {
+	switch from, _ := r.recent.replayFrom(); {
+	case r.opts.TrustVersions:
+	case from != "":
+		r.state = r.state.verifyFrom(from)
+	case why != pauseDenied: // a second request would only be denied, too
+		r.state = r.state.verifyFrom("")
+	}
 }
 
 // received handles one pair of a watch. It reports whether the watch continues. The error is

@@ -1,0 +1,53 @@
+package reflector
+
+import (
+	"errors"
+	"net"
+	"time"
+)
+
+// A change of a CustomResourceDefinition gives objects other contents at the versions that they have,
+// and ends all watches of the resource early and in order. So does a restart of the server, after
+// which nothing has changed as a rule: thousands of clients should not list then. The connection
+// tells the two apart. It goes on only if the server does. So the reflector asks for a list on the
+// connection that the watch had. If the request gets another one, it is given up and the watch goes
+// on. By HTTP/2, the server does not get the request then.
+
+// Watches that end early may lead to resumeBurst such lists at once, and to one in renewEvery after
+// that: a proxy may end each watch after a minute.
+const renewEvery = 10 * time.Minute
+
+// renewal is the need to list because contents may be new at old versions.
+type renewal struct {
+	due  bool     // a watch has ended early and in order since the last list
+	conn net.Conn // of the newest watch; nil if the source does not know it
+}
+
+// mayRenew reports whether a list follows the watch w because contents may be new at old versions.
+func (r *Reflector[T]) mayRenew(w *watch, end watchEnd) bool {
+	r.renewal.due = r.renewal.due || end.err == nil && end.early && !end.idle && !w.silent
+	r.renewal.conn = w.attempt.connection()
+	now := time.Now()
+	if !r.renewal.due || r.renewal.conn == nil || r.state.listsLater() || !r.waits.renewal.has(now, renewEvery) {
+		return false
+	}
+	r.waits.renewal.take(now, renewEvery)
+	return true
+}
+
+// renew lists in place of a watch that would go on. The list comes from the storage, and the sink
+// compares contents: behind a proxy, the connection says nothing about the server's history.
+func (s state) renew() state {
+	next := s.pages("")
+	next.renews, next.rewound = true, perhapsRewound
+	return next
+}
+
+// notRenewed goes on with the watch after a list that failed.
+func (s state) notRenewed(st step) (state, step) {
+	if st.discard = true; errors.Is(st.err, errOtherConnection) {
+		st = step{discard: true}
+	}
+	s.rewound = notRewound
+	return s.watch(s.rv), st
+}
