@@ -1,0 +1,210 @@
+package client_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"net/http"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// spelt is an object at version 5 in one way to write its bytes.
+func spelt(way, name, color string) string {
+	switch way {
+	case "order":
+		return fmt.Sprintf(`{"kind":"Widget","spec":{"color":%q,"size":1},"metadata":{"labels":{"b":"2","a":"1"},"uid":%q,"resourceVersion":"5","namespace":"ns","name":%[2]q},"apiVersion":"example.com/v1"}`, color, name)
+	case "spaces":
+		return strings.NewReplacer(":", ": ", ",", ",\n\t").Replace(spelt("", name, color))
+	case "escapes":
+		return strings.ReplaceAll(spelt("", name, color), "color", `c\u006flor`)
+	}
+	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":"ns","uid":%[1]q,"resourceVersion":"5","labels":{"a":"1","b":"2"}},"spec":{"size":1,"color":%q}}`, name, color)
+}
+
+// spelling is a server of the objects w0 … w19, of which respelt says how the first ones are written.
+type spelling struct {
+	version    int
+	way, color string
+	respelt    int
+	events     chan string // for the watch in progress; an empty one ends it by 410
+}
+
+const spelled = 20
+
+func (s *spelling) objects() (all []string) {
+	for n := range spelled {
+		way, color := "", "red"
+		if n < s.respelt {
+			way, color = s.way, s.color
+		}
+		all = append(all, spelt(way, fmt.Sprint("w", n), color))
+	}
+	return all
+}
+
+func (s *spelling) serve(w http.ResponseWriter, req *http.Request) {
+	w.Header().Set("Content-Type", "application/json")
+	q := req.URL.Query()
+	if q.Get("watch") == "" {
+		_, _ = fmt.Fprintf(w, `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"%d"},"items":[%s]}`, s.version, strings.Join(s.objects(), ","))
+		return
+	}
+	send := func(text string) {
+		_, _ = io.WriteString(w, text)
+		_ = http.NewResponseController(w).Flush()
+	}
+	if q.Get("sendInitialEvents") == "true" {
+		for _, object := range s.objects() {
+			send(eventJSON("ADDED", object))
+		}
+		send(eventJSON("BOOKMARK", strings.Replace(initialJSON, "21", fmt.Sprint(s.version), 1)))
+	}
+	for {
+		select {
+		case <-req.Context().Done():
+			return
+		case text := <-s.events:
+			if text == "" {
+				send(eventJSON("ERROR", goneJSON))
+				return
+			}
+			send(text)
+		}
+	}
+}
+
+// relist makes the watch end, and waits until the objects have been listed again.
+func (s *spelling) relist() {
+	s.version++
+	s.events <- ""
+	time.Sleep(5 * time.Minute)
+	synctest.Wait()
+}
+
+// spell runs a test with an informer of such a server. got returns what handlers got since the last
+// call, and how many objects of lists were not decoded.
+func spell[T metav1.Object](t *testing.T, tuning reflector.Tuning, test func(s *spelling, inf *informer.Informer[types.NamespacedName, T], got func() ([]string, uint64))) {
+	synctest.Test(t, func(t *testing.T) {
+		s := &spelling{version: 20, events: make(chan string)}
+		srv := servePlain(s.serve)
+		defer srv.stop()
+		conn := connect(t, "http://api.test", client.ConnectionOptions{DialContext: srv.dial})
+		defer conn.HTTP.CloseIdleConnections()
+		inf, err := informer.New(newNamed[T](t, conn, "Widget", client.Options{}), store.ObjectKey[T], informer.Options[T]{
+			OnError: func(err error) {
+				if !apierrors.IsResourceExpired(errors.Unwrap(err)) {
+					t.Log(err)
+				}
+			},
+			Reflector: tuning,
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var seen []string
+		_, err = inf.AddHandler(informer.HandlerFunc[types.NamespacedName, T](func(ev informer.Event[types.NamespacedName, T]) {
+			if !ev.Initial {
+				seen = append(seen, fmt.Sprint(ev.Type, " ", ev.Key.Name))
+			}
+		}), informer.HandlerOptions[T]{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- inf.Run(ctx) }()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		recalled := uint64(0)
+		test(s, inf, func() ([]string, uint64) {
+			events, before := seen, recalled
+			slices.Sort(events)
+			seen, recalled = nil, inf.Stats().Recalled
+			return events, recalled - before
+		})
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// testSpelling: bytes that differ only in the order of members, in white space or in escapes are the
+// same object. It is decoded once, and handlers get no event. Other contents at the version are an
+// update.
+func testSpelling[T metav1.Object](t *testing.T, colorOf func(T) string) {
+	for _, tuning := range []reflector.Tuning{{}, {DisableWatchList: true}, {DecodeAll: true}} {
+		for _, way := range []string{"order", "spaces", "escapes"} {
+			for _, respelt := range []int{1, spelled} {
+				t.Run(fmt.Sprintf("%+v, %s of %d", tuning, way, respelt), func(t *testing.T) {
+					spell(t, tuning, func(s *spelling, inf *informer.Informer[types.NamespacedName, T], got func() ([]string, uint64)) {
+						list := func(note string, unread int, want int) {
+							t.Helper()
+							s.relist()
+							if tuning.DecodeAll {
+								unread = 0
+							}
+							if events, recalled := got(); len(events) != want || recalled != uint64(unread) {
+								t.Errorf("%s: handlers got %q, want %d events; %d objects were not decoded, want %d", note, events, want, recalled, unread)
+							}
+						}
+						list("same bytes", spelled, 0)
+						s.way, s.color, s.respelt = way, "red", respelt
+						list("other bytes", spelled-respelt, 0)
+						list("the same other bytes", spelled, 0)
+						s.events <- eventJSON("MODIFIED", spelt("", "w0", "red"))
+						time.Sleep(time.Second)
+						synctest.Wait()
+						if events, _ := got(); len(events) > 0 {
+							t.Errorf("other bytes in a watch: handlers got %q", events)
+						}
+						list("after the watch", spelled, 0)
+						if colorOf == nil {
+							return
+						}
+						s.color = "blue"
+						list("other contents", spelled-respelt, respelt)
+						for key, obj := range inf.Store().All() {
+							var n int
+							_, _ = fmt.Sscanf(key.Name, "w%d", &n)
+							want := "red"
+							if n < respelt {
+								want = "blue"
+							}
+							if color := colorOf(obj); color != want {
+								t.Errorf("the store has %s in %q, want %q", key.Name, color, want)
+							}
+						}
+						list("the same other contents", spelled, 0)
+					})
+				})
+			}
+		}
+	}
+}
+
+func TestSpelling(t *testing.T) {
+	t.Run("typed", func(t *testing.T) { testSpelling(t, func(w *widget) string { return w.Spec.Color }) })
+	t.Run("unstructured", func(t *testing.T) {
+		testSpelling(t, func(u *unstructured.Unstructured) string {
+			color, _, _ := unstructured.NestedString(u.Object, "spec", "color")
+			return color
+		})
+	})
+	t.Run("metadata", func(t *testing.T) { testSpelling[*metav1.PartialObjectMetadata](t, nil) })
+}
