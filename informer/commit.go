@@ -142,7 +142,11 @@ func (i *Informer[K, T]) keeps(key K, deltas []deltafifo.Delta[T], n int) bool {
 		return sameContents(deltas[n-1].Object, d.Object)
 	}
 	known, sum, ok := i.store.GetSum(key)
-	return ok && (sum != 0 && sum == d.Sum || sameContents(known, d.Object))
+	if !ok || sum != 0 && sum == d.Sum || sameContents(known, d.Object) {
+		return ok
+	}
+	i.versions.variations.note(keytext.Of(key), d.ResourceVersion, known, d.Object)
+	return false
 }
 
 // take records the outcomes of the ops.

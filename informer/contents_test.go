@@ -182,34 +182,91 @@ func (c contentsCase[T]) run(t *testing.T) {
 	}
 }
 
+// warnings returns an OnError that counts the warnings of contents that vary.
+func warnings(n *int) func(error) {
+	return func(err error) {
+		if errors.Is(err, informer.ErrContentsVary) {
+			*n++
+		}
+	}
+}
+
 // TestServersThatDisagree: if two servers answer in turn with different contents at one version, the
 // newest list wins, and OnError gets one warning.
 func TestServersThatDisagree(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		server := newServer(t)
-		must1(fake.Create(server, newWidget("n", "w", "")))(t)
-		warnings := 0
-		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: func(err error) {
-			if errors.Is(err, informer.ErrContentsVary) {
-				warnings++
-			}
-		}})
-		h := newHistory(t, inf)
-		must1(inf.AddHandler(h, handlerOptions{}))(t)
-		defer run(t, inf)()
-		for n := range 10 {
-			node := []string{"first", "second"}[n%2]
-			setDefault(t, server, node)
-			relist(t, server)
-			if w, _ := inf.Store().Get(key{Namespace: "n", Name: "w"}); w.Spec.Node != node {
-				t.Errorf("list %d: the store has %q, want %q", n, w.Spec.Node, node)
-			}
-			if want := min(1, (n+1)/3); warnings != want {
-				t.Errorf("list %d: %d warnings, want %d", n, warnings, want)
+	for _, objects := range []int{1, 200} {
+		for _, c := range []struct {
+			name   string
+			source func(reflector.Source[*widget]) reflector.Source[*widget]
+			tuning reflector.Tuning
+		}{
+			{"stream", func(s reflector.Source[*widget]) reflector.Source[*widget] { return s }, reflector.Tuning{}},
+			{"list", func(s reflector.Source[*widget]) reflector.Source[*widget] { return s }, reflector.Tuning{DisableWatchList: true}},
+			{"no sums", func(s reflector.Source[*widget]) reflector.Source[*widget] { return noSums[*widget]{s} }, reflector.Tuning{}},
+		} {
+			t.Run(fmt.Sprintf("%s of %d", c.name, objects), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					server := newServer(t)
+					src := c.source(source(t, server))
+					disagree(t, server, objects, src, c.tuning, store.ObjectKey[*widget], func(w *widget) string { return w.Spec.Node })
+				})
+			})
+		}
+		t.Run(fmt.Sprintf("projections of %d", objects), func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(t)
+				src := reflector.Map(source(t, server), func(w *widget) (projection, error) {
+					return &projected{Key: key{Namespace: w.Namespace, Name: w.Name}, Text: w.Spec.Node}, nil
+				})
+				disagree(t, server, objects, src, reflector.Tuning{}, projection.key, projection.text)
+			})
+		})
+	}
+}
+
+func disagree[T any](t *testing.T, server *fake.Server, objects int, src reflector.Source[T], tuning reflector.Tuning, keyOf store.KeyFunc[key, T], contents func(T) string) {
+	for n := range objects {
+		must1(fake.Create(server, newWidget("n", fmt.Sprint("w", n), "")))(t)
+	}
+	warned, events := 0, 0
+	inf := must1(informer.New(src, keyOf, informer.Options[T]{OnError: warnings(&warned), Reflector: tuning}))(t)
+	must1(inf.AddHandler(informer.HandlerFunc[key, T](func(informer.Event[key, T]) { events++ }), informer.HandlerOptions[T]{}))(t)
+	defer run(t, inf)()
+	for n := range 10 {
+		node := []string{"first", "second"}[n%2]
+		setDefault(t, server, node)
+		relist(t, server)
+		for key, obj := range inf.Store().All() {
+			if contents(obj) != node {
+				t.Errorf("list %d: the store has %s with %q, want %q", n, key.Name, contents(obj), node)
 			}
 		}
-		if h.count() != 11 {
-			t.Errorf("handlers got %d events, want 11", h.count())
+		if want := min(1, n/3); warned != want {
+			t.Errorf("list %d: %d warnings, want %d", n, warned, want)
+		}
+	}
+	if events != 11*objects {
+		t.Errorf("handlers got %d events, want %d", events, 11*objects)
+	}
+}
+
+// TestChangesOfADefault: a default may change often, and be taken back, without a warning.
+func TestChangesOfADefault(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, warned := newServer(t), 0
+		for n := range 100 {
+			must1(fake.Create(server, newWidget("n", fmt.Sprint("w", n), "")))(t)
+		}
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: warnings(&warned)})
+		defer run(t, inf)()
+		for n := range 8 {
+			setDefault(t, server, fmt.Sprint("node", n))
+			relist(t, server)
+		}
+		setDefault(t, server, "node6")
+		relist(t, server)
+		if warned > 0 {
+			t.Errorf("%d warnings", warned)
 		}
 	})
 }

@@ -20,7 +20,8 @@
 // [Event]). The bytes of an object tell whether its contents have changed: the store notes a hash
 // of 64 bits of them, 8 bytes per object. If it is not the same, the objects are decoded and
 // compared, so an order of members or white space makes no event. A source without bytes knows no
-// hash: then the objects are compared. The hash has a random seed, so nobody can choose contents
+// hash: then the objects are compared. Objects without any version, as metrics-server lists them, are
+// unchanged if their contents are. The hash has a random seed, so nobody can choose contents
 // that collide. By chance, new contents go unseen until the next write of the object with a
 // probability of 1 to 2^64 (1.8e19).
 //

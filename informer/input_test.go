@@ -257,6 +257,7 @@ func TestBadObjectsInWatch(t *testing.T) {
 type holder struct {
 	*metav1.ObjectMeta
 	name string
+	list int
 }
 
 // TestPanicInMetadata: what reads an object's metadata must not end the process.
@@ -287,14 +288,15 @@ func TestPanicInMetadata(t *testing.T) {
 	})
 }
 
-// holders lists one object without metadata over and over.
+// holders lists one object without metadata over and over, with other contents each time: nothing reads
+// the metadata of an unchanged one.
 type holders struct{ lists int }
 
 func (s *holders) Resource() string { return "holders" }
 
 func (s *holders) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[any], error) bool) (metav1.ListMeta, error) {
 	s.lists++
-	yield(reflector.Event[any]{Type: reflector.Added, Object: &holder{name: "x"}}, nil)
+	yield(reflector.Event[any]{Type: reflector.Added, Object: &holder{name: "x", list: s.lists}}, nil)
 	return metav1.ListMeta{ResourceVersion: fmt.Sprint(s.lists)}, nil
 }
 

@@ -35,7 +35,7 @@ type versions[K comparable, T any] struct {
 }
 
 func newVersions[K comparable, T any]() versions[K, T] {
-	return versions[K, T]{meta: objmeta.Of[T](), seed: maphash.MakeSeed()}
+	return versions[K, T]{meta: objmeta.Of[T](), seed: maphash.MakeSeed(), variations: variations{seed: maphash.MakeSeed()}}
 }
 
 // unchanged returns store.Options.Unchanged, or nil if no T can carry its version.
@@ -50,7 +50,7 @@ func (v *versions[K, T]) unchanged() func(known, listed T) bool {
 		case sameContents(known, listed):
 			return true
 		}
-		v.variations.note(v.seed, known)
+		v.variations.note(objmeta.KeyTextOf(known), objmeta.VersionOf(known), known, listed)
 		return false
 	}
 }
@@ -80,11 +80,11 @@ func (v *versions[K, T]) same(key K, known T, listed deltafifo.State) bool {
 	return v.has(key, listed.ResourceVersion)
 }
 
-// repeats reports whether delta n of a key brings the same state as the delta before it, or as
+// repeats reports whether delta n of a key brings the same version as the delta before it, or as
 // the store if it is the first. It is for objects that do not carry their version.
 func (v *versions[K, T]) repeats(key K, deltas []deltafifo.Delta[T], n int) bool {
 	d := &deltas[n]
-	if d.ResourceVersion == "" || d.Type == deltafifo.Deleted || v.meta.Version(d.Object) != "" {
+	if d.Type == deltafifo.Deleted || v.meta.Version(d.Object) != "" {
 		return false
 	}
 	if n == 0 {
@@ -94,12 +94,16 @@ func (v *versions[K, T]) repeats(key K, deltas []deltafifo.Delta[T], n int) bool
 	return before.Type != deltafifo.Deleted && before.ResourceVersion == d.ResourceVersion
 }
 
-// has reports whether rv is noted for key.
+// has reports whether rv is noted for key. If rv is empty, as in a list of a server that has no
+// versions, it reports whether nothing is noted.
 func (v *versions[K, T]) has(key K, rv string) bool {
 	if len(v.noted) == 0 {
-		return false
+		return rv == ""
 	}
 	number, ok := v.noted[maphash.Comparable(v.seed, key)]
+	if rv == "" {
+		return !ok
+	}
 	return ok && number == parse(rv)
 }
 

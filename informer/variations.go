@@ -3,46 +3,114 @@ package informer
 import (
 	"fmt"
 	"hash/maphash"
-
-	"github.com/kinform/kinform/internal/objmeta"
+	"reflect"
+	"slices"
 )
 
-// manyVariations is how often the contents of an object change at one version before that is reported. A
-// definition's new default changes them once.
-const manyVariations = 3
+const (
+	// manyReturns is how often the contents of an object may return to earlier contents at one version
+	// until that is reported. A new default or converter brings new contents. It may be taken back,
+	// which is one return. Servers that disagree bring the same contents again and again.
+	manyReturns = 2
+	// mostVariations bounds the number of objects whose contents are kept.
+	mostVariations = 50
+	// mostContents bounds the earlier contents that are kept of an object.
+	mostContents = 4
+)
 
-// mostVariations bounds the number of objects whose variations are counted.
-const mostVariations = 1000
-
-// variations counts how often the contents of objects change at an unchanged version. The zero value is
-// ready.
+// variations finds objects whose contents change back and forth at an unchanged version. Servers that
+// disagree often do so in most objects of a kind. So it looks at a sample, which does not depend on
+// the order of the objects: those with the smallest hashes among the ones that have changed lately.
 type variations struct {
-	counts   map[uint64]int // by hash of UID and version
-	found    string         // the object to report
+	seed     maphash.Seed
+	sample   map[uint64]*variation // by hash of object and version; nil for empty
+	last     uint64                // the largest hash in a full sample
+	changed  bool                  // the commit in progress has changed the contents of an object
+	commits  uint64                // number of earlier commits that did
+	found    string                // the object to report
 	reported bool
 }
 
-// note counts a change of an object whose version stays the same.
-func (t *variations) note(seed maphash.Seed, obj any) {
-	if t.reported {
+// variation is an object at a version.
+type variation struct {
+	before  []any  // earlier contents, the newest last
+	returns int    // how often earlier contents came back
+	commit  uint64 // number of the last commit that changed them
+}
+
+// note notes that the contents of an object were known and are now listed, at one version.
+func (t *variations) note(name, version string, known, listed any) {
+	if t.reported || version == "" {
 		return
 	}
-	if t.counts == nil || len(t.counts) >= mostVariations {
-		t.counts = map[uint64]int{}
+	t.changed = true
+	v := t.of(maphash.Comparable(t.seed, [2]string{name, version}))
+	if v == nil {
+		return
 	}
-	version := objmeta.VersionOf(obj)
-	state := maphash.Comparable(seed, [2]string{string(objmeta.UIDOf(obj)), version})
-	if t.counts[state]++; t.counts[state] >= manyVariations {
-		t.found = fmt.Sprintf("%s at resourceVersion %s", objmeta.KeyTextOf(obj), version)
+	v.note(known, listed)
+	v.commit = t.commits
+	if v.returns >= manyReturns {
+		t.found = fmt.Sprintf("%s at resourceVersion %s", name, version)
 	}
 }
 
-// take returns an error that wraps ErrContentsVary if there is something to report, once.
+// of returns the variation in the sample with this hash, and nil if there is none and no room.
+func (t *variations) of(hash uint64) *variation {
+	if v := t.sample[hash]; v != nil {
+		return v
+	}
+	full := len(t.sample) == mostVariations
+	switch {
+	case full && hash > t.last:
+		return nil
+	case full:
+		delete(t.sample, t.last)
+	case t.sample == nil:
+		t.sample = map[uint64]*variation{}
+	}
+	v := &variation{}
+	t.sample[hash] = v
+	t.last = 0
+	for other := range t.sample {
+		t.last = max(t.last, other)
+	}
+	return v
+}
+
+func (v *variation) note(known, listed any) {
+	has := func(contents any) bool {
+		return slices.ContainsFunc(v.before, func(before any) bool { return reflect.DeepEqual(before, contents) })
+	}
+	if has(listed) {
+		v.returns++
+	}
+	if has(known) {
+		return
+	}
+	if len(v.before) == mostContents {
+		v.before = slices.Delete(v.before, 0, 1)
+	}
+	v.before = append(v.before, known)
+}
+
+// take ends a commit. It returns an error that wraps ErrContentsVary if there is something to report,
+// once.
 func (t *variations) take() error {
-	if t.found == "" {
+	if !t.changed {
 		return nil
 	}
-	err := fmt.Errorf("%w: %s", ErrContentsVary, t.found)
-	*t = variations{reported: true}
-	return err
+	if t.found != "" {
+		err := fmt.Errorf("%w: %s", ErrContentsVary, t.found)
+		*t = variations{reported: true}
+		return err
+	}
+	for hash, v := range t.sample {
+		if v.commit+1 < t.commits {
+			delete(t.sample, hash) // makes room
+		}
+	}
+	t.changed = false
+	t.commits++
+	return nil
 }
