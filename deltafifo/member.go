@@ -577,7 +577,7 @@ func (g *Merge[K, T]) has(f *DeltaFIFO[K, T], key K, d Delta[T]) bool {
 	switch {
 	case !ok:
 		return false
-	case reflect.TypeFor[T]().Kind() == reflect.Pointer && any(newest) == any(d.Object):
+	case identical(newest, d.Object):
 		return true
 	}
 	return d.Sum == 0 && reflect.DeepEqual(newest, d.Object)

@@ -17,7 +17,9 @@ type Replacement[K comparable, T any] struct {
 	Keep func(K, T) bool
 	// Rewound says that the server was restored from a backup, so that earlier
 	// resourceVersions no longer compare. Doubtful says that this is possible, and most likely
-	// is not so. The consumer sees them in [Batch.Rewound] and [Batch.Doubtful].
+	// is not so. The consumer sees them in [Batch.Rewound] and [Batch.Doubtful]. Equal contents show
+	// which objects are unchanged, but not that versions may go back, and that another UID at a known
+	// version is no proof of a restore: see [Merge].
 	Rewound, Doubtful bool
 }
 
@@ -85,12 +87,12 @@ func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, o
 	// An object that the list has from the store is the same pointer. If it carries its version, it
 	// is unchanged, and nothing of it need be read from memory: a relist of such objects takes 1.3
 	// times less time (bench, row relist/same).
-	pointers := list.Objects != nil && !list.Objects.unknown && reflect.TypeFor[T]().Kind() == reflect.Pointer
+	versioned := list.Objects != nil && !list.Objects.unknown
 	var block []KeyedObject[K, T]
 	compare := func(i int, old T, had bool) bool {
 		if had {
 			found++
-			if pointers && any(old) == any(block[i].Object) {
+			if versioned && identical(old, block[i].Object) {
 				return true
 			}
 			state := f.stateOf(block[i].Object, list.Objects.version(from+i))
@@ -119,11 +121,27 @@ func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, o
 // equal reports whether a listed object has the contents of known's object old. If the list has
 // another sum than known, the consumer gets the object: it compares the contents and notes the sum.
 func equal[K comparable, T any](known Comparer[K, T], listed *KeyedObject[K, T], old T, sum uint64) bool {
-	if sum == 0 {
+	switch {
+	case identical(old, listed.Object):
+		return true
+	case sum == 0:
 		return known.Equal(old, listed.Object)
 	}
-	_, had, _ := known.GetSum(listed.Key)
+	_, had, _ := known.GetSum(listed.Key) // a second lookup, only for objects that were decoded again
 	return had == sum
+}
+
+// identical reports whether a and b are the same pointer, in an interface or not.
+func identical[T any](a, b T) bool {
+	x, y := any(a), any(b)
+	switch reflect.TypeFor[T]().Kind() {
+	case reflect.Pointer:
+		return x == y
+	case reflect.Interface:
+		t := reflect.TypeOf(x)
+		return t != nil && t.Kind() == reflect.Pointer && x == y
+	}
+	return false
 }
 
 // stateOf returns the state of an object that was listed at a version.

@@ -1,11 +1,7 @@
 package index
 
 import (
-	"slices"
-
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kinform/kinform/internal/slots"
 )
 
 // NamespaceIndex is the name of the index that [Namespace] defines, as in client-go.
@@ -24,30 +20,38 @@ func Namespace[T metav1.Object]() *Index[T, string] {
 const lateNamespaceIndex = "namespace (added by a list)"
 
 // AddNamespace adds an index of the namespaces to a store, unless it has one that [Select] uses. It
-// is for a program that finds out late that it lists by namespace, and costs what the store's
-// AddIndexes costs: one look at each object. The index takes some 12 bytes per object. Errors: those
-// of AddIndexes.
-func AddNamespace[T metav1.Object](to interface {
+// returns the name of the index. It is for a program that finds out late that it lists by namespace,
+// and costs what the store's AddIndexes costs: one look at each object. The index takes some 12 bytes
+// per object. An object without metadata has no value. Errors: those of AddIndexes.
+func AddNamespace[T any](to interface {
 	Reader[T]
 	AddIndexes(defs ...Definition[T]) error
-}) error {
-	if hasNamespaces(to) {
-		return nil
+}) (name string, err error) {
+	if name := namespaceIndexOf(to); name != "" {
+		return name, nil
 	}
-	x := New(lateNamespaceIndex, NamespaceOf[T])
+	x := New(lateNamespaceIndex, func(dst []string, obj T) []string {
+		if o, ok := any(obj).(metav1.Object); ok {
+			return append(dst, o.GetNamespace())
+		}
+		return dst
+	})
 	x.role.namespace = true
-	return to.AddIndexes(x)
+	return lateNamespaceIndex, to.AddIndexes(x)
 }
 
-// hasNamespaces reports whether Select finds an index of the namespaces.
-func hasNamespaces[T any](from Reader[T]) bool {
+// namespaceIndexOf returns the name of the index of the namespaces that Select finds, and "" if there
+// is none.
+func namespaceIndexOf[T any](from Reader[T]) string {
 	s := from.Indexer().slots()
 	st := s.Read()
 	defer s.Done()
-	return slices.ContainsFunc(st.Indexes(), func(x slots.Index[T]) bool {
-		l, ok := x.(*live[T, string])
-		return ok && l.def.role.namespace
-	})
+	for _, x := range st.Indexes() {
+		if l, ok := x.(*live[T, string]); ok && l.def.role.namespace {
+			return x.Name()
+		}
+	}
+	return ""
 }
 
 // NamespaceOf is the [IndexFunc] of [Namespace], for [Funcs]. An object without a namespace has the

@@ -84,7 +84,7 @@ func (l Lister[K, T]) indexNamespaces() {
 	if l.namespace == "" || i.namespaced.Load() || i.store.Len() < indexedFrom || i.namespaced.Swap(true) {
 		return
 	}
-	_ = index.AddNamespace(i.store) // lists work without it
+	_, _ = index.AddNamespace(i.store) // lists work without it
 }
 
 // All iterates over the objects that List returns. Without a namespace, a selector and writes

@@ -164,9 +164,9 @@ func (x *indexer[K, T]) Resync() error { return nil }
 
 // Index implements cache.Indexer.
 func (x *indexer[K, T]) Index(name string, obj any) ([]any, error) {
-	fn, ok := x.function(name)
-	if !ok {
-		return nil, errNoIndex(name)
+	fn, name, err := x.function(name)
+	if err != nil {
+		return nil, err
 	}
 	values, err := fn(obj)
 	if err != nil {
@@ -197,8 +197,9 @@ func (x *indexer[K, T]) Index(name string, obj any) ([]any, error) {
 
 // IndexKeys implements cache.Indexer.
 func (x *indexer[K, T]) IndexKeys(name, value string) ([]string, error) {
-	if _, ok := x.function(name); !ok {
-		return nil, errNoIndex(name)
+	_, name, err := x.function(name)
+	if err != nil {
+		return nil, err
 	}
 	keys, err := x.store.IndexKeys(name, value)
 	if err != nil {
@@ -222,8 +223,9 @@ func (x *indexer[K, T]) ListIndexFuncValues(name string) []string {
 
 // ByIndex implements cache.Indexer.
 func (x *indexer[K, T]) ByIndex(name, value string) ([]any, error) {
-	if _, ok := x.function(name); !ok {
-		return nil, errNoIndex(name)
+	_, name, err := x.function(name)
+	if err != nil {
+		return nil, err
 	}
 	return x.byIndex(name, value)
 }
@@ -306,16 +308,22 @@ func valuesOf(fn cache.IndexFunc, obj any) (values []string, err error) {
 	return values, err
 }
 
-func (x *indexer[K, T]) function(name string) (cache.IndexFunc, bool) {
+// function returns the function of an index, and the name of the index in the store. If nobody has
+// added an index of the namespaces, it uses the one of the store, which it adds if necessary.
+func (x *indexer[K, T]) function(name string) (fn cache.IndexFunc, stored string, err error) {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.indexers[name] == nil {
 		x.adopt()
 	}
-	fn, ok := x.indexers[name]
-	return fn, ok
-}
-
-func errNoIndex(name string) error {
-	return fmt.Errorf("clientgo: %w: %q", index.ErrUnknownIndex, name)
+	if fn := x.indexers[name]; fn != nil {
+		return fn, name, nil
+	}
+	if name != cache.NamespaceIndex {
+		return nil, "", fmt.Errorf("clientgo: %w: %q", index.ErrUnknownIndex, name)
+	}
+	if stored, err = index.AddNamespace(x.store); err != nil {
+		return nil, "", fmt.Errorf("clientgo: index %q: %w", name, err)
+	}
+	return cache.MetaNamespaceIndexFunc, stored, nil
 }

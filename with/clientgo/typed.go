@@ -29,9 +29,9 @@ type InformerOptions struct {
 // Handlers get what client-go's would. A handler without a period of its own resyncs after
 // informer.Options.Resync. The objects are of type T, shared, and to be treated as read-only. The
 // indexer reads the store, so it does not see the writes that Informer.RecordWrite has recorded. It
-// has the store's indexes whose values are strings: a lister of one namespace looks at all objects,
-// and client-go logs that, unless there is an index.Namespace or AddIndexers has added
-// cache.NamespaceIndex. The indexer's Get and its writes need objects with metadata.
+// has the store's indexes whose values are strings. The first lister that lists one namespace adds an
+// index of the namespaces, unless there is one: see index.AddNamespace. The indexer's Get and its
+// writes need objects with metadata.
 //
 // What differs from an informer of [NewSharedIndexInformer]: a panic in a handler ends the Run of
 // the informer with an error, and its RunWithContext here with the panic. It may run again after a

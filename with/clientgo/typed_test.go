@@ -3,6 +3,7 @@ package clientgo_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"slices"
 	"strings"
@@ -97,30 +98,57 @@ func TestInformerSideBySide(t *testing.T) {
 	})
 }
 
-// Without an index, a lister looks at all objects.
-func TestInformerWithoutIndex(t *testing.T) {
+// The first lister of one namespace adds an index of the namespaces, which the informer's own listers
+// use, too. A program may add its own later.
+func TestListerAddsNamespaceIndex(t *testing.T) {
 	inf := newTyped(t, nil, informer.Options[*corev1.ConfigMap]{})
-	shared, err := clientgo.Informer(inf)
+	ours, err := clientgo.Informer(inf)
 	check(t, err)
-	check(t, shared.GetIndexer().Add(newMap("one", "1")))
-	lister := corelisters.NewConfigMapLister(shared.GetIndexer())
-	klog.SetLogger(klog.New(nil)) // it warns of that
-	defer klog.ClearLogger()
-	for range 2 {
-		found, err := lister.ConfigMaps("n").List(labels.Everything())
-		if err != nil || len(found) != 1 {
-			t.Errorf("the lister finds %d, %v", len(found), err)
+	for name, shared := range map[string]cache.SharedIndexInformer{
+		"Informer":               ours,
+		"NewSharedIndexInformer": clientgo.NewSharedIndexInformer(nil, &corev1.ConfigMap{}, 0, nil),
+	} {
+		x := shared.GetIndexer()
+		for n := range 10 {
+			m := newMap(fmt.Sprint("m", n), "1")
+			m.Namespace = string("ab"[n%2])
+			check(t, x.Add(m))
 		}
-		check(t, addOnce(shared, cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
+		lister := corelisters.NewConfigMapLister(x)
+		if _, err := lister.List(labels.Everything()); err != nil || len(x.GetIndexers()) > 0 {
+			t.Errorf("%s: %d indexers after a list of all namespaces, %v", name, len(x.GetIndexers()), err)
+		}
+		log := ktesting.NewLogger(t, ktesting.NewConfig(ktesting.BufferLogs(true)))
+		klog.SetLogger(log) // client-go logs it if there is no index
+		for range 2 {
+			found, err := lister.ConfigMaps("a").List(labels.Everything())
+			if err != nil || len(found) != 5 {
+				t.Errorf("%s: the lister finds %d, %v", name, len(found), err)
+			}
+			keys, err := x.IndexKeys(cache.NamespaceIndex, "b")
+			if objs, failed := x.ByIndex(cache.NamespaceIndex, "b"); err != nil || failed != nil || len(keys) != 5 || len(objs) != 5 {
+				t.Errorf("%s: keys %q and %d objects, %v, %v", name, keys, len(objs), err, failed)
+			}
+			if len(x.GetIndexers()) != 1 {
+				t.Errorf("%s: the indexers are %v", name, x.GetIndexers())
+			}
+		}
+		klog.ClearLogger()
+		if logged := log.GetSink().(ktesting.Underlier).GetBuffer().String(); logged != "" {
+			t.Errorf("%s: the lister used no index: %s", name, logged)
+		}
+		check(t, shared.AddIndexers(cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}))
+		if found, err := lister.ConfigMaps("b").List(labels.Everything()); err != nil || len(found) != 5 {
+			t.Errorf("%s: with an index that was added, the lister finds %d, %v", name, len(found), err)
+		}
 	}
-}
-
-// addOnce adds the indexers that inf does not have.
-func addOnce(inf cache.SharedIndexInformer, indexers cache.Indexers) error {
-	for name := range inf.GetIndexer().GetIndexers() {
-		delete(indexers, name)
+	for n := range 1024 {
+		check(t, ours.GetIndexer().Add(newMap(fmt.Sprint("more", n), "1")))
 	}
-	return inf.AddIndexers(indexers)
+	before := len(inf.Store().Indexer().Stats())
+	if found := informer.NewLister(inf).In("a").List(nil); len(found) != 5 || len(inf.Store().Indexer().Stats()) != before {
+		t.Errorf("the informer's lister finds %d, with %d indexes in place of %d", len(found), len(inf.Store().Indexer().Stats()), before)
+	}
 }
 
 func TestWritesOfTypedIndexer(t *testing.T) {
