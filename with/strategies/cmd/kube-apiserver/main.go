@@ -3,7 +3,7 @@
 // those of the API server, by its own code. It takes every flag of kube-apiserver; --help shows
 // which have an effect.
 //
-// Any program that uses envtest of controller-runtime runs on it:
+// A suite that uses envtest of controller-runtime runs on it without a change:
 //
 //	GOWORK=off go build -C with/strategies -tags grpcnotrace -o $DIR/ ./cmd/... github.com/kinform/kinform/with/envtest/cmd/etcd
 //	KUBEBUILDER_ASSETS=$DIR go test ./...

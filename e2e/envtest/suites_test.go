@@ -1,0 +1,43 @@
+//go:build e2e
+
+package envtest
+
+// suite is one of a module's packages with specs.
+type suite struct {
+	folder string
+	long   bool
+}
+
+var controllerRuntime = []suite{
+	{folder: "pkg/client"},
+	{folder: "pkg/envtest"},
+	{folder: "pkg/webhook"},
+	{folder: "pkg/builder", long: true},
+	{folder: "pkg/cache", long: true},
+	{folder: "pkg/cluster", long: true},
+	{folder: "pkg/controller", long: true},
+	{folder: "pkg/controller/controllerutil", long: true},
+	{folder: "pkg/handler", long: true},
+	{folder: "pkg/internal/controller", long: true},
+	{folder: "pkg/internal/recorder", long: true},
+	{folder: "pkg/manager", long: true},
+	{folder: "pkg/source", long: true},
+}
+
+// operator is a module whose own suites run. Each compiles another version of Kubernetes' libraries, so all are long.
+type operator struct {
+	module  string
+	version string
+	suites  []suite
+}
+
+var operators = []operator{
+	{"sigs.k8s.io/lws", "v0.7.0", []suite{
+		{folder: "test/integration/controllers"},
+		{folder: "test/integration/webhooks"},
+	}},
+	{"sigs.k8s.io/jobset", "v0.10.1", []suite{
+		{folder: "test/integration/controller"},
+		{folder: "test/integration/webhook"},
+	}},
+}
