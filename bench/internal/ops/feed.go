@@ -25,7 +25,8 @@ type feed struct {
 	pods []*corev1.Pod
 	rv   int // of a list; not written during a list
 
-	streams bool // the list comes as the beginning of a watch (WatchList)
+	streams  bool // the list comes as the beginning of a watch (WatchList)
+	unmarked bool // no event has Idle set; not written after the start
 
 	send   chan batch    // events for the watch; nil if there will be none
 	expire chan struct{} // ends the watch with 410
@@ -96,7 +97,7 @@ func (f *feed) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[ref
 					if b.before != nil {
 						last = b.before(i)
 					}
-					if !yield(reflector.Event[*corev1.Pod]{Type: reflector.Modified, Idle: last, ResourceVersion: p.ResourceVersion, Object: p}, nil) {
+					if !yield(reflector.Event[*corev1.Pod]{Type: reflector.Modified, Idle: last && !f.unmarked, ResourceVersion: p.ResourceVersion, Object: p}, nil) {
 						return
 					}
 				}

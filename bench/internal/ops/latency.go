@@ -52,6 +52,21 @@ func latencies(w *World) []measure.Op {
 			},
 		})
 	}
+	for _, r := range []rhythm{rhythms[0], rhythms[1], rhythms[3]} {
+		all = append(all, measure.Op{
+			Name: "latency/unmarked/" + r.name,
+			Lines: []measure.Line{
+				{Title: "event of a source that never sets Idle to handler at " + r.title + ", p50", Unit: "p50-ns", Reach: 1},
+				{Title: "event of a source that never sets Idle to handler at " + r.title + ", p99", Unit: "p99-ns", Reach: 1},
+			},
+			Setup: func() (measure.Sides, error) {
+				return bothSides(func(start starter) (measure.Side, error) {
+					p, err := w.newPipeline(unmarked(start), 1)
+					return w.latency(p, r, err)
+				})
+			},
+		})
+	}
 	for _, r := range rhythms {
 		all = append(all, measure.Op{
 			Name: "latency/http/" + r.name,
@@ -64,6 +79,14 @@ func latencies(w *World) []measure.Op {
 		})
 	}
 	return all
+}
+
+// unmarked starts with a feed that never sets Event.Idle, as a source by hand may not.
+func unmarked(start starter) starter {
+	return func(f *feed, indexes int, handlers ...handler) (*running, error) {
+		f.unmarked = true
+		return start(f, indexes, handlers...)
+	}
 }
 
 // sender passes updates on to a handler that notes them.
