@@ -58,11 +58,29 @@ func (t *table) storageKey(key types.NamespacedName) string {
 	if t.res.custom() {
 		path += t.res.Group + "/"
 	}
-	path += t.res.Name + "/"
+	path += t.res.storageName() + "/"
 	if key.Namespace != "" {
 		path += key.Namespace + "/"
 	}
 	return path + key.Name
+}
+
+// storageName is the name of the resource in the API server's storage, which is older than some
+// resources.
+func (r *resource) storageName() string {
+	switch name := r.Name; {
+	case r.Group == "" && name == "replicationcontrollers":
+		return "controllers"
+	case r.Group == "" && name == "endpoints":
+		return "services/endpoints"
+	case r.Group == "" && name == "services":
+		return "services/specs"
+	case r.Group == "" && name == "nodes":
+		return "minions"
+	case r.Group == "networking.k8s.io" && name == "ingresses":
+		return "ingress"
+	}
+	return r.Name
 }
 
 // checkBlind refuses a request to overwrite any version of an object. rv is the version that

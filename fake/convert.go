@@ -29,6 +29,12 @@ func (t *table) decoded(v *version) (*version, error) {
 	if v == nil || v.of == t {
 		return v, nil
 	}
+	if t.storage != nil && v.of != t.storage { // it was stored before a change of the definition
+		var err error
+		if v, err = t.storage.decoded(v); err != nil {
+			return nil, err
+		}
+	}
 	obj, err := clone(v.obj)
 	if err == nil {
 		obj, err = t.convert(obj)

@@ -21,6 +21,11 @@ import (
 // newFieldManager makes the manager of t's version.
 func (t *table) newFieldManager() (*fieldmanager.Manager, error) {
 	kind, versions := t.res.GroupVersionKind(), t.main().managedVersions()
+	empty, err := t.unowned(nil)
+	if err != nil {
+		return nil, err
+	}
+	versions.Empty = empty.Object
 	switch {
 	case t.res.TypeConverter != nil && (t.untyped() || t.strategy != nil):
 		return fieldmanager.NewWith(kind, t.res.TypeConverter, nil, t.res.Status, versions)
@@ -116,14 +121,13 @@ func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, 
 	if _, err := t.complete(obj); err != nil {
 		return obj, err
 	}
-	live := &unstructured.Unstructured{Object: map[string]any{}}
 	var had []metav1.ManagedFieldsEntry
 	if old != nil {
 		had = old.obj.GetManagedFields()
-		var err error
-		if live, err = t.untype(old); err != nil {
-			return obj, err
-		}
+	}
+	live, err := t.unowned(old)
+	if err != nil {
+		return obj, err
 	}
 	live.SetGroupVersionKind(t.res.GroupVersionKind())
 	next, err := t.untype(&version{obj: obj})
@@ -139,6 +143,18 @@ func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, 
 	}
 	t.stamp(obj, had)
 	return obj, nil
+}
+
+// unowned returns v, or an empty object for nil, as the field managers take it. Of Kubernetes' own
+// resources an empty object has the members that are structs, and so nobody owns these.
+func (t *table) unowned(v *version) (*unstructured.Unstructured, error) {
+	switch {
+	case v != nil:
+		return t.untype(v)
+	case t.res.custom() || t.untyped():
+		return &unstructured.Unstructured{Object: map[string]any{}}, nil
+	}
+	return t.untype(&version{obj: newObject(t.typ)})
 }
 
 // disowns reports whether a write of obj asks the server to forget all owners of its fields, by a

@@ -111,7 +111,7 @@ func TestManagedFromFirstWrite(t *testing.T) {
 	}
 	_, c := appServer(t, opts)
 	got := must(c.Create(t.Context(), &app{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Spec: appSpec{On: true}}, metav1.CreateOptions{FieldManager: "maker"}))(t)
-	const made = `maker Update  {"f:spec":{".":{},"f:on":{}}}`
+	const made = `maker Update  {"f:spec":{"f:on":{}}}`
 	if d := cmp.Diff([]string{made}, owners(got)); d != "" {
 		t.Errorf("owners (-want +got):\n%s", d)
 	}

@@ -177,6 +177,16 @@ func (t *table) setKind(obj metav1.Object) error {
 // empty. It refuses metadata that is no ObjectMeta, because its accessors would skip the members
 // that they cannot read.
 func normalize(obj metav1.Object) error {
+	err := plainMeta(obj)
+	if err == nil {
+		return nil
+	}
+	kind := kindOf(obj)
+	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", kind.Kind, kind.Version, kind.Kind, err))
+}
+
+// plainMeta is normalize with the error as it is.
+func plainMeta(obj metav1.Object) error {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok {
 		return nil
@@ -191,8 +201,7 @@ func normalize(obj metav1.Object) error {
 		members, err = runtime.DefaultUnstructuredConverter.ToUnstructured(&meta)
 	}
 	if err != nil {
-		return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v",
-			u.GetKind(), u.GroupVersionKind().Version, u.GetKind(), err))
+		return err
 	}
 	if members["creationTimestamp"] == nil {
 		delete(members, "creationTimestamp")

@@ -74,7 +74,10 @@ func (t *table) patched(old *version, kind types.PatchType, data []byte, w write
 		return obj, err
 	}
 	obj = newObject(t.typ)
-	if err := wire.UnmarshalJSON(b, obj); err != nil {
+	if err = wire.UnmarshalJSON(b, obj); err == nil {
+		err = plainMeta(obj)
+	}
+	if err != nil {
 		return obj, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
 	}
 	if w.strict || w.lenient {

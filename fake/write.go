@@ -149,6 +149,7 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 	if obj, err = t.confine(obj, old, w); err != nil {
 		return nil, err
 	}
+	created := obj.GetCreationTimestamp()
 	if err := t.prepareUpdate(obj, old, w); err != nil {
 		return nil, err
 	}
@@ -160,8 +161,12 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 			return nil, err
 		}
 	}
-	t.keepTimes(obj, old.obj)
-	obj.SetSelfLink("") // only the storage drops it: to keepTimes it is a change
+	if was := old.obj.GetCreationTimestamp(); created.IsZero() || created.Equal(&was) {
+		t.keepTimes(obj, old.obj)
+	}
+	if !w.dryRun {
+		obj.SetSelfLink("") // only the storage drops it: to keepTimes it is a change
+	}
 	next := &version{key: old.key, rv: old.rv, obj: obj, of: t}
 	switch {
 	case len(obj.GetManagedFields()) > 0:
@@ -177,8 +182,8 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 // was faster.
 func (t *table) supersede(old, next *version, w write) (v *version, ok bool, err error) {
 	remembers := next.by.forgets() == old.by.forgets()
-	if t.storage == nil && remembers && unchanged(next.obj, old.obj) {
-		return old, true, nil // the API server writes nothing either
+	if t.storage == nil && remembers && unchanged(next.obj, old.origin().obj) {
+		return old, true, nil // the API server writes nothing either, unless it reads the object otherwise than it is stored
 	}
 	if w.dryRun {
 		v, err = t.asStored(next)

@@ -136,14 +136,14 @@ func (by *writers) owners(before []metav1.ManagedFieldsEntry, after *version) ([
 // managedState returns v in t's version, as the field managers take it and with owners; nil is an
 // empty object.
 func (t *table) managedState(v *version, owners []metav1.ManagedFieldsEntry) (*unstructured.Unstructured, error) {
-	state := &unstructured.Unstructured{Object: map[string]any{}}
 	if v != nil {
 		v = v.origin() // conversions are from and to the version of the storage
 	}
 	v, err := t.view(v)
-	if err == nil && v != nil {
-		state, err = t.untype(v)
+	if err != nil {
+		return nil, err
 	}
+	state, err := t.unowned(v)
 	if err != nil {
 		return nil, err
 	}

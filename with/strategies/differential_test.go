@@ -58,13 +58,21 @@ func TestDifferential(t *testing.T) {
 	}
 	real := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{"--allow-privileged=true"}})
 	d := &differ{
-		real: side{real.URL(), real.HTTPClient()}, fake: side{fake.URL, &http.Client{Transport: inProcess{ours}}},
+		real:   newSide(real.URL(), real.HTTPClient()),
+		fake:   newSide(fake.URL, &http.Client{Transport: inProcess{ours}}),
 		random: rand.New(rand.NewPCG(*seed, 1)), classes: map[string]int{},
 	}
 	for n, of := range templates {
 		for i := range *rounds {
 			d.scene(t, of, fmt.Sprintf("o%d-%d", n, i), i)
 		}
+	}
+	d.define(t, definition("diff.example.com", "tools", "Tool", parsed[map[string]any](t, toolSchema), "v1"), "/apis/diff.example.com/v1/namespaces/default/tools")
+	for i := range *rounds {
+		d.operators(t, i)
+	}
+	for i := range (*rounds + 4) / 5 { // they wait for the real server
+		d.versions(t, i)
 	}
 	t.Logf("%d requests, %d of them not refused, %d answered alike (%.1f %%)", d.sent, d.accepted, d.alike, 100*float64(d.alike)/float64(d.sent))
 	names := slices.Sorted(maps.Keys(d.classes))
@@ -93,6 +101,7 @@ type answer struct {
 }
 
 func (a *answer) Header() http.Header { return a.header }
+func (a *answer) Flush()              {}
 func (a *answer) WriteHeader(code int) {
 	if a.code == 0 {
 		a.code = code
@@ -107,9 +116,34 @@ func (a *answer) Write(b []byte) (int, error) {
 type side struct {
 	url  string
 	http *http.Client
+	seen map[string]string // the newest resourceVersions by kind and name
+}
+
+func newSide(url string, client *http.Client) side { return side{url, client, map[string]string{}} }
+
+// wrote says whether the answer is an object at another version than the answers before.
+func (s side) wrote(body map[string]any) {
+	meta, _ := body["metadata"].(map[string]any)
+	rv, _ := meta["resourceVersion"].(string)
+	if rv == "" || meta["name"] == nil {
+		return
+	}
+	key := fmt.Sprint(body["kind"], meta["name"])
+	body["wrote"] = s.seen[key] != rv
+	s.seen[key] = rv
 }
 
 func (s side) send(t *testing.T, method, path, contentType string, body any) (int, map[string]any) {
+	t.Helper()
+	code, out, raw := s.ask(t, method, path, contentType, body)
+	if out == nil {
+		t.Fatalf("%s %s: %d %s", method, path, code, raw)
+	}
+	return code, out
+}
+
+// ask sends a request. The answer is nil if it is no object of JSON.
+func (s side) ask(t *testing.T, method, path, contentType string, body any) (code int, out map[string]any, raw []byte) {
 	t.Helper()
 	b, err := json.Marshal(body)
 	if err != nil {
@@ -119,6 +153,7 @@ func (s side) send(t *testing.T, method, path, contentType string, body any) (in
 	if err != nil {
 		t.Fatal(err)
 	}
+	req.Header.Set("User-Agent", "differential/1") // the manager of writes that name none
 	req.Header.Set("Content-Type", contentType)
 	if method == http.MethodGet && contentType != "" {
 		req.Header.Set("Accept", contentType)
@@ -128,14 +163,16 @@ func (s side) send(t *testing.T, method, path, contentType string, body any) (in
 		t.Fatal(err)
 	}
 	defer func() { _ = resp.Body.Close() }()
-	out := map[string]any{}
-	if err := json.NewDecoder(resp.Body).Decode(&out); err != nil {
-		t.Fatalf("%s %s: %d %v", method, path, resp.StatusCode, err)
+	if raw, err = io.ReadAll(resp.Body); err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(raw, &out); err != nil {
+		return resp.StatusCode, nil, raw
 	}
 	if warnings := resp.Header.Values("Warning"); len(warnings) > 0 {
 		out["warnings"] = warnings
 	}
-	return resp.StatusCode, out
+	return resp.StatusCode, out, raw
 }
 
 type differ struct {
@@ -145,6 +182,7 @@ type differ struct {
 	// answers.
 	sent, accepted, alike int
 	classes               map[string]int
+	owners                bool // managedFields count
 }
 
 // scene creates an object and changes it. An even round begins with an object that is valid.
@@ -232,6 +270,12 @@ func (d *differ) both(t *testing.T, method, path, contentType string, a, b any) 
 	realCode, realBody := d.real.send(t, method, path, contentType, a)
 	fakeCode, fakeBody := d.fake.send(t, method, path, contentType, b)
 	d.sent++
+	d.real.wrote(realBody)
+	d.fake.wrote(fakeBody)
+	if d.owners {
+		keepOwners(realBody)
+		keepOwners(fakeBody)
+	}
 	normal(realBody)
 	normal(fakeBody)
 	refused = realCode >= 300 || fakeCode >= 300
@@ -251,7 +295,7 @@ func (d *differ) both(t *testing.T, method, path, contentType string, a, b any) 
 	parts := strings.Split(path, "/")
 	slices.Sort(where)
 	where = slices.Compact(where)
-	class := fmt.Sprintf("%s %s: %s", method, regexp.MustCompile(`o\d+-\d+`).ReplaceAllString(parts[len(parts)-1], parts[len(parts)-2]), strings.Join(where[:min(3, len(where))], "; "))
+	class := fmt.Sprintf("%s %s: %s", method, regexp.MustCompile(`[a-z]+\d+-\d+(-[bp]\d)?(\?.*)?`).ReplaceAllString(parts[len(parts)-1], parts[len(parts)-2]), strings.Join(where[:min(3, len(where))], "; "))
 	d.classes[class]++
 	if *show > 0 && d.classes[class] == 1 {
 		*show--
@@ -261,8 +305,40 @@ func (d *differ) both(t *testing.T, method, path, contentType string, a, b any) 
 	return true, refused
 }
 
+// keepOwners keeps the managedFields of an object, but for their times and their order.
+func keepOwners(body map[string]any) {
+	meta, _ := body["metadata"].(map[string]any)
+	entries, _ := meta["managedFields"].([]any)
+	owners := []string{}
+	for _, e := range entries {
+		entry := maps.Clone(e.(map[string]any))
+		delete(entry, "time")
+		b, _ := json.Marshal(entry)
+		owners = append(owners, string(b))
+	}
+	slices.Sort(owners)
+	body["owners"] = strings.Join(owners, "\n")
+}
+
 // allocated are uids, addresses and ports of Services, and ages.
 var allocated = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\b10\.0\.0\.\d+\b|\b3[0-2]\d{3}\b|^\d+s$`)
+
+var (
+	moment  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
+	numbers = regexp.MustCompile(`(?i)((?:resource ?version|version in (?:precondition|object meta)): |precondition \(|in record \(|revision=)\d+`)
+)
+
+// alike replaces uids, versions and times, but for the times of the test, which are at midnight.
+func alike(text string) string {
+	text = allocated.ReplaceAllString(text, "ALLOCATED")
+	text = moment.ReplaceAllStringFunc(text, func(m string) string {
+		if strings.HasSuffix(m, "T00:00:00Z") {
+			return m
+		}
+		return "TIME"
+	})
+	return numbers.ReplaceAllString(text, "${1}N")
+}
 
 // normal removes what differs by nature.
 func normal(v any) {
@@ -273,6 +349,9 @@ func normal(v any) {
 				delete(v, name)
 			}
 		}
+		if v["continue"] == "" { // lists of custom resources state it
+			delete(v, "continue")
+		}
 		if m, ok := v["message"].(string); ok {
 			if n := strings.LastIndex(m, "}\": "); n > 0 && (strings.Contains(m, "patch: Invalid value: ") || v["field"] == "patch") {
 				v["message"] = m[n:] // it repeats the object
@@ -280,14 +359,14 @@ func normal(v any) {
 		}
 		for k, x := range v {
 			if text, ok := x.(string); ok {
-				v[k] = allocated.ReplaceAllString(text, "ALLOCATED")
+				v[k] = alike(text)
 			}
 			normal(x)
 		}
 	case []any:
 		for i, x := range v {
 			if text, ok := x.(string); ok {
-				v[i] = allocated.ReplaceAllString(text, "ALLOCATED")
+				v[i] = alike(text)
 			}
 			normal(x)
 		}

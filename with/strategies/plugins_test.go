@@ -161,7 +161,7 @@ func TestAdmissionPlugins(t *testing.T) {
 		t.Fatal(err)
 	}
 	cl := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{"--allow-privileged=true"}})
-	sides := []side{{cl.URL(), cl.HTTPClient()}, {fake.URL, &http.Client{Transport: inProcess{ours}}}}
+	sides := []side{newSide(cl.URL(), cl.HTTPClient()), newSide(fake.URL, &http.Client{Transport: inProcess{ours}})}
 	n := 0
 	for name, script := range admissions {
 		n++

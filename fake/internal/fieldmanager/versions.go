@@ -22,6 +22,8 @@ type Versions struct {
 	// Custom says that the resource is a custom one. A manager of a version that a custom resource
 	// no longer has keeps its fields, and makes applies fail; that of another resource loses them.
 	Custom bool
+	// Empty is an object without values. Nobody owns the members that it has.
+	Empty map[string]any
 }
 
 // converter answers the library's questions about a manager's resource: how to merge its objects,
@@ -90,6 +92,9 @@ func (converter) ConvertFieldLabel(_ schema.GroupVersionKind, label, value strin
 func (converter) Default(runtime.Object) {}
 
 // New implements runtime.ObjectCreater.
-func (converter) New(schema.GroupVersionKind) (runtime.Object, error) {
-	return &unstructured.Unstructured{Object: map[string]any{}}, nil
+func (c converter) New(schema.GroupVersionKind) (runtime.Object, error) {
+	if len(c.versions.Empty) == 0 {
+		return &unstructured.Unstructured{Object: map[string]any{}}, nil
+	}
+	return &unstructured.Unstructured{Object: runtime.DeepCopyJSON(c.versions.Empty)}, nil
 }
