@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"strconv"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -27,7 +28,7 @@ type definedServer struct {
 	ends    chan struct{} // closed to end the watches that there are, in order
 	closes  bool          // the connection of a watch takes no other requests
 	refuses bool          // lists are refused
-	lasts   time.Duration // a watch ends after so long; 0 means never
+	lasts   time.Duration // a watch ends after so long; 0 means the time that it asked for
 }
 
 func newDefinedServer(t *testing.T, http2 bool) *definedServer {
@@ -64,14 +65,24 @@ func (s *definedServer) serve(w http.ResponseWriter, req *http.Request) {
 		return
 	}
 	_ = http.NewResponseController(w).Flush()
-	var over <-chan time.Time
-	if lasts > 0 {
-		over = time.After(lasts)
+	if lasts == 0 {
+		seconds, _ := strconv.Atoi(req.URL.Query().Get("timeoutSeconds"))
+		lasts = time.Duration(seconds) * time.Second
 	}
-	select {
-	case <-ends:
-	case <-over:
-	case <-req.Context().Done():
+	over, bookmarks := time.After(lasts), time.NewTicker(50*time.Second)
+	defer bookmarks.Stop()
+	for {
+		select {
+		case <-ends:
+			return
+		case <-over:
+			return
+		case <-req.Context().Done():
+			return
+		case <-bookmarks.C:
+			_, _ = fmt.Fprintln(w, `{"type":"BOOKMARK","object":{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"resourceVersion":"7"}}}`)
+			_ = http.NewResponseController(w).Flush()
+		}
 	}
 }
 
@@ -197,10 +208,13 @@ func TestRestartIsNotListed(t *testing.T) {
 				if http2 && lists != 1 {
 					t.Errorf("the server was asked for %d lists, want 1", lists)
 				}
-				// The list is due. It comes when the connection of a watch goes on.
+				// Nor is there one when a later watch ends, on a connection that goes on.
 				s.set(func() { s.closes = false })
-				s.define(3)
-				time.Sleep(10 * time.Second)
+				s.define(1)
+				time.Sleep(12 * time.Minute)
+				if again := ref.Stats(); again.Lists != 1 || again.Watches < 6 || again.IdleWatches > 0 {
+					t.Errorf("after later watches: %d lists, %+v", again.Lists, again)
+				}
 				s.define(4)
 				time.Sleep(time.Second)
 				if got := f.size(); got != 4 {

@@ -42,9 +42,10 @@
 // server resumes the watch. So the reflector lists after each watch that ends in this way while its
 // connection goes on ([Relists].Ended). The contents are then as new as the list, within seconds of
 // the change. Five such lists follow at once, and then one in ten minutes; what is due then follows
-// the end of a later watch. A restart of the server ends the connection, too, and costs no list: the
-// request for it is given up when it gets another connection, and the watch goes on. Only a source
-// that says which connection its requests have can tell ([Attempt.Connected]); package client does.
+// the end of a later watch on the same connection. A restart of the server ends the connection, too,
+// and costs no list: the request for it is given up when it gets another connection, and the watch
+// goes on. Only a source that says which connection its requests have can tell ([Attempt.Connected]);
+// package client does.
 //
 // So the contents stay old until the next list or write if a conversion webhook behaves differently
 // although the definition is the same, if the API server is upgraded while nothing is written, and if

@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"log/slog"
+	"net"
 	"sync/atomic"
 	"time"
 
@@ -129,7 +130,9 @@ type Reflector[T any] struct {
 	recent recentEvents[T]
 	waits  waits
 
-	renewal renewal
+	// The connection of the newest watch that ended early and in order since the last list, nil if there
+	// is none or a later watch had another connection: see mayRenew.
+	renewal net.Conn
 
 	// Of the list in progress: its newest version and object, whether there has been no object, and
 	// none in its newest page.

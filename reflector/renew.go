@@ -2,7 +2,6 @@ package reflector
 
 import (
 	"errors"
-	"net"
 	"time"
 )
 
@@ -17,18 +16,18 @@ import (
 // that: a proxy may end each watch after a minute.
 const renewEvery = 10 * time.Minute
 
-// renewal is the need to list because contents may be new at old versions.
-type renewal struct {
-	due  bool     // a watch has ended early and in order since the last list
-	conn net.Conn // of the newest watch; nil if the source does not know it
-}
-
-// mayRenew reports whether a list follows the watch w because contents may be new at old versions.
+// mayRenew reports whether a list follows the watch w because contents may be new at old versions. If
+// such a list was not possible, a later watch shows by its connection whether the server has gone on.
 func (r *Reflector[T]) mayRenew(w *watch, end watchEnd) bool {
-	r.renewal.due = r.renewal.due || end.err == nil && end.early && !end.idle && !w.silent
-	r.renewal.conn = w.attempt.connection()
+	conn := w.attempt.connection()
+	switch {
+	case end.err == nil && end.early && !end.idle && !w.silent:
+		r.renewal = conn
+	case conn != r.renewal:
+		r.renewal = nil // a restart
+	}
 	now := time.Now()
-	if !r.renewal.due || r.renewal.conn == nil || r.state.listsLater() || !r.waits.renewal.has(now, renewEvery) {
+	if r.renewal == nil || r.state.listsLater() || !r.waits.renewal.has(now, renewEvery) {
 		return false
 	}
 	r.waits.renewal.take(now, renewEvery)

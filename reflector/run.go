@@ -61,7 +61,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	request, attempt := r.begin(ctx, true, nil)
 	defer attempt.end() // when the source or the sink panics
 	if r.state.renews {
-		attempt.keepTo(r.renewal.conn)
+		attempt.keepTo(r.renewal)
 	}
 	failed := RequestError{Verb: "list", ResourceVersion: asked}
 	g := &guard{request: request, asked: failed}
@@ -120,7 +120,7 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.notePolling()
 	r.waits.listed()
 	r.noteRewind()
-	r.renewal.due = false
+	r.renewal = nil
 	r.recent = recentEvents[T]{listed: r.listed.object, empty: r.emptyList}
 	r.stats.listEnds(time.Since(r.listed.began))
 	r.listed = nil
