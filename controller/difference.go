@@ -21,7 +21,8 @@ type difference struct {
 }
 
 // tree adds the steps for an object in both states. old is nil if the first state does not show it.
-// put is the step that sets it as a whole.
+// put is the operation that sets it as a whole: add for a member, replace for an element, in front of
+// which add would insert another one.
 func (d *difference) tree(at pointer, put string, old, now tree) {
 	if isSame(old, now) {
 		return
@@ -57,8 +58,27 @@ func (d *difference) mayLack(at pointer, old tree) bool {
 	if !isPlainStruct(t) || old == nil {
 		return isPlainStruct(t)
 	}
+	return isSame(old, zeroOf(t))
+}
+
+// zeroOf returns what a zero struct of type t shows.
+func zeroOf(t reflect.Type) tree {
 	zero, err := treeOf(reflect.Zero(t).Interface())
-	return err == nil && isSame(old, zero)
+	if err != nil {
+		return nil
+	}
+	return zero
+}
+
+// clear adds the steps for a struct that is left out because it is zero now. The server may lack what
+// was zero before.
+func (d *difference) clear(at pointer, old tree) {
+	zero := zeroOf(typeAt(d.of, at))
+	for _, name := range slices.Sorted(maps.Keys(old)) {
+		if !isSame(old[name], zero[name]) {
+			d.member(at.to(name), old[name], nil)
+		}
+	}
 }
 
 // member adds the steps for a member of an object. nil stands for one that is not there.
@@ -68,8 +88,10 @@ func (d *difference) member(at pointer, old, now any) {
 	switch {
 	case wasTree && isTree:
 		d.tree(at, "add", before, after)
-	case (wasTree && now == nil || isTree && old == nil) && isOmittable(d.of, at):
-		d.tree(at, "add", before, after)
+	case wasTree && now == nil && isOmittable(d.of, at):
+		d.clear(at, before)
+	case isTree && old == nil && isOmittable(d.of, at):
+		d.tree(at, "add", nil, after)
 	case now == nil && old != nil:
 		d.steps = append(d.steps, step{Op: "remove", Path: at})
 	default:
@@ -84,7 +106,7 @@ func (d *difference) value(at pointer, put string, old, now any) {
 	}
 	before, wasList := old.([]any)
 	after, isList := now.([]any)
-	if wasList && isList {
+	if wasList && isList && isVerbatim(typeAt(d.of, at)) {
 		if from := match(before, after); slices.ContainsFunc(from, func(n int) bool { return n >= 0 && !isScalar(before[n]) }) {
 			d.list(at, before, after, from)
 			return

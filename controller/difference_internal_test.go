@@ -82,6 +82,94 @@ func TestPatchOf(t *testing.T) {
 	}
 }
 
+// partial shows a part of an element, with a size also if the element has none.
+type partial struct {
+	Name   string `json:"name"`
+	Limits struct {
+		Size int      `json:"size"`
+		Most int      `json:"most,omitempty"`
+		In   struct { // always shown
+			Size int `json:"size"`
+		} `json:"in"`
+	} `json:"limits,omitzero"`
+}
+
+// A struct that becomes zero is left out of the JSON. The server may lack what was zero before.
+func TestPatchOfClearedStruct(t *testing.T) {
+	type object struct {
+		L []partial `json:"l"`
+	}
+	var before, after object
+	raw := `{"metadata":{"resourceVersion":"7"},"l":[{"name":"a","limits":{"most":5,"more":1}},{"name":"b"}]}`
+	for _, o := range []*object{&before, &after} {
+		if err := json.Unmarshal([]byte(raw), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after.L[0].Limits = partial{}.Limits
+	p := patchBetween(t, before, after)
+	now, err := appliedTo(raw, p.data)
+	if want := `{"metadata":{"resourceVersion":"7"},"l":[{"name":"a","limits":{"more":1}},{"name":"b"}]}`; err != nil || text(decoded(string(now))) != text(decoded(want)) {
+		t.Errorf("%s: %s, %v", p.data, now, err)
+	}
+}
+
+// sorted is a list whose JSON is in another order.
+type sorted []partial
+
+func (s sorted) MarshalJSON() ([]byte, error) {
+	return json.Marshal(slices.SortedFunc(slices.Values(s), func(a, b partial) int { return strings.Compare(a.Name, b.Name) }))
+}
+
+// The indexes of a list that encodes itself need not be the ones of the server.
+func TestPatchOfListThatEncodesItself(t *testing.T) {
+	type object struct {
+		L sorted `json:"l"`
+	}
+	edited := sorted{{Name: "b"}, {Name: "a"}}
+	edited[0].Limits.Most = 5
+	p := patchBetween(t, object{sorted{{Name: "b"}, {Name: "a"}}}, object{edited})
+	if got, want := words(p), `{"l":[{"name":"a"},{"limits":{"in":{"size":0},"most":5,"size":0},"name":"b"}]}`; got != want {
+		t.Errorf("%s, want %s", got, want)
+	}
+}
+
+func patchBetween[T any](t *testing.T, before, after T) patch {
+	t.Helper()
+	old, err := treeOf(before)
+	if err != nil {
+		t.Fatal(err)
+	}
+	now, err := treeOf(after)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := patchOf(reflect.TypeFor[T](), old, now, "7", map[string]bool{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+// A long list does not take the square of its length, which would be minutes in the long form.
+func TestPatchOfLongLists(t *testing.T) {
+	for name, element := range map[string]func(n, state int) tree{
+		"no names":  func(n, state int) tree { return tree{"a": []any{strconv.Itoa(n)}, "b": strconv.Itoa(state)} },
+		"new names": func(n, state int) tree { return tree{"name": strconv.Itoa(n*2 + state)} },
+		"one name": func(n, state int) tree {
+			return tree{"name": "a", "b": strconv.Itoa(n), "c": strconv.Itoa(n*2 + state)}
+		},
+	} {
+		var before, after []any
+		for n := range longtest.N(2000, 50_000) {
+			before, after = append(before, element(n, 0)), append(after, element(n, 1))
+		}
+		if p, err := patchOf(reflect.TypeFor[tree](), tree{"l": before}, tree{"l": after}, "7", map[string]bool{}); err != nil || p.data == nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
 // words returns a patch in short form, without the version.
 func words(p patch) string {
 	if p.form != types.JSONPatchType {
@@ -217,7 +305,7 @@ func (w *patchWorld) structType(depth int) reflect.Type {
 		add("name", reflect.TypeFor[string](), "", ",omitempty")
 	}
 	if !w.keyed || w.IntN(2) == 0 {
-		add("value", reflect.TypeFor[int](), ",omitempty")
+		add("value", reflect.TypeFor[int](), "", ",omitempty")
 	}
 	if w.IntN(3) == 0 {
 		add("words", reflect.TypeFor[[]string](), "", ",omitempty")
@@ -256,9 +344,12 @@ func (w *patchWorld) number() json.Number {
 // object returns an object with what a type shows of it, which may be missing, and more.
 func (w *patchWorld) object(t reflect.Type) tree {
 	o := tree{"mark": w.number(), "name": "n" + w.number().String(), "value": w.number(), "more": []any{tree{"mark": w.number()}}}
+	if w.keyed && w.IntN(3) == 0 {
+		delete(o, "value") // a type may show it all the same
+	}
 	for f := range t.Fields() {
-		if w.IntN(4) > 0 {
-			o[fieldName(f)] = w.part(f.Type)
+		if name := fieldName(f); name != "value" && w.IntN(4) > 0 {
+			o[name] = w.part(f.Type)
 		}
 	}
 	return o
@@ -313,7 +404,7 @@ func (w *patchWorld) edit(t reflect.Type, at pointer) {
 		}
 		w.set(in, "n"+w.number().String())
 	case "value":
-		if w.IntN(4) == 0 {
+		if w.IntN(4) == 0 && !isAlwaysShown(field) {
 			w.remove(in)
 		} else {
 			w.set(in, w.number())
@@ -416,13 +507,16 @@ func (w *patchWorld) clearRaw(t reflect.Type, at pointer) {
 	for f := range t.Fields() {
 		if in := at.to(fieldName(f)); f.Type.Kind() == reflect.Struct {
 			w.clearRaw(f.Type, in)
-		} else if fieldName(f) == "name" && f.Tag.Get("json") == "name" {
-			put(w.raw, in, "") // shown although it is zero
+		} else if isAlwaysShown(f) && lookup(w.raw, in) != nil {
+			put(w.raw, in, map[string]any{"name": "", "value": json.Number("0")}[fieldName(f)])
 		} else {
 			put(w.raw, in, nil)
 		}
 	}
 }
+
+// isAlwaysShown reports whether a type shows a field also if it is zero.
+func isAlwaysShown(f reflect.StructField) bool { return f.Tag.Get("json") == fieldName(f) }
 
 func fieldName(f reflect.StructField) string {
 	return string(f.Name[0]-'A'+'a') + f.Name[1:]
@@ -471,13 +565,13 @@ func put(in any, at pointer, value any) {
 	}
 }
 
-// withoutEmpty returns a tree without empty objects and lists: a Go type may add them.
+// withoutEmpty returns a tree without zero values: a Go type may add them.
 func withoutEmpty(v any) any {
 	switch v := v.(type) {
 	case tree:
 		all := tree{}
 		for name, member := range v {
-			if m := withoutEmpty(member); m != nil && m != "" {
+			if m := withoutEmpty(member); m != nil && m != "" && m != json.Number("0") {
 				all[name] = m
 			}
 		}

@@ -123,7 +123,8 @@
 // that a newer API server added, and those that you left out. That includes the elements of lists.
 // An element is the same before and after if it is equal, or if its name, key, port, type or the like
 // is. Elements without such a member are matched by their place. An element that stays keeps its
-// unknown fields, also where it moves; all others are removed or added.
+// unknown fields, also where it moves; all others are removed or added. A list whose Go type encodes
+// itself is written as a whole.
 //
 // Setting a whole list drops the elements and defaults that others put in, and writes in every call.
 // So in the edit of CreateOrUpdate, find the element by its name and set its fields; append it if it

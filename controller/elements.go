@@ -9,6 +9,10 @@ import (
 // API of Kubernetes that occur in lists of any API.
 var identifying = []string{"uid", "name", "key", "id", "containerPort", "port", "mountPath", "devicePath", "ip", "topologyKey"}
 
+// lookAhead is the number of elements that one is compared with if its name does not decide. It bounds
+// the time that a long list takes.
+const lookAhead = 64
+
 // match returns the index in before of each element of after, -1 if it is new. An element is the
 // same if it is equal. Otherwise its name, key, port or the like says so. If it has no such member,
 // its type says so, or at last its place between others.
@@ -112,8 +116,8 @@ func (m *matching) byPlace() {
 	for n := range m.after {
 		if m.from[n] < 0 {
 			var gap []int
-			for old := begin; old < ends[n]; old++ {
-				if mayBe(m.before[old], m.after[n]) {
+			for old := begin; old < min(ends[n], begin+lookAhead); old++ {
+				if !m.taken[old] && mayBe(m.before[old], m.after[n]) {
 					gap = append(gap, old)
 				}
 			}
@@ -125,13 +129,16 @@ func (m *matching) byPlace() {
 	}
 }
 
-// choose pairs an element of after with the first of some elements of before that has half of its
-// members in common, or just with the first.
+// choose pairs an element of after with one of some elements of before: with the first that has half of
+// its members in common, or just with the first.
 func (m *matching) choose(now int, candidates []int) {
-	first := -1
+	first, looked := -1, 0
 	for _, old := range candidates {
 		if m.taken[old] {
 			continue
+		}
+		if looked++; looked > lookAhead {
+			break
 		}
 		if alike(m.before[old], m.after[now]) {
 			m.pair(old, now)
@@ -167,14 +174,12 @@ func mayBe(old, now any) bool {
 	if !wasTree || !isTree {
 		return !wasTree && !isTree && !isScalar(old) && !isScalar(now)
 	}
-	for _, name := range append(identifying, "type") {
-		a, b := before[name], after[name]
-		if a != nil && b != nil && isScalar(a) && a != b {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(identifying, func(name string) bool { return contradict(before[name], after[name]) }) &&
+		!contradict(before["type"], after["type"])
 }
+
+// contradict reports whether two values of an identifying member name two elements.
+func contradict(a, b any) bool { return a != nil && b != nil && isScalar(a) && !isSame(a, b) }
 
 // isUnnamed reports whether an object has no identifying member.
 func isUnnamed(members tree) bool {

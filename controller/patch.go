@@ -160,6 +160,12 @@ func isPlainStruct(t reflect.Type) bool {
 	return t != nil && t.Kind() == reflect.Struct && !encodesItself(t)
 }
 
+// isVerbatim reports whether a list of type t has the elements that the server has, in their order. A
+// type with methods for JSON may sort them, or leave some out. Unknown types show all there is.
+func isVerbatim(t reflect.Type) bool {
+	return t == nil || !encodesItself(t) && !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+}
+
 // encodesItself reports whether the JSON of a t does not follow from its fields.
 func encodesItself(t reflect.Type) bool {
 	p := reflect.PointerTo(t)
