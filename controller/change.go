@@ -151,11 +151,11 @@ func (c change[T]) patch(obj T) (p patch, err error) {
 	next.SetResourceVersion(version)
 	before, err := treeOf(obj)
 	if err != nil {
-		return p, err
+		return p, about(obj, err)
 	}
 	after, err := treeOf(next)
 	if err != nil {
-		return p, err
+		return p, about(obj, err)
 	}
 	if c.status {
 		if err := onlyStatus(before, after); err != nil {

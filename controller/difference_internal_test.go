@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"math"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/internal/longtest"
@@ -625,6 +627,15 @@ func copied(v any) any {
 		return all
 	}
 	return v
+}
+
+// An object that has no JSON is named in the error.
+func TestPatchWithoutJSON(t *testing.T) {
+	obj := &unstructured.Unstructured{Object: tree{"kind": "Site", "metadata": tree{"name": "one", "resourceVersion": "7"}}}
+	c := change[*unstructured.Unstructured]{edit: func(o *unstructured.Unstructured) error { o.Object["spec"] = math.NaN(); return nil }}
+	if _, err := c.patch(obj); err == nil || !strings.Contains(err.Error(), "Site one") {
+		t.Errorf("%v", err)
+	}
 }
 
 func TestStatedVersion(t *testing.T) {
