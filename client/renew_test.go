@@ -225,6 +225,29 @@ func TestRestartIsNotListed(t *testing.T) {
 	}
 }
 
+// A list that was given up is none of those that may follow watches at once.
+func TestNewDefinitionAfterRestarts(t *testing.T) {
+	inBubble(t, func(t *testing.T) {
+		s := newDefinedServer(t, true)
+		s.closes = true
+		f, _, stop := s.follow(t)
+		defer stop()
+		for range 6 {
+			time.Sleep(10 * time.Second)
+			s.define(1)
+		}
+		s.set(func() { s.closes = false })
+		time.Sleep(10 * time.Second)
+		s.define(1) // the next watch leaves the connection open
+		time.Sleep(10 * time.Second)
+		s.define(2)
+		time.Sleep(time.Second)
+		if got := f.size(); got != 2 {
+			t.Errorf("size %d, want 2", got)
+		}
+	})
+}
+
 // If such a list is refused, the watch goes on, and the list follows the next watch.
 func TestNewDefinitionListRefused(t *testing.T) {
 	inBubble(t, func(t *testing.T) {

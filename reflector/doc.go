@@ -48,11 +48,13 @@
 // package client does.
 //
 // So the contents stay old until the next list or write if a conversion webhook behaves differently
-// although the definition is the same, if the API server is upgraded while nothing is written, and if
-// a list comes from an API server that does not know the change yet and the watch after it from one
-// that does. After a restart, the check for a restored server compares the contents of the newest
-// objects, and lists if they differ. So does a watch that repeats an event with other contents. To be
-// sure, run the informer anew.
+// although the definition is the same, if the API server is upgraded while nothing is written, if a
+// list comes from an API server that does not know the change yet and the watch after it from one that
+// does, and if the connection of the watch takes no other requests any more (GOAWAY). After a restart,
+// the check for a restored server compares the contents of the newest objects, and lists if they
+// differ. So does a watch that repeats an event with other contents. A second Run lists. With its watch
+// cache, the server's own lists stay old after a webhook has changed, until the server is restarted or
+// the definition changes.
 //
 // # Restored servers
 //

@@ -26,12 +26,7 @@ func (r *Reflector[T]) mayRenew(w *watch, end watchEnd) bool {
 	case conn != r.renewal:
 		r.renewal = nil // a restart
 	}
-	now := time.Now()
-	if r.renewal == nil || r.state.listsLater() || !r.waits.renewal.has(now, renewEvery) {
-		return false
-	}
-	r.waits.renewal.take(now, renewEvery)
-	return true
+	return r.renewal != nil && !r.state.listsLater() && r.waits.renewal.has(time.Now(), renewEvery)
 }
 
 // renew lists in place of a watch that would go on. The list comes from the storage, and the sink

@@ -71,6 +71,9 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	r.returned(g, dog)
 	err = causeOf(request, err)
 	attempt.end()
+	if r.state.renews && page.Continue == "" && !errors.Is(err, errOtherConnection) {
+		r.waits.renewal.take(time.Now(), renewEvery) // a list that was given up is none
+	}
 	if sinkErr != nil || ctx.Err() != nil {
 		r.state.token = ""
 		r.sink.Discard()
