@@ -22,8 +22,15 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// world is shared by all benchmarks, and made when the first of them needs it.
-var world = sync.OnceValue(func() *ops.World { return ops.NewWorld(100_000, 100*time.Millisecond) })
+// world is shared by all benchmarks, and made when the first of them needs it. With -short, it has a
+// tenth of the objects: enough to see that the benchmarks work.
+var world = sync.OnceValue(func() *ops.World {
+	objects := 100_000
+	if testing.Short() {
+		objects /= 10
+	}
+	return ops.NewWorld(objects, 100*time.Millisecond)
+})
 
 // BenchmarkOps does every operation on both sides: get/impl=kinform and so on. Those that
 // measure themselves report what they found beside the time that they took.
@@ -36,6 +43,9 @@ func BenchmarkOps(b *testing.B) {
 // BenchmarkGrowth does so with stores of small objects.
 func BenchmarkGrowth(b *testing.B) {
 	for _, n := range []int{1000, 10_000, 100_000} {
+		if n == 100_000 && testing.Short() {
+			continue
+		}
 		for _, op := range ops.Growing(n) {
 			b.Run(op.Name, func(b *testing.B) { benchmark(b, op) })
 		}
