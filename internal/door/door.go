@@ -1,0 +1,253 @@
+// Package door decides which states of objects enter a cache: for each key the newest one that is
+// known, whoever brings it: a watch, a list, or the server's answer to a write of this process.
+//
+// A [Door] serves one part of a collection, which has one watch; no key is in two parts. It holds no
+// object, clock or goroutine, and belongs to the lock under which the cache changes. The cache asks
+// it about each state, does what the [Verdict] says, and keeps the [State] beside the object.
+//
+// Versions order states, so a resourceVersion has to be a number
+// (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions, KEP-5504). One
+// transaction of etcd gives several objects the same version, and no object two states of one. Where
+// a source has no such versions, each state of a list or watch is newer than the one before, and no
+// answer to a write enters.
+package door
+
+import "iter"
+
+// State says which object a state is of, how new it is, and what it contains.
+type State struct {
+	UID     string // empty if the source gives none: then there is one object of each key
+	Version uint64 // 0 if it cannot be compared with others
+	Sum     uint64 // of the bytes that the object came from; 0 if there are none
+}
+
+// Held is what the cache has under a key. The zero value is nothing.
+type Held struct {
+	State
+	Any bool
+}
+
+// Verdict says what becomes of a state.
+type Verdict uint8
+
+const (
+	// Stays: the cache stays as it is.
+	Stays Verdict = iota
+	// Enters: the state replaces what the cache has under the key. A deletion empties the key.
+	Enters
+	// Compares: uid and version are those of the object in the cache, and no sum says that the contents
+	// are, too. The state enters if the objects differ. If not, only its sum replaces the old one.
+	Compares
+)
+
+// Door is the state of one part. The zero value is that of an empty cache.
+type Door[K comparable] struct {
+	at    uint64 // the version that list and watch have reached
+	epoch Epoch
+	ahead map[K]own
+	queue passing[K]
+}
+
+// Epoch numbers the histories of a server: one that is restored from a backup begins another.
+type Epoch uint64
+
+// own is the newest state of a key that came from a write of this process, until list or watch have
+// reached it.
+type own struct {
+	State
+	gone   bool // this process deleted the object, and State is the last known one
+	absent bool // at State.Version, the selection had no object of the key
+	shown  bool // the watch is at a state of this object, so that it will bring its end
+}
+
+// At returns the version that list and watch have reached.
+func (d *Door[K]) At() uint64 { return d.at }
+
+// Ahead returns the keys of own writes that list and watch have not reached. If nothing moves At, the
+// server is asked for them: see [Door.Asked].
+func (d *Door[K]) Ahead() iter.Seq[K] {
+	return func(yield func(K) bool) {
+		for key, o := range d.ahead {
+			if !o.absent && !yield(key) {
+				return
+			}
+		}
+	}
+}
+
+// Epoch returns the present epoch. A write takes it before its request.
+func (d *Door[K]) Epoch() Epoch { return d.epoch }
+
+// Event follows an event of the watch. is is the state that it brings, or the last one of an object
+// that was deleted, at the version of the deletion. [Door.Passed] follows.
+func (d *Door[K]) Event(key K, has Held, is State, deleted bool) Verdict {
+	if is.Version == 0 {
+		return unordered(has, is, deleted)
+	}
+	repeated := is.Version < d.at
+	d.at = max(d.at, is.Version)
+	if o, waits := d.ahead[key]; waits {
+		if !o.reached(is, deleted) {
+			if !repeated {
+				o.shown = !deleted
+				d.ahead[key] = o
+			}
+			return Stays
+		}
+		delete(d.ahead, key)
+	}
+	switch {
+	case has.Any && has.UID == is.UID && has.Version == is.Version && !deleted:
+		return contents(has, is)
+	case repeated, deleted && !has.Any:
+		return Stays
+	}
+	return Enters
+}
+
+// reached reports whether a state that the watch brings is not older than o. A deletion that is older
+// than the last state of o says that the object left the selection, and not that it ended.
+func (o own) reached(is State, deleted bool) bool {
+	if o.gone && !deleted {
+		return is.Version > o.Version && !o.ended(is)
+	}
+	return is.Version >= o.Version
+}
+
+// ended reports whether is is certainly of the object that this process deleted.
+func (o own) ended(is State) bool { return o.gone && o.UID == is.UID && o.UID != "" }
+
+// contents is the verdict on a state whose uid and version the cache has.
+func contents(has Held, is State) Verdict {
+	if has.Sum == is.Sum && is.Sum != 0 {
+		return Stays
+	}
+	return Compares
+}
+
+// unordered is the verdict on a state without a version that is newer than all others.
+func unordered(has Held, is State, deleted bool) Verdict {
+	switch {
+	case deleted && !has.Any:
+		return Stays
+	case deleted, !has.Any:
+		return Enters
+	}
+	return contents(has, is)
+}
+
+// Bookmark follows a version without an object: the watch has brought all events up to it.
+// [Door.Passed] follows.
+func (d *Door[K]) Bookmark(version uint64) { d.at = max(d.at, version) }
+
+// Passed returns the keys of own writes that list or watch have passed without a state of the key:
+// their objects are not in the selection. What the cache has under these keys, if anything, leaves as
+// deletions. The cost is one comparison if there are none.
+func (d *Door[K]) Passed() (left []K) {
+	for len(d.queue) > 0 && d.queue[0].version <= d.at {
+		p := d.queue[0]
+		d.queue.pop()
+		o, waits := d.ahead[p.key]
+		if !waits || o.Version != p.version || o.gone && o.shown {
+			continue // reached, or written again; or the end of the object is still to come
+		}
+		delete(d.ahead, p.key)
+		left = append(left, p.key)
+	}
+	return left
+}
+
+// Wrote follows the server's answer to a write that began in an epoch. An answer of another epoch
+// stays out, because its version says nothing now: the watch brings what is left of it. is has no
+// sum unless it is comparable with those of list and watch.
+func (d *Door[K]) Wrote(began Epoch, key K, is State) Verdict {
+	if began != d.epoch || is.Version <= d.at {
+		return Stays
+	}
+	if o, waits := d.ahead[key]; waits && (o.Version >= is.Version || o.ended(is)) {
+		return Stays
+	}
+	d.put(key, own{State: is})
+	return Enters
+}
+
+// Removed follows the deletion of an object by a request of this process, once it is gone: the answer
+// to a request that leaves it to finalizers is one of [Door.Wrote]. is is the last known state. If the
+// object has changed since, left the selection and come back, it may show once more for a moment.
+func (d *Door[K]) Removed(began Epoch, key K, has Held, is State) Verdict {
+	o, waits := d.ahead[key]
+	if began != d.epoch || is.Version == 0 || waits && o.succeeds(is) || has.Any && has.succeeds(is) {
+		return Stays
+	}
+	if has.UID == is.UID {
+		is.Version = max(is.Version, has.Version)
+	}
+	d.put(key, own{State: is, gone: true, shown: has.Any && !waits})
+	if !has.Any {
+		return Stays
+	}
+	return Enters
+}
+
+// succeeds reports whether s is of a later object of the key than the one whose last state is is.
+func (s State) succeeds(is State) bool {
+	return s.Version > is.Version && (s.UID != is.UID || is.UID == "")
+}
+
+func (d *Door[K]) put(key K, o own) {
+	if d.ahead == nil {
+		d.ahead = map[K]own{}
+	}
+	d.ahead[key] = o
+	d.queue.push(pass[K]{o.Version, key})
+}
+
+// Listed follows a list at a version, for each key that the cache or the list has: listed is what the
+// list has. [Door.Bookmark] ends the list. A list that is older than what the watch has brought stays
+// out.
+func (d *Door[K]) Listed(key K, has, listed Held, version uint64) Verdict {
+	if version != 0 && version < d.at {
+		return Stays
+	}
+	if o, waits := d.ahead[key]; waits {
+		if o.later(listed, version) {
+			o.shown = listed.Any
+			d.ahead[key] = o
+			return Stays
+		}
+		delete(d.ahead, key)
+	}
+	switch {
+	case !listed.Any && !has.Any:
+		return Stays
+	case listed.Any && has.Any && has.UID == listed.UID && has.Version == listed.Version:
+		return contents(has, listed.State)
+	}
+	return Enters
+}
+
+// Asked follows the answer to a question about one key: a list at a version with the selection of the
+// watch, that the watch need not have reached. It settles own writes that no watch confirms.
+func (d *Door[K]) Asked(key K, has, listed Held, version uint64) Verdict {
+	verdict := d.Listed(key, has, listed, version)
+	switch _, later := d.ahead[key]; {
+	case later, version < d.at:
+	case !listed.Any:
+		d.put(key, own{State: State{Version: version}, absent: true})
+	case listed.Version > d.at:
+		d.put(key, own{State: listed.State})
+	}
+	return verdict
+}
+
+// later reports whether o is later than a list.
+func (o own) later(listed Held, version uint64) bool {
+	if !listed.Any {
+		return o.Version > version
+	}
+	return o.ended(listed.State) || listed.Version < o.Version
+}
+
+// Rewound follows the discovery that the server was restored: no version compares with those before.
+// A list follows.
+func (d *Door[K]) Rewound() { *d = Door[K]{epoch: d.epoch + 1} }

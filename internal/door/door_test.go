@@ -1,0 +1,529 @@
+package door
+
+import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/kinform/kinform/internal/longtest"
+)
+
+// object is an object on the model's server.
+type object struct {
+	uid       string
+	version   uint64
+	selected  bool // it is in the selection of the watch
+	finalizer bool
+	marked    bool // it waits for its finalizer
+}
+
+// change is an event of the watch.
+type change struct {
+	key     int
+	object  object
+	deleted bool
+}
+
+// history is what has happened on a server since it was last restored.
+type history struct {
+	objects map[int]object            // now
+	past    map[uint64]map[int]object // by version
+	base    uint64                    // its first version
+	began   map[int]object            // the selected objects then
+	log     []change
+}
+
+// stored is what the model's cache has under a key.
+type stored struct {
+	State
+	object   object
+	contents string
+}
+
+// kind is what can be different from world to world.
+type kind struct {
+	parts     int
+	uids      bool // the source gives uids
+	versions  bool // and versions that compare
+	sums      bool // and sums of lists and events
+	bookmarks bool
+	ownSums   bool // answers to writes have comparable sums
+}
+
+// world is a server, a cache that follows it, and what has to hold after each step.
+type world struct {
+	t    *testing.T
+	rand *rand.Rand
+	kind
+	trace []string
+
+	rv, made   uint64
+	definition int // of the objects: it makes other contents of a state
+	history
+	restored bool // and nobody has noticed
+
+	parts   []part
+	cache   map[int]stored
+	pending []func() // answers on their way
+	defined bool     // the definition has changed since the last list
+
+	// By uid.
+	written map[string]uint64 // the newest version of an own write whose answer came
+	removed map[string]bool   // by this process, and the answer came
+	absent  map[string]bool   // the object ended, or left the selection, at some time
+}
+
+// part is one watch with its door.
+type part struct {
+	Door[int]
+	log  []change // of its keys
+	pos  int      // the watch brings log[pos] next
+	seen int      // it has brought log[:seen]
+}
+
+func newWorld(t *testing.T, seed uint64) *world {
+	r := rand.New(rand.NewPCG(seed, 1))
+	w := &world{t: t, rand: r, cache: map[int]stored{}, written: map[string]uint64{}, removed: map[string]bool{}, absent: map[string]bool{}}
+	w.kind = kind{parts: 1 + r.IntN(3), uids: r.IntN(6) > 0, versions: r.IntN(8) > 0, sums: r.IntN(3) > 0, bookmarks: r.IntN(3) > 0, ownSums: r.IntN(2) > 0}
+	w.history = history{objects: map[int]object{}, past: map[uint64]map[int]object{1: {}}, base: 1, began: map[int]object{}}
+	w.rv = 1
+	w.parts = make([]part, w.kind.parts)
+	return w
+}
+
+func (w *world) note(format string, args ...any) {
+	w.trace = append(w.trace, fmt.Sprintf(format, args...))
+}
+
+func (w *world) fail(format string, args ...any) {
+	w.t.Helper()
+	for _, line := range w.trace[max(0, len(w.trace)-40):] {
+		w.t.Log(line)
+	}
+	w.t.Fatalf("%+v: "+format, append([]any{w.kind}, args...)...)
+}
+
+func (w *world) part(key int) *part { return &w.parts[key%len(w.parts)] }
+
+func (w *world) contents(o object) string { return fmt.Sprint(o, w.definition) }
+
+// state is what the source says of an object.
+func (w *world) state(o object, summed bool) State {
+	var s State
+	if w.uids {
+		s.UID = o.uid
+	}
+	if w.versions {
+		s.Version = o.version
+	}
+	if summed {
+		s.Sum = 1
+		for _, c := range w.contents(o) {
+			s.Sum = s.Sum*31 + uint64(c)
+		}
+	}
+	return s
+}
+
+func (w *world) held(key int) Held {
+	s, any := w.cache[key]
+	return Held{State: s.State, Any: any}
+}
+
+// listed is what a list has under a key.
+func (w *world) listed(objects map[int]object, key int) Held {
+	o, any := objects[key]
+	if !any {
+		return Held{}
+	}
+	return Held{State: w.state(o, w.sums), Any: true}
+}
+
+// carryOut does what a verdict says. anew: the cache may go back, because the server was restored.
+func (w *world) carryOut(v Verdict, key int, is State, o object, deleted, anew bool) {
+	w.t.Helper()
+	old, had := w.cache[key]
+	w.note("  at %d, ahead %v: key %d: %v, had %v %v, is %v deleted %v", w.part(key).At(), w.part(key).ahead, key, v, had, old, is, deleted)
+	switch {
+	case v == Stays:
+		return
+	case deleted && !had:
+		w.fail("key %d: deletion of nothing", key)
+	case deleted:
+		delete(w.cache, key)
+		return
+	case v == Compares && !had:
+		w.fail("key %d: compared with nothing", key)
+	case v == Compares && old.contents == w.contents(o):
+		old.State.Sum = is.Sum
+		w.cache[key] = old
+		return
+	case had && w.versions && !anew && o.version < old.object.version:
+		w.fail("key %d goes back: %v to %v", key, old.object, o)
+	case had && old.object == o && old.contents == w.contents(o):
+		w.fail("key %d: an event for what is there: %v", key, o)
+	}
+	w.cache[key] = stored{State: is, object: o, contents: w.contents(o)}
+}
+
+// set makes o the state of key at the present version; a zero object is none.
+func (w *world) set(key int, o object) {
+	old, had := w.objects[key]
+	if had && (old.uid != o.uid || !o.selected) {
+		w.absent[old.uid] = true
+	}
+	if o.uid != "" && !o.selected {
+		w.absent[o.uid] = true
+	}
+	var c *change
+	switch {
+	case o.uid != "" && o.selected:
+		c = &change{key: key, object: o}
+	case had && old.selected:
+		old.version = w.rv
+		c = &change{key: key, object: old, deleted: true}
+	}
+	if delete(w.objects, key); o.uid != "" {
+		w.objects[key] = o
+	}
+	w.past[w.rv] = maps.Clone(w.objects)
+	if c != nil {
+		w.note("server: %+v", *c)
+		w.part(key).log = append(w.part(key).log, *c)
+	}
+}
+
+// write changes one object, or two by one transaction. own: this process does it.
+func (w *world) write(own bool) {
+	key := w.rand.IntN(5)
+	w.rv++
+	o, exists := w.objects[key]
+	began := w.part(key).Epoch()
+	o.version = w.rv
+	removed := false
+	switch n := w.rand.IntN(8); {
+	case !exists:
+		w.made++
+		o = object{uid: fmt.Sprint("u", w.made), version: w.rv, selected: w.rand.IntN(4) > 0, finalizer: w.rand.IntN(4) == 0}
+		w.set(key, o)
+	case o.marked && n < 4: // the finalizer goes, and the object with it
+		answer := o
+		if w.rand.IntN(2) == 0 {
+			answer.version = w.objects[key].version
+		}
+		w.set(key, object{})
+		o = answer
+	case n < 2 && o.finalizer && !o.marked:
+		o.marked = true
+		w.set(key, o)
+	case n < 2 && !o.finalizer:
+		o.version = w.objects[key].version // the answer to a deletion has the last state, or says nothing
+		if c := w.cache[key].object; c.uid == o.uid && w.uids && !w.absent[o.uid] && w.rand.IntN(2) == 0 {
+			o.version = min(o.version, c.version)
+		}
+		removed = true
+		w.set(key, object{})
+		if other := (key + 1) % 5; !own && w.objects[other].uid != "" && w.rand.IntN(2) == 0 {
+			w.set(other, object{})
+		}
+	case n < 4:
+		o.selected = !o.selected
+		w.set(key, o)
+	default:
+		w.set(key, o)
+	}
+	if own {
+		w.answer(func() { w.answered(began, key, o, removed) })
+	}
+}
+
+// answered follows the answer to an own write.
+func (w *world) answered(began Epoch, key int, o object, removed bool) {
+	p := w.part(key)
+	is := w.state(o, w.sums && w.ownSums)
+	counts := began == p.Epoch() && !w.restored && w.versions
+	w.note("answer: key %d %+v removed %v", key, o, removed)
+	if removed {
+		w.removed[o.uid] = w.removed[o.uid] || counts && w.uids
+		w.carryOut(p.Removed(began, key, w.held(key), is), key, is, o, true, false)
+		return
+	}
+	if counts {
+		w.written[o.uid] = max(w.written[o.uid], o.version)
+	}
+	w.carryOut(p.Wrote(began, key, is), key, is, o, false, w.restored)
+}
+
+// answer brings an answer now or later.
+func (w *world) answer(f func()) {
+	if w.rand.IntN(2) == 0 {
+		f()
+	} else {
+		w.pending = append(w.pending, f)
+	}
+}
+
+// late brings one of the answers that are on their way.
+func (w *world) late() {
+	if len(w.pending) > 0 {
+		n := w.rand.IntN(len(w.pending))
+		f := w.pending[n]
+		w.pending = slices.Delete(w.pending, n, n+1)
+		f()
+	}
+}
+
+// deliver brings the next event, or a bookmark.
+func (w *world) deliver(p *part) {
+	if w.restored {
+		return // the watch is silent, or has broken
+	}
+	if p.pos == len(p.log) {
+		if w.bookmarks && w.versions {
+			w.note("bookmark at %d", w.rv)
+			p.Bookmark(w.rv)
+			w.leave(p)
+		}
+		return
+	}
+	c := p.log[p.pos]
+	p.pos++
+	p.seen = max(p.seen, p.pos)
+	is := w.state(c.object, w.sums)
+	w.note("event: %+v", c)
+	w.carryOut(p.Event(c.key, w.held(c.key), is, c.deleted), c.key, is, c.object, c.deleted, false)
+	w.leave(p)
+}
+
+func (w *world) leave(p *part) {
+	for _, key := range p.Passed() {
+		w.note("passed: key %d", key)
+		if o := w.cache[key].object; w.objects[key] == o && o.selected {
+			w.fail("key %d leaves, and the server has it: %v", key, o)
+		}
+		delete(w.cache, key)
+	}
+}
+
+// resume repeats events, as a watch that begins early does.
+func (w *world) resume(p *part) {
+	if w.versions {
+		p.pos -= w.rand.IntN(min(3, p.pos) + 1)
+	}
+}
+
+// at returns the objects of a part after log[:to], and a version of which that is true.
+func (w *world) at(p *part, to int) (objects map[int]object, version uint64) {
+	objects, version = map[int]object{}, w.base
+	for key, o := range w.began {
+		if w.part(key) == p {
+			objects[key] = o
+		}
+	}
+	for _, c := range p.log[:to] {
+		if version = c.object.version; c.deleted {
+			delete(objects, c.key)
+		} else {
+			objects[c.key] = c.object
+		}
+	}
+	for to < len(p.log) && p.log[to].object.version == version {
+		return w.at(p, to+1) // a list has the whole of a transaction
+	}
+	return objects, version
+}
+
+// list lists a part at some time since the last event.
+func (w *world) list(p *part, anew bool) {
+	if w.restored {
+		return
+	}
+	to := len(p.log)
+	if w.versions {
+		to -= w.rand.IntN(len(p.log) - p.seen + 1)
+	}
+	objects, version := w.at(p, to)
+	for p.pos = to; p.pos < len(p.log) && p.log[p.pos].object.version <= version; {
+		p.pos++
+	}
+	p.seen = p.pos
+	if version = max(version, p.At()); !w.versions {
+		version = 0
+	}
+	w.note("list at %d: %v", version, objects)
+	for key := range 5 {
+		if w.part(key) == p {
+			w.carryOut(p.Listed(key, w.held(key), w.listed(objects, key), version), key, w.listed(objects, key).State, objects[key], objects[key].uid == "", anew)
+		}
+	}
+	p.Bookmark(version)
+	w.leave(p)
+}
+
+// ask asks for one key. The answer may come late.
+func (w *world) ask(key int) {
+	if w.restored || !w.versions {
+		return
+	}
+	p := w.part(key)
+	epoch := p.Epoch()
+	to := w.rand.IntN(len(p.log) + 1)
+	objects, version := w.at(p, to)
+	if to == len(p.log) {
+		version = w.rv
+	}
+	definition := w.definition
+	w.answer(func() {
+		if epoch != p.Epoch() || w.restored || definition != w.definition {
+			return
+		}
+		w.note("asked at %d: key %d", version, key)
+		w.carryOut(p.Asked(key, w.held(key), w.listed(objects, key), version), key, w.listed(objects, key).State, objects[key], objects[key].uid == "", false)
+	})
+}
+
+// restore brings the server back to an earlier version. Answers of before may still come.
+func (w *world) restore() {
+	if !w.versions {
+		return
+	}
+	version := w.base + w.rand.Uint64N(w.rv-w.base+1)
+	objects, known := w.past[version]
+	for !known {
+		version--
+		objects, known = w.past[version]
+	}
+	w.note("restored to %d", version)
+	w.rv, w.base, w.restored = version, version, true
+	w.objects = maps.Clone(objects)
+	w.past = map[uint64]map[int]object{version: maps.Clone(objects)}
+	w.began = map[int]object{}
+	for key, o := range objects {
+		if o.selected {
+			w.began[key] = o
+		}
+	}
+	for n := range w.parts {
+		w.parts[n].log, w.parts[n].pos, w.parts[n].seen = nil, 0, 0
+	}
+	clear(w.written)
+	clear(w.removed)
+}
+
+// notice finds that the server was restored. One part does, and all list.
+func (w *world) notice() {
+	if !w.restored {
+		return
+	}
+	w.restored = false
+	for n := range w.parts {
+		w.parts[n].Rewound()
+		w.list(&w.parts[n], true)
+	}
+}
+
+// check is what holds after each step: reads have what this process wrote, and have not what it
+// deleted.
+func (w *world) check() {
+	if w.restored {
+		return
+	}
+	read := map[string]uint64{}
+	for key, s := range w.cache {
+		if read[s.object.uid] = s.object.version; w.removed[s.object.uid] {
+			w.fail("key %d: %v is read after its own deletion", key, s.object)
+		}
+	}
+	for uid, version := range w.written {
+		if got, any := read[uid]; any && got < version || !any && !w.absent[uid] {
+			w.fail("%s: read %d %v after own write %d", uid, got, any, version)
+		}
+	}
+}
+
+// settle lets all come to an end, and compares the cache with the server.
+func (w *world) settle() {
+	for len(w.pending) > 0 {
+		w.late()
+		w.check()
+	}
+	w.notice()
+	for n := range w.parts {
+		p := &w.parts[n]
+		for p.pos < len(p.log) {
+			w.deliver(p)
+			w.check()
+		}
+		w.deliver(p) // a bookmark
+	}
+	for n := range w.parts { // where there are no bookmarks
+		p := &w.parts[n]
+		for _, key := range slices.Collect(p.Ahead()) {
+			if w.bookmarks {
+				w.fail("an own write of key %d is left over: %v", key, p.ahead[key])
+			}
+			objects, _ := w.at(p, len(p.log))
+			w.carryOut(p.Asked(key, w.held(key), w.listed(objects, key), w.rv), key, w.listed(objects, key).State, objects[key], objects[key].uid == "", false)
+		}
+	}
+	if w.defined {
+		for n := range w.parts {
+			w.list(&w.parts[n], false)
+		}
+	}
+	for n := range w.parts {
+		if left := slices.Collect(w.parts[n].Ahead()); len(left) > 0 {
+			w.fail("own writes of %v are left over", left)
+		}
+	}
+	for key := range 5 {
+		o, s := w.objects[key], w.cache[key]
+		if !o.selected && s.object.uid == "" {
+			continue
+		}
+		if o != s.object || s.contents != w.contents(o) || s.State.Version != w.state(o, false).Version {
+			w.fail("key %d: the cache has %+v, the server %+v", key, s, o)
+		}
+	}
+}
+
+// TestModel has random worlds: after each step, reads have own writes and nothing goes back; in the
+// end, the cache has what the server has, and nothing is left over.
+func TestModel(t *testing.T) {
+	rounds := longtest.N(20_000, 1_000_000)
+	first := rand.Uint64N(1 << 40)
+	for round := range rounds {
+		w := newWorld(t, first+uint64(round))
+		w.note("seed %d", first+uint64(round))
+		for range 5 + w.rand.IntN(60) {
+			p := &w.parts[w.rand.IntN(len(w.parts))]
+			switch n := w.rand.IntN(45); {
+			case n < 8:
+				w.write(false)
+			case n < 18:
+				w.write(true)
+			case n < 28:
+				w.deliver(p)
+			case n < 33:
+				w.late()
+			case n < 35:
+				w.list(p, false)
+			case n < 36:
+				w.ask(w.rand.IntN(5))
+			case n < 41:
+				w.resume(p)
+			case n < 42:
+				w.definition++
+				w.defined = true
+			case n < 43 && w.rand.IntN(4) == 0:
+				w.restore()
+			default:
+				w.notice()
+			}
+			w.check()
+		}
+		w.settle()
+	}
+}
