@@ -64,6 +64,8 @@ func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error)
 		case !misfit:
 		case len(p.guesses) == 0 && try > 0: // obj is what the server has, and not what a cache has
 			return obj, false, err
+		case len(p.guesses) > maxGuesses:
+			return obj, false, about(obj, fmt.Errorf("%w: %d structs in lists are zero, and the server may have them or not: make their fields pointers", err, len(p.guesses)))
 		default:
 			if failed := c.learn(ctx, obj, p.guesses); failed != nil {
 				return obj, false, failed
@@ -73,6 +75,9 @@ func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error)
 	}
 	return obj, false, err
 }
+
+// maxGuesses bounds the requests of learn.
+const maxGuesses = 100
 
 // misfits reports whether err says that a JSON patch does not fit the object. API servers give the
 // same answer for a test that fails, as that of the version, and for a path that is not there.

@@ -136,6 +136,29 @@ func TestPatchOfListThatEncodesItself(t *testing.T) {
 	}
 }
 
+// An array shows elements that the server need not have.
+func TestPatchOfArray(t *testing.T) {
+	type object struct {
+		L []struct {
+			Name string     `json:"name"`
+			P    [2]partial `json:"p"`
+		} `json:"l"`
+	}
+	const raw = `{"metadata":{"resourceVersion":"7"},"l":[{"name":"a","more":1}]}`
+	var before, after object
+	for _, o := range []*object{&before, &after} {
+		if err := json.Unmarshal([]byte(raw), o); err != nil {
+			t.Fatal(err)
+		}
+	}
+	after.L[0].P[1].Name = "x"
+	p := patchBetween(t, before, after)
+	now, err := appliedTo(raw, p.data)
+	if err != nil || !strings.Contains(string(now), `"more":1`) || !strings.Contains(string(now), `"name":"x"`) {
+		t.Errorf("%s: %s, %v", p.data, now, err)
+	}
+}
+
 func patchBetween[T any](t *testing.T, before, after T) patch {
 	t.Helper()
 	old, err := treeOf(before)

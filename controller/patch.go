@@ -161,9 +161,10 @@ func isPlainStruct(t reflect.Type) bool {
 }
 
 // isVerbatim reports whether a list of type t has the elements that the server has, in their order. A
-// type with methods for JSON may sort them, or leave some out. Unknown types show all there is.
+// type with methods for JSON may sort them, or leave some out, and an array shows zeros for elements
+// that the server lacks. Unknown types show all there is.
 func isVerbatim(t reflect.Type) bool {
-	return t == nil || !encodesItself(t) && !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
+	return t == nil || t.Kind() != reflect.Array && !encodesItself(t) && !reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]())
 }
 
 // encodesItself reports whether the JSON of a t does not follow from its fields.

@@ -67,9 +67,8 @@ func (p *polled) Watch(context.Context, metav1.ListOptions) iter.Seq2[reflector.
 // TestPolled: of lists without a version, handlers get the changed objects, and no others. A handler
 // that wants unchanged objects gets all, as from any list.
 func TestPolled(t *testing.T) {
-	for _, c := range []polled{{}, {sums: true}, {versions: true, uids: true}, {versions: true, uids: true, sums: true}, {uids: true}, {versions: true}} {
+	for _, c := range []struct{ versions, uids, sums bool }{{}, {sums: true}, {versions: true, uids: true}, {versions: true, uids: true, sums: true}, {uids: true}, {versions: true}} {
 		for _, union := range []bool{false, true} {
-			c := c
 			name := fmt.Sprintf("versions %t, uids %t, sums %t, union %t", c.versions, c.uids, c.sums, union)
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
