@@ -15,7 +15,7 @@ import (
 //     turn: forty at once, and ten in each second after that.
 //   - A broken list begins again within 50 ms, three times in a row. After that, it waits as for
 //     a server that cannot answer, until a list is complete. All reflectors of a Breaker whose
-//     lists break ask for one list a second together.
+//     lists break ask for twenty lists at once together, and then for one a second.
 //   - A server that is away (connections refused or reset, no route, no name, timeouts) is
 //     tried again after 0.1 s at first and once a second at last. All reflectors of a
 //     Breaker share this wait.
@@ -64,9 +64,10 @@ const (
 	repeatEvery  = 2 * time.Second
 	resumeBurst  = 5
 	watchTurns   = 10
-	// A list that broke off begins again at once, retryBurst times in a row. After that, all
-	// reflectors of a connection whose lists break have one list together in every turnEvery.
+	// A list that broke off begins again at once, retryBurst times in a row. All reflectors of a
+	// connection have listBurst such lists together, and then one in every turnEvery.
 	retryBurst = 3
+	listBurst  = 20
 )
 
 func (b Backoff) withDefaults() Backoff {
@@ -130,7 +131,7 @@ func (w *waits) after(now time.Time, p pause, atLeast time.Duration) time.Durati
 
 // inTurn reports whether a failure that has been passed to after leads to a wait in line.
 func (w *waits) inTurn(p pause) bool {
-	return p == pauseResume && w.lasted < w.turnEvery() || p == pauseRetry && w.retries > retryBurst
+	return p == pauseResume && w.lasted < w.turnEvery() || p == pauseRetry
 }
 
 // turnEvery is the time between two turns.

@@ -117,7 +117,7 @@
 //	it breaks again and again       each once a second on average, and in turn: ten watches of
 //	                                  all reflectors of a connection a second
 //	a list broke off                at once, three times in a row; then as after a useless
-//	                                  answer, and in turn: one list of all a second
+//	                                  answer. In turn: twenty of all at once, then one a second
 //	410, or a version too large     a list at once; a wait if the last list did not help
 //	an ERROR event without code     a list after 0.8 s at first, within 60 s at last
 //	  and reason

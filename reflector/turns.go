@@ -56,10 +56,11 @@ func (t *turns) leaveAll() []*waiter {
 }
 
 // line returns the line for reflectors that wait for the reason why, with the cost of a request and
-// the credit. All lists have one turn together in every, and all watches have watchTurns.
+// the credit. All lists have one turn together in every after listBurst at once, and all watches have
+// watchTurns.
 func (b *Breaker) line(why pause, every time.Duration) (t *turns, cost, credit time.Duration) {
 	if why == pauseRetry {
-		return &b.lists, every, 0
+		return &b.lists, every, (listBurst - 1) * every
 	}
 	return &b.watches, every / watchTurns, (resumeBurst - 1) * every
 }

@@ -36,13 +36,14 @@ func (l *waitingLine) went(want int32, when string) {
 	}
 }
 
-// Lists that broke off go on in turn, one a second. A complete list lets two more go, and a watch
-// that succeeds one, but not twice in half a minute. A reflector that ends leaves the line.
+// Lists that broke off go on in turn, some at once and then one a second. A complete list lets two
+// more go, and a watch that succeeds one, but not twice in half a minute. A reflector that ends leaves
+// the line.
 func TestListsInTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
 		l := &waitingLine{t: t, b: b, why: pauseRetry}
-		l.add(ctx, 20)
-		l.went(1, "at first")
+		l.add(ctx, listBurst+19)
+		l.went(listBurst, "at first")
 		time.Sleep(3*time.Second - 1)
 		l.went(2, "after almost three seconds")
 		time.Sleep(time.Nanosecond)
