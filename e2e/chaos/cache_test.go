@@ -30,6 +30,10 @@ type checkedCache interface {
 	illegal() error
 	// settled reports whether the handler has what the store has.
 	settled() bool
+	// current reports whether all objects have the contents that change without a version.
+	current() bool
+	// polls reports whether lists alone keep the cache up to date.
+	polls() bool
 	// compare returns how the store differs from items, the server's objects as JSON.
 	compare(items []json.RawMessage) error
 	// events is the number of events that the handler got.
@@ -46,6 +50,7 @@ type checked[T any] struct {
 	stale   atomic.Int64 // events that the store was older than
 	version func(T) string
 	decode  func([]byte) (T, error)
+	fresh   func(T) bool // nil for contents that change with versions only
 }
 
 // newChecked returns a cache of what source has. decode makes the same of an object's JSON without
@@ -123,13 +128,27 @@ func (c *checked[T]) illegal() error {
 func (c *checked[T]) settled() bool {
 	n := 0
 	for key, obj := range c.seen.Live() {
-		if stored, ok := c.inf.Store().Get(key); !ok || c.version(stored) != c.version(obj) {
+		if stored, ok := c.inf.Store().Get(key); !ok || c.version(stored) != c.version(obj) || !cmp.Equal(stored, obj) {
 			return false
 		}
 		n++
 	}
 	return n == c.inf.Store().Len()
 }
+
+func (c *checked[T]) current() bool {
+	if c.fresh == nil {
+		return true
+	}
+	for _, obj := range c.inf.Store().All() {
+		if !c.fresh(obj) {
+			return false
+		}
+	}
+	return true
+}
+
+func (c *checked[T]) polls() bool { return c.inf.Stats().Polling.Every != 0 }
 
 // sameButKind leaves out kinds, which items of a list do not have.
 var sameButKind = cmpopts.IgnoreTypes(metav1.TypeMeta{})

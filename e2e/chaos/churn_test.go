@@ -23,6 +23,7 @@ import (
 const (
 	namespaces = 4
 	perKind    = 60
+	still      = 20 // gadgets that are never written again
 	markerName = "chaos-marker"
 )
 
@@ -80,11 +81,18 @@ func newChurn(server *oracle.Client, seed uint64) *churn {
 // fill makes the objects and markers.
 func (c *churn) fill(ctx context.Context) error {
 	for _, k := range stored {
-		err := oracle.Each(ctx, perKind+1, 0, func(ctx context.Context, i int) error {
+		n := perKind + 1
+		if k.GVR == gadgets.GVR {
+			n += still
+		}
+		err := oracle.Each(ctx, n, 0, func(ctx context.Context, i int) error {
 			obj, namespace := k.Object(markerName), namespaceOf(k, 0)
-			if i < perKind {
+			switch {
+			case i < perKind:
 				p := c.places[k.GVR.Resource][i]
 				obj, namespace = k.Object(p.name()), p.namespace()
+			case i > perKind:
+				obj, namespace = k.Object(fmt.Sprintf("chaos-still-%03d", i)), namespaceOf(k, i)
 			}
 			// The server may need a moment until it serves a new custom resource.
 			return c.insist(ctx, func() error {

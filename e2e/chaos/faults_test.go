@@ -13,6 +13,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/e2e/beside"
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/e2e/proxy"
@@ -52,6 +53,9 @@ func allFaults() []fault {
 		{"server with short watches", flags("--min-request-timeout=2")},
 		{"server that sends clients away", flags("--goaway-chance=0.02")},
 		{"rights taken", rights},
+		{"right to watch taken", watching},
+		{"another default of a definition", defined(func(now *contents, n int) { now.grade = fmt.Sprint("grade-", n) })},
+		{"another conversion of a definition", defined(func(now *contents, n int) { now.shade = fmt.Sprint("shade-", n) })},
 		{"429 by priority and fairness", tooMany},
 	}
 }
@@ -194,7 +198,7 @@ func rights(ctx context.Context, c *chaos, length time.Duration) error {
 	if err := oracle.RevokeReading(ctx, c.world.server, user); err != nil {
 		return err
 	}
-	if err := c.answers(ctx, http.StatusForbidden); err != nil {
+	if err := c.answers(ctx, one, http.StatusForbidden); err != nil {
 		return err
 	}
 	_ = cut(proxy.RST)(ctx, c, 0)
@@ -204,7 +208,85 @@ func rights(ctx context.Context, c *chaos, length time.Duration) error {
 	if err := oracle.GrantReading(ctx, c.world.server, user); err != nil {
 		return err
 	}
-	return c.answers(ctx, http.StatusOK)
+	return c.answers(ctx, one, http.StatusOK)
+}
+
+// watching takes the right to watch, ends the watches, and gives it back. In each second round of a
+// long run the caches have to live by lists meanwhile.
+func watching(ctx context.Context, c *chaos, length time.Duration) error {
+	const watch = "?watch=true&timeoutSeconds=1"
+	if err := oracle.LimitReading(ctx, c.world.server, user, "get", "list"); err != nil {
+		return err
+	}
+	if err := c.answers(ctx, watch, http.StatusForbidden); err != nil {
+		return err
+	}
+	_ = cut(proxy.RST)(ctx, c, 0)
+	follow := func(ctx context.Context) error { return sleep(ctx, length) }
+	if *chaosOutage >= 10*time.Second && c.random.IntN(2) == 0 {
+		follow = c.byLists
+	}
+	if err := follow(ctx); err != nil {
+		return err
+	}
+	if err := oracle.LimitReading(ctx, c.world.server, user, "get", "list", "watch"); err != nil {
+		return err
+	}
+	return c.answers(ctx, watch, http.StatusOK)
+}
+
+// byLists waits until Kinform says that its caches live by lists. Then a list has to bring what is
+// written, within twice the time between two lists.
+func (c *chaos) byLists(ctx context.Context) error {
+	ctx, cancel := context.WithTimeout(ctx, *chaosLimit)
+	defer cancel()
+	for _, cache := range c.caches {
+		err := oracle.Until(ctx, func() error {
+			if !cache.polls() {
+				return fmt.Errorf("%w: does not say that it lives by lists: %s", errWrong, cache.Why())
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+	}
+	times, err := c.right(ctx, time.Now())
+	c.t.Logf("by lists: right after %v", times)
+	c.listed = append(c.listed, times)
+	if err == nil && times[0] > time.Minute {
+		err = fmt.Errorf("%w: right only after %v by lists", errWrong, times[0])
+	}
+	return err
+}
+
+// defined changes what gadgets have, and their definition. It returns when the server shows it.
+func defined(change func(now *contents, n int)) func(context.Context, *chaos, time.Duration) error {
+	return func(ctx context.Context, c *chaos, _ time.Duration) error {
+		w := c.world
+		w.changes++
+		change(&w.now, w.changes)
+		if err := w.server.Do(ctx, http.MethodPatch, definitionPath, map[string]any{"spec": w.now.definition(w.hook)["spec"]}, nil); err != nil {
+			return err
+		}
+		for _, k := range []beside.Kind{gadgets, gadgetsV2} {
+			if err := oracle.Until(ctx, func() error { return w.shows(ctx, k) }); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// shows returns an error unless the server lists gadgets as they are now.
+func (w *world) shows(ctx context.Context, k beside.Kind) error {
+	all, _, err := oracle.List[gadget](ctx, w.server, k.Path("", ""), metav1.ListOptions{})
+	for _, g := range all {
+		if !w.now.in(k.GVR.Version, &g) {
+			return fmt.Errorf("%s in %s: %+v, want %+v", g.Name, k, g.Spec, w.now)
+		}
+	}
+	return err
 }
 
 // tooMany leaves no seat, or one, to the requests of the informers, and ends their watches.
@@ -220,7 +302,7 @@ func tooMany(ctx context.Context, c *chaos, length time.Duration) error {
 	if err := oracle.Unthrottle(ctx, c.world.server, user); err != nil {
 		return err
 	}
-	return c.answers(ctx, http.StatusOK)
+	return c.answers(ctx, one, http.StatusOK)
 }
 
 func (c *chaos) set(f proxy.Fault) {
@@ -265,11 +347,14 @@ func (c *chaos) ready(ctx context.Context) error {
 	})
 }
 
-// answers waits until the server answers the informers' user with that code.
-func (c *chaos) answers(ctx context.Context, code int) error {
+// one is the query of a list of one object.
+const one = "?limit=1"
+
+// answers waits until the server answers a list or watch of the informers' user with that code.
+func (c *chaos) answers(ctx context.Context, query string, code int) error {
 	w := c.world
 	informer := &oracle.Client{URL: w.server.URL, HTTP: w.cluster.HTTPClientAs(w.bearer())}
-	return informer.Answers(ctx, secrets.Path("", "")+"?limit=1", code)
+	return informer.Answers(ctx, secrets.Path("", "")+query, code)
 }
 
 func sleep(ctx context.Context, d time.Duration) error {

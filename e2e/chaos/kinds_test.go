@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/e2e/beside"
+	"github.com/kinform/kinform/e2e/converter"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -28,10 +29,16 @@ type gadget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
-	Spec struct {
-		Size int64             `json:"size"`
-		Tags map[string]string `json:"tags,omitempty"`
-	} `json:"spec"`
+	Spec gadgetSpec `json:"spec"`
+}
+
+type gadgetSpec struct {
+	Size int64             `json:"size"`
+	Tags map[string]string `json:"tags,omitempty"`
+	// Grades has the newest default of the definition.
+	Grades map[string]string `json:"grades,omitempty"`
+	// Shade is added by the conversion to v2.
+	Shade string `json:"shade,omitempty"`
 }
 
 // nodeSize is a projection of a Node.
@@ -103,44 +110,88 @@ func nodeStatus(n int) map[string]any {
 	}
 }
 
+const (
+	definitionsPath = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+	definitionPath  = definitionsPath + "/gadgets." + group
+)
+
+// contents says what gadgets have in which nobody has written it, so that they change without a new
+// version.
+type contents struct {
+	// grade is the key in spec.grades that has a default. A write keeps defaults for good, so each one
+	// has another key.
+	grade string
+	// shade is spec.shade in v2, which the webhook of that path adds.
+	shade string
+}
+
 // definition is the CustomResourceDefinition of gadgets, with both versions.
-func definition() *map[string]any {
-	version := func(name string, storage bool) map[string]any {
-		return map[string]any{
-			"name": name, "served": true, "storage": storage,
-			"schema": map[string]any{"openAPIV3Schema": map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true}},
-		}
+func (c contents) definition(hook *converter.Converter) map[string]any {
+	object := func(properties map[string]any) map[string]any {
+		return map[string]any{"type": "object", "x-kubernetes-preserve-unknown-fields": true, "properties": properties}
 	}
-	return &map[string]any{
+	grades := object(map[string]any{c.grade: map[string]any{"type": "string", "default": "by default"}})
+	grades["default"] = map[string]any{}
+	whole := object(map[string]any{"spec": object(map[string]any{"grades": grades})})
+	version := func(name string, storage bool) map[string]any {
+		return map[string]any{"name": name, "served": true, "storage": storage, "schema": map[string]any{"openAPIV3Schema": whole}}
+	}
+	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",
 		"metadata": map[string]any{"name": "gadgets." + group},
 		"spec": map[string]any{
 			"group": group, "scope": "Namespaced", "names": map[string]any{"plural": "gadgets", "singular": "gadget", "kind": "Gadget"},
-			"versions": []any{version("v1", true), version("v2", false)},
+			"versions": []any{version("v1", true), version("v2", false)}, "conversion": hook.Conversion("/" + c.shade),
 		},
 	}
 }
 
+// shade is the conversion of the webhook.
+func shade(path, version string, obj map[string]any) {
+	spec, ok := obj["spec"].(map[string]any)
+	if !ok {
+		return
+	}
+	delete(spec, "shade")
+	if version == "v2" {
+		spec["shade"] = strings.TrimPrefix(path, "/")
+	}
+}
+
+// in reports whether a gadget of a version has c.
+func (c contents) in(version string, g *gadget) bool {
+	return g.Spec.Grades[c.grade] != "" && (version == "v1" || g.Spec.Shade == c.shade)
+}
+
+// inMap is in for v2.
+func (c contents) inMap(u *unstructured.Unstructured) bool {
+	grade, _, _ := unstructured.NestedString(u.Object, "spec", "grades", c.grade)
+	shade, _, _ := unstructured.NestedString(u.Object, "spec", "shade")
+	return grade != "" && shade == c.shade
+}
+
 // kinformCaches returns an informer of each kind that Kinform can cache in its own way.
-func kinformCaches(conn client.Connection) (all []checkedCache, err error) {
+// now are the contents that gadgets have.
+func kinformCaches(conn client.Connection, now *contents) (all []checkedCache, err error) {
 	add := func(c checkedCache, e error) {
 		all = append(all, c)
 		if err == nil {
 			err = e
 		}
 	}
-	add(objects[*corev1.Secret](conn, secrets, "secrets", client.Options{}))
-	add(objects[*corev1.Node](conn, nodes, "nodes", client.Options{}))
-	add(objects[*coordinationv1.Lease](conn, leases, "leases", client.Options{}))
-	add(objects[*gadget](conn, gadgets, "gadgets with a Go type", client.Options{}))
-	add(objects[*unstructured.Unstructured](conn, gadgetsV2, "gadgets by CBOR", client.Options{Encoding: client.CBOR}))
-	add(objects[*metav1.PartialObjectMetadata](conn, secretsByMeta, "metadata of secrets", client.Options{}))
+	add(objects[*corev1.Secret](conn, secrets, "secrets", client.Options{}, nil))
+	add(objects[*corev1.Node](conn, nodes, "nodes", client.Options{}, nil))
+	add(objects[*coordinationv1.Lease](conn, leases, "leases", client.Options{}, nil))
+	add(objects[*gadget](conn, gadgets, "gadgets with a Go type", client.Options{}, func(g *gadget) bool { return now.in("v1", g) }))
+	add(objects[*unstructured.Unstructured](conn, gadgetsV2, "gadgets by CBOR", client.Options{Encoding: client.CBOR}, func(u *unstructured.Unstructured) bool { return now.inMap(u) }))
+	add(objects[*metav1.PartialObjectMetadata](conn, secretsByMeta, "metadata of secrets", client.Options{}, nil))
 	add(projection(conn))
 	return all, err
 }
 
-// objects returns a cache of a type with metadata.
-func objects[T metav1.Object](conn client.Connection, k beside.Kind, name string, opts client.Options) (checkedCache, error) {
+// objects returns a cache of a type with metadata. current, if not nil, reports whether an object has
+// the contents that change without a version.
+func objects[T metav1.Object](conn client.Connection, k beside.Kind, name string, opts client.Options, current func(T) bool) (checkedCache, error) {
 	source, err := client.New(conn, kind.OfResource[T](k.GVR), opts)
 	if err != nil {
 		return nil, err
@@ -149,7 +200,12 @@ func objects[T metav1.Object](conn client.Connection, k beside.Kind, name string
 		err = utiljson.Unmarshal(data, &obj)
 		return obj, err
 	}
-	return newChecked(k, name, source, store.ObjectKey, func(obj T) string { return obj.GetResourceVersion() }, decode)
+	c, err := newChecked(k, name, source, store.ObjectKey, func(obj T) string { return obj.GetResourceVersion() }, decode)
+	if err != nil {
+		return nil, err
+	}
+	c.fresh = current
+	return c, nil
 }
 
 func projection(conn client.Connection) (checkedCache, error) {

@@ -21,6 +21,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/e2e/beside"
 	"github.com/kinform/kinform/e2e/cluster"
+	"github.com/kinform/kinform/e2e/converter"
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/e2e/pki"
 	"github.com/kinform/kinform/e2e/proxy"
@@ -34,6 +35,9 @@ type world struct {
 	cluster *cluster.Cluster
 	server  *oracle.Client // as administrator, past the proxies
 	churn   *churn
+	hook    *converter.Converter
+	now     contents // of gadgets
+	changes int      // of now so far
 
 	authorities [2]*pki.Authority // the server's certificate is of the first, and they change places
 	dir         string
@@ -46,7 +50,8 @@ func (w *world) file(name string) string { return filepath.Join(w.dir, name) }
 // newWorld starts the servers and makes the objects.
 func newWorld(ctx context.Context, t *testing.T, seed uint64) *world {
 	t.Helper()
-	w := &world{dir: t.TempDir()}
+	w := &world{dir: t.TempDir(), hook: converter.New(shade), now: contents{grade: "grade-0", shade: "shade-0"}}
+	t.Cleanup(w.hook.Close)
 	var err error
 	must := func(err error) {
 		t.Helper()
@@ -84,7 +89,8 @@ func (w *world) populate(ctx context.Context) error {
 			return err
 		}
 	}
-	if _, err := oracle.Create(ctx, w.server, "/apis/apiextensions.k8s.io/v1/customresourcedefinitions", definition()); err != nil {
+	definition := w.now.definition(w.hook)
+	if _, err := oracle.Create(ctx, w.server, definitionsPath, &definition); err != nil {
 		return err
 	}
 	if err := oracle.GrantReading(ctx, w.server, user); err != nil {
@@ -152,7 +158,7 @@ func (w *world) kinform() (*lane, []checkedCache, error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	all, err := kinformCaches(conn)
+	all, err := kinformCaches(conn, &w.now)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -24,9 +24,7 @@ const (
 // to apply it, see [Client.Answers]. GrantReading fails if the user has the right already.
 func GrantReading(ctx context.Context, c *Client, user string) error {
 	name := metav1.ObjectMeta{Name: user + "-reads"}
-	role := &rbacv1.ClusterRole{ObjectMeta: name, Rules: []rbacv1.PolicyRule{
-		{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: []string{"get", "list", "watch"}},
-	}}
+	role := &rbacv1.ClusterRole{ObjectMeta: name, Rules: everything("get", "list", "watch")}
 	if _, err := Create(ctx, c, rolesPath, role); err != nil && !apierrors.IsAlreadyExists(err) {
 		return err
 	}
@@ -36,6 +34,17 @@ func GrantReading(ctx context.Context, c *Client, user string) error {
 		Subjects:   []rbacv1.Subject{{APIGroup: rbacv1.GroupName, Kind: "User", Name: user}},
 	}
 	_, err := Create(ctx, c, bindingsPath, binding)
+	return err
+}
+
+func everything(verbs ...string) []rbacv1.PolicyRule {
+	return []rbacv1.PolicyRule{{APIGroups: []string{"*"}, Resources: []string{"*"}, Verbs: verbs}}
+}
+
+// LimitReading leaves the user of GrantReading the given verbs. All three give the whole right back.
+// Open watches go on. The server takes a moment to apply it.
+func LimitReading(ctx context.Context, c *Client, user string, verbs ...string) error {
+	_, err := Patch[metav1.PartialObjectMetadata](ctx, c, rolesPath+"/"+user+"-reads", map[string]any{"rules": everything(verbs...)})
 	return err
 }
 

@@ -23,13 +23,14 @@ func TestUsers(t *testing.T) {
 	})
 	ctx := t.Context()
 	err := errors.Join(
-		oracle.GrantReading(ctx, api, "me"), oracle.RevokeReading(ctx, api, "me"),
+		oracle.GrantReading(ctx, api, "me"), oracle.LimitReading(ctx, api, "me", "get", "list"), oracle.RevokeReading(ctx, api, "me"),
 		oracle.Throttle(ctx, api, "me", 0), oracle.Unthrottle(ctx, api, "me"),
 	)
 	const flows, levels = "/apis/flowcontrol.apiserver.k8s.io/v1/flowschemas", "/apis/flowcontrol.apiserver.k8s.io/v1/prioritylevelconfigurations"
 	const rbac = "/apis/rbac.authorization.k8s.io/v1/"
 	want := []string{
-		"POST " + rbac + "clusterroles", "POST " + rbac + "clusterrolebindings", "DELETE " + rbac + "clusterrolebindings/me-reads",
+		"POST " + rbac + "clusterroles", "POST " + rbac + "clusterrolebindings",
+		"PATCH " + rbac + "clusterroles/me-reads", "DELETE " + rbac + "clusterrolebindings/me-reads",
 		"POST " + levels, "POST " + flows, "DELETE " + flows + "/me", "DELETE " + levels + "/me",
 	}
 	if err != nil || !slices.Equal(got, want) {
