@@ -32,6 +32,8 @@ type checkedCache interface {
 	settled() bool
 	// current reports whether all objects have the contents that change without a version.
 	current() bool
+	// renewed is the number of lists that followed watches which ended early.
+	renewed() uint64
 	// polls reports whether lists alone keep the cache up to date.
 	polls() bool
 	// compare returns how the store differs from items, the server's objects as JSON.
@@ -147,6 +149,8 @@ func (c *checked[T]) current() bool {
 	}
 	return true
 }
+
+func (c *checked[T]) renewed() uint64 { return c.inf.Stats().Relists.Ended }
 
 func (c *checked[T]) polls() bool { return c.inf.Stats().Polling.Every != 0 }
 

@@ -68,6 +68,10 @@ type chaos struct {
 	took   []took
 	listed [][2]time.Duration // as in took, while lists alone kept the caches up to date
 	heaps  []uint64
+
+	away    bool            // the server sends clients away
+	arrived []time.Duration // how long contents took that changed without a version
+	anew    int             // how often they did not come before the informers ran anew
 }
 
 // took is how long the libraries took to be right again in a round. Zero means longer than the
@@ -252,7 +256,7 @@ func (c *chaos) report() {
 	for _, cache := range c.caches {
 		events += cache.events()
 	}
-	c.t.Logf("median time until right\n%s\nby lists: %v\n%d writes, %d events; heap by ten rounds: %v", &b, c.listed, c.world.churn.written.Load(), events, c.heaps)
+	c.t.Logf("median time until right\n%s\nby lists: %v; new contents at old versions: %v, and by another Run: %d\n%d writes, %d events; heap by ten rounds: %v", &b, c.listed, c.arrived, c.anew, c.world.churn.written.Load(), events, c.heaps)
 }
 
 func row(b *strings.Builder, name string, rounds []took) {

@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"syscall"
 	"time"
 
@@ -189,6 +190,7 @@ func token(ctx context.Context, c *chaos, length time.Duration) error {
 func flags(more ...string) func(context.Context, *chaos, time.Duration) error {
 	return func(ctx context.Context, c *chaos, _ time.Duration) error {
 		c.world.cluster.APIServer.SetExtraArgs(c.world.flags(more...)...)
+		c.away = strings.HasPrefix(more[0], "--goaway-chance")
 		return c.restart(ctx)
 	}
 }
@@ -260,12 +262,13 @@ func (c *chaos) byLists(ctx context.Context) error {
 	return err
 }
 
-// defined changes what gadgets have, and their definition. It returns when the server shows it.
+// defined changes what gadgets have, and their definition. It returns when the caches have it.
 func defined(change func(now *contents, n int)) func(context.Context, *chaos, time.Duration) error {
 	return func(ctx context.Context, c *chaos, _ time.Duration) error {
 		w := c.world
 		w.changes++
 		change(&w.now, w.changes)
+		excuse := c.excuse()
 		if err := w.server.Do(ctx, http.MethodPatch, definitionPath, map[string]any{"spec": w.now.definition(w.hook)["spec"]}, nil); err != nil {
 			return err
 		}
@@ -274,8 +277,52 @@ func defined(change func(now *contents, n int)) func(context.Context, *chaos, ti
 				return err
 			}
 		}
+		return c.arrive(ctx, excuse)
+	}
+}
+
+// excuse says why new contents at old versions may not come now. Package reflector has five lists for
+// them, and gives one up if the watch's connection takes no more requests.
+func (c *chaos) excuse() string {
+	for _, cache := range c.caches {
+		if n := cache.renewed(); n >= 5 {
+			return fmt.Sprint(n, " watches have ended early before")
+		}
+	}
+	if c.away {
+		return "the server sends clients away"
+	}
+	return ""
+}
+
+// contentsArrive is how long new contents at old versions may take on a busy machine.
+const contentsArrive = 30 * time.Second
+
+// arrive waits until Kinform has the contents that gadgets have now. If they do not come, the informers
+// run anew, which brings them. It is an error if there is no excuse.
+func (c *chaos) arrive(ctx context.Context, excuse string) error {
+	limit := contentsArrive
+	if excuse != "" {
+		limit = 5 * time.Second
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	began, side := time.Now(), c.lanes[0].side
+	err := side.Await(limited, func(cache beside.Cache) bool { return cache.(checkedCache).current() })
+	if err == nil {
+		c.arrived = append(c.arrived, time.Since(began))
 		return nil
 	}
+	c.anew++
+	if err := side.Stop(); err != nil {
+		return err
+	}
+	side.Start()
+	if excuse == "" {
+		return fmt.Errorf("%w: contents are old: %w", errWrong, err)
+	}
+	c.t.Logf("contents were old until another Run, because %s", excuse)
+	return nil
 }
 
 // shows returns an error unless the server lists gadgets as they are now.
