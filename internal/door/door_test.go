@@ -32,7 +32,6 @@ type history struct {
 	past    map[uint64]map[int]object // by version
 	base    uint64                    // its first version
 	began   map[int]object            // the selected objects then
-	log     []change
 }
 
 // stored is what the model's cache has under a key.
