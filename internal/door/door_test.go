@@ -491,7 +491,7 @@ func (w *world) settle() {
 // TestModel has random worlds: after each step, reads have own writes and nothing goes back; in the
 // end, the cache has what the server has, and nothing is left over.
 func TestModel(t *testing.T) {
-	rounds := longtest.N(20_000, 1_000_000)
+	rounds := longtest.N(10_000, 1_000_000)
 	first := rand.Uint64N(1 << 40)
 	for round := range rounds {
 		w := newWorld(t, first+uint64(round))
