@@ -12,7 +12,7 @@ import (
 var (
 	// errSilent is the cause that ends a watch whose connection may be half open.
 	errSilent = errors.New("the watch may be on a lost connection")
-	// errOtherConnection is the cause that ends a request which [Attempt.keepTo] bound to another one.
+	// errOtherConnection is the cause that ends a request which keepTo has bound to another connection.
 	errOtherConnection = errors.New("the request has another connection than the watch before it")
 )
 
