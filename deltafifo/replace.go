@@ -17,9 +17,9 @@ type Replacement[K comparable, T any] struct {
 	Keep func(K, T) bool
 	// Rewound says that the server was restored from a backup, so that earlier
 	// resourceVersions no longer compare. Doubtful says that this is possible, and most likely
-	// is not so. The consumer sees them in [Batch.Rewound] and [Batch.Doubtful]. Equal contents show
-	// which objects are unchanged, but not that versions may go back, and that another UID at a known
-	// version is no proof of a restore: see [Merge].
+	// is not so. The consumer sees them in [Batch.Rewound] and [Batch.Doubtful]. A rewound list comes
+	// whole, because its versions say nothing. In a doubtful one, as in others, an object with equal
+	// UID, version and contents is unchanged, whatever became of the server.
 	Rewound, Doubtful bool
 }
 
@@ -73,7 +73,7 @@ const mostChanged = 1. / 8
 // held and nothing pending.
 func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, ok bool) {
 	known, ok := f.known.(Comparer[K, T])
-	if !ok || f.inFlight != nil || list.Rewound || list.Doubtful {
+	if !ok || f.inFlight != nil || list.Rewound {
 		return nil, false, false
 	}
 	most := int(mostChanged * float64(list.Objects.Len()))

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// A list of a server that was restored, or perhaps was, brings all its objects: what the consumer
-// has at the same versions may differ.
-func TestDoubtfulListIsWhole(t *testing.T) {
+// A list of a server that was restored brings all its objects, since their versions say nothing. If
+// the server perhaps was, unchanged objects are left out: their contents were compared.
+func TestRewoundListIsWhole(t *testing.T) {
 	for _, c := range []struct {
 		rewound, doubtful bool
 		want              int
-	}{{false, false, 0}, {true, false, 16}, {false, true, 16}} {
+	}{{false, false, 0}, {true, false, 16}, {false, true, 0}} {
 		known, items := newShelf[int](), &Objects[int, int]{}
 		for n := range 16 {
 			known.m[n] = n
