@@ -13,7 +13,7 @@ import (
 )
 
 // apply is a server-side apply: data is YAML or JSON of the fields that w.manager wants to own.
-// If there is no object, apply creates it.
+// If there is no object, apply creates it. Of the status it does so only where an update would.
 func (t *table) apply(key types.NamespacedName, data []byte, w write) (v *version, created bool, err error) {
 	w.applies = true
 	want, err := readApplied(data)
@@ -31,7 +31,7 @@ func (t *table) apply(key types.NamespacedName, data []byte, w write) (v *versio
 			return nil, false, err
 		}
 		if old == nil {
-			if w.status() {
+			if w.status() && !createdByUpdate.hold(&t.res) {
 				return nil, false, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 			}
 			if v, err = t.applyNew(key, want, w); apierrors.IsAlreadyExists(err) {

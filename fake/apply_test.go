@@ -159,6 +159,15 @@ func TestApplyStatus(t *testing.T) {
 	if d := cmp.Diff(want, owners(got)); d != "" {
 		t.Errorf("owners (-want +got):\n%s", d)
 	}
+	// The status of this kind has metadata, which it can take from others.
+	labeled := strings.Replace(status, "name: p", "name: p, labels: {a: b}", 1)
+	if code, body := request(t, s, "PATCH", path+"/status?fieldManager=two", string(types.ApplyYAMLPatchType), labeled); code != 200 || !strings.Contains(string(body), `{"f:metadata":{"f:labels":{"f:a":{}}},"f:status"`) {
+		t.Errorf("labels by the status: %d %s", code, body)
+	}
+	labeled = strings.Replace(labeled, "a: b", "a: c", 1)
+	if code, body := request(t, s, "PATCH", path+"/status?fieldManager=one", string(types.ApplyYAMLPatchType), labeled); code != 409 || !strings.Contains(string(body), ".metadata.labels.a") {
+		t.Errorf("labels of another: %d %s", code, body)
+	}
 	code, body = request(t, s, "PATCH", strings.Replace(path, "/p", "/q", 1)+"?fieldManager=one", string(types.ApplyYAMLPatchType), strings.Replace(appHead, "name: p", "name: q", 1))
 	if code != 201 {
 		t.Errorf("created with %d %s", code, body)

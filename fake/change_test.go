@@ -2,10 +2,12 @@ package fake_test
 
 import (
 	"errors"
+	"slices"
 	"sync"
 	"testing"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
 )
@@ -34,6 +36,28 @@ func TestChange(t *testing.T) {
 	}
 	if p := must(fake.Get[*pod](s, key("a", "x")))(t); p.Spec.Node != "n" {
 		t.Errorf("a change that was refused left the node %q", p.Spec.Node)
+	}
+}
+
+// TestChangeStatus: a controller's write of the status leaves the rest alone and notes who it was.
+func TestChangeStatus(t *testing.T) {
+	s, _ := appServer(t, optionsFor(true))
+	must(fake.Create(s, &app{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "x"}, Spec: appSpec{Args: []string{"x"}}}))(t)
+	change := func(a *app) error {
+		a.Spec.On, a.Status.Phase = true, "Ready"
+		return nil
+	}
+	now := must(fake.ChangeStatus(s, key("a", "x"), "controller", change))(t)
+	want := []string{`controller Update status {"f:status":{".":{},"f:phase":{}}}`, `unknown Update  {"f:spec":{"f:args":{}}}`}
+	if now.Spec.On || now.Status.Phase != "Ready" || !slices.Equal(slices.Sorted(slices.Values(owners(now))), want) {
+		t.Errorf("owners %q of %+v", owners(now), now)
+	}
+	now = must(fake.Change(s, key("a", "x"), change))(t)
+	if !now.Spec.On || !slices.Equal(slices.Sorted(slices.Values(owners(now))), want) {
+		t.Errorf("owners %q of %+v", owners(now), now)
+	}
+	if _, err := fake.ChangeStatus(newServer(t, fake.Options{}), key("a", "x"), "controller", func(*pod) error { return nil }); !apierrors.IsNotFound(err) {
+		t.Errorf("without the subresource: %v", err)
 	}
 }
 

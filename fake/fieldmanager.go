@@ -28,13 +28,13 @@ func (t *table) newFieldManager() (*fieldmanager.Manager, error) {
 	versions.Empty = empty.Object
 	switch {
 	case t.res.TypeConverter != nil && (t.untyped() || t.strategy != nil):
-		return fieldmanager.NewWith(kind, t.res.TypeConverter, nil, t.res.Status, versions)
+		return fieldmanager.NewWith(kind, t.res.TypeConverter, nil, t.res.resets(), versions)
 	case t.res.TypeConverter != nil:
-		return fieldmanager.NewWith(kind, t.res.TypeConverter, t.typ, t.res.Status, versions)
+		return fieldmanager.NewWith(kind, t.res.TypeConverter, t.typ, t.res.resets(), versions)
 	case t.untyped():
-		return fieldmanager.New(kind, nil, t.res.Status, versions)
+		return fieldmanager.New(kind, nil, t.res.resets(), versions)
 	}
-	return fieldmanager.New(kind, t.typ, t.res.Status, versions)
+	return fieldmanager.New(kind, t.typ, t.res.resets(), versions)
 }
 
 // managedVersions returns the versions of the resource, if it has several.
@@ -97,6 +97,8 @@ func errApply(err error) error {
 func (t *table) tracks(obj metav1.Object, old *version, w write) bool {
 	stated := len(obj.GetManagedFields()) > 0
 	switch {
+	case w.whole: // parts of the API server that write by themselves have no field manager
+		return false
 	case w.applies || w.request == nil && old == nil && stated: // it has its owners already
 		return false
 	case old == nil:

@@ -181,7 +181,7 @@ func TestOrphansByDefault(t *testing.T) {
 	}
 }
 
-// TestUpdateCreates: an update creates an absent object of a few kinds.
+// TestUpdateCreates: an update creates an absent object of a few kinds, even one of the status.
 func TestUpdateCreates(t *testing.T) {
 	leases, pods := kindServer(t, "coordination.k8s.io", "Lease"), kindServer(t, "", "Pod")
 	stale := newKind("coordination.k8s.io", "Lease", "new")
@@ -192,7 +192,11 @@ func TestUpdateCreates(t *testing.T) {
 	other := newKind("coordination.k8s.io", "Lease", "other")
 	other.SetUID("u")
 	wantStatus(t, second(leases.Update(t.Context(), other, metav1.UpdateOptions{})), http.StatusConflict, metav1.StatusReasonConflict)
-	wantStatus(t, second(leases.UpdateStatus(t.Context(), newKind("coordination.k8s.io", "Lease", "none"), metav1.UpdateOptions{})), http.StatusNotFound, metav1.StatusReasonNotFound)
+	services := kindServer(t, "", "Service")
+	must(services.UpdateStatus(t.Context(), newKind("", "Service", "put"), metav1.UpdateOptions{}))(t)
+	applied := []byte(`{"apiVersion":"v1","kind":"Service","metadata":{"name":"applied"}}`)
+	must(services.PatchStatus(t.Context(), key("a", "applied"), types.ApplyYAMLPatchType, applied, metav1.PatchOptions{FieldManager: "m"}))(t)
+	wantStatus(t, second(services.PatchStatus(t.Context(), key("a", "merged"), types.MergePatchType, []byte(`{}`), metav1.PatchOptions{})), http.StatusNotFound, metav1.StatusReasonNotFound)
 	wantStatus(t, second(pods.Update(t.Context(), newKind("", "Pod", "none"), metav1.UpdateOptions{})), http.StatusNotFound, metav1.StatusReasonNotFound)
 }
 

@@ -7,6 +7,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/kinform/kinform/fake/internal/fieldmanager"
 )
 
 // nameRule returns the check for names of the resource.
@@ -117,10 +120,11 @@ var (
 		"":      {"replicationcontrollers"},
 		"batch": {"jobs"},
 	}
-	deployments    = rules{"apps": {"deployments"}}
-	jobs           = rules{"batch": {"jobs"}}
-	endpointSlices = rules{"discovery.k8s.io": {"endpointslices"}}
-	pods           = rules{"": {"pods"}}
+	certificateRequests = rules{"certificates.k8s.io": {"certificatesigningrequests"}}
+	deployments         = rules{"apps": {"deployments"}}
+	jobs                = rules{"batch": {"jobs"}}
+	endpointSlices      = rules{"discovery.k8s.io": {"endpointslices"}}
+	pods                = rules{"": {"pods"}}
 )
 
 // refusesBlind reports whether an update must state the version from which it was made.
@@ -130,6 +134,29 @@ func (r *resource) refusesBlind() bool {
 
 // statusHasMetadata reports whether a write of the status writes the metadata as well.
 func (r *resource) statusHasMetadata() bool { return !r.custom() && !statusOnly.hold(r) }
+
+// resets returns the fields that a write of the object, or of its status, leaves as they are.
+func (r *resource) resets() (out fieldmanager.Resets) {
+	if !r.Status {
+		return out
+	}
+	add := func(to *[]fieldpath.Path, names ...any) { *to = append(*to, fieldpath.MakePathOrDie(names...)) }
+	add(&out.Object, "status")
+	add(&out.Status, "spec")
+	switch {
+	case certificateRequests.hold(r):
+		add(&out.Object, "spec")
+		add(&out.Status, "status", "conditions")
+	case deployments.hold(r):
+		add(&out.Status, "metadata", "labels")
+	case pods.hold(r):
+		add(&out.Status, "metadata", "deletionTimestamp")
+		add(&out.Status, "metadata", "ownerReferences")
+	case !r.statusHasMetadata():
+		add(&out.Status, "metadata")
+	}
+	return out
+}
 
 // verbs are those of requests for the whole resource.
 func (r *resource) verbs() metav1.Verbs {

@@ -104,6 +104,11 @@ func (t *table) act(r *http.Request, req request, h subresourceHook, body []byte
 	if err := t.admitAction(req.key(), h.kind, sent, w); err != nil {
 		return nil, err
 	}
+	if h.check != nil {
+		if err := h.check(sent, req.name, w.dryRun); err != nil {
+			return nil, err
+		}
+	}
 	v, err := t.read(req.key(), "")
 	if err != nil {
 		return nil, err

@@ -27,6 +27,7 @@ type subresourceHook struct {
 	get      func(obj metav1.Object) (metav1.Object, error)
 	set      func(obj, sent metav1.Object) error
 	do       func(ctx context.Context, obj, sent metav1.Object, dryRun bool) (metav1.Object, error)
+	check    func(sent metav1.Object, name string, dryRun bool) error // nil for none
 	text     func(ctx context.Context, obj metav1.Object, query url.Values) (string, error)
 }
 
@@ -73,6 +74,13 @@ func newSubresourceHook(kind schema.GroupVersionKind, fresh func() metav1.Object
 // patch, update.
 func (h SubresourceHook[T]) Only(verbs ...string) SubresourceHook[T] {
 	h.of.only = verbs
+	return h
+}
+
+// Checked returns a hook of an [Action] that asks check about what a client posts before it looks
+// for the object of that name, which need not exist. An error refuses the request.
+func (h SubresourceHook[T]) Checked(check func(sent metav1.Object, name string, dryRun bool) error) SubresourceHook[T] {
+	h.of.check = check
 	return h
 }
 

@@ -51,6 +51,13 @@ func withSubresources(t *testing.T) (*fake.Server, func(method, path, body strin
 			_, err := fake.Delete[*pod](s, key(p.Namespace, p.Name))
 			return nil, err
 		}),
+		"checked": fake.Action(sizeKind, func(_ context.Context, _ *pod, sent *size, _ bool) (metav1.Object, error) { return sent, nil }).Checked(
+			func(sent metav1.Object, name string, dryRun bool) error {
+				if sent.(*size).Ports == 0 {
+					return apierrors.NewBadRequest(fmt.Sprintf("no ports of %s, dry run %v", name, dryRun))
+				}
+				return nil
+			}),
 		"echo": fake.Action(sizeKind, func(_ context.Context, _ *pod, sent *size, _ bool) (metav1.Object, error) { return sent, nil }),
 		"note": fake.Text(sizeKind, func(_ context.Context, p *pod, query url.Values) (string, error) {
 			if query.Has("refuse") {
@@ -182,6 +189,18 @@ func TestAction(t *testing.T) {
 	if code, body := send("POST", "/api/v1/namespaces/a/pods/x/echo", `{"ports":7}`); code != 201 || !strings.Contains(body, `"ports":7`) {
 		t.Errorf("echo: %d %s", code, body)
 	}
+	for path, c := range map[string]struct {
+		body, want string
+		code       int
+	}{
+		"x/checked":               {`{"ports":7}`, `"ports":7`, 201},
+		"none/checked":            {`{"ports":7}`, "not found", 404},
+		"none/checked?dryRun=All": {`{}`, "no ports of none, dry run true", 400},
+	} {
+		if code, body := send("POST", "/api/v1/namespaces/a/pods/"+path, c.body); code != c.code || !strings.Contains(body, c.want) {
+			t.Errorf("%s: %d %s", path, code, body)
+		}
+	}
 	if code, _ := send("POST", "/api/v1/namespaces/a/pods/x/stop?dryRun=All", `{}`); code != 201 || len(must(fake.List[*pod](s, fake.Selection{}))(t)) != 1 {
 		t.Errorf("a dry run: %d", code)
 	}
@@ -201,6 +220,7 @@ func TestDiscoveryShowsSubresources(t *testing.T) {
 	}
 	want := []string{
 		"pods   Pod create,delete,deletecollection,get,list,patch,update,watch",
+		"pods/checked sizes.example.com v2 size create",
 		"pods/echo sizes.example.com v2 size create",
 		"pods/look sizes.example.com v2 size get",
 		"pods/note sizes.example.com v2 size get",

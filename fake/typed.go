@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -52,22 +53,39 @@ func UpdateStatus[T metav1.Object](at Target, obj T) (T, error) {
 }
 
 // Change lets change the newest state of the object at key, as a part of the API server would: the
-// spec and the status in one write, which is no new generation. It calls change again if another
-// write comes between. An error of change is Change's. A change of nothing writes nothing. Status
+// spec and the status in one write, which is no new generation and leaves managedFields as they are.
+// It calls change again if another write comes between. An error of change is Change's. A change of nothing writes nothing. Status
 // errors: NotFound, Invalid, BadRequest.
 func Change[T metav1.Object](at Target, key types.NamespacedName, change func(obj T) error) (T, error) {
 	t, err := lookup[T](at, schema.GroupVersionKind{})
 	if err != nil {
 		return *new(T), err
 	}
-	v, err := t.update(key, write{whole: true}, func(old *version) (metav1.Object, error) {
+	return handOut[T](t.update(key, write{whole: true}, changed(change)))
+}
+
+// ChangeStatus is [Change] for the status subresource, as a controller of that name would: the name
+// is noted as the manager of what it changes. Status errors: those of Change; NotFound also for a
+// resource without that subresource.
+func ChangeStatus[T metav1.Object](at Target, key types.NamespacedName, manager string, change func(obj T) error) (T, error) {
+	t, err := lookup[T](at, schema.GroupVersionKind{})
+	if err != nil {
+		return *new(T), err
+	}
+	if !t.res.Status {
+		return *new(T), refusal.NoResource()
+	}
+	return handOut[T](t.update(key, write{subresource: statusField, manager: manager}, changed(change)))
+}
+
+func changed[T metav1.Object](change func(obj T) error) func(*version) (metav1.Object, error) {
+	return func(old *version) (metav1.Object, error) {
 		obj, err := clone(old.obj)
 		if err != nil {
 			return obj, apierrors.NewInternalError(err)
 		}
 		return obj, change(typed[T](obj))
-	})
-	return handOut[T](v, err)
+	}
 }
 
 // Patch applies a JSON merge patch (RFC 7386) to the object at key and returns it as

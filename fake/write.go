@@ -281,7 +281,7 @@ func (t *table) replace(obj metav1.Object, w write) (v *version, created bool, e
 	uid, change := obj.GetUID(), t.replacement(obj, w)
 	for {
 		v, err = t.update(key, w, change)
-		if w.status() || !apierrors.IsNotFound(err) || !createdByUpdate.hold(&t.res) {
+		if !apierrors.IsNotFound(err) || !createdByUpdate.hold(&t.res) {
 			return v, false, err
 		}
 		if uid != "" {

@@ -28,49 +28,48 @@ type Manager struct {
 	object, status *managedfields.FieldManager // status is nil without a status subresource
 }
 
+// Resets are the fields that writes leave as they are, so that their managers do not come to own them.
+type Resets struct {
+	Object []fieldpath.Path // of the object
+	Status []fieldpath.Path // of the status; nil if that is no subresource
+}
+
 // New returns a manager for objects of kind. typ is the struct that holds them; nil means
-// Unstructured, whose lists are owned as a whole, except for those of the metadata. status says
-// that the status is a subresource. Cost: it walks the struct's type once.
-func New(kind schema.GroupVersionKind, typ reflect.Type, status bool, versions Versions) (*Manager, error) {
+// Unstructured, whose lists are owned as a whole, except for those of the metadata. Cost: it walks
+// the struct's type once.
+func New(kind schema.GroupVersionKind, typ reflect.Type, resets Resets, versions Versions) (*Manager, error) {
 	schema := untypedSchema()
 	if typ != nil {
 		schema = schemaOf(typ)
 	}
-	return build(&Manager{kind: kind, schema: &schema, types: goTypes{schema}, versions: versions}, status)
+	return build(&Manager{kind: kind, schema: &schema, types: goTypes{schema}, versions: versions}, resets)
 }
 
 // NewWith is New with another description of the objects. typ says which keys of merged lists are
 // completed and checked; nil means that the caller does so.
-func NewWith(kind schema.GroupVersionKind, types managedfields.TypeConverter, typ reflect.Type, status bool, versions Versions) (*Manager, error) {
+func NewWith(kind schema.GroupVersionKind, types managedfields.TypeConverter, typ reflect.Type, resets Resets, versions Versions) (*Manager, error) {
 	m := &Manager{kind: kind, types: types, versions: versions}
 	if typ != nil {
 		m.schema = ptr(schemaOf(typ))
 	}
-	return build(m, status)
+	return build(m, resets)
 }
 
-func build(m *Manager, status bool) (*Manager, error) {
-	// A request does not come to own the fields that it cannot write.
-	object, only := map[fieldpath.APIVersion]fieldpath.Filter{}, map[fieldpath.APIVersion]fieldpath.Filter{}
-	for _, kind := range slices.Concat(m.versions.Kinds, []schema.GroupVersionKind{m.kind}) {
-		version := fieldpath.APIVersion(kind.GroupVersion().String())
-		object[version] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(fieldpath.MakePathOrDie("status")))
-		only[version] = fieldpath.NewIncludeMatcherFilter(fieldpath.MakePrefixMatcherOrDie("status"))
-	}
+func build(m *Manager, resets Resets) (*Manager, error) {
 	var err error
-	if !status {
-		m.object, err = m.newFieldManager("", nil)
-		return m, err
-	}
-	if m.object, err = m.newFieldManager("", object); err == nil {
-		m.status, err = m.newFieldManager("status", only)
+	if m.object, err = m.newFieldManager("", resets.Object); err == nil && resets.Status != nil {
+		m.status, err = m.newFieldManager("status", resets.Status)
 	}
 	return m, err
 }
 
-func (m *Manager) newFieldManager(subresource string, reset map[fieldpath.APIVersion]fieldpath.Filter) (*managedfields.FieldManager, error) {
+func (m *Manager) newFieldManager(subresource string, resets []fieldpath.Path) (*managedfields.FieldManager, error) {
+	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
+	for _, kind := range slices.Concat(m.versions.Kinds, []schema.GroupVersionKind{m.kind}) {
+		filters[fieldpath.APIVersion(kind.GroupVersion().String())] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(resets...))
+	}
 	c := converter{m}
-	return managedfields.NewDefaultCRDFieldManager(c, c, c, c, m.kind, m.kind.GroupVersion(), subresource, reset)
+	return managedfields.NewDefaultCRDFieldManager(c, c, c, c, m.kind, m.kind.GroupVersion(), subresource, filters)
 }
 
 func (m *Manager) of(status bool) *managedfields.FieldManager {

@@ -24,28 +24,34 @@ const maxDisrupted = 2000
 
 // disrupt takes the eviction of p from the PodDisruptionBudget that selects p, or refuses the
 // eviction, by the rules of the API server. As there, the budget's status belongs to a controller:
-// without one, a test sets it, the observedGeneration included.
-func disrupt(s *fake.Server, p *corev1.Pod, dryRun bool) error {
+// without one, a test sets it, the observedGeneration included. free says that p goes without a look
+// at what the budget has left.
+func disrupt(s *fake.Server, p *corev1.Pod, dryRun bool) (free bool, err error) {
 	budgets, err := budgetsOf(s, p)
 	switch {
 	case err != nil:
-		return err
+		return false, err
 	case len(budgets) > 1:
-		return &apierrors.StatusError{ErrStatus: metav1.Status{
+		return false, &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
 			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
 		}}
-	case len(budgets) == 0 || !ready(p) && free(budgets[0]):
-		return nil
+	case len(budgets) == 0:
+		return false, nil
+	case !ready(p) && sparesUnready(budgets[0]):
+		return true, nil
+	case dryRun:
+		return false, allows(budgets[0])
 	}
 	key := types.NamespacedName{Namespace: p.Namespace, Name: budgets[0].Name}
-	return change(s, key, dryRun, func(b *policyv1.PodDisruptionBudget) error {
+	_, err = fake.ChangeStatus(s, key, "kube-apiserver", func(b *policyv1.PodDisruptionBudget) error {
 		if err := allows(b); err != nil {
 			return err
 		}
 		spend(b, p.Name)
 		return nil
 	})
+	return false, err
 }
 
 // budgetsOf returns the budgets that count for the eviction of a pod. A pod without a phase is new,
@@ -72,9 +78,9 @@ func ready(p *corev1.Pod) bool {
 	})
 }
 
-// free reports whether pods that are not ready can go without a look at what a budget has left:
+// sparesUnready reports whether pods that are not ready can go without a look at what a budget has left:
 // always, if its policy says so, and otherwise while enough others are healthy.
-func free(b *policyv1.PodDisruptionBudget) bool {
+func sparesUnready(b *policyv1.PodDisruptionBudget) bool {
 	if policy := b.Spec.UnhealthyPodEvictionPolicy; policy != nil && *policy == policyv1.AlwaysAllow {
 		return true
 	}

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
+	"slices"
 	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
@@ -126,14 +127,16 @@ func podSubresources(s *fake.Server) map[string]fake.SubresourceHook[*corev1.Pod
 	pod := corev1.SchemeGroupVersion.WithKind("Pod")
 	return map[string]fake.SubresourceHook[*corev1.Pod]{
 		"binding": fake.Action(corev1.SchemeGroupVersion.WithKind("Binding"), func(_ context.Context, p *corev1.Pod, b *corev1.Binding, dryRun bool) (metav1.Object, error) {
-			if b.Name != p.Name {
-				return nil, apierrors.NewBadRequest("name in URL does not match name in Binding object")
-			}
 			return nil, bind(s, b, dryRun)
+		}).Checked(func(sent metav1.Object, name string, _ bool) error {
+			if sent.GetName() != name {
+				return apierrors.NewBadRequest("name in URL does not match name in Binding object")
+			}
+			return checkBinding(sent.(*corev1.Binding))
 		}),
 		"eviction": fake.Action(policyv1.SchemeGroupVersion.WithKind("Eviction"), func(_ context.Context, p *corev1.Pod, e *policyv1.Eviction, dryRun bool) (metav1.Object, error) {
 			return nil, evict(s, p, e, dryRun)
-		}),
+		}).Checked(checkEviction),
 		"ephemeralcontainers": fake.View(pod, same[*corev1.Pod], func(p, sent *corev1.Pod) error {
 			p.Spec.EphemeralContainers = sent.Spec.EphemeralContainers
 			return nil
@@ -158,6 +161,15 @@ func defineBindings(s *fake.Server) error {
 
 // bind assigns the pod of b's name to a node. The uid and the resourceVersion of b are preconditions.
 func bind(s *fake.Server, b *corev1.Binding, dryRun bool) error {
+	if err := checkBinding(b); err != nil {
+		return err
+	}
+	b = withTopology(s, b)
+	return change(s, types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, dryRun, func(p *corev1.Pod) error { return assign(p, b) })
+}
+
+// checkBinding refuses a binding that does not name a pod and a node.
+func checkBinding(b *corev1.Binding) error {
 	var faults field.ErrorList
 	if b.Target.Kind != "" && b.Target.Kind != "Node" {
 		faults = append(faults, field.NotSupported(field.NewPath("target", "kind"), b.Target.Kind, []string{"Node", "<empty>"}))
@@ -167,12 +179,16 @@ func bind(s *fake.Server, b *corev1.Binding, dryRun bool) error {
 	}
 	switch {
 	case len(faults) > 0: // the API server reports these as its own failures
-		return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: faults.ToAggregate().Error()}}
+		return failure(faults.ToAggregate().Error())
 	case b.Name == "":
 		return apierrors.NewBadRequest("Name parameter required.")
 	}
-	b = withTopology(s, b)
-	return change(s, types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, dryRun, func(p *corev1.Pod) error { return assign(p, b) })
+	return nil
+}
+
+// failure is an error that the API server reports as its own.
+func failure(text string) error {
+	return &apierrors.StatusError{ErrStatus: metav1.Status{Status: metav1.StatusFailure, Code: http.StatusInternalServerError, Message: text}}
 }
 
 // change writes the newest state of an object as do changes it. A dry run writes nothing.
@@ -249,22 +265,37 @@ func merged(all, more map[string]string) map[string]string {
 	return all
 }
 
-// evict deletes a pod unless a PodDisruptionBudget with no disruption left selects it.
-func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction, dryRun bool) error {
-	if e.Name != p.Name {
+// checkEviction refuses an eviction whose name or options are wrong for any pod.
+func checkEviction(sent metav1.Object, name string, dryRun bool) error {
+	e := sent.(*policyv1.Eviction)
+	if e.Name != name {
 		return apierrors.NewBadRequest("name in URL does not match name in Eviction object")
 	}
-	opts := cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{}).DeepCopy()
+	opts := cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{})
 	if ignore := opts.IgnoreStoreReadErrorWithClusterBreakingPotential; ignore != nil && *ignore {
 		at := field.NewPath("deleteOptions").Child("ignoreStoreReadErrorWithClusterBreakingPotential")
 		return apierrors.NewInvalid(policyv1.SchemeGroupVersion.WithKind("Eviction").GroupKind(), e.Name,
 			field.ErrorList{field.Invalid(at, true, "can not be set for pod eviction, try after removing the option")})
 	}
+	if all := []string{metav1.DryRunAll}; dryRun && len(opts.DryRun) > 0 && !slices.Equal(opts.DryRun, all) {
+		return failure(fmt.Sprintf("Non-matching dry-run options in request and content: %v and %v", all, opts.DryRun))
+	}
+	return nil
+}
+
+// evict deletes a pod unless a PodDisruptionBudget with no disruption left selects it.
+func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction, dryRun bool) error {
+	opts := cmp.Or(e.DeleteOptions, &metav1.DeleteOptions{}).DeepCopy()
 	if dryRun && len(opts.DryRun) == 0 {
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
-	if err := disrupt(s, p, len(opts.DryRun) > 0); err != nil {
+	free, err := disrupt(s, p, len(opts.DryRun) > 0)
+	if err != nil {
 		return err
+	}
+	if free { // the API server replaces a version that the client states
+		opts.Preconditions = cmp.Or(opts.Preconditions, &metav1.Preconditions{})
+		opts.Preconditions.ResourceVersion = &p.ResourceVersion
 	}
 	return terminate(s, p, opts)
 }
