@@ -43,13 +43,17 @@ func (t *table) checkRV(rv string, old *version) error {
 // errOtherUID is the 409 of an update with another uid than the object's. found is the uid of
 // the object at key, empty if there is none. Like the API server's, it names the object's key
 // in the storage.
-func (t *table) errOtherUID(key types.NamespacedName, uid, found types.UID) error {
-	return t.errStorage(key, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, found))
+func (t *table) errOtherUID(key types.NamespacedName, uid, found types.UID, dryRun bool) error {
+	return t.errStorage(key, dryRun, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, found))
 }
 
-// errStorage is a 409 of the API server's storage.
-func (t *table) errStorage(key types.NamespacedName, text string) error {
-	return conflict(t.res.groupResource(), key.Name, "StorageError: invalid object, Code: 4, Key: /registry%s, ResourceVersion: 0, AdditionalErrorMsg: %s", t.storageKey(key), text)
+// errStorage is a 409 of the API server's storage. In a dry run it leaves the prefix of the key out.
+func (t *table) errStorage(key types.NamespacedName, dryRun bool, text string) error {
+	prefix := "/registry"
+	if dryRun {
+		prefix = ""
+	}
+	return conflict(t.res.groupResource(), key.Name, "StorageError: invalid object, Code: 4, Key: %s%s, ResourceVersion: 0, AdditionalErrorMsg: %s", prefix, t.storageKey(key), text)
 }
 
 // storageKey is the key of an object in the API server's storage, below the prefix.

@@ -47,7 +47,7 @@ func (t *table) decoded(v *version) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &version{key: v.key, rv: v.rv, obj: obj, by: v.by, of: t, stored: v.origin()}, nil
+	return &version{key: v.key, rv: v.rv, obj: obj, by: v.by, of: t, kept: v.kept, stored: v.origin()}, nil
 }
 
 // views makes views of a list, in place.

@@ -10,6 +10,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -79,7 +80,20 @@ func (t *table) merge(live *unstructured.Unstructured, want map[string]any, w wr
 	if w.twice != nil {
 		return obj, w.twice
 	}
-	return t.retype(merged)
+	if t.strategy == nil {
+		return t.retype(merged)
+	}
+	return t.fromMerged(merged)
+}
+
+// fromMerged is retype by the API server's means, which take numbers that overflow.
+func (t *table) fromMerged(u *unstructured.Unstructured) (metav1.Object, error) {
+	obj := newObject(t.typ)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, obj); err != nil {
+		kind := t.res.GroupVersionKind()
+		return obj, errApply(fmt.Errorf("failed to convert new object (%s/%s; %v) to proper version: unable to convert unstructured object to %v: %w", u.GetNamespace(), u.GetName(), kind, kind, err))
+	}
+	return obj, nil
 }
 
 // errApply is the failure of an apply. An error that is not a refusal becomes a 500 without a
@@ -140,9 +154,8 @@ func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, 
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}
-	if obj, err = t.retype(m.Update(live, next, w.manager, w.status())); err != nil {
-		return obj, err
-	}
+	// Only the managedFields go back: JSON would lose what is empty.
+	obj.SetManagedFields(m.Update(live, next, w.manager, w.status()).GetManagedFields())
 	t.stamp(obj, had)
 	return obj, nil
 }

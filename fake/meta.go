@@ -23,16 +23,17 @@ const nameAlphabet = "bcdfghjklmnpqrstvwxz2456789"
 const maxGeneratedBase = 63 - 5
 
 // prepareCreate sets and checks the metadata that does not depend on other objects. It checks a
-// generated name with a placeholder for the suffix, which generateName replaces.
-func (t *table) prepareCreate(obj metav1.Object, w write) error {
+// generated name with a placeholder for the suffix, which generateName replaces, here if there is a
+// strategy. kept is the sum of [Strategy].Prepare.
+func (t *table) prepareCreate(obj metav1.Object, w write) (kept uint64, err error) {
 	if obj.GetResourceVersion() != "" && !w.dryRun { // the API server's storage refuses it
-		return apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
+		return 0, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
 	}
 	if err := t.setKind(obj); err != nil {
-		return err
+		return 0, err
 	}
 	if err := normalize(obj); err != nil {
-		return err
+		return 0, err
 	}
 	if t.res.ClusterScoped {
 		obj.SetNamespace("")
@@ -44,25 +45,29 @@ func (t *table) prepareCreate(obj metav1.Object, w write) error {
 		t.setStatus(obj, newObject(t.typ))
 	}
 	if err := t.completeNew(obj, w); err != nil {
-		return err
+		return 0, err
 	}
 	if t.generations() && !generationFromZero.hold(&t.res) && !t.strategic(w) {
 		obj.SetGeneration(1) // other kinds keep what the client says
 	}
-	if obj.GetName() == "" && obj.GetGenerateName() != "" {
+	stated := obj.GetName()
+	if stated == "" && obj.GetGenerateName() != "" {
 		base := obj.GetGenerateName()
 		obj.SetName(base[:min(len(base), maxGeneratedBase)] + "xxxxx")
 	}
 	if t.strategic(w) {
+		if obj.GetGenerateName() != "" && stated == "" {
+			t.generateName(obj)
+		}
 		obj.SetUID(t.server.reserveUID())
 		obj.SetCreationTimestamp(metav1.NewTime(t.server.now()).Rfc3339Copy())
-		if err := t.plan(obj, nil, w); err != nil {
-			return err
+		if kept, err = t.plan(obj, nil, w); err != nil {
+			return 0, err
 		}
-		return t.invalid(obj, t.validate(obj, nil, w))
+		return kept, t.invalid(obj, t.validate(obj, nil, w))
 	}
 	meta := validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), field.NewPath("metadata"))
-	return t.invalid(obj, append(meta, t.validate(obj, nil, w)...))
+	return 0, t.invalid(obj, append(meta, t.validate(obj, nil, w)...))
 }
 
 // validate asks the resource's own checks.
@@ -100,16 +105,17 @@ func (t *table) freeName(namespace, prepared string) string {
 }
 
 // prepareUpdate copies the metadata that a client cannot change from old, and checks the rest.
-func (t *table) prepareUpdate(obj metav1.Object, old *version, w write) error {
+// kept is the sum of [Strategy].Prepare.
+func (t *table) prepareUpdate(obj metav1.Object, old *version, w write) (kept uint64, err error) {
 	was := old.obj
 	if err := t.setKind(obj); err != nil {
-		return err
+		return 0, err
 	}
 	if err := normalize(obj); err != nil {
-		return err
+		return 0, err
 	}
 	if err := t.completeNew(obj, w); err != nil {
-		return err
+		return 0, err
 	}
 	if t.res.ClusterScoped {
 		obj.SetNamespace("")
@@ -127,27 +133,34 @@ func (t *table) prepareUpdate(obj metav1.Object, old *version, w write) error {
 	}
 	obj.SetGeneration(was.GetGeneration())
 	if t.strategic(w) {
-		if err := t.plan(obj, old, w); err != nil {
-			return err
+		if kept, err = t.plan(obj, old, w); err != nil {
+			return 0, err
 		}
-		return t.invalid(obj, t.validate(obj, was, w))
+		return kept, t.invalid(obj, t.validate(obj, was, w))
 	}
 	if t.generations() && !w.status() && !w.whole {
 		stays, err := t.sameStored(obj, old)
 		if err != nil {
-			return err
+			return 0, err
 		}
 		if !stays {
 			obj.SetGeneration(was.GetGeneration() + 1)
 		}
 	}
 	path := field.NewPath("metadata")
+	if t.res.custom() { // the API server checks the metadata of the update twice, and reports all at once
+		errs := validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), path)
+		for range 2 {
+			errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, was, path)...)
+		}
+		return 0, t.invalid(obj, append(errs, t.validate(obj, was, w)...))
+	}
 	// The second check repeats a part of the first.
 	errs := validation.ValidateObjectMetaAccessorUpdate(obj, was, path)
 	if errs = append(errs, t.validate(obj, was, w)...); len(errs) > 0 {
-		return t.invalid(obj, errs)
+		return 0, t.invalid(obj, errs)
 	}
-	return t.invalid(obj, validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), path))
+	return 0, t.invalid(obj, validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), path))
 }
 
 func (t *table) invalid(obj metav1.Object, errs field.ErrorList) error {

@@ -214,7 +214,7 @@ func (t *table) changeByView(req request, w write, h subresourceHook, next func(
 			return obj, err
 		}
 		if uid := sent.GetUID(); uid != "" && uid != old.obj.GetUID() {
-			return obj, t.errOtherUID(old.key, uid, old.obj.GetUID())
+			return obj, t.errOtherUID(old.key, uid, old.obj.GetUID(), w.dryRun)
 		}
 		if err := t.admitView(t.server.mutate, h, old, sent, w); err != nil {
 			return obj, err

@@ -19,8 +19,10 @@ type Strategy struct {
 	// Prepare completes a.Object, the new state, by a.Old, and checks it, for requests over HTTP
 	// and of a [Client]: a test's own functions store what they get. An error refuses the write,
 	// with 500 unless it is a Status. A new object has its uid and its creationTimestamp. ctx is
-	// that of the request.
-	Prepare func(ctx context.Context, a *Admission) error
+	// that of the request. stored is a sum of the object as it is stored, without its managedFields:
+	// other sums make a write even if the object reads as before, because defaults that it gets when
+	// it is read are not stored yet. Zero stands for no sum.
+	Prepare func(ctx context.Context, a *Admission) (stored uint64, err error)
 	// Admitted is asked last, after [Options].Validate has allowed what Prepare has prepared;
 	// without Prepare it is not asked. a.Object is read-only. Errors are as for Prepare.
 	Admitted func(ctx context.Context, a *Admission) error
@@ -34,7 +36,7 @@ func (t *table) strategic(w write) bool {
 }
 
 // plan asks the strategy about a new state; old is nil for a create.
-func (t *table) plan(obj metav1.Object, old *version, w write) error {
+func (t *table) plan(obj metav1.Object, old *version, w write) (stored uint64, err error) {
 	return t.strategy.Prepare(w.request, t.planned(obj, old, w))
 }
 

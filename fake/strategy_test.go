@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,25 +23,26 @@ import (
 // functions get its defaults alone.
 func TestStrategy(t *testing.T) {
 	var saw []string
+	sum := uint64(1)
 	strategy := &fake.Strategy{
 		Default: func(obj metav1.Object) {
 			if p := obj.(*pod); p.Spec.Node == "" {
 				p.Spec.Node = "default"
 			}
 		},
-		Prepare: func(_ context.Context, a *fake.Admission) error {
+		Prepare: func(_ context.Context, a *fake.Admission) (uint64, error) {
 			p := a.Object.(*pod)
 			saw = append(saw, string(a.Verb)+" "+a.Subresource)
 			switch {
 			case a.Server == nil || p.UID == "" || p.CreationTimestamp.IsZero() || (a.Verb == faults.VerbCreate) != (a.Old == nil):
 				t.Errorf("%s of %+v", a.Verb, p)
 			case p.Spec.Node == "bad":
-				return apierrors.NewBadRequest("bad")
+				return 0, apierrors.NewBadRequest("bad")
 			case p.Spec.Node == "worse":
-				return errors.New("worse")
+				return 0, errors.New("worse")
 			}
 			p.Generation = 7
-			return nil
+			return sum, nil
 		},
 		Printer: fake.Printer{
 			Columns: []metav1.TableColumnDefinition{{Name: "Node", Type: "string"}},
@@ -77,6 +79,15 @@ func TestStrategy(t *testing.T) {
 			wantStatus(t, err, code, metav1.StatusReasonBadRequest)
 		}
 	}
+	for want := range 3 { // a write of nothing stores an object that is not stored as it reads, once
+		sum = 1 + uint64(min(want, 1))
+		was := must(c.Get(t.Context(), key("", "p"), metav1.GetOptions{}))(t)
+		got := must(c.Patch(t.Context(), key("", "p"), types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}))(t)
+		if wrote := got.ResourceVersion != was.ResourceVersion; wrote != (want == 1) {
+			t.Errorf("sum %d: wrote %v", sum, wrote)
+		}
+	}
+	saw = slices.Delete(saw, len(saw)-3, len(saw))
 	if d := strings.Join(saw, ","); d != "create ,update status,update ,update " {
 		t.Errorf("saw %q", d)
 	}

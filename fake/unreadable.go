@@ -60,7 +60,7 @@ func (t *table) removeUnreadable(key types.NamespacedName, opts metav1.DeleteOpt
 			return nil, false, err
 		}
 		if _, err := t.view(old); err == nil {
-			return nil, false, t.errStorage(key, "unsafe deletion is not allowed because the object is decodable from storage")
+			return nil, false, t.errStorage(key, false, "unsafe deletion is not allowed because the object is decodable from storage")
 		}
 		if isDryRun(opts.DryRun) {
 			return old, true, nil

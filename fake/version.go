@@ -21,6 +21,8 @@ type version struct {
 	of  *table   // whose definition obj is of
 	// stored is the version in the table of which this one is a view; nil for itself.
 	stored *version
+	// kept is the sum that [Strategy].Prepare returned; zero for none.
+	kept uint64
 	// encoded is obj as JSON, made when HTTP first asks for it.
 	encoded atomic.Pointer[[]byte]
 	serial  atomic.Uint64 // see sum; zero until it is first needed
@@ -42,6 +44,14 @@ func (v *version) sum() uint64 {
 		serial.CompareAndSwap(0, server.serials.Add(1))
 	}
 	return max(1, maphash.Comparable(server.seed, [2]uint64{serial.Load(), v.of.serial}))
+}
+
+// sameAs reports whether v is stored as old is, so that there is nothing to write.
+func (v *version) sameAs(old *version) bool {
+	if v.by.forgets() != old.by.forgets() || v.kept != 0 && old.kept != 0 && v.kept != old.kept {
+		return false
+	}
+	return unchanged(v.obj, old.obj)
 }
 
 // object returns the object, or nil for no version.

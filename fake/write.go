@@ -2,6 +2,7 @@ package fake
 
 import (
 	"context"
+	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,17 +33,24 @@ func (t *table) create(obj metav1.Object, w write) (*version, error) {
 	}
 	uniteOwners(obj, afterMutation, w)
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
-	if err := t.prepareCreate(obj, w); err != nil {
-		return nil, err
-	}
 	for {
-		if generated {
-			t.generateName(obj)
+		own := obj
+		if generated { // the name may show in what a strategy fills in
+			if own, err = t.unmutated(obj, w); err != nil {
+				return nil, err
+			}
 		}
-		if err := t.admitted(obj, nil, w); err != nil {
+		kept, err := t.prepareCreate(own, w)
+		if err != nil {
 			return nil, err
 		}
-		v, err := t.createNamed(obj, w)
+		if generated && !t.strategic(w) {
+			t.generateName(own)
+		}
+		if err := t.admitted(own, nil, w); err != nil {
+			return nil, err
+		}
+		v, err := t.createNamed(&version{obj: own, of: t, kept: kept}, w)
 		if generated && apierrors.IsAlreadyExists(err) && w.mayContinue() {
 			continue // another write took the name
 		}
@@ -51,13 +59,13 @@ func (t *table) create(obj metav1.Object, w write) (*version, error) {
 }
 
 // createNamed stores a prepared and admitted object.
-func (t *table) createNamed(obj metav1.Object, w write) (*version, error) {
+func (t *table) createNamed(v *version, w write) (*version, error) {
 	if w.applies {
-		if _, err := t.prune(obj); err != nil { // see completeNew
+		if _, err := t.prune(v.obj); err != nil { // see completeNew
 			return nil, err
 		}
 	}
-	v, err := t.stored(&version{obj: obj, of: t})
+	v, err := t.stored(v)
 	if err != nil {
 		return nil, err
 	}
@@ -97,7 +105,7 @@ func (t *table) insert(v *version, w write) error {
 	if w.dryRun {
 		return nil
 	}
-	if len(obj.GetManagedFields()) == 0 {
+	if len(obj.GetManagedFields()) == 0 && !s.exact {
 		v.by = creator(t, w)
 	}
 	v.rv = s.advance(1)
@@ -114,6 +122,9 @@ func (t *table) update(key types.NamespacedName, w write, change func(old *versi
 			return nil, context.Cause(w.request)
 		}
 		old, err := t.get(key)
+		if bad := (undecodable{}); w.dryRun && errors.As(err, &bad) { // a dry run begins with a read
+			return nil, t.errCorrupt(key, bad.Error())
+		}
 		if err != nil {
 			return nil, err
 		}
@@ -150,7 +161,8 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 		return nil, err
 	}
 	created := obj.GetCreationTimestamp()
-	if err := t.prepareUpdate(obj, old, w); err != nil {
+	kept, err := t.prepareUpdate(obj, old, w)
+	if err != nil {
 		return nil, err
 	}
 	if err := t.admitted(obj, old, w); err != nil {
@@ -167,9 +179,9 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 	if !w.dryRun {
 		obj.SetSelfLink("") // only the storage drops it: to keepTimes it is a change
 	}
-	next := &version{key: old.key, rv: old.rv, obj: obj, of: t}
+	next := &version{key: old.key, rv: old.rv, obj: obj, of: t, kept: kept}
 	switch {
-	case len(obj.GetManagedFields()) > 0:
+	case len(obj.GetManagedFields()) > 0 || t.server.exact:
 	case disowned:
 		next.by = &writers{forgotten: true}
 	default:
@@ -181,8 +193,7 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 // supersede writes next in place of old, and returns it as it is read. ok is false if another write
 // was faster.
 func (t *table) supersede(old, next *version, w write) (v *version, ok bool, err error) {
-	remembers := next.by.forgets() == old.by.forgets()
-	if t.storage == nil && remembers && unchanged(next.obj, old.origin().obj) {
+	if t.storage == nil && next.sameAs(old.origin()) {
 		return old, true, nil // the API server writes nothing either, unless it reads the object otherwise than it is stored
 	}
 	if w.dryRun {
@@ -200,11 +211,10 @@ func (t *table) supersede(old, next *version, w write) (v *version, ok bool, err
 // exchange stores next in place of old, unless both are stored alike, and returns it as it is read.
 // ok is false if another write was faster.
 func (t *table) exchange(old, next *version, w write) (v *version, ok bool, err error) {
-	remembers := next.by.forgets() == old.by.forgets()
 	if next, err = t.successor(old, next, w); err != nil {
 		return nil, false, err
 	}
-	if t.storage != nil && remembers && unchanged(next.obj, old.origin().obj) {
+	if t.storage != nil && next.sameAs(old.origin()) {
 		return old, true, nil
 	}
 	if v, ok = t.commit(old, next); !ok {
@@ -285,7 +295,7 @@ func (t *table) replace(obj metav1.Object, w write) (v *version, created bool, e
 			return v, false, err
 		}
 		if uid != "" {
-			return nil, false, t.errOtherUID(key, uid, "")
+			return nil, false, t.errOtherUID(key, uid, "", w.dryRun)
 		}
 		var own metav1.Object
 		if own, err = t.unmutated(obj, w); err != nil {
@@ -310,7 +320,7 @@ func (t *table) replacement(obj metav1.Object, w write) func(*version) (metav1.O
 			return obj, err
 		}
 		if uid != "" && uid != old.obj.GetUID() {
-			return obj, t.errOtherUID(old.key, uid, old.obj.GetUID())
+			return obj, t.errOtherUID(old.key, uid, old.obj.GetUID(), w.dryRun)
 		}
 		if err := t.checkBlind(rv, old.key.Name, w); err != nil {
 			return obj, err

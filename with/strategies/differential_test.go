@@ -116,21 +116,32 @@ func (a *answer) Write(b []byte) (int, error) {
 type side struct {
 	url  string
 	http *http.Client
-	seen map[string]string // the newest resourceVersions by kind and name
+	seen map[string]state // the newest states by kind and name
 }
 
-func newSide(url string, client *http.Client) side { return side{url, client, map[string]string{}} }
+// state is what the last answer said about an object.
+type state struct{ version, owners, times string }
 
-// wrote says whether the answer is an object at another version than the answers before.
-func (s side) wrote(body map[string]any) {
+func newSide(url string, client *http.Client) side { return side{url, client, map[string]state{}} }
+
+// wrote says whether the answer is an object at another version than the answers before. maybe says
+// that only times of managedFields changed: these writes depend on the second in which they are made.
+func (s side) wrote(body map[string]any) (maybe bool) {
 	meta, _ := body["metadata"].(map[string]any)
 	rv, _ := meta["resourceVersion"].(string)
 	if rv == "" || meta["name"] == nil {
-		return
+		return false
 	}
+	times, _ := json.Marshal(meta["managedFields"])
+	now := state{rv, ownersOf(body), string(times)}
 	key := fmt.Sprint(body["kind"], meta["name"])
-	body["wrote"] = s.seen[key] != rv
-	s.seen[key] = rv
+	was := s.seen[key]
+	body["wrote"] = was.version != now.version
+	if was.version == now.version { // a dry run shows other managedFields
+		return false
+	}
+	s.seen[key] = now
+	return was.owners == now.owners && was.times != now.times
 }
 
 func (s side) send(t *testing.T, method, path, contentType string, body any) (int, map[string]any) {
@@ -182,7 +193,8 @@ type differ struct {
 	// answers.
 	sent, accepted, alike int
 	classes               map[string]int
-	owners                bool // managedFields count
+	owners                bool     // managedFields count
+	before                []string // the last requests, for an answer that is shown
 }
 
 // scene creates an object and changes it. An even round begins with an object that is valid.
@@ -270,11 +282,14 @@ func (d *differ) both(t *testing.T, method, path, contentType string, a, b any) 
 	realCode, realBody := d.real.send(t, method, path, contentType, a)
 	fakeCode, fakeBody := d.fake.send(t, method, path, contentType, b)
 	d.sent++
-	d.real.wrote(realBody)
-	d.fake.wrote(fakeBody)
+	asked, _ := json.Marshal(a)
+	d.before = append(d.before[max(0, len(d.before)-40):], fmt.Sprintf("%s %s %.1500s", method, path, asked))
+	if a, b := d.real.wrote(realBody), d.fake.wrote(fakeBody); a || b {
+		delete(realBody, "wrote")
+		delete(fakeBody, "wrote")
+	}
 	if d.owners {
-		keepOwners(realBody)
-		keepOwners(fakeBody)
+		realBody["owners"], fakeBody["owners"] = ownersOf(realBody), ownersOf(fakeBody)
 	}
 	normal(realBody)
 	normal(fakeBody)
@@ -299,14 +314,16 @@ func (d *differ) both(t *testing.T, method, path, contentType string, a, b any) 
 	d.classes[class]++
 	if *show > 0 && d.classes[class] == 1 {
 		*show--
-		sent, _ := json.Marshal(a)
-		t.Logf("%s\n%s %s %.600s\n-real +fake\n%.1500s", class, method, path, sent, cmp.Diff(realBody, fakeBody))
+		object, _, _ := strings.Cut(path, "?")
+		object = strings.TrimSuffix(strings.TrimSuffix(object, "/status"), "/eviction")
+		before := slices.DeleteFunc(slices.Clone(d.before), func(line string) bool { return !strings.Contains(line, object[strings.LastIndex(object, "/")+1:]) })
+		t.Logf("%s\n%s\n-real +fake\n%.1500s", class, strings.Join(before, "\n"), cmp.Diff(realBody, fakeBody))
 	}
 	return true, refused
 }
 
-// keepOwners keeps the managedFields of an object, but for their times and their order.
-func keepOwners(body map[string]any) {
+// ownersOf returns the managedFields of an object, but for their times and their order.
+func ownersOf(body map[string]any) string {
 	meta, _ := body["metadata"].(map[string]any)
 	entries, _ := meta["managedFields"].([]any)
 	owners := []string{}
@@ -317,7 +334,7 @@ func keepOwners(body map[string]any) {
 		owners = append(owners, string(b))
 	}
 	slices.Sort(owners)
-	body["owners"] = strings.Join(owners, "\n")
+	return strings.Join(owners, "\n")
 }
 
 // allocated are uids, addresses and ports of Services, and ages.
@@ -349,6 +366,9 @@ func normal(v any) {
 				delete(v, name)
 			}
 		}
+		if causes, ok := v["causes"].([]any); ok { // conflicts are in no order
+			slices.SortStableFunc(causes, func(a, b any) int { return strings.Compare(conflictOf(a), conflictOf(b)) })
+		}
 		if v["continue"] == "" { // lists of custom resources state it
 			delete(v, "continue")
 		}
@@ -371,6 +391,14 @@ func normal(v any) {
 			normal(x)
 		}
 	}
+}
+
+// conflictOf returns the field of a conflict of managers.
+func conflictOf(cause any) string {
+	if m, ok := cause.(map[string]any); ok && m["reason"] == "FieldManagerConflict" {
+		return fmt.Sprint(m["field"])
+	}
+	return ""
 }
 
 // compare adds the paths at which a and b differ.

@@ -3,6 +3,7 @@ package strategies
 import (
 	"context"
 	"fmt"
+	"hash/maphash"
 	"reflect"
 	"sync"
 
@@ -34,8 +35,8 @@ func New() func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *f
 			return nil
 		}
 		return &fake.Strategy{
-			Default:  setDefaults,
-			Prepare:  func(ctx context.Context, a *fake.Admission) error { return s.prepare(ctx, own, a) },
+			Default:  decoded,
+			Prepare:  func(ctx context.Context, a *fake.Admission) (uint64, error) { return s.prepare(ctx, own, a) },
 			Admitted: s.charge,
 			Printer:  s.printer(kind),
 		}
@@ -78,21 +79,21 @@ func (all strategies) of(subresource string) rest.RESTUpdateStrategy {
 }
 
 // prepare completes and checks a.Object by the API server's code.
-func (s *set) prepare(ctx context.Context, own strategies, a *fake.Admission) error {
+func (s *set) prepare(ctx context.Context, own strategies, a *fake.Admission) (stored uint64, err error) {
 	if err := s.begin(a.Server); err != nil {
-		return apierrors.NewInternalError(err)
+		return 0, apierrors.NewInternalError(err)
 	}
 	ctx = describe(ctx, a)
 	now, was, err := states(a)
 	if err != nil {
-		return err
+		return 0, err
 	}
 	about := attributes(ctx, a, now, was)
 	if err := s.complete(ctx, about); err != nil {
-		return err
+		return 0, err
 	}
 	if err := s.services.begin(ctx, a, now, was); err != nil {
-		return err
+		return 0, err
 	}
 	if was == nil {
 		err = rest.BeforeCreate(own[""].(rest.RESTCreateStrategy), ctx, now)
@@ -103,7 +104,7 @@ func (s *set) prepare(ctx context.Context, own strategies, a *fake.Admission) er
 		err = s.check(ctx, about)
 	}
 	if err != nil {
-		return err
+		return 0, err
 	}
 	return external(now, a.Object.(runtime.Object))
 }
@@ -154,38 +155,68 @@ func internal(obj any) (runtime.Object, error) {
 }
 
 // external gives to, the object of the write, the state that the API server would read from its
-// storage after it has stored from.
-func external(from, to runtime.Object) error {
+// storage after it has stored from. sum is that of the stored bytes.
+func external(from, to runtime.Object) (sum uint64, err error) {
 	kind := to.GetObjectKind().GroupVersionKind()
-	out, err := legacyscheme.Scheme.ConvertToVersion(from, kind.GroupVersion())
+	stored := storedIn(kind)
+	out, err := legacyscheme.Scheme.ConvertToVersion(from, stored)
 	if err != nil {
-		return err
+		return 0, err
 	}
-	reflect.ValueOf(to).Elem().SetZero()
-	if err := store(out, to); err != nil {
-		return err
+	read, err := legacyscheme.Scheme.New(stored.WithKind(kind.Kind))
+	if err != nil {
+		return 0, err
 	}
-	to.GetObjectKind().SetGroupVersionKind(kind)
-	setDefaults(to.(metav1.Object))
-	if from, err = internal(to); err != nil {
-		return err
+	if sum, err = store(out, read); err != nil {
+		return 0, err
+	}
+	setDefaults(read.(metav1.Object))
+	read.GetObjectKind().SetGroupVersionKind(stored.WithKind(kind.Kind))
+	if from, err = internal(read); err != nil {
+		return 0, err
 	}
 	if out, err = legacyscheme.Scheme.ConvertToVersion(from, kind.GroupVersion()); err != nil {
-		return err
+		return 0, err
 	}
 	reflect.ValueOf(to).Elem().Set(reflect.ValueOf(out).Elem())
 	to.GetObjectKind().SetGroupVersionKind(kind)
-	return nil
+	return sum, nil
 }
 
+// storedIn returns the version in which the API server stores objects of a kind.
+func storedIn(kind schema.GroupVersionKind) schema.GroupVersion {
+	for _, version := range legacyscheme.Scheme.PrioritizedVersionsForGroup(kind.Group) {
+		if legacyscheme.Scheme.Recognizes(version.WithKind(kind.Kind)) {
+			return version
+		}
+	}
+	return kind.GroupVersion()
+}
+
+// seed makes the sums of a process.
+var seed = maphash.MakeSeed()
+
 // store copies from into to by way of protobuf, the format of the API server's storage, which has
-// no empty lists and maps.
-func store(from, to runtime.Object) error {
+// no empty lists and maps. The managedFields do not count for the sum, and the storage drops the
+// resourceVersion and the selfLink.
+func store(from, to runtime.Object) (sum uint64, err error) {
+	meta := from.(metav1.Object)
+	owners, version, link := meta.GetManagedFields(), meta.GetResourceVersion(), meta.GetSelfLink()
+	meta.SetManagedFields(nil)
+	meta.SetResourceVersion("")
+	meta.SetSelfLink("")
 	b, err := from.(interface{ Marshal() ([]byte, error) }).Marshal()
 	if err != nil {
-		return err
+		return 0, err
 	}
-	return to.(interface{ Unmarshal([]byte) error }).Unmarshal(b)
+	if err := to.(interface{ Unmarshal([]byte) error }).Unmarshal(b); err != nil {
+		return 0, err
+	}
+	meta = to.(metav1.Object)
+	meta.SetManagedFields(owners)
+	meta.SetResourceVersion(version)
+	meta.SetSelfLink(link)
+	return max(1, maphash.Bytes(seed, b)), nil
 }
 
 func setDefaults(obj metav1.Object) {
@@ -195,6 +226,28 @@ func setDefaults(obj metav1.Object) {
 	if o, ok := obj.(runtime.Object); ok {
 		legacyscheme.Scheme.Default(o)
 	}
+}
+
+// decoded gives an object its defaults and the values that it would have in an API server, which
+// turns each object that it reads into another form and back: a member that has a newer twin gets
+// the value of the twin. What has no such form is refused later.
+func decoded(obj metav1.Object) {
+	setDefaults(obj)
+	o, ok := obj.(runtime.Object)
+	if !ok {
+		return
+	}
+	kind := o.GetObjectKind().GroupVersionKind()
+	own, err := internal(o)
+	if err != nil {
+		return
+	}
+	out, err := legacyscheme.Scheme.ConvertToVersion(own, kind.GroupVersion())
+	if err != nil || reflect.TypeOf(out) != reflect.TypeOf(o) {
+		return
+	}
+	reflect.ValueOf(o).Elem().Set(reflect.ValueOf(out).Elem())
+	o.GetObjectKind().SetGroupVersionKind(kind)
 }
 
 // mergeStringData does what the conversion of a Secret does.

@@ -24,24 +24,24 @@ const maxDisrupted = 2000
 
 // disrupt takes the eviction of p from the PodDisruptionBudget that selects p, or refuses the
 // eviction, by the rules of the API server. As there, the budget's status belongs to a controller:
-// without one, a test sets it, the observedGeneration included. free says that p goes without a look
-// at what the budget has left.
-func disrupt(s *fake.Server, p *corev1.Pod, dryRun bool) (free bool, err error) {
+// without one, a test sets it, the observedGeneration included. spared is the budget if it lets p go
+// without a look at what is left of it.
+func disrupt(s *fake.Server, p *corev1.Pod, dryRun bool) (spared *policyv1.PodDisruptionBudget, err error) {
 	budgets, err := budgetsOf(s, p)
 	switch {
 	case err != nil:
-		return false, err
+		return nil, err
 	case len(budgets) > 1:
-		return false, &apierrors.StatusError{ErrStatus: metav1.Status{
+		return nil, &apierrors.StatusError{ErrStatus: metav1.Status{
 			Status: metav1.StatusFailure, Code: http.StatusInternalServerError,
 			Message: "This pod has more than one PodDisruptionBudget, which the eviction subresource does not support.",
 		}}
 	case len(budgets) == 0:
-		return false, nil
+		return nil, nil
 	case !ready(p) && sparesUnready(budgets[0]):
-		return true, nil
+		return budgets[0], nil
 	case dryRun:
-		return false, allows(budgets[0])
+		return nil, allows(budgets[0])
 	}
 	key := types.NamespacedName{Namespace: p.Namespace, Name: budgets[0].Name}
 	_, err = fake.ChangeStatus(s, key, "kube-apiserver", func(b *policyv1.PodDisruptionBudget) error {
@@ -51,7 +51,7 @@ func disrupt(s *fake.Server, p *corev1.Pod, dryRun bool) (free bool, err error) 
 		spend(b, p.Name)
 		return nil
 	})
-	return false, err
+	return nil, err
 }
 
 // budgetsOf returns the budgets that count for the eviction of a pod. A pod without a phase is new,
@@ -89,10 +89,9 @@ func sparesUnready(b *policyv1.PodDisruptionBudget) bool {
 
 // allows refuses an eviction if b has no disruption left, or if its status does not tell.
 func allows(b *policyv1.PodDisruptionBudget) error {
-	const exhausted = "Cannot evict pod as it would violate the pod's disruption budget."
 	switch {
 	case b.Status.ObservedGeneration < b.Generation:
-		return withCause(apierrors.NewTooManyRequests(exhausted, 10), "The disruption budget %s is still being processed by the server.", b.Name)
+		return unsettled(b)
 	case b.Status.DisruptionsAllowed < 0:
 		return withCause(forbidden(b, "pdb disruptions allowed is negative"),
 			"The disruption budget %s does not allow evicting pods currently: pdb disruptions allowed is negative", b.Name)
@@ -103,6 +102,13 @@ func allows(b *policyv1.PodDisruptionBudget) error {
 		return withCause(apierrors.NewTooManyRequests(exhausted, 0), "%s", whyNot(b))
 	}
 	return nil
+}
+
+const exhausted = "Cannot evict pod as it would violate the pod's disruption budget."
+
+// unsettled asks the client to try again when the budget may say something else.
+func unsettled(b *policyv1.PodDisruptionBudget) error {
+	return withCause(apierrors.NewTooManyRequests(exhausted, 10), "The disruption budget %s is still being processed by the server.", b.Name)
 }
 
 func forbidden(b *policyv1.PodDisruptionBudget, text string) *apierrors.StatusError {

@@ -165,7 +165,7 @@ func bind(s *fake.Server, b *corev1.Binding, dryRun bool) error {
 		return err
 	}
 	b = withTopology(s, b)
-	return change(s, types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, dryRun, func(p *corev1.Pod) error { return assign(p, b) })
+	return change(s, types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, dryRun, func(p *corev1.Pod) error { return assign(p, b, dryRun) })
 }
 
 // checkBinding refuses a binding that does not name a pod and a node.
@@ -221,8 +221,8 @@ func withTopology(s *fake.Server, b *corev1.Binding) *corev1.Binding {
 }
 
 // assign sets what a binding changes in a pod.
-func assign(p *corev1.Pod, b *corev1.Binding) error {
-	if err := checkStored(p, b); err != nil {
+func assign(p *corev1.Pod, b *corev1.Binding, dryRun bool) error {
+	if err := checkStored(p, b, dryRun); err != nil {
 		return err
 	}
 	refuse := func(format string, args ...any) error {
@@ -243,7 +243,8 @@ func assign(p *corev1.Pod, b *corev1.Binding) error {
 }
 
 // checkStored refuses a binding of a pod in another state, in the words of the API server's storage.
-func checkStored(p *corev1.Pod, b *corev1.Binding) error {
+// In a dry run it leaves the prefix of the key out.
+func checkStored(p *corev1.Pod, b *corev1.Binding, dryRun bool) error {
 	var text string
 	switch {
 	case b.UID != "" && b.UID != p.UID:
@@ -253,8 +254,12 @@ func checkStored(p *corev1.Pod, b *corev1.Binding) error {
 	default:
 		return nil
 	}
+	prefix := "/registry"
+	if dryRun {
+		prefix = ""
+	}
 	return apierrors.NewConflict(corev1.Resource("pods"), p.Name,
-		fmt.Errorf("StorageError: invalid object, Code: 4, Key: /registry/pods/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: %s", p.Namespace, p.Name, text))
+		fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s/pods/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: %s", prefix, p.Namespace, p.Name, text))
 }
 
 func merged(all, more map[string]string) map[string]string {
@@ -289,15 +294,22 @@ func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction, dryRun bool) err
 	if dryRun && len(opts.DryRun) == 0 {
 		opts.DryRun = []string{metav1.DryRunAll}
 	}
-	free, err := disrupt(s, p, len(opts.DryRun) > 0)
+	spared, err := disrupt(s, p, len(opts.DryRun) > 0)
 	if err != nil {
 		return err
 	}
-	if free { // the API server replaces a version that the client states
-		opts.Preconditions = cmp.Or(opts.Preconditions, &metav1.Preconditions{})
-		opts.Preconditions.ResourceVersion = &p.ResourceVersion
+	if spared == nil {
+		return terminate(s, p, opts)
 	}
-	return terminate(s, p, opts)
+	// The pod must be as the budget saw it, whatever version the client states.
+	opts.Preconditions = cmp.Or(opts.Preconditions, &metav1.Preconditions{})
+	stated := opts.Preconditions.ResourceVersion != nil
+	opts.Preconditions.ResourceVersion = &p.ResourceVersion
+	err = terminate(s, p, opts)
+	if apierrors.IsConflict(err) && !stated {
+		return unsettled(spared)
+	}
+	return err
 }
 
 // terminate deletes a pod with the condition that says why. Its grace period is that of any
