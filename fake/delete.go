@@ -103,19 +103,23 @@ func (t *table) marked(old *version, opts metav1.DeleteOptions, w write) (*versi
 		}
 	}
 	deleting, was := old.obj.GetDeletionTimestamp(), graceOf(old.obj)
-	if deleting != nil && grace == was && slices.Equal(finalizers, old.obj.GetFinalizers()) {
-		return old, nil
+	if deleting != nil && grace == was && (was > 0 || slices.Equal(finalizers, old.obj.GetFinalizers())) {
+		return old, nil // a deletion that waits for its end takes no other policy
 	}
 	obj, err := clone(old.obj)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
 	obj.SetFinalizers(finalizers)
-	start := t.server.now()
+	now := t.server.now()
+	end := metav1.NewTime(now.Add(seconds(grace)))
 	if deleting != nil {
-		start = deleting.Add(-seconds(was))
+		end = metav1.NewTime(deleting.Add(seconds(grace - was)))
+		if end.Time.Before(now) { // the shorter time is over, and the node still has to stop the pod
+			end, grace = metav1.NewTime(now), min(grace, 1)
+		}
 	}
-	end := metav1.NewTime(start.Add(seconds(grace))).Rfc3339Copy()
+	end = end.Rfc3339Copy()
 	obj.SetDeletionTimestamp(&end)
 	if !t.keptByContent() {
 		obj.SetDeletionGracePeriodSeconds(&grace)

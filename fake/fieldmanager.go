@@ -83,15 +83,11 @@ func (t *table) merge(live *unstructured.Unstructured, want map[string]any, w wr
 	if t.strategy == nil {
 		return t.retype(merged)
 	}
-	return t.fromMerged(merged)
-}
-
-// fromMerged is retype by the API server's means, which take numbers that overflow.
-func (t *table) fromMerged(u *unstructured.Unstructured) (metav1.Object, error) {
-	obj := newObject(t.typ)
-	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(u.Object, obj); err != nil {
-		kind := t.res.GroupVersionKind()
-		return obj, errApply(fmt.Errorf("failed to convert new object (%s/%s; %v) to proper version: unable to convert unstructured object to %v: %w", u.GetNamespace(), u.GetName(), kind, kind, err))
+	// The API server's means take numbers that overflow.
+	obj = newObject(t.typ)
+	if err := runtime.DefaultUnstructuredConverter.FromUnstructured(merged.Object, obj); err != nil {
+		kind, sent := t.res.GroupVersionKind(), unstructured.Unstructured{Object: want}
+		return obj, errApply(fmt.Errorf("failed to convert new object (%s/%s; %v) to proper version: unable to convert unstructured object to %v: %w", sent.GetNamespace(), sent.GetName(), kind, kind, err))
 	}
 	return obj, nil
 }

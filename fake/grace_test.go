@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -45,6 +46,32 @@ func TestKubelets(t *testing.T) {
 		must(fake.Delete[*nodePod](s, k))(t)
 		wantStatus(t, second(fake.Get[*nodePod](s, k)), 404, metav1.StatusReasonNotFound)
 	}
+}
+
+// TestShorterGrace: a further deletion can only shorten the grace period, and not below a second if
+// the shorter one is over. One that does not shorten it changes nothing.
+func TestShorterGrace(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fake.New(fake.Options{})
+		check(t, fake.Register(s, kind.Of[*nodePod](v1, "pods").Named("Pod"), fake.Rules{}))
+		c := must(fake.NewClient[*nodePod](s, fake.Selection{Namespace: "a"}))(t)
+		p := &nodePod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}
+		p.Spec.NodeName = "n"
+		must(fake.Create(s, p))(t)
+		foreground := metav1.DeletePropagationForeground
+		for _, step := range []struct{ wait, asks, want, finalizers int64 }{{0, 30, 30, 0}, {1, 40, 30, 0}, {0, 20, 20, 1}, {10, 5, 1, 1}} {
+			time.Sleep(time.Duration(step.wait) * time.Second)
+			opts := metav1.DeleteOptions{GracePeriodSeconds: &step.asks}
+			if step.wait > 0 || step.asks < 30 {
+				opts.PropagationPolicy = &foreground
+			}
+			check(t, c.Delete(t.Context(), key("", "p"), opts))
+			got := must(fake.Get[*nodePod](s, key("a", "p")))(t)
+			if *got.DeletionGracePeriodSeconds != step.want || int64(len(got.Finalizers)) != step.finalizers || got.DeletionTimestamp.Time.Before(time.Now().Add(-time.Second)) {
+				t.Errorf("%+v: %d s, until %v, %v", step, *got.DeletionGracePeriodSeconds, got.DeletionTimestamp, got.Finalizers)
+			}
+		}
+	})
 }
 
 // TestPodsAreMarked: whichever way a pod is deleted, watches get a MODIFIED event first. A pod of a

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
+	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -24,7 +25,7 @@ const maxGeneratedBase = 63 - 5
 
 // prepareCreate sets and checks the metadata that does not depend on other objects. It checks a
 // generated name with a placeholder for the suffix, which generateName replaces, here if there is a
-// strategy. kept is the sum of [Strategy].Prepare.
+// strategy. kept is the sum of [Strategy].Prepare or of keptEmpty.
 func (t *table) prepareCreate(obj metav1.Object, w write) (kept uint64, err error) {
 	if obj.GetResourceVersion() != "" && !w.dryRun { // the API server's storage refuses it
 		return 0, apierrors.NewBadRequest("resourceVersion should not be set on objects to be created")
@@ -32,6 +33,7 @@ func (t *table) prepareCreate(obj metav1.Object, w write) (kept uint64, err erro
 	if err := t.setKind(obj); err != nil {
 		return 0, err
 	}
+	kept = t.keptEmpty(obj, w)
 	if err := normalize(obj); err != nil {
 		return 0, err
 	}
@@ -67,7 +69,7 @@ func (t *table) prepareCreate(obj metav1.Object, w write) (kept uint64, err erro
 		return kept, t.invalid(obj, t.validate(obj, nil, w))
 	}
 	meta := validation.ValidateObjectMetaAccessor(obj, !t.res.ClusterScoped, t.res.nameRule(), field.NewPath("metadata"))
-	return 0, t.invalid(obj, append(meta, t.validate(obj, nil, w)...))
+	return kept, t.invalid(obj, append(meta, t.validate(obj, nil, w)...))
 }
 
 // validate asks the resource's own checks.
@@ -105,12 +107,13 @@ func (t *table) freeName(namespace, prepared string) string {
 }
 
 // prepareUpdate copies the metadata that a client cannot change from old, and checks the rest.
-// kept is the sum of [Strategy].Prepare.
+// kept is the sum of [Strategy].Prepare or of keptEmpty.
 func (t *table) prepareUpdate(obj metav1.Object, old *version, w write) (kept uint64, err error) {
 	was := old.obj
 	if err := t.setKind(obj); err != nil {
 		return 0, err
 	}
+	kept = t.keptEmpty(obj, w)
 	if err := normalize(obj); err != nil {
 		return 0, err
 	}
@@ -153,7 +156,7 @@ func (t *table) prepareUpdate(obj metav1.Object, old *version, w write) (kept ui
 		for range 2 {
 			errs = append(errs, validation.ValidateObjectMetaAccessorUpdate(obj, was, path)...)
 		}
-		return 0, t.invalid(obj, append(errs, t.validate(obj, was, w)...))
+		return kept, t.invalid(obj, append(errs, t.validate(obj, was, w)...))
 	}
 	// The second check repeats a part of the first.
 	errs := validation.ValidateObjectMetaAccessorUpdate(obj, was, path)
@@ -196,6 +199,22 @@ func normalize(obj metav1.Object) error {
 	}
 	kind := kindOf(obj)
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", kind.Kind, kind.Version, kind.Kind, err))
+}
+
+// keptEmpty is a sum of the metadata of a custom resource. An apply stores members that are empty,
+// and no reader sees them: such a sum is like no other. All other writes are without them.
+func (t *table) keptEmpty(obj metav1.Object, w write) uint64 {
+	u, ok := obj.(*unstructured.Unstructured)
+	if !ok || !t.res.custom() || w.request == nil {
+		return 0
+	}
+	meta, _ := u.Object["metadata"].(map[string]any)
+	for _, name := range []string{"annotations", "finalizers", "labels", "ownerReferences"} {
+		if value, has := meta[name]; has && w.applies && (value == nil || reflect.ValueOf(value).Len() == 0) {
+			return 1 + t.server.serials.Add(1)
+		}
+	}
+	return 1
 }
 
 // plainMeta is normalize with the error as it is.

@@ -20,8 +20,9 @@ type Strategy struct {
 	// and of a [Client]: a test's own functions store what they get. An error refuses the write,
 	// with 500 unless it is a Status. A new object has its uid and its creationTimestamp. ctx is
 	// that of the request. stored is a sum of the object as it is stored, without its managedFields:
-	// other sums make a write even if the object reads as before, because defaults that it gets when
-	// it is read are not stored yet. Zero stands for no sum.
+	// other sums make a write even if the object reads as before. An object that reads otherwise than
+	// it is stored, by defaults that it gets when it is read, has a sum like no other: as in the API
+	// server, the next write stores it anew. Zero stands for no sum.
 	Prepare func(ctx context.Context, a *Admission) (stored uint64, err error)
 	// Admitted is asked last, after [Options].Validate has allowed what Prepare has prepared;
 	// without Prepare it is not asked. a.Object is read-only. Errors are as for Prepare.

@@ -79,7 +79,7 @@ func TestStrategy(t *testing.T) {
 			wantStatus(t, err, code, metav1.StatusReasonBadRequest)
 		}
 	}
-	for want := range 3 { // a write of nothing stores an object that is not stored as it reads, once
+	for want := range 3 { // a write of nothing is one if what is stored changes
 		sum = 1 + uint64(min(want, 1))
 		was := must(c.Get(t.Context(), key("", "p"), metav1.GetOptions{}))(t)
 		got := must(c.Patch(t.Context(), key("", "p"), types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}))(t)

@@ -393,10 +393,10 @@ func normal(v any) {
 	}
 }
 
-// conflictOf returns the field of a conflict of managers.
+// conflictOf returns the field of a conflict of managers, and the manager.
 func conflictOf(cause any) string {
 	if m, ok := cause.(map[string]any); ok && m["reason"] == "FieldManagerConflict" {
-		return fmt.Sprint(m["field"])
+		return fmt.Sprint(m["field"], m["message"])
 	}
 	return ""
 }

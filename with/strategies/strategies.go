@@ -1,9 +1,11 @@
 package strategies
 
 import (
+	"bytes"
 	"context"
 	"fmt"
 	"hash/maphash"
+	"math/rand/v2"
 	"reflect"
 	"sync"
 
@@ -155,7 +157,8 @@ func internal(obj any) (runtime.Object, error) {
 }
 
 // external gives to, the object of the write, the state that the API server would read from its
-// storage after it has stored from. sum is that of the stored bytes.
+// storage after it has stored from. sum is that of the stored bytes, or any number if the API server
+// would store other bytes for what it reads.
 func external(from, to runtime.Object) (sum uint64, err error) {
 	kind := to.GetObjectKind().GroupVersionKind()
 	stored := storedIn(kind)
@@ -167,7 +170,8 @@ func external(from, to runtime.Object) (sum uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	if sum, err = store(out, read); err != nil {
+	bytesBefore, err := store(out, read)
+	if err != nil {
 		return 0, err
 	}
 	setDefaults(read.(metav1.Object))
@@ -175,12 +179,24 @@ func external(from, to runtime.Object) (sum uint64, err error) {
 	if from, err = internal(read); err != nil {
 		return 0, err
 	}
-	if out, err = legacyscheme.Scheme.ConvertToVersion(from, kind.GroupVersion()); err != nil {
+	if out, err = legacyscheme.Scheme.ConvertToVersion(from, stored); err != nil {
 		return 0, err
+	}
+	bytesAfter, err := store(out, nil)
+	if err != nil {
+		return 0, err
+	}
+	if stored != kind.GroupVersion() {
+		if out, err = legacyscheme.Scheme.ConvertToVersion(from, kind.GroupVersion()); err != nil {
+			return 0, err
+		}
 	}
 	reflect.ValueOf(to).Elem().Set(reflect.ValueOf(out).Elem())
 	to.GetObjectKind().SetGroupVersionKind(kind)
-	return sum, nil
+	if !bytes.Equal(bytesBefore, bytesAfter) {
+		return max(1, rand.Uint64()), nil
+	}
+	return max(1, maphash.Bytes(seed, bytesBefore)), nil
 }
 
 // storedIn returns the version in which the API server stores objects of a kind.
@@ -196,27 +212,29 @@ func storedIn(kind schema.GroupVersionKind) schema.GroupVersion {
 // seed makes the sums of a process.
 var seed = maphash.MakeSeed()
 
-// store copies from into to by way of protobuf, the format of the API server's storage, which has
-// no empty lists and maps. The managedFields do not count for the sum, and the storage drops the
-// resourceVersion and the selfLink.
-func store(from, to runtime.Object) (sum uint64, err error) {
+// store copies from into to, which may be nil, by way of protobuf, the format of the API server's
+// storage, which has no empty lists and maps. It returns the bytes, but for the managedFields, and for
+// the resourceVersion and the selfLink, which the storage drops.
+func store(from, to runtime.Object) ([]byte, error) {
 	meta := from.(metav1.Object)
 	owners, version, link := meta.GetManagedFields(), meta.GetResourceVersion(), meta.GetSelfLink()
-	meta.SetManagedFields(nil)
-	meta.SetResourceVersion("")
-	meta.SetSelfLink("")
+	set := func(obj runtime.Object, owners []metav1.ManagedFieldsEntry, version, link string) {
+		meta := obj.(metav1.Object)
+		meta.SetManagedFields(owners)
+		meta.SetResourceVersion(version)
+		meta.SetSelfLink(link)
+	}
+	set(from, nil, "", "")
 	b, err := from.(interface{ Marshal() ([]byte, error) }).Marshal()
-	if err != nil {
-		return 0, err
+	set(from, owners, version, link)
+	if err != nil || to == nil {
+		return b, err
 	}
 	if err := to.(interface{ Unmarshal([]byte) error }).Unmarshal(b); err != nil {
-		return 0, err
+		return nil, err
 	}
-	meta = to.(metav1.Object)
-	meta.SetManagedFields(owners)
-	meta.SetResourceVersion(version)
-	meta.SetSelfLink(link)
-	return max(1, maphash.Bytes(seed, b)), nil
+	set(to, owners, version, link)
+	return b, nil
 }
 
 func setDefaults(obj metav1.Object) {
