@@ -325,7 +325,7 @@ func (d *differ) evictions(t *testing.T, name string) {
 		}
 		d.both(t, http.MethodPost, pods, "application/json", pod, pod)
 		made = append(made, fmt.Sprintf("%s/%s-p%d", pods, name, i))
-		status := map[string]any{"status": map[string]any{"phase": d.pick("Running", "Running", "Running", "Pending", "Failed", "Succeeded"), "conditions": []any{map[string]any{"type": "Ready", "status": d.pick("True", "True", "False", "Unknown")}}}}
+		status := map[string]any{"status": map[string]any{"phase": d.pick("Running", "Running", "Running", "Pending", "Failed", "Succeeded", nil), "conditions": []any{map[string]any{"type": "Ready", "status": d.pick("True", "True", "False", "Unknown")}}}}
 		d.both(t, http.MethodPatch, made[i]+"/status", merged, status, status)
 	}
 	for i := range d.pick(1, 1, 1, 1, 2, 0).(int) {

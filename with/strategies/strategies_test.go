@@ -157,6 +157,22 @@ func TestWrites(t *testing.T) {
 	}
 }
 
+// TestEvictionWithoutPhase: a new pod is pending and no budget counts for it. One whose phase somebody has removed
+// is not pending.
+func TestEvictionWithoutPhase(t *testing.T) {
+	s := newServer(t)
+	for _, r := range []request{
+		{"POST /apis/policy/v1/namespaces/default/poddisruptionbudgets", `{"metadata":{"name":"none"},"spec":{"maxUnavailable":0,"selector":{"matchLabels":{"a":"b"}}}}`, 201, nil},
+		{"POST " + ns + "pods", `{"metadata":{"name":"new","labels":{"a":"b"}},"spec":{` + pod + `}}`, 201, []string{`"phase":"Pending"`}},
+		{"POST " + ns + "pods/new/eviction", `{"metadata":{"name":"new"}}`, 201, nil},
+		{"POST " + ns + "pods", `{"metadata":{"name":"p","labels":{"a":"b"}},"spec":{` + pod + `}}`, 201, nil},
+		{"PATCH " + ns + "pods/p/status", `{"status":{"phase":null}}`, 200, []string{`!"phase"`}},
+		{"POST " + ns + "pods/p/eviction", `{"metadata":{"name":"p"}}`, 429, []string{"disruption budget"}},
+	} {
+		send(t, s, r)
+	}
+}
+
 // TestOwnFunctions stores what a test says, with defaults.
 func TestOwnFunctions(t *testing.T) {
 	s := newServer(t)

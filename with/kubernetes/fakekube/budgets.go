@@ -54,14 +54,13 @@ func disrupt(s *fake.Server, p *corev1.Pod, dryRun bool) (spared *policyv1.PodDi
 	return nil, err
 }
 
-// budgetsOf returns the budgets that count for the eviction of a pod. A pod without a phase is new,
-// as a pending one: the API server's defaults would say so.
+// budgetsOf returns the budgets that count for the eviction of a pod.
 func budgetsOf(s *fake.Server, p *corev1.Pod) ([]*policyv1.PodDisruptionBudget, error) {
 	switch p.Status.Phase {
-	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending, "":
+	case corev1.PodSucceeded, corev1.PodFailed, corev1.PodPending:
 		return nil, nil
 	}
-	if p.DeletionTimestamp != nil {
+	if p.DeletionTimestamp != nil || isNew(p) {
 		return nil, nil
 	}
 	all, err := fake.List[*policyv1.PodDisruptionBudget](s, fake.Selection{Namespace: p.Namespace})
@@ -70,6 +69,10 @@ func budgetsOf(s *fake.Server, p *corev1.Pod) ([]*policyv1.PodDisruptionBudget, 
 		return err != nil || !selector.Matches(labels.Set(p.Labels))
 	}), err
 }
+
+// isNew reports whether nobody has written the status of a pod. The API server gives a new pod the
+// phase Pending and a class of QoS, which it keeps. Without its strategies a pod has neither.
+func isNew(p *corev1.Pod) bool { return p.Status.Phase == "" && p.Status.QOSClass == "" }
 
 // ready reports whether a pod counts as healthy.
 func ready(p *corev1.Pod) bool {
