@@ -15,7 +15,10 @@
 // answer to a write enters.
 package door
 
-import "iter"
+import (
+	"iter"
+	"slices"
+)
 
 // State says which object a state is of, how new it is, and what it contains.
 type State struct {
@@ -41,6 +44,10 @@ const (
 	// Compares: uid and version are those of the object in the cache, and no sum says that the contents
 	// are, too. The state enters if the objects differ. If not, only its sum replaces the old one.
 	Compares
+	// Aside: the state or deletion stays out until [Door.Passed] returns the key, and enters then.
+	// It takes the place of what was put aside for the key before. Nothing is aside for a key of which
+	// no own write is ahead.
+	Aside
 )
 
 // Door is the state of one part. The zero value is that of an empty cache.
@@ -60,6 +67,7 @@ type own struct {
 	State
 	gone   bool // this process deleted the object, and State is the last known one
 	absent bool // at State.Version, the selection had no object of the key
+	asked  bool // the server says so
 	shown  bool // the watch is at a state of this object, so that it will bring its end
 }
 
@@ -71,7 +79,7 @@ func (d *Door[K]) At() uint64 { return d.at }
 func (d *Door[K]) Ahead() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		for key, o := range d.ahead {
-			if !o.absent && !yield(key) {
+			if !o.asked && !yield(key) {
 				return
 			}
 		}
@@ -82,18 +90,18 @@ func (d *Door[K]) Ahead() iter.Seq[K] {
 func (d *Door[K]) Epoch() Epoch { return d.epoch }
 
 // Event follows an event of the watch. is is the state that it brings, or the last one of an object
-// that was deleted, at the version of the deletion. [Door.Passed] follows.
+// that was deleted, at the version of the deletion. [Door.Bookmark] and [Door.Passed] follow.
 func (d *Door[K]) Event(key K, has Held, is State, deleted bool) Verdict {
 	if is.Version == 0 {
 		return unordered(has, is, deleted)
 	}
 	repeated := is.Version < d.at
-	d.at = max(d.at, is.Version)
 	if o, waits := d.ahead[key]; waits {
 		if !o.reached(is, deleted) {
 			if !repeated {
 				o.shown = !deleted
 				d.ahead[key] = o
+				return o.keeps()
 			}
 			return Stays
 		}
@@ -106,6 +114,16 @@ func (d *Door[K]) Event(key K, has Held, is State, deleted bool) Verdict {
 		return Stays
 	}
 	return Enters
+}
+
+// keeps is the verdict on what the watch or a list has of a key up to the version of o. It stays out,
+// because the selection had no such object at that version. A deletion is certain only once it has been
+// seen: what is left at that version was not meant, or came in between.
+func (o own) keeps() Verdict {
+	if o.absent && !o.asked {
+		return Aside
+	}
+	return Stays
 }
 
 // reached reports whether a state that the watch brings is not older than o. A deletion that is older
@@ -139,13 +157,33 @@ func unordered(has Held, is State, deleted bool) Verdict {
 	return contents(has, is)
 }
 
-// Bookmark follows a version without an object: the watch has brought all events up to it.
-// [Door.Passed] follows.
+// Bookmark follows a version: list or watch have brought everything up to it. [Door.Passed] follows.
 func (d *Door[K]) Bookmark(version uint64) { d.at = max(d.at, version) }
+
+// Waits returns the version of the own write of a key that list and watch have not reached, and whether
+// there is one.
+func (d *Door[K]) Waits(key K) (version uint64, waits bool) {
+	o, waits := d.ahead[key]
+	return o.Version, waits
+}
+
+// Len returns the number of own writes that list and watch have not reached.
+func (d *Door[K]) Len() int { return len(d.ahead) }
+
+// Ends reports whether the cache waits for the end of an object that this process deleted: the event
+// of it matters although the cache does not have the object.
+func (d *Door[K]) Ends(key K) bool { return d.ahead[key].gone || d.ahead[key].absent }
+
+// Keeps reports whether what the cache had under a key is to be put aside, after a verdict of
+// [Door.Removed] that takes it out: see [Aside].
+func (d *Door[K]) Keeps(key K) bool { return d.ahead[key].absent && d.ahead[key].shown }
+
+// Drop forgets an own write: what list and watch bring has no version, or see [Door.Each].
+func (d *Door[K]) Drop(key K) { delete(d.ahead, key) }
 
 // Passed returns the keys of own writes that list or watch have passed without a state of the key:
 // their objects are not in the selection. What the cache has under these keys, if anything, leaves as
-// deletions. The cost is one comparison if there are none.
+// deletions, and what was put aside enters. The cost is one comparison if there are none.
 func (d *Door[K]) Passed() (left []K) {
 	for len(d.queue) > 0 && d.queue[0].version <= d.at {
 		p := d.queue[0]
@@ -158,6 +196,27 @@ func (d *Door[K]) Passed() (left []K) {
 		left = append(left, p.key)
 	}
 	return left
+}
+
+// Each calls f for each own write that list and watch have not reached. ending says that the end of its
+// object is still to come. It is for a door whose version says nothing, because several sources share
+// it: the caller finds out which writes all of them have passed, and drops them.
+func (d *Door[K]) Each(f func(key K, version uint64, ending bool)) {
+	for key, o := range d.ahead {
+		f(key, o.Version, o.gone && o.shown)
+	}
+}
+
+// Relisted begins a list: [Door.Listed] for each key of it whose state the cache does not have, and
+// [Door.Bookmark] follow. What was put aside is forgotten. The end of an object that the list does not
+// show is no more to come.
+func (d *Door[K]) Relisted() {
+	for key, o := range d.ahead {
+		if o.gone && o.shown {
+			o.shown = false
+			d.put(key, o)
+		}
+	}
 }
 
 // Wrote follows the server's answer to a write that began in an epoch. An answer of another epoch
@@ -177,15 +236,17 @@ func (d *Door[K]) Wrote(began Epoch, key K, is State) Verdict {
 // Removed follows the deletion of an object by a request of this process, once it is gone: the answer
 // to a request that leaves it to finalizers is one of [Door.Wrote]. is is the last known state. If the
 // object has changed since, left the selection and come back, it may show once more for a moment.
+// Without a uid, is.Version is that of the deletion or a later one. What list or watch have brought of the
+// key is put aside then, see [Door.Keeps].
 func (d *Door[K]) Removed(began Epoch, key K, has Held, is State) Verdict {
 	o, waits := d.ahead[key]
-	if began != d.epoch || is.Version == 0 || waits && o.succeeds(is) || has.Any && has.succeeds(is) {
+	if began != d.epoch || is.Version == 0 || is.UID == "" && is.Version <= d.at || waits && o.succeeds(is) || has.Any && has.succeeds(is) {
 		return Stays
 	}
-	if has.UID == is.UID {
+	if has.UID == is.UID && is.UID != "" {
 		is.Version = max(is.Version, has.Version)
 	}
-	d.put(key, own{State: is, gone: true, shown: has.Any && !waits})
+	d.put(key, own{State: is, gone: is.UID != "", absent: is.UID == "", shown: has.Any && !waits})
 	if !has.Any {
 		return Stays
 	}
@@ -194,7 +255,10 @@ func (d *Door[K]) Removed(began Epoch, key K, has Held, is State) Verdict {
 
 // succeeds reports whether s is of a later object of the key than the one whose last state is is.
 func (s State) succeeds(is State) bool {
-	return s.Version > is.Version && (s.UID != is.UID || is.UID == "")
+	if is.UID == "" {
+		return s.Version > is.Version
+	}
+	return s.UID != is.UID && s.Version >= is.Version
 }
 
 func (d *Door[K]) put(key K, o own) {
@@ -202,12 +266,16 @@ func (d *Door[K]) put(key K, o own) {
 		d.ahead = map[K]own{}
 	}
 	d.ahead[key] = o
+	if len(d.queue) > 2*len(d.ahead) { // an object that is written over and over has many entries
+		d.queue = slices.DeleteFunc(d.queue, func(p pass[K]) bool { return d.ahead[p.key].Version != p.version })
+	}
 	d.queue.push(pass[K]{o.Version, key})
 }
 
-// Listed follows a list at a version, for each key that the cache or the list has: listed is what the
-// list has. [Door.Bookmark] ends the list. A list that is older than what the watch has brought stays
-// out.
+// Listed follows a list, for each key of which the list and the cache have different states: listed is
+// what the list has. [Door.Relisted] begins the list, and [Door.Bookmark] ends it. version is the list's,
+// or 0: then own writes that the list lacks stay until Bookmark decides. A list that is older than what
+// the watch has brought stays out.
 func (d *Door[K]) Listed(key K, has, listed Held, version uint64) Verdict {
 	if version != 0 && version < d.at {
 		return Stays
@@ -215,8 +283,8 @@ func (d *Door[K]) Listed(key K, has, listed Held, version uint64) Verdict {
 	if o, waits := d.ahead[key]; waits {
 		if o.later(listed, version) {
 			o.shown = listed.Any
-			d.ahead[key] = o
-			return Stays
+			d.put(key, o)
+			return o.keeps()
 		}
 		delete(d.ahead, key)
 	}
@@ -236,7 +304,7 @@ func (d *Door[K]) Asked(key K, has, listed Held, version uint64) Verdict {
 	switch _, later := d.ahead[key]; {
 	case later, version < d.at:
 	case !listed.Any:
-		d.put(key, own{State: State{Version: version}, absent: true})
+		d.put(key, own{State: State{Version: version}, absent: true, asked: true})
 	case listed.Version > d.at:
 		d.put(key, own{State: listed.State})
 	}
@@ -245,10 +313,28 @@ func (d *Door[K]) Asked(key K, has, listed Held, version uint64) Verdict {
 
 // later reports whether o is later than a list.
 func (o own) later(listed Held, version uint64) bool {
-	if !listed.Any {
+	if !listed.Any || o.absent && version != 0 {
 		return o.Version > version
 	}
 	return o.ended(listed.State) || listed.Version < o.Version
+}
+
+// Made reports whether an own write made version of the object of a key.
+func (d *Door[K]) Made(key K, version uint64) bool {
+	o, waits := d.ahead[key]
+	return waits && !o.gone && !o.absent && o.Version == version
+}
+
+// RewoundInPart is [Door.Rewound] for several sources, of which one has listed. What the cache has of own
+// writes waits for the others, at version 0: any state of a key is as new.
+func (d *Door[K]) RewoundInPart() {
+	ahead := map[K]own{}
+	for key, o := range d.ahead {
+		if !o.gone && !o.absent {
+			ahead[key] = own{State: State{UID: o.UID}}
+		}
+	}
+	*d = Door[K]{epoch: d.epoch + 1, ahead: ahead}
 }
 
 // Rewound follows the discovery that the server was restored: no version compares with those before.

@@ -65,9 +65,11 @@ type world struct {
 
 	parts   []part
 	cache   map[int]stored
-	pending []func() // answers on their way
-	defined bool     // the definition has changed since the last list
+	aside   map[int]stored // what stays out until a version at which there was nothing
+	pending []func()       // answers on their way
+	defined bool           // the definition has changed since the last list
 
+	last [5]uint64 // versions of the last own writes, by key
 	// By uid.
 	written map[string]uint64 // the newest version of an own write whose answer came
 	removed map[string]bool   // by this process, and the answer came
@@ -84,7 +86,7 @@ type part struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 1))
-	w := &world{t: t, rand: r, cache: map[int]stored{}, written: map[string]uint64{}, removed: map[string]bool{}, absent: map[string]bool{}}
+	w := &world{t: t, rand: r, cache: map[int]stored{}, aside: map[int]stored{}, written: map[string]uint64{}, removed: map[string]bool{}, absent: map[string]bool{}}
 	w.kind = kind{parts: 1 + r.IntN(3), uids: r.IntN(6) > 0, versions: r.IntN(8) > 0, sums: r.IntN(3) > 0, bookmarks: r.IntN(3) > 0, ownSums: r.IntN(2) > 0}
 	w.history = history{objects: map[int]object{}, past: map[uint64]map[int]object{1: {}}, base: 1, began: map[int]object{}}
 	w.rv = 1
@@ -98,7 +100,7 @@ func (w *world) note(format string, args ...any) {
 
 func (w *world) fail(format string, args ...any) {
 	w.t.Helper()
-	for _, line := range w.trace[max(0, len(w.trace)-40):] {
+	for _, line := range w.trace[max(0, len(w.trace)-400):] {
 		w.t.Log(line)
 	}
 	w.t.Fatalf("%+v: "+format, append([]any{w.kind}, args...)...)
@@ -146,12 +148,27 @@ func (w *world) carryOut(v Verdict, key int, is State, o object, deleted, anew b
 	old, had := w.cache[key]
 	w.note("  at %d, ahead %v: key %d: %v, had %v %v, is %v deleted %v", w.part(key).At(), w.part(key).ahead, key, v, had, old, is, deleted)
 	switch {
-	case v == Stays:
+	case v == Aside && deleted:
+		delete(w.aside, key)
 		return
+	case v == Aside:
+		w.aside[key] = stored{State: is, object: o, contents: w.contents(o)}
+		return
+	case v == Stays:
+		if _, waits := w.part(key).Waits(key); !waits {
+			delete(w.aside, key)
+		}
+		return
+	}
+	delete(w.aside, key)
+	switch {
 	case deleted && !had:
 		w.fail("key %d: deletion of nothing", key)
 	case deleted:
 		delete(w.cache, key)
+		if w.part(key).Keeps(key) {
+			w.aside[key] = old
+		}
 		return
 	case v == Compares && !had:
 		w.fail("key %d: compared with nothing", key)
@@ -201,7 +218,7 @@ func (w *world) write(own bool) {
 	o, exists := w.objects[key]
 	began := w.part(key).Epoch()
 	o.version = w.rv
-	removed := false
+	removed, ended := false, w.rv
 	switch n := w.rand.IntN(8); {
 	case !exists:
 		w.made++
@@ -234,16 +251,23 @@ func (w *world) write(own bool) {
 		w.set(key, o)
 	}
 	if own {
-		w.answer(func() { w.answered(began, key, o, removed) })
+		w.last[key] = ended
+		w.answer(func() { w.answered(began, key, o, removed, ended) })
 	}
 }
 
 // answered follows the answer to an own write.
-func (w *world) answered(began Epoch, key int, o object, removed bool) {
+func (w *world) answered(began Epoch, key int, o object, removed bool, ended uint64) {
 	p := w.part(key)
 	is := w.state(o, w.sums && w.ownSums)
 	counts := began == p.Epoch() && !w.restored && w.versions
 	w.note("answer: key %d %+v removed %v", key, o, removed)
+	if removed && !w.uids && w.versions {
+		is.Version = ended
+		if w.last[key] == ended && w.rand.IntN(2) == 0 {
+			is.Version = w.rv // of a list that followed
+		}
+	}
 	if removed {
 		w.removed[o.uid] = w.removed[o.uid] || counts && w.uids
 		w.carryOut(p.Removed(began, key, w.held(key), is), key, is, o, true, false)
@@ -293,16 +317,21 @@ func (w *world) deliver(p *part) {
 	is := w.state(c.object, w.sums)
 	w.note("event: %+v", c)
 	w.carryOut(p.Event(c.key, w.held(c.key), is, c.deleted), c.key, is, c.object, c.deleted, false)
+	p.Bookmark(is.Version)
 	w.leave(p)
 }
 
 func (w *world) leave(p *part) {
 	for _, key := range p.Passed() {
 		w.note("passed: key %d", key)
-		if o := w.cache[key].object; w.objects[key] == o && o.selected {
+		if o := w.cache[key].object; w.objects[key] == o && o.selected && w.aside[key].object != o {
 			w.fail("key %d leaves, and the server has it: %v", key, o)
 		}
 		delete(w.cache, key)
+		if s, any := w.aside[key]; any {
+			w.cache[key] = s
+		}
+		delete(w.aside, key)
 	}
 }
 
@@ -352,10 +381,19 @@ func (w *world) list(p *part, anew bool) {
 		version = 0
 	}
 	w.note("list at %d: %v", version, objects)
+	p.Relisted()
+	maps.DeleteFunc(w.aside, func(key int, _ stored) bool { return w.part(key) == p })
 	for key := range 5 {
-		if w.part(key) == p {
-			w.carryOut(p.Listed(key, w.held(key), w.listed(objects, key), version), key, w.listed(objects, key).State, objects[key], objects[key].uid == "", anew)
+		if w.part(key) != p {
+			continue
 		}
+		has, listed := w.held(key), w.listed(objects, key)
+		if _, waits := p.Waits(key); !waits && (has == listed && (listed.Sum != 0 || w.cache[key].contents == w.contents(objects[key])) || !has.Any && !listed.Any) {
+			continue // the cache does not ask about what it has
+		} else if waits && !has.Any && !listed.Any {
+			continue
+		}
+		w.carryOut(p.Listed(key, has, listed, 0), key, listed.State, objects[key], !listed.Any, anew)
 	}
 	p.Bookmark(version)
 	w.leave(p)
@@ -379,7 +417,11 @@ func (w *world) ask(key int) {
 			return
 		}
 		w.note("asked at %d: key %d", version, key)
-		w.carryOut(p.Asked(key, w.held(key), w.listed(objects, key), version), key, w.listed(objects, key).State, objects[key], objects[key].uid == "", false)
+		verdict := p.Asked(key, w.held(key), w.listed(objects, key), version)
+		if o := p.ahead[key]; o.asked || !o.absent {
+			delete(w.aside, key)
+		}
+		w.carryOut(verdict, key, w.listed(objects, key).State, objects[key], objects[key].uid == "", false)
 	})
 }
 
@@ -464,6 +506,7 @@ func (w *world) settle() {
 				w.fail("an own write of key %d is left over: %v", key, p.ahead[key])
 			}
 			objects, _ := w.at(p, len(p.log))
+			delete(w.aside, key)
 			w.carryOut(p.Asked(key, w.held(key), w.listed(objects, key), w.rv), key, w.listed(objects, key).State, objects[key], objects[key].uid == "", false)
 		}
 	}
