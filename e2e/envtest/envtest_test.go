@@ -6,7 +6,9 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -73,7 +75,7 @@ type source struct {
 // download brings a module, named as PATH@VERSION, into the module cache.
 func download(t *testing.T, module string) source {
 	t.Helper()
-	var got struct{ Dir string }
+	var got struct{ Dir, Version string }
 	if err := json.Unmarshal([]byte(run(t, "env", "GOWORK=off", "go", "mod", "download", "-json", module)), &got); err != nil {
 		t.Fatal(err)
 	}
@@ -87,54 +89,108 @@ func download(t *testing.T, module string) source {
 			t.Fatal(err)
 		}
 	}
-	return source{got.Dir, filepath.Join(dir, "go.mod")}
+	s := source{got.Dir, filepath.Join(dir, "go.mod")}
+	s.publish(t, got.Version)
+	return s
+}
+
+// publish replaces modules in folders of the source by their published versions: a nested module is not in the
+// module cache with the one around it.
+func (s source) publish(t *testing.T, version string) {
+	t.Helper()
+	type module struct{ Path, Version string }
+	var file struct{ Replace []struct{ Old, New module } }
+	if err := json.Unmarshal([]byte(run(t, "go", "mod", "edit", "-json", s.modfile)), &file); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range file.Replace {
+		if r.New.Version == "" {
+			run(t, "go", "mod", "edit", "-replace", r.Old.Path+"="+r.Old.Path+"@"+version, s.modfile)
+		}
+	}
+}
+
+// outcome is what a run of a suite came to.
+type outcome struct {
+	tests, specs int      // that passed
+	bad          []string // what is wrong
 }
 
 // check runs a suite. Some specs wait for one second of the real clock, and some race the controller that they test:
 // its caches of two kinds have no common order. So a suite that fails runs once more: a fault of ours fails twice.
 func (s suite) check(t *testing.T, module source, assets string) {
-	passed, bad := s.try(t, module, assets)
-	if len(bad) > 0 {
-		t.Logf("the first run:\n%s", strings.Join(bad, "\n"))
-		passed, bad = s.try(t, module, assets)
+	got := s.try(t, module, assets)
+	if len(got.bad) > 0 {
+		t.Logf("the first run:\n%s", strings.Join(got.bad, "\n"))
+		got = s.try(t, module, assets)
 	}
-	if len(bad) > 0 {
-		t.Error(strings.Join(bad, "\n"))
+	if len(got.bad) > 0 {
+		t.Error(strings.Join(got.bad, "\n"))
 	}
-	t.Logf("%d specs passed", passed)
+	t.Logf("%d tests and %d specs passed", got.tests, got.specs)
 }
 
-// try runs the suite once. It returns how many specs passed and what is wrong.
-func (s suite) try(t *testing.T, module source, assets string) (passed int, bad []string) {
+// try runs the suite once.
+func (s suite) try(t *testing.T, module source, assets string) outcome {
 	report := filepath.Join(t.TempDir(), "report.json")
-	cmd := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-mod=mod", "-modfile="+module.modfile, "-count=1", "-timeout=30m", "./"+s.folder,
+	cmd := exec.CommandContext(t.Context(), "go", "test", "-json", "-vet=off", "-mod=mod", "-modfile="+module.modfile, "-count=1", "-timeout=30m", "./"+s.folder,
 		"-args", "--ginkgo.no-color", "--ginkgo.json-report="+report)
 	cmd.Dir = module.folder
 	cmd.Env = append(os.Environ(), "GOWORK=off", "KUBEBUILDER_ASSETS="+assets)
-	out, runErr := cmd.CombinedOutput() // fails if a spec does; the report says which
-	passed, bad, err := specs(report)
-	slices.Sort(bad)
-	if err != nil || passed == 0 {
-		bad = append(bad, fmt.Sprintf("%v: %v\n%s", runErr, err, tail(out)))
+	out, runErr := cmd.CombinedOutput()
+	tests, said := events(out)
+	shown, err := specs(report)
+	got := outcome{tests.tests, shown.specs, slices.Concat(tests.bad, shown.bad)}
+	slices.Sort(got.bad)
+	if err != nil {
+		got.bad = append(got.bad, err.Error())
 	}
-	return passed, bad
+	if runErr != nil && len(got.bad) == 0 || got.tests == 0 {
+		got.bad = append(got.bad, fmt.Sprintf("%v\n%s", runErr, tail(said)))
+	}
+	return got
 }
 
-// specs reads the report of Ginkgo.
-func specs(report string) (passed int, bad []string, err error) {
-	nodes, err := others.ReadReport(report)
-	if err != nil {
-		return 0, nil, err
+// events reads the output of go test -json. Tests within tests are not counted. said is what the tests printed, and
+// the lines that are no events.
+func events(out []byte) (got outcome, said string) {
+	var all strings.Builder
+	printed := map[string]string{} // by each test
+	for line := range bytes.Lines(out) {
+		var event struct{ Action, Test, Output string }
+		if json.Unmarshal(line, &event) != nil {
+			all.Write(line)
+			continue
+		}
+		all.WriteString(event.Output)
+		printed[event.Test] += event.Output
+		switch {
+		case event.Test == "":
+		case event.Action == "fail":
+			got.bad = append(got.bad, event.Test+": "+tail(printed[event.Test]))
+		case event.Action == "pass" && !strings.Contains(event.Test, "/"):
+			got.tests++
+		}
 	}
+	return got, all.String()
+}
+
+// specs reads the report of Ginkgo, if the tests have specs.
+func specs(report string) (outcome, error) {
+	nodes, err := others.ReadReport(report)
+	if errors.Is(err, fs.ErrNotExist) {
+		return outcome{}, nil
+	}
+	var got outcome
 	for _, one := range nodes {
 		switch {
 		case one.State == "passed" && one.LeafNodeType == "It":
-			passed++
+			got.specs++
 		case one.State != "passed" && one.State != "pending" && one.State != "skipped":
-			bad = append(bad, fmt.Sprintf("%s: %s: %s", one.State, one.Name(), one.Failure.Message))
+			got.bad = append(got.bad, fmt.Sprintf("%s: %s: %s", one.State, one.Name(), one.Failure.Message))
 		}
 	}
-	return passed, bad, nil
+	return got, err
 }
 
 func run(t *testing.T, name string, args ...string) string {
@@ -149,4 +205,4 @@ func run(t *testing.T, name string, args ...string) string {
 	return string(out)
 }
 
-func tail(out []byte) []byte { return out[max(0, len(out)-4000):] }
+func tail(out string) string { return out[max(0, len(out)-4000):] }

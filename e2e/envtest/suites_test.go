@@ -2,7 +2,7 @@
 
 package envtest
 
-// suite is one of a module's packages with specs.
+// suite is one of a module's packages with specs or tests.
 type suite struct {
 	folder string
 	long   bool
@@ -39,5 +39,16 @@ var operators = []operator{
 	{"sigs.k8s.io/jobset", "v0.10.1", []suite{
 		{folder: "test/integration/controller"},
 		{folder: "test/integration/webhook"},
+	}},
+	{"sigs.k8s.io/cluster-api", "v1.14.2", []suite{
+		{folder: "controllers/clustercache"},
+		{folder: "core/reconcilers/clusterresourceset"},
+		{folder: "core/reconcilers/machineset"},
+		{folder: "internal/util/ssa/test"},
+	}},
+	{"sigs.k8s.io/karpenter", "v1.14.0", []suite{
+		{folder: "pkg/controllers/node/termination"},
+		{folder: "pkg/controllers/node/termination/terminator"},
+		{folder: "pkg/controllers/state"},
 	}},
 }
