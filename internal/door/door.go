@@ -167,19 +167,9 @@ func (d *Door[K]) Waits(key K) (version uint64, waits bool) {
 	return o.Version, waits
 }
 
-// Len returns the number of own writes that list and watch have not reached.
-func (d *Door[K]) Len() int { return len(d.ahead) }
-
-// Ends reports whether the cache waits for the end of an object that this process deleted: the event
-// of it matters although the cache does not have the object.
-func (d *Door[K]) Ends(key K) bool { return d.ahead[key].gone || d.ahead[key].absent }
-
 // Keeps reports whether what the cache had under a key is to be put aside, after a verdict of
 // [Door.Removed] that takes it out: see [Aside].
 func (d *Door[K]) Keeps(key K) bool { return d.ahead[key].absent && d.ahead[key].shown }
-
-// Drop forgets an own write: what list and watch bring has no version, or see [Door.Each].
-func (d *Door[K]) Drop(key K) { delete(d.ahead, key) }
 
 // Passed returns the keys of own writes that list or watch have passed without a state of the key:
 // their objects are not in the selection. What the cache has under these keys, if anything, leaves as
@@ -196,15 +186,6 @@ func (d *Door[K]) Passed() (left []K) {
 		left = append(left, p.key)
 	}
 	return left
-}
-
-// Each calls f for each own write that list and watch have not reached. ending says that the end of its
-// object is still to come. It is for a door whose version says nothing, because several sources share
-// it: the caller finds out which writes all of them have passed, and drops them.
-func (d *Door[K]) Each(f func(key K, version uint64, ending bool)) {
-	for key, o := range d.ahead {
-		f(key, o.Version, o.gone && o.shown)
-	}
 }
 
 // Relisted begins a list: [Door.Listed] for each key of it whose state the cache does not have, and
@@ -317,24 +298,6 @@ func (o own) later(listed Held, version uint64) bool {
 		return o.Version > version
 	}
 	return o.ended(listed.State) || listed.Version < o.Version
-}
-
-// Made reports whether an own write made version of the object of a key.
-func (d *Door[K]) Made(key K, version uint64) bool {
-	o, waits := d.ahead[key]
-	return waits && !o.gone && !o.absent && o.Version == version
-}
-
-// RewoundInPart is [Door.Rewound] for several sources, of which one has listed. What the cache has of own
-// writes waits for the others, at version 0: any state of a key is as new.
-func (d *Door[K]) RewoundInPart() {
-	ahead := map[K]own{}
-	for key, o := range d.ahead {
-		if !o.gone && !o.absent {
-			ahead[key] = own{State: State{UID: o.UID}}
-		}
-	}
-	*d = Door[K]{epoch: d.epoch + 1, ahead: ahead}
 }
 
 // Rewound follows the discovery that the server was restored: no version compares with those before.
