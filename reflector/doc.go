@@ -125,8 +125,9 @@
 //	  no route or name, timeout       once a second at last
 //	401, 403, 404, certificates     after 0.4 s at first, within 5 s at last; a watch that got a
 //	                                  401 or 403 resumes at the newest version seen
-//	watches that all fail and       a list after 30 s, and then every 30 s; after 5 minutes if the
-//	  bring nothing                   server has no room or refuses the list, too
+//	watches that all fail and       a list after 30 s, and then every 30 s; up to 2 minutes for
+//	  bring nothing                   useless answers; after 5 minutes if the server has no room or
+//	                                  refuses the list, too
 //	a watch ended at once, empty    a list after the second in a row
 //	429, 5xx, a useless answer      after 0.8 s at first, within 60 s at last; at the time that
 //	                                  the server asked for if it did

@@ -61,7 +61,8 @@ type Stats struct {
 	// Failing says since when, and why, the reflector makes no progress. Zero while all is
 	// well, and after Run has ended.
 	Failing Failing
-	// Polling says that lists alone keep the sink up to date, and how often. Zero while watches do.
+	// Polling says that lists alone keep the sink up to date, and how often at best. Zero while watches
+	// do, and while each watch is answered 400, 404, 405, 500 or with nothing.
 	Polling Polling
 }
 
