@@ -73,6 +73,7 @@ func hasApplied(current metav1.Object, config any, manager string) (bool, error)
 	if err != nil {
 		return false, err
 	}
+	withoutNulls(have)
 	return covered(owned, want, have), nil
 }
 
@@ -108,6 +109,26 @@ func unname(config tree) (version string, plain bool) {
 	return version, true
 }
 
+// withoutNulls removes the members of v that are null: the type of the object may show them for what
+// the server does not have.
+func withoutNulls(v any) {
+	switch v := v.(type) {
+	case tree:
+		for name, member := range v {
+			if member == nil {
+				delete(v, name)
+			} else {
+				withoutNulls(member)
+			}
+		}
+	case []any:
+		for _, element := range v {
+			withoutNulls(element)
+		}
+	}
+}
+
+// hasNull reports whether a value of JSON is null or has one in it.
 func hasNull(v any) bool {
 	switch v := v.(type) {
 	case nil:

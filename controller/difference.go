@@ -12,8 +12,9 @@ import (
 type difference struct {
 	of    reflect.Type // of the object
 	steps []step
-	// inside says that a step changes a part of a list. A merge patch replaces lists as a whole.
-	inside bool
+	// unmergeable says that a merge patch cannot do what the steps do: it replaces lists as a whole, and
+	// a null in it removes a member.
+	unmergeable bool
 	// guesses are structs of which the Go type does not show whether the server has them. known
 	// says it for some. A merge patch needs no guesses: then known is nil.
 	guesses []pointer
@@ -37,18 +38,26 @@ func (d *difference) tree(at pointer, put string, old, now tree) {
 			if !known {
 				d.steps = append(d.steps, step{Op: "test", Path: at, Value: null})
 			}
-			d.steps = append(d.steps, step{Op: put, Path: at, Value: now})
+			d.set(put, at, now)
 			return
 		}
 	}
-	names := maps.Clone(old)
-	if names == nil {
-		names = tree{}
+	if old == nil {
+		old = zeroOf(typeAt(d.of, at)) // also a zero struct shows these nulls
+		maps.DeleteFunc(old, func(_ string, member any) bool { return member != nil })
 	}
+	names := tree{}
+	maps.Copy(names, old)
 	maps.Copy(names, now)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		d.member(at.to(name), old[name], now[name])
+		d.member(at.to(name), memberOf(old, name), memberOf(now, name))
 	}
+}
+
+// set adds the step that sets a whole value.
+func (d *difference) set(put string, at pointer, value any) {
+	d.unmergeable = d.unmergeable || hasNull(value)
+	d.steps = append(d.steps, step{Op: put, Path: at, Value: orNull(value)})
 }
 
 // mayLack reports whether the server may lack a struct that changes, although the Go type shows
@@ -75,24 +84,26 @@ func zeroOf(t reflect.Type) tree {
 func (d *difference) clear(at pointer, old tree) {
 	zero := zeroOf(typeAt(d.of, at))
 	for _, name := range slices.Sorted(maps.Keys(old)) {
-		if !isSame(old[name], zero[name]) {
-			d.member(at.to(name), old[name], nil)
+		if !isSame(old[name], memberOf(zero, name)) {
+			d.member(at.to(name), old[name], absent{})
 		}
 	}
 }
 
-// member adds the steps for a member of an object. nil stands for one that is not there.
+// member adds the steps for a member of an object.
 func (d *difference) member(at pointer, old, now any) {
 	before, wasTree := old.(tree)
 	after, isTree := now.(tree)
+	_, wasAbsent := old.(absent)
+	_, isAbsent := now.(absent)
 	switch {
 	case wasTree && isTree:
 		d.tree(at, "add", before, after)
-	case wasTree && now == nil && isOmittable(d.of, at):
+	case wasTree && isAbsent && isOmittable(d.of, at):
 		d.clear(at, before)
-	case isTree && old == nil && isOmittable(d.of, at):
+	case isTree && wasAbsent && isOmittable(d.of, at):
 		d.tree(at, "add", nil, after)
-	case now == nil && old != nil:
+	case isAbsent && !wasAbsent:
 		d.steps = append(d.steps, step{Op: "remove", Path: at})
 	default:
 		d.value(at, "add", old, now)
@@ -112,14 +123,14 @@ func (d *difference) value(at pointer, put string, old, now any) {
 			return
 		}
 	}
-	d.steps = append(d.steps, step{Op: put, Path: at, Value: orNull(now)})
+	d.set(put, at, now)
 }
 
 // list adds the steps for a list, of whose elements some stay: from has the index in before of each
 // element of after, -1 if it is new. An element that stays keeps what the Go type does not show.
 // The elements are changed first, so that all paths are those of the first state.
 func (d *difference) list(at pointer, before, after []any, from []int) {
-	d.inside = true
+	d.unmergeable = true
 	stays := make([]bool, len(before))
 	for n, old := range from {
 		if old >= 0 {

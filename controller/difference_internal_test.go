@@ -2,6 +2,7 @@ package controller
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"maps"
 	"math"
@@ -64,6 +65,18 @@ func TestPatchOf(t *testing.T) {
 		{"null in a list", `{"l":[null,{"name":"a"}]}`, `{"l":[{"name":"b"},{"name":"a"},null]}`,
 			`[add /l/0 {"name":"b"} | move /l/2 /l/1]`},
 		{"a new null", `{"l":[{"name":"a"}]}`, `{"l":[{"name":"a"},null]}`, `[add /l/1 null]`},
+		{"a null", `{"a":{"b":1,"c":2}}`, `{"a":{"b":null,"c":3}}`, `[add /a/b null | add /a/c 3]`},
+		{"a first null", `{"a":{}}`, `{"a":{"b":null}}`, `[add /a/b null]`},
+		{"a null for an object", `{"a":{"b":1}}`, `{"a":null}`, `[add /a null]`},
+		{"a null in a new object", `{}`, `{"a":{"b":null}}`, `[add /a {"b":null}]`},
+		{"a null in a new list", `{}`, `{"l":[{"b":null}]}`, `[add /l [{"b":null}]]`},
+		{"a null among scalars", `{"l":["a"]}`, `{"l":["a",null]}`, `[add /l ["a",null]]`},
+		{"a null in an element", `{"l":[{"name":"a"}]}`, `{"l":[{"name":"a","b":null}]}`, `[add /l/0/b null]`},
+		{"no null any more", `{"a":{"b":null}}`, `{"a":{}}`, `{"a":{"b":null}}`},
+		{"no null in an element any more", `{"l":[{"name":"a","b":null}]}`, `{"l":[{"name":"a"}]}`, `[remove /l/0/b]`},
+		{"a value for null", `{"a":{"b":null}}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
+		{"an object for null", `{"a":null}`, `{"a":{"b":1}}`, `{"a":{"b":1}}`},
+		{"nulls that stay", `{"a":null,"b":{"c":null,"d":1},"l":[null]}`, `{"a":null,"b":{"c":null,"d":2},"l":[null]}`, `{"b":{"d":2}}`},
 		{"elsewhere, too", `{"a":{"b":1},"l":[{"name":"a","v":1}]}`, `{"l":[{"name":"a","v":2}]}`, `[remove /a | add /l/0/v 2]`},
 	} {
 		before, after := decoded(c.before), decoded(c.after)
@@ -76,8 +89,8 @@ func TestPatchOf(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 		if p.form == types.JSONPatchType {
-			now, err := appliedTo(`{"metadata":{"resourceVersion":"7"},`+c.before[1:], p.data)
-			if err != nil || text(decoded(string(now))) != text(decoded(`{"metadata":{"resourceVersion":"7"},`+c.after[1:])) {
+			now, err := appliedTo(withVersion(c.before), p)
+			if err != nil || text(decoded(string(now))) != text(decoded(withVersion(c.after))) {
 				t.Errorf("%s: %s, %v", c.name, now, err)
 			}
 		}
@@ -110,9 +123,61 @@ func TestPatchOfClearedStruct(t *testing.T) {
 	}
 	after.L[0].Limits = partial{}.Limits
 	p := patchBetween(t, before, after)
-	now, err := appliedTo(raw, p.data)
+	now, err := appliedTo(raw, p)
 	if want := `{"metadata":{"resourceVersion":"7"},"l":[{"name":"a","limits":{"more":1}},{"name":"b"}]}`; err != nil || text(decoded(string(now))) != text(decoded(want)) {
 		t.Errorf("%s: %s, %v", p.data, now, err)
+	}
+}
+
+// shown is a struct that shows nulls, also for what the server lacks.
+type shown struct {
+	Count *int            `json:"count"`
+	Words []string        `json:"words"`
+	Free  json.RawMessage `json:"free,omitempty"`
+	In    struct {
+		Count *int `json:"count"`
+		Size  int  `json:"size,omitempty"`
+	} `json:"in"`
+	Late struct {
+		Count *int            `json:"count"`
+		Free  json.RawMessage `json:"free,omitempty"`
+		Size  int             `json:"size"`
+	} `json:"late,omitzero"`
+}
+
+// A null that a type shows for what the server lacks is no change.
+func TestPatchOfShownNulls(t *testing.T) {
+	one := 1
+	for _, c := range []struct {
+		name, raw string
+		edit      func(*shown)
+		want      string
+	}{
+		{"nothing", `{}`, func(*shown) {}, ``},
+		{"nothing is set", `{}`, func(o *shown) { o.Count, o.Words = nil, nil }, ``},
+		{"another field", `{}`, func(o *shown) { o.In.Size = 1 }, `{"in":{"size":1}}`},
+		{"a struct that was left out", `{}`, func(o *shown) { o.Late.Size = 1 }, `{"late":{"size":1}}`},
+		{"null in a struct that was left out", `{}`, func(o *shown) { o.Late.Free = json.RawMessage("null") },
+			`[test /late null | add /late {"count":null,"free":null,"size":0}]`},
+		{"a value", `{}`, func(o *shown) { o.Count = &one }, `{"count":1}`},
+		{"a field is null", `{"count":1}`, func(o *shown) { o.Count = nil }, `[add /count null]`},
+		{"free null", `{}`, func(o *shown) { o.Free = json.RawMessage("null") }, `[add /free null]`},
+		{"free null again", `{"free":null}`, func(o *shown) { o.Free = json.RawMessage("null") }, ``},
+		{"free null is gone", `{"free":null}`, func(o *shown) { o.Free = nil }, `{"free":null}`},
+		{"null in free", `{"free":{"a":1,"b":[1]}}`, func(o *shown) { o.Free = json.RawMessage(`{"a":null,"b":[1]}`) }, `[add /free/a null]`},
+		{"null and a struct that may not be there", `{"count":1}`, func(o *shown) { o.Count, o.In.Size = nil, 1 },
+			`[add /count null | add /in/size 1]`},
+	} {
+		var before, after shown
+		for _, o := range []*shown{&before, &after} {
+			if err := json.Unmarshal([]byte(c.raw), o); err != nil {
+				t.Fatal(err)
+			}
+		}
+		c.edit(&after)
+		if got := words(patchBetween(t, before, after)); got != c.want {
+			t.Errorf("%s: %s, want %s", c.name, got, c.want)
+		}
 	}
 }
 
@@ -153,7 +218,7 @@ func TestPatchOfArray(t *testing.T) {
 	}
 	after.L[0].P[1].Name = "x"
 	p := patchBetween(t, before, after)
-	now, err := appliedTo(raw, p.data)
+	now, err := appliedTo(raw, p)
 	if err != nil || !strings.Contains(string(now), `"more":1`) || !strings.Contains(string(now), `"name":"x"`) {
 		t.Errorf("%s: %s, %v", p.data, now, err)
 	}
@@ -216,9 +281,10 @@ func words(p patch) string {
 
 // A random object has a mark in each part. An author's random type shows a part of it and not the
 // marks. After a random edit through that type the object is as if the edit had been made in it: the
-// edit has arrived, and each mark is where it belongs.
+// edit has arrived, and each mark is where it belongs. If another client changes the object in
+// between, its change stays, too.
 func TestPatchKeepsWhatTheTypeLacks(t *testing.T) {
-	trials := longtest.N(300, 100_000)
+	trials := longtest.N(150, 100_000)
 	seed := rand.Uint64()
 	w := &patchWorld{Rand: rand.New(rand.NewPCG(seed, 0))}
 	forms := map[types.PatchType]int{}
@@ -244,58 +310,90 @@ type patchWorld struct {
 	of      reflect.Type
 	raw     tree // the object as the server has it
 	edited  tree // the object as the author sees it
+	edits   []edit
 	gone    bool // something was removed. If it were added again, it could be the same thing
 	log     []string
 }
 
+// edit makes one edit in the object as the author sees it, and as the server has it.
+type edit struct{ edited, raw func(tree) }
+
 func (w *patchWorld) trial(forms map[types.PatchType]int) error {
-	w.gone, w.log = false, nil
+	w.gone, w.log, w.edits = false, nil, nil
 	w.raw = w.object(w.of)
 	w.raw["metadata"] = tree{"resourceVersion": "7"}
-	before := w.view(w.of, w.raw)
 	w.edited = w.view(w.of, w.raw)
 	begin := text(w.raw)
-	for left := w.edits(); left > 0 && !w.gone; left-- {
+	for left := w.maxEdits(); left > 0 && !w.gone; left-- {
 		w.edit(w.of, nil)
 	}
-	after := w.view(w.of, w.edited)
-	got, form, err := w.carryOut(begin, before, after)
+	server := decoded(begin)
+	if w.IntN(3) == 0 && text(w.afterEdits(begin)) != text(w.view(w.of, server)) {
+		w.interfere(w.of, server)
+		server["metadata"] = tree{"resourceVersion": "8"}
+	}
+	want := copied(server).(tree)
+	for _, e := range w.edits {
+		e.raw(want)
+	}
+	want = decoded(text(want))
+	got, form, err := w.carryOut(begin, text(server))
+	after := w.afterEdits(text(server))
 	if err == nil && text(withoutEmpty(w.view(w.of, got))) != text(withoutEmpty(after)) {
 		err = fmt.Errorf("the author sees %s, and not what they wrote", text(w.view(w.of, got)))
 	}
-	if err == nil && text(withoutEmpty(got)) != text(withoutEmpty(w.raw)) {
-		err = fmt.Errorf("the object is %s, want %s", text(withoutEmpty(got)), text(withoutEmpty(w.raw)))
+	if err == nil && text(withoutEmpty(got)) != text(withoutEmpty(want)) {
+		err = fmt.Errorf("the object is %s, want %s", text(withoutEmpty(got)), text(withoutEmpty(want)))
 	}
 	if err != nil {
-		return fmt.Errorf("type %s\nobject %s\nbefore %s\nafter  %s\nedits %v\n%w", w.of, begin, text(before), text(after), w.log, err)
+		return fmt.Errorf("type %s\nobject %s\nthen   %s\nafter  %s\nedits %v\n%w", w.of, begin, text(server), text(after), w.log, err)
 	}
 	forms[form]++
 	return nil
 }
 
-// edits returns the number of edits. Without names, only one edit leaves no doubt which element is
+// maxEdits returns the number of edits. Without names, only one edit leaves no doubt which element is
 // which.
-func (w *patchWorld) edits() int {
+func (w *patchWorld) maxEdits() int {
 	if w.keyed {
 		return 1 + w.IntN(5)
 	}
 	return 1
 }
 
-// carryOut sends the patch to a server that has the object, as change does.
-func (w *patchWorld) carryOut(begin string, before, after tree) (tree, types.PatchType, error) {
+// afterEdits returns an object as the author sees it after their edits.
+func (w *patchWorld) afterEdits(object string) tree {
+	after := w.view(w.of, decoded(object))
+	for _, e := range w.edits {
+		e.edited(after)
+	}
+	return w.view(w.of, after)
+}
+
+// carryOut changes an object that the author has seen, as change does. The server has another state
+// of it, if the versions are different.
+func (w *patchWorld) carryOut(seen, server string) (tree, types.PatchType, error) {
 	known := map[string]bool{}
 	for range tries {
-		p, err := patchOf(w.of, before, after, "7", known)
+		state := decoded(seen)
+		version := state["metadata"].(tree)["resourceVersion"].(string)
+		p, err := patchOf(w.of, w.view(w.of, state), w.afterEdits(seen), version, known)
 		if err != nil || p.data == nil {
-			return decoded(begin), p.form, err
+			return decoded(server), p.form, err
 		}
 		w.log = append(w.log, string(p.data))
-		if p.form == types.MergePatchType {
-			now, err := jsonpatch.MergePatch([]byte(begin), p.data)
-			return decoded(string(now)), p.form, err
+		if statedVersion(p.data) != version {
+			return nil, "", errors.New("the patch states no version")
 		}
-		now, err := appliedTo(begin, p.data)
+		now, err := appliedTo(server, p)
+		if seen != server {
+			if err == nil {
+				return nil, "", errors.New("the patch of an old state was taken")
+			}
+			seen = server
+			clear(known)
+			continue
+		}
 		if err == nil {
 			return decoded(string(now)), p.form, nil
 		}
@@ -304,19 +402,95 @@ func (w *patchWorld) carryOut(begin string, before, after tree) (tree, types.Pat
 		}
 		for _, at := range p.guesses {
 			test := fmt.Sprintf(`[{"op":"test","path":%q,"value":null}]`, at)
-			_, err := appliedTo(begin, []byte(test))
+			_, err := appliedTo(server, patch{form: types.JSONPatchType, data: []byte(test)})
 			known[at.String()] = err != nil
 		}
 	}
 	return nil, "", fmt.Errorf("no patch fits after %d tries", tries)
 }
 
-func appliedTo(object string, patch []byte) ([]byte, error) {
-	steps, err := jsonpatch.DecodePatch(patch)
+// appliedTo applies a patch to an object, as a server does.
+func appliedTo(object string, p patch) ([]byte, error) {
+	if p.form == types.MergePatchType {
+		if version := decoded(object)["metadata"].(tree)["resourceVersion"]; version != statedVersion(p.data) {
+			return nil, fmt.Errorf("conflict: the version is %v", version)
+		}
+		return jsonpatch.MergePatch([]byte(object), p.data)
+	}
+	steps, err := jsonpatch.DecodePatch(p.data)
 	if err != nil {
 		return nil, err
 	}
 	return steps.Apply([]byte(object))
+}
+
+// interfere changes what a type shows of an object, and what it does not show. Lists only grow, so
+// that the paths of the author's edits stay right.
+func (w *patchWorld) interfere(t reflect.Type, o tree) {
+	o["more"] = w.free(0)
+	if w.IntN(2) == 0 {
+		o["value"] = w.number()
+	}
+	for f := range t.Fields() {
+		switch in := o[fieldName(f)].(type) {
+		case tree:
+			if f.Type.Kind() == reflect.Pointer {
+				w.interfere(f.Type.Elem(), in)
+			} else if fieldName(f) == "struct" {
+				w.interfere(f.Type, in)
+			} else if fieldName(f) == "free" {
+				in["theirs"] = w.free(0)
+			}
+		case []any:
+			if (fieldName(f) == "list" || fieldName(f) == "pointers") && len(in) > 0 {
+				for _, element := range in {
+					w.interfere(objectType(f.Type.Elem()), element.(tree))
+				}
+				o[fieldName(f)] = append(in, w.part(f.Type.Elem()))
+			}
+		}
+	}
+}
+
+func objectType(t reflect.Type) reflect.Type {
+	if t.Kind() == reflect.Pointer {
+		return t.Elem()
+	}
+	return t
+}
+
+// free returns an object of any form, with nulls.
+func (w *patchWorld) free(depth int) tree {
+	o := tree{"keep": w.number(), "list": []any{w.number(), nil, tree{"name": "a", "none": nil}}, "none": nil}
+	if depth < 2 && w.IntN(2) == 0 {
+		o["in"] = w.free(depth + 1)
+	}
+	return o
+}
+
+// editFree makes a random edit in an object of any form.
+func (w *patchWorld) editFree(at pointer) {
+	o, _ := lookup(w.edited, at).(tree)
+	if o == nil {
+		w.set(at, w.free(0))
+		return
+	}
+	name := []string{"list", "none", "in", "new"}[w.IntN(4)]
+	in := at.to(name)
+	if _, isTree := o[name].(tree); isTree && w.IntN(2) == 0 {
+		w.editFree(in)
+		return
+	}
+	switch w.IntN(5) {
+	case 0:
+		w.apply("-"+in.String(), func(o tree) { put(o, in, nil) })
+	case 1:
+		w.set(in, w.free(1))
+	case 2:
+		w.set(in, w.number())
+	default:
+		w.set(in, null)
+	}
 }
 
 // structType returns a type that shows some of the members of an object.
@@ -331,6 +505,13 @@ func (w *patchWorld) structType(depth int) reflect.Type {
 	}
 	if !w.keyed || w.IntN(2) == 0 {
 		add("value", reflect.TypeFor[int](), "", ",omitempty")
+	}
+	if w.IntN(4) == 0 {
+		add("count", reflect.TypeFor[*int](), "", ",omitempty")
+	}
+	if w.IntN(3) == 0 {
+		any := []reflect.Type{reflect.TypeFor[map[string]any](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]()}
+		add("free", any[w.IntN(len(any))], "", ",omitempty")
 	}
 	if w.IntN(3) == 0 {
 		add("words", reflect.TypeFor[[]string](), "", ",omitempty")
@@ -368,12 +549,18 @@ func (w *patchWorld) number() json.Number {
 
 // object returns an object with what a type shows of it, which may be missing, and more.
 func (w *patchWorld) object(t reflect.Type) tree {
-	o := tree{"mark": w.number(), "name": "n" + w.number().String(), "value": w.number(), "more": []any{tree{"mark": w.number()}}}
+	o := tree{"mark": w.number(), "name": "n" + w.number().String(), "value": w.number(), "more": []any{tree{"mark": w.number(), "none": nil}, nil}}
 	if w.keyed && w.IntN(3) == 0 {
 		delete(o, "value") // a type may show it all the same
 	}
 	for f := range t.Fields() {
-		if name := fieldName(f); name != "value" && w.IntN(4) > 0 {
+		switch name := fieldName(f); {
+		case name == "value" || w.IntN(4) == 0:
+		case name == "free":
+			o[name] = w.free(0)
+		case name == "count":
+			o[name] = []any{nil, w.number()}[w.IntN(2)]
+		default:
 			o[name] = w.part(f.Type)
 		}
 	}
@@ -434,6 +621,10 @@ func (w *patchWorld) edit(t reflect.Type, at pointer) {
 		} else {
 			w.set(in, w.number())
 		}
+	case "count":
+		w.count(in, isAlwaysShown(field))
+	case "free":
+		w.editFree(in)
 	case "words":
 		w.set(in, []any{"y" + w.number().String()})
 	case "struct":
@@ -497,45 +688,65 @@ func (w *patchWorld) list(t reflect.Type, at pointer) {
 	}
 }
 
-// change changes a list in both trees.
+// count sets a pointer to a number. A pointer to nothing is null or left out.
+func (w *patchWorld) count(at pointer, isShown bool) {
+	switch {
+	case w.IntN(2) == 0:
+		w.set(at, w.number())
+	case lookup(w.edited, at) == nil: // it stays what it is, null or nothing
+	case isShown:
+		w.set(at, null)
+	default:
+		w.remove(at)
+	}
+}
+
+// apply makes an edit that is the same in both trees, and keeps it.
+func (w *patchWorld) apply(log string, do func(tree)) { w.keep(log, edit{edited: do, raw: do}) }
+
+func (w *patchWorld) keep(log string, e edit) {
+	w.log, w.edits = append(w.log, log), append(w.edits, e)
+	e.edited(w.edited)
+	e.raw(w.raw)
+}
+
+// change changes a list.
 func (w *patchWorld) change(at pointer, do func([]any) []any) {
-	for _, in := range []tree{w.edited, w.raw} {
+	w.apply("list "+at.String(), func(in tree) {
 		l, _ := lookup(in, at).([]any)
 		put(in, at, do(slices.Clone(l)))
-	}
+	})
 }
 
 func (w *patchWorld) set(at pointer, value any) {
-	w.log = append(w.log, at.String())
-	for _, in := range []tree{w.edited, w.raw} {
-		put(in, at, copied(value))
-	}
+	w.apply(at.String(), func(in tree) { put(in, at, copied(value)) })
 }
 
 func (w *patchWorld) remove(at pointer) {
-	w.log, w.gone = append(w.log, "-"+at.String()), true
-	put(w.edited, at, nil)
-	put(w.raw, at, nil)
+	w.gone = true
+	w.apply("-"+at.String(), func(in tree) { put(in, at, nil) })
 }
 
 // clear makes a struct zero. The members that its type does not show stay.
 func (w *patchWorld) clear(t reflect.Type, at pointer) {
-	w.log, w.gone = append(w.log, "clear "+at.String()), true
-	put(w.edited, at, nil)
-	w.clearRaw(t, at)
+	w.gone = true
+	w.keep("clear "+at.String(), edit{
+		edited: func(in tree) { put(in, at, nil) },
+		raw:    func(in tree) { clearRaw(t, in, at) },
+	})
 }
 
-func (w *patchWorld) clearRaw(t reflect.Type, at pointer) {
-	if lookup(w.raw, at) == nil {
+func clearRaw(t reflect.Type, raw tree, at pointer) {
+	if lookup(raw, at) == nil {
 		return
 	}
 	for f := range t.Fields() {
 		if in := at.to(fieldName(f)); f.Type.Kind() == reflect.Struct {
-			w.clearRaw(f.Type, in)
-		} else if isAlwaysShown(f) && lookup(w.raw, in) != nil {
-			put(w.raw, in, map[string]any{"name": "", "value": json.Number("0")}[fieldName(f)])
+			clearRaw(f.Type, raw, in)
+		} else if isAlwaysShown(f) && lookup(raw, in) != nil {
+			put(raw, in, map[string]any{"name": "", "value": json.Number("0")}[fieldName(f)])
 		} else {
-			put(w.raw, in, nil)
+			put(raw, in, nil)
 		}
 	}
 }
@@ -590,13 +801,16 @@ func put(in any, at pointer, value any) {
 	}
 }
 
-// withoutEmpty returns a tree without zero values: a Go type may add them.
+// withoutEmpty returns a tree without zero values: a Go type may add them, but not in what it shows
+// in any form or not at all.
 func withoutEmpty(v any) any {
 	switch v := v.(type) {
 	case tree:
 		all := tree{}
 		for name, member := range v {
-			if m := withoutEmpty(member); m != nil && m != "" && m != json.Number("0") {
+			if (name == "free" || name == "more") && member != nil {
+				all[name] = member
+			} else if m := withoutEmpty(member); m != nil && m != "" && m != json.Number("0") {
 				all[name] = m
 			}
 		}
@@ -625,12 +839,16 @@ func text(v any) string {
 	return string(raw)
 }
 
+// withVersion returns an object in JSON with version 7.
+func withVersion(object string) string {
+	return strings.Replace(`{"metadata":{"resourceVersion":"7"},`+object[1:], ",}", "}", 1)
+}
+
 func decoded(raw string) tree {
 	t, err := decodeTree([]byte(raw))
 	if err != nil {
 		panic(err)
 	}
-	withoutNulls(t)
 	return t
 }
 

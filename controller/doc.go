@@ -130,10 +130,17 @@
 // So in the edit of CreateOrUpdate, find the element by its name and set its fields; append it if it
 // is not there. To own some elements of a list, use Apply.
 //
-// A change outside of lists is a merge patch, and one of elements of a list is a JSON patch. If your
-// type has a struct that was zero, without a pointer, and an edit sets a field of it together with
-// elements of a list, the server may lack the struct. Then the helper finds out by one more request
-// for each such struct. API servers refuse a JSON patch with more than 10,000 changes.
+// Null is a value. An edit can set it in a field of any form, such as a map[string]any, a
+// json.RawMessage or a runtime.RawExtension, and remove it there. A field that your type shows as null
+// because the server does not have it is no change. A pointer without omitempty that an edit sets to
+// nil becomes null. Of a CustomResourceDefinition the server keeps null in nullable fields and in
+// fields without a schema. It removes null from other fields, or puts the default there.
+//
+// A change outside of lists is a merge patch. A change of elements of a list is a JSON patch, and so is
+// one that sets a null, which a merge patch cannot do. If your type has a struct that was zero, without
+// a pointer, and a JSON patch sets a field of it, the server may lack the struct. Then the helper finds
+// out by one more request for each such struct. API servers refuse a JSON patch with more than 10,000
+// changes.
 //
 //	site, done, err := controller.Finalize(ctx, websites, site, "example.com/dns", removeDNS)
 //	if done || err != nil {

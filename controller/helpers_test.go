@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
 	"strings"
 	"testing"
@@ -36,6 +37,7 @@ type siteSpec struct {
 	Hosts []string          `json:"hosts,omitempty"`
 	Parts map[string]string `json:"parts,omitempty"`
 	Rules []siteRule        `json:"rules,omitempty"`
+	Extra json.RawMessage   `json:"extra,omitempty"` // of any form
 }
 
 type siteRule struct {

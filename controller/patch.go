@@ -22,16 +22,17 @@ type patch struct {
 // version is that of the first state; known says which of the guesses of earlier patches are right.
 // There is no data if the states are equal.
 //
-// A merge patch is for changes outside of lists. It fits whatever the server has. A list would be
-// replaced as a whole, with all that the Go type does not show. A JSON patch changes the elements by
-// their index, which holds for the version that it tests first.
+// A merge patch is for changes outside of lists that set no null. It fits whatever the server has. A
+// list would be replaced as a whole, with all that the Go type does not show, and a null would remove
+// a member. A JSON patch sets nulls, and changes the elements of lists by their index, which holds for
+// the version that it tests first.
 func patchOf(t reflect.Type, before, after tree, version string, known map[string]bool) (p patch, err error) {
 	d := difference{of: t}
 	d.tree(nil, "", before, after)
 	if len(d.steps) == 0 {
 		return p, nil
 	}
-	if !d.inside {
+	if !d.unmergeable {
 		p.form = types.MergePatchType
 		p.data, err = json.Marshal(merged(d.steps, version))
 		return p, err
@@ -43,7 +44,7 @@ func patchOf(t reflect.Type, before, after tree, version string, known map[strin
 	return p, err
 }
 
-// merged returns a merge patch (RFC 7386) with steps outside of lists.
+// merged returns a merge patch (RFC 7386) with steps that are not unmergeable.
 func merged(steps []step, version string) tree {
 	all := tree{"metadata": tree{"resourceVersion": version}}
 	for _, s := range steps {

@@ -5,8 +5,19 @@ import (
 	"slices"
 )
 
-// tree is a JSON object. Its numbers are json.Number, and its members are never null.
+// tree is a JSON object. Its numbers are json.Number.
 type tree = map[string]any
+
+// absent stands for a member that an object does not have. A nil member is null, which is a value.
+type absent struct{}
+
+// memberOf returns a member of an object, absent if there is none.
+func memberOf(t tree, name string) any {
+	if member, ok := t[name]; ok {
+		return member
+	}
+	return absent{}
+}
 
 // treeOf returns the JSON of obj as a tree. JSON decides what counts as a change, because it is
 // what would be sent: 1000m and 1 are one quantity, and an omitted list is as good as an empty one.
@@ -15,30 +26,7 @@ func treeOf(obj any) (tree, error) {
 	if err != nil {
 		return nil, err
 	}
-	t, err := decodeTree(raw)
-	if err != nil {
-		return nil, err
-	}
-	withoutNulls(t)
-	return t, nil
-}
-
-// withoutNulls removes the members of v that are null: the API treats them as absent.
-func withoutNulls(v any) {
-	switch v := v.(type) {
-	case tree:
-		for name, member := range v {
-			if member == nil {
-				delete(v, name)
-			} else {
-				withoutNulls(member)
-			}
-		}
-	case []any:
-		for _, element := range v {
-			withoutNulls(element)
-		}
-	}
+	return decodeTree(raw)
 }
 
 // isSame reports whether two values of JSON are equal.

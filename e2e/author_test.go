@@ -47,6 +47,7 @@ func TestAuthor(t *testing.T) {
 		"helpers":    testHelpers,
 		"controller": testController,
 		"events":     testEvents,
+		"nulls":      testNulls,
 		"selectors":  testSelectors,
 	} {
 		t.Run(name, func(t *testing.T) { test(ctx, t, conn, api) })
