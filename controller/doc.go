@@ -27,10 +27,10 @@
 //	site, err = websites.Update(ctx, site, ...)  // to the server, and seen by all reads from now on
 //	controller.CreateOrUpdate(ctx, websites, ...)
 //
-// Every read through the handle has every write made through it: by key, in lists and in indexes
-// that informer.Bind binds, until the watch has caught up. That includes deletions, and the update
-// that removes the last finalizer. There is no call to remember. Reads of the store itself, and
-// handlers, show what the watch has brought.
+// The cache has every write made through the handle when the write returns: by key, in lists, indexes
+// and snapshots. That includes deletions, and the update that removes the last finalizer. There is no
+// call to remember. Handlers get such a write at once, with informer.Event.Own. What the watch brings of
+// it later is no event.
 //
 // The result of some writes is not known at once: the answer was lost, there was a conflict, the
 // informer did not run, or the watch has brought nothing for two minutes. Then Run catches up

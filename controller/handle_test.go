@@ -633,7 +633,7 @@ func TestSilentWatchHoldsNothingUp(t *testing.T) {
 				c.Queue().Add(key{Namespace: "a", Name: name})
 			}
 			synctest.Wait()
-			if keys := got.take(); !slices.Equal(keys, []string{"a/one", "a/three", "a/two"}) {
+			if keys := slices.Compact(got.take()); !slices.Equal(keys, []string{"a/one", "a/three", "a/two"}) { // a/one again if it has changed
 				t.Fatalf("round %d: reconciled %q at once", round, keys)
 			}
 			w.expect("silent", "one", one.ResourceVersion)

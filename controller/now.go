@@ -53,10 +53,9 @@ const (
 // without them. It takes longer only if the server does not answer, or if reads lack more than 100
 // objects, as they do while the watch is broken.
 //
-// The store and the handlers of the informer have only what the watch has brought. The versions are
-// those of one resource, since versions of different resources do not compare. If the versions of a
-// server do not compare at all, the error matches store.ErrResourceVersion. Namespaces that are
-// refused, or have failed for 10 seconds, are not waited for. Other errors: those of List of
+// The versions are those of one resource, since versions of different resources do not compare. If
+// the versions of a server do not compare at all, the error matches store.ErrResourceVersion.
+// Namespaces that are refused, or have failed for 10 seconds, are not waited for. Other errors: those of List of
 // client.Resource and of informer.Informer.WaitForRV, with the name of the resource.
 func (h *Projected[T, P]) WaitForNow(ctx context.Context) error {
 	err := h.nows.do(ctx, func() error {

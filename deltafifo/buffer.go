@@ -63,6 +63,7 @@ type buffer[K comparable, T any] struct {
 	rv          string
 	moved       bool // the batch moves its store to rv
 	endsInitial bool
+	hasList     bool // it has a list
 	rewound     bool // it has a list of a server that was restored
 	doubtful    bool // it has a list of a server that was perhaps restored; see also Merge.mark
 	full        capacity.Meter
@@ -99,7 +100,7 @@ func (b *buffer[K, T]) expand() {
 		}
 	}
 	whole.returned, whole.rv, whole.moved = b.returned, b.rv, b.moved
-	whole.endsInitial, whole.rewound, whole.doubtful = b.endsInitial, b.rewound, b.doubtful
+	whole.endsInitial, whole.hasList, whole.rewound, whole.doubtful = b.endsInitial, b.hasList, b.rewound, b.doubtful
 	*b = *whole
 }
 

@@ -47,6 +47,11 @@ type Comparer[K comparable, T any] interface {
 	// Equal reports whether known, an object for which Same was true, has the contents of the listed
 	// object. It is called if the sums of the two cannot tell.
 	Equal(known, listed T) bool
+	// Awaits reports whether known is ahead of the queue in a key, because of a write that did not come
+	// through the queue. Then each listed object of the key and each deletion of it is passed on.
+	Awaits(key K) bool
+	// Ahead reports whether known is ahead in any key. Only a batch ends that, or a write that failed.
+	Ahead() bool
 	// Omits reports whether objects that are the Same get no delta from a list at a version.
 	// Replace calls it once for each list, while nothing is pending or in flight.
 	Omits(resourceVersion string) bool

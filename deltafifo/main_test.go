@@ -50,6 +50,12 @@ func (s *shelf[T]) GetSum(key int) (T, uint64, bool) {
 // Equal implements Comparer.
 func (s *shelf[T]) Equal(known, listed T) bool { return reflect.DeepEqual(known, listed) }
 
+// Awaits implements Comparer.
+func (s *shelf[T]) Awaits(int) bool { return false }
+
+// Ahead implements Comparer.
+func (s *shelf[T]) Ahead() bool { return false }
+
 // Omits implements Comparer, for the lists that compares tells.
 func (s *shelf[T]) Omits(rv string) bool { return compares(rv) }
 

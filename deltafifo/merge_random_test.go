@@ -129,6 +129,8 @@ func (c comparing) GetSum(key string) (state, uint64, bool) {
 }
 func (c comparing) Equal(known, listed state) bool { return known == listed }
 func (c comparing) Omits(string) bool              { return c.omits() }
+func (c comparing) Awaits(string) bool             { return false }
+func (c comparing) Ahead() bool                    { return false }
 
 // mergeLife is one random life of a Merge. log has what happened in it, up to the first failure.
 type mergeLife struct {

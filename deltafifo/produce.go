@@ -27,9 +27,15 @@ func (f *DeltaFIFO[K, T]) delete(key K, d Delta[T]) {
 		if e.last().FinalStateUnknown {
 			*e.last() = d
 		}
-	} else if _, ok := f.newest(key); ok {
+	} else if _, ok := f.newest(key); ok || f.awaits(key) {
 		f.pending.push(key, d)
 	}
+}
+
+// awaits is Comparer.Awaits.
+func (f *DeltaFIFO[K, T]) awaits(key K) bool {
+	known, ok := f.known.(Comparer[K, T])
+	return ok && known.Awaits(key)
 }
 
 // Bookmark says that all changes up to resourceVersion have been added. See [DeltaFIFO.Add].

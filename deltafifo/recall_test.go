@@ -20,6 +20,8 @@ type cupboard map[types.NamespacedName]*versioned
 func (c cupboard) Get(key types.NamespacedName) (*versioned, bool) { obj, ok := c[key]; return obj, ok }
 func (c cupboard) Len() int                                        { return len(c) }
 func (c cupboard) Omits(string) bool                               { return true }
+func (c cupboard) Awaits(types.NamespacedName) bool                { return false }
+func (c cupboard) Ahead() bool                                     { return false }
 func (c cupboard) All() iter.Seq2[types.NamespacedName, *versioned] {
 	return func(yield func(types.NamespacedName, *versioned) bool) {
 		for key, obj := range c {

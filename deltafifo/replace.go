@@ -60,6 +60,7 @@ func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
 		f.pending.endsInitial = true
 		f.pending.moved = true // an empty list must reach the consumer too
 	}
+	f.pending.hasList = true
 	f.pending.rewound = f.pending.rewound || list.Rewound
 	f.pending.doubtful = f.pending.doubtful || list.Doubtful
 	f.moved(list.ResourceVersion)
@@ -95,6 +96,10 @@ func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, o
 			if versioned && identical(old, block[i].Object) {
 				return true
 			}
+			if known.Awaits(block[i].Key) {
+				numbers = append(numbers, from+i)
+				return true
+			}
 			state := f.stateOf(block[i].Object, list.Objects.version(from+i))
 			if known.Same(block[i].Key, old, state) && equal(known, &block[i], old, list.Objects.sum(from+i)) {
 				return true
@@ -115,7 +120,8 @@ func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, o
 	if !few {
 		return nil, false, false
 	}
-	return numbers, found == f.known.Len(), true
+	// After a write in between, found and Len are of different moments.
+	return numbers, found == f.known.Len() && !known.Ahead(), true
 }
 
 // equal reports whether a listed object has the contents of known's object old. If the list has

@@ -19,7 +19,10 @@ type changes[K comparable, T any] struct {
 	ops      []store.Op[K, T] // all ops of a small batch, or one part of a large one
 	versions []string         // resourceVersion of each op's object, as its event gave it
 	begun    int              // number of ops in earlier parts
-	initial  int              // number of deltas that belong to the initial list
+	deltas   int              // number of deltas so far
+	stayed   []int            // numbers of the deltas that are older than an own write
+	initial  int              // number of ops that belong to the initial list
+	listed   string           // the version of the batch, at which its list is, if it has one
 	outcomes []outcome[T]     // of every op that was not a plain addition, in order
 	failed   []*reflector.ObjectError
 	lost     []*LostWriteError
@@ -121,6 +124,11 @@ func (i *Informer[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T
 func (i *Informer[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delta[T]) {
 	for n := range deltas {
 		d := &deltas[n]
+		c.deltas++
+		if i.stays(key, d, c.listed) {
+			c.stayed = append(c.stayed, c.deltas-1)
+			continue
+		}
 		if d.Initial {
 			c.initial++
 		}
@@ -192,7 +200,9 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.cutLagging()
-	before := i.store.ResourceVersion()
+	begins, empty := !i.hasSynced(), i.store.Len() == 0
+	c.listed = batch.ResourceVersion()
+	ahead := i.own.begin(batch, i.union == nil)
 	if batch.Rewound() {
 		i.store.Rewind()
 	}
@@ -202,14 +212,9 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	if i.union != nil {
 		i.union.committed(batch)
 	}
-	if batch.Rewound() {
-		c.lost = i.settleRewound()
-	} else {
-		i.settle(batch, before)
-	}
-	begins := !i.hasSynced()
+	c.lost = i.lostOf(ahead)
 	ends := begins && batch.EndsInitialList()
-	if ends && c.isInitialList(batch) {
+	if ends && empty && c.isInitialList(batch) {
 		i.logInitialList()
 	} else {
 		i.logEvents(c, batch, begins)
@@ -220,7 +225,7 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	if ends {
 		close(i.synced)
 	}
-	i.noticeUnseen(batch)
+	c.failed = append(c.failed, i.dropPassed()...)
 	i.log.Publish()
 	return nil
 }
@@ -245,9 +250,13 @@ func (i *Informer[K, T]) logInitialList() {
 // logEvents appends the events of a batch after its commit.
 func (i *Informer[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T], begins bool) {
 	var plain outcome[T]
-	at, outcomes := 0, c.outcomes
+	at, number, outcomes, stayed := 0, 0, c.outcomes, c.stayed
 	for key, deltas := range batch.All() {
 		for n := range deltas {
+			if number++; len(stayed) > 0 && stayed[0] == number-1 {
+				stayed = stayed[1:]
+				continue
+			}
 			o := &plain
 			if len(outcomes) > 0 && outcomes[0].at == at {
 				o, outcomes = &outcomes[0], outcomes[1:]
@@ -257,7 +266,7 @@ func (i *Informer[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T]
 				ev.Initial = ev.Initial && begins
 				i.traceEvent(&ev, deltas[n].ResourceVersion)
 				i.log.Append(ev)
-			} else if o.unchanged && i.unchanged > 0 {
+			} else if o.unchanged && i.unchanged > 0 && deltas[n].Type == deltafifo.Replaced {
 				i.log.Append(Event[K, T]{Type: Updated, Sync: true, Key: key, Object: o.old, Old: o.old})
 			}
 		}
@@ -300,5 +309,5 @@ func (c *changes[K, T]) reset() {
 	clear(c.ops)
 	clear(c.versions)
 	clear(c.outcomes)
-	*c = changes[K, T]{ops: c.ops[:0], versions: c.versions[:0], outcomes: c.outcomes[:0], full: c.full}
+	*c = changes[K, T]{ops: c.ops[:0], versions: c.versions[:0], outcomes: c.outcomes[:0], stayed: c.stayed[:0], full: c.full}
 }

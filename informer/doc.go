@@ -89,15 +89,14 @@
 //
 // # Reading, and reading your own writes
 //
-// Store() holds everything that the watch has delivered: Get, iteration, indexes, snapshots.
-// [Informer.Get], a [Lister] and an [Index] of [Bind] also return the writes recorded by
-// [Informer.RecordWrite], [Informer.RecordDelete] and [Informer.RecordGone]. Reads of the store
-// and handlers do not. After a write, choose one:
+// Store() has the newest known state of each object, whoever brought it: list, watch, or the server's
+// answer to a write of this process, see [Informer.RecordWrite] and [Informer.RecordGone]. Get, lists,
+// iteration, indexes and snapshots read the same store. Only list and watch move its resourceVersion.
+// After a write, choose one:
 //
-//   - RecordWrite(answer, "") does not wait. From now on Informer.Get, Lister and Index return
-//     the answer.
-//   - WaitForRV(ctx, answer.GetResourceVersion()) returns once the store holds the write.
-//     Index reads see it too.
+//   - RecordWrite(answer, "") does not wait. When it returns, all reads have the answer, and handlers
+//     are about to get it.
+//   - WaitForRV(ctx, answer.GetResourceVersion()) returns once the watch has brought the write.
 //   - WaitFor(ctx, key, func(_ T, exists bool) bool { return !exists }) is for a deletion: a
 //     client's Delete returns no resourceVersion.
 package informer

@@ -132,10 +132,10 @@ func doubt(t *testing.T, certain bool) {
 		events, lost []string
 		ahead        bool
 		restores     uint64
-	}{events: []string{"Added d", "Updated b", "Updated c"}, ahead: true}
+	}{events: []string{"Added d", "Added e", "Updated b", "Updated c"}, ahead: true}
 	if certain {
 		want.lost, want.ahead, want.restores = []string{"n/e"}, false, 1
-		want.events = []string{"Added d", "Added e", "Deleted e", "Updated b", "Updated c"} // reads have had e
+		want.events = []string{"Added d", "Added e", "Deleted e", "Updated b", "Updated c"}
 		if err := <-waited; !errors.Is(err, store.ErrRewound) {
 			t.Errorf("the wait for a version that the server lost: %v", err)
 		}

@@ -32,7 +32,7 @@ var (
 	// newest list.
 	ErrContentsVary = errors.New("the contents of an object vary without a new version: do all servers behind the address agree?")
 
-	// ErrTooManyWrites is returned by RecordWrite and RecordDelete when the watch is too far behind
+	// ErrTooManyWrites is returned by RecordWrite and RecordGone when the watch is too far behind
 	// this process's writes.
 	ErrTooManyWrites = errors.New("informer: too many writes ahead of the watch")
 
@@ -176,10 +176,9 @@ func (e *MutationError) LogValue() slog.Value {
 	)
 }
 
-// LostWriteError says that the watch did not deliver a write that [Informer.RecordWrite] or
-// [Informer.RecordDelete] recorded. Reads return the store's object again. Either the watch is
-// far behind, or the object does not belong to the informer's collection, or the server has
-// lost the write.
+// LostWriteError says that list and watch did not reach a write within two minutes that
+// [Informer.RecordWrite] or [Informer.RecordGone] recorded, or that a restored server has lost it. Reads
+// keep the write until list or watch tell more. Mostly the watch brings nothing.
 type LostWriteError struct {
 	// Resource is the collection's name, Key the object's.
 	Resource, Key string

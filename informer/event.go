@@ -45,8 +45,8 @@ func (t EventType) String() string {
 // when the server is upgraded. A list brings them. Reconcile on such an event as on every other: a
 // handler that compares resourceVersions to find resyncs misses it, so ask for Sync instead.
 //
-// An object that only reads have had ([Informer.RecordWrite]) and that was deleted unseen comes as Added and then
-// Deleted, although the store never had it.
+// A write of this process ([Informer.RecordWrite]) comes as soon as it is recorded. What the watch
+// brings of it later is no change of the store, and so no event.
 type Event[K comparable, T any] struct {
 	Type EventType
 
@@ -71,6 +71,10 @@ type Event[K comparable, T any] struct {
 	// the handler has seen it before. Only handlers that asked for such events get them: see
 	// HandlerOptions.Resync and HandlerOptions.Unchanged.
 	Sync bool
+
+	// Own marks an event of a write that this process recorded, and that the watch has not brought yet.
+	// The event can have changes of others besides: those since Old.
+	Own bool
 
 	// Key is the object's key in the store.
 	Key K

@@ -123,14 +123,14 @@ func ExampleInformer_RecordWrite() {
 }
 
 // And its own deletions.
-func ExampleInformer_RecordDelete() {
+func ExampleInformer_RecordGone() {
 	server, widgets, stop := start(informer.Options[*widget]{}, newWidget("prod", "one", "node-1"))
 	defer stop()
 	one := key{Namespace: "prod", Name: "one"}
 
 	w, _ := widgets.Get(one)
 	fake.Delete[*widget](server, one)
-	if err := widgets.RecordDelete(one, w.ResourceVersion); err != nil {
+	if err := widgets.RecordGone(one, w.UID, w.ResourceVersion); err != nil {
 		fmt.Println(err)
 	}
 	_, ok := widgets.Get(one)

@@ -21,7 +21,7 @@ func TestRecordedWhileInFlight(t *testing.T) {
 	}{
 		"deleted": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
 			a.send(reflector.Deleted, 21, at("x", 21))
-			return u.RecordDelete(x, "21")
+			return u.RecordGone(x, "", "21")
 		}, ""},
 		"gone": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
 			a.send(reflector.Deleted, 21, at("x", 21))
@@ -35,12 +35,12 @@ func TestRecordedWhileInFlight(t *testing.T) {
 		"deleted, and the member leaves": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
 			u.Remove("a")
 			synctest.Wait()
-			return u.RecordDelete(x, "21")
+			return u.RecordGone(x, "", "21")
 		}, ""},
 		"deleted before the member leaves": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
 			defer synctest.Wait()
 			defer u.Remove("a")
-			return u.RecordDelete(x, "21")
+			return u.RecordGone(x, "", "21")
 		}, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -92,8 +92,7 @@ type Informer[K comparable, T any] struct {
 	waits *waits     // for handlers; nil before the first
 	pace  pace.Meter // of commits
 
-	written written[K, T] // writes of this process that are ahead of the store
-	unseen  unseen[K, T]  // guarded by mu
+	own own[K, T] // writes of this process that are ahead of the watch
 
 	versions versions[K, T] // of stored objects that do not carry their version
 
@@ -193,5 +192,9 @@ type Informed[K comparable, T any] interface {
 // call Close, EndWaits and Rewind: the informer does.
 func (i *Informer[K, T]) Writer() *store.Store[K, T] { return i.store }
 
-// Store returns the reading side of the cache. It is empty until the initial list is complete.
+// Get returns the object under key and whether there is one. It is that of the store.
+func (i *Informer[K, T]) Get(key K) (T, bool) { return i.store.Get(key) }
+
+// Store returns the reading side of the cache. Until the initial list is complete, it has nothing but the
+// writes of this process that were recorded.
 func (i *Informer[K, T]) Store() *store.Reader[K, T] { return i.store.Reader() }

@@ -32,6 +32,7 @@ type listener[K comparable, T any] struct {
 	cursor *eventlog.Cursor[Event[K, T]]
 
 	found    *store.Snapshot[K, T] // objects to deliver before anything else; nil once that is done
+	early    bool                  // found is only what this process wrote before the informer had a list
 	replayed int                   // number of objects of found that were delivered
 	synced   bool
 
@@ -166,8 +167,11 @@ func (l *listener[K, T]) replay(ctx context.Context) bool {
 	if l.found.Len() > 0 && !l.walk(ctx) {
 		return false
 	}
-	l.found, l.current, l.replayed = nil, nil, 0
-	l.hasSynced()
+	early := l.early
+	l.found, l.early, l.current, l.replayed = nil, false, nil, 0
+	if !early {
+		l.hasSynced()
+	}
 	return true
 }
 

@@ -99,7 +99,7 @@ func TestLister(t *testing.T) {
 			if err := inf.RecordWrite(moved, ""); err != nil {
 				t.Error(err)
 			}
-			if err := inf.RecordDelete(key{Namespace: "b", Name: "one"}, "1002"); err != nil {
+			if err := inf.RecordGone(key{Namespace: "b", Name: "one"}, "", "1002"); err != nil {
 				t.Error(err)
 			}
 			check("written", "", nil, "a/one a/three a/two")

@@ -17,7 +17,7 @@ import (
 // The informer copies objects when they enter the store, and compares each object with its
 // copy: after a handler's call the objects of its event, all copied objects at intervals, and
 // all once more at the end of Run. So it also finds writes by code that has an object from the
-// store. It does not look at objects recorded by [Informer.RecordWrite].
+// store. It looks at objects recorded by [Informer.RecordWrite], too.
 //
 // T must not write to itself, as a type does that computes a field on first use. Copies are
 // made by reflection. Functions, channels and memory that only unexported fields refer to are

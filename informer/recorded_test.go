@@ -89,6 +89,12 @@ func version(inf *informer.Informer[key, *widget], name string) string {
 	return w.ResourceVersion
 }
 
+// another is w with another UID.
+func another(w *widget) *widget {
+	w.UID = "another"
+	return w
+}
+
 func TestWritten(t *testing.T) {
 	var heard errorsOf
 	withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
@@ -121,8 +127,8 @@ func TestWritten(t *testing.T) {
 		expect("one that the store has", "w", "20")
 		write(at("new", 21))
 		expect("created", "new", "21")
-		if w, _ := inf.Store().Get(key{Namespace: "a", Name: "w"}); w.ResourceVersion != "10" || inf.Store().Len() != 1 {
-			t.Error("the store knows of what the watch did not bring")
+		if w, _ := inf.Store().Get(key{Namespace: "a", Name: "w"}); w.ResourceVersion != "20" || inf.Store().Len() != 2 || inf.Store().ResourceVersion() != "10" {
+			t.Error("the store does not have the writes, or has moved its version")
 		}
 		src.send(reflector.Modified, 12, at("w", 12))
 		expect("somebody's change from before", "w", "20")
@@ -152,16 +158,16 @@ func TestDeleted(t *testing.T) {
 		{"other objects change", "10", func(src *live[*widget]) { src.bookmark(40) }, ""},
 		{"it was changed before", "30", func(src *live[*widget]) { src.send(reflector.Modified, 20, at("w", 20)) }, ""},
 		{"it is gone", "10", func(src *live[*widget]) { src.send(reflector.Deleted, 30, at("w", 30)) }, ""},
-		{"it waits for finalizers", "10", func(src *live[*widget]) { src.send(reflector.Modified, 30, at("w", 30)) }, "30"},
+		{"it was changed before its end", "10", func(src *live[*widget]) { src.send(reflector.Modified, 30, at("w", 30)) }, ""},
 		{"there is a new one", "30", func(src *live[*widget]) {
 			src.send(reflector.Deleted, 30, at("w", 30))
-			src.send(reflector.Added, 31, at("w", 31))
+			src.send(reflector.Added, 31, another(at("w", 31)))
 		}, "31"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var heard errorsOf
 			withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
-				if err := inf.RecordDelete(key{Namespace: "a", Name: "w"}, c.rv); err != nil {
+				if err := inf.RecordGone(key{Namespace: "a", Name: "w"}, "uid", c.rv); err != nil {
 					t.Error(err)
 				}
 				if got := version(inf, "w"); got != "" {
@@ -184,7 +190,7 @@ func TestWrittenAfterDeleted(t *testing.T) {
 	for told, want := range map[int]string{19: "", 20: "", 21: "21"} {
 		var heard errorsOf
 		withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
-			if err := inf.RecordDelete(key{Namespace: "a", Name: "w"}, "20"); err != nil {
+			if err := inf.RecordGone(key{Namespace: "a", Name: "w"}, "", "20"); err != nil {
 				t.Error(err)
 			}
 			if err := inf.RecordWrite(at("w", told), ""); err != nil {
@@ -197,11 +203,11 @@ func TestWrittenAfterDeleted(t *testing.T) {
 	}
 }
 
-// TestWrittenExpires: what the watch never brings is forgotten and reported.
+// TestWrittenExpires: what the watch does not bring is reported, and stays until the watch passes it.
 func TestWrittenExpires(t *testing.T) {
 	var heard errorsOf
 	withLive(t, &heard, func(src *live[*widget], inf *informer.Informer[key, *widget]) {
-		if err := errors.Join(inf.RecordWrite(at("w", 20), ""), inf.RecordDelete(key{Name: "x"}, "21")); err != nil {
+		if err := errors.Join(inf.RecordWrite(at("w", 20), ""), inf.RecordGone(key{Name: "x"}, "", "21")); err != nil {
 			t.Error(err)
 		}
 		time.Sleep(time.Minute)
@@ -210,13 +216,17 @@ func TestWrittenExpires(t *testing.T) {
 		}
 		time.Sleep(time.Minute + time.Second)
 		synctest.Wait()
-		if version(inf, "w") != "10" || version(inf, "later") != "22" {
+		if version(inf, "w") != "20" || version(inf, "later") != "22" {
 			t.Errorf("w at %s, later at %s", version(inf, "w"), version(inf, "later"))
 		}
 		time.Sleep(time.Minute)
 		synctest.Wait()
-		if version(inf, "later") != "" {
-			t.Error("the later write is still believed")
+		if version(inf, "w") != "20" || version(inf, "later") != "22" {
+			t.Error("writes went without a sign from the watch")
+		}
+		src.bookmark(23)
+		if version(inf, "w") != "" || version(inf, "later") != "" || inf.Stats().Writes != 0 {
+			t.Error("the watch has passed the writes, and they are there")
 		}
 	})
 	if len(heard.all) != 3 {
@@ -228,8 +238,7 @@ func TestWrittenExpires(t *testing.T) {
 	}
 }
 
-// TestLostKeys: lost writes are named, the last thousands of them, also those that the end of Run
-// gave up.
+// TestLostKeys: lost writes are named, the last thousands of them.
 func TestLostKeys(t *testing.T) {
 	var heard errorsOf
 	var inf *informer.Informer[key, *widget]
@@ -240,11 +249,11 @@ func TestLostKeys(t *testing.T) {
 			t.Errorf("%s: %d keys, the first %v, of %d lost, all: %v", when, len(keys), keys[:min(count, 1)], now, all)
 		}
 	}
-	withLive(t, &heard, func(_ *live[*widget], i *informer.Informer[key, *widget]) {
+	withLive(t, &heard, func(src *live[*widget], i *informer.Informer[key, *widget]) {
 		inf = i
 		lose := func(n int) {
-			for range n {
-				if err := inf.RecordWrite(at("w", 20), ""); err != nil {
+			for m := range n {
+				if err := inf.RecordWrite(at("w", 20+m), ""); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(2*time.Minute + time.Second)
@@ -255,18 +264,21 @@ func TestLostKeys(t *testing.T) {
 		expect("one lost", 0, "w", 1, 1, true)
 		expect("of later ones", 1, "", 0, 1, true)
 		expect("of what is not lost yet", 9, "", 0, 1, true)
+		src.bookmark(20)
 		for n := range 9_999 {
-			if err := inf.RecordDelete(key{Name: fmt.Sprint(n)}, "20"); err != nil {
+			if err := inf.RecordGone(key{Name: fmt.Sprint(n)}, "", "21"); err != nil {
 				t.Fatal(err)
 			}
 		}
 		time.Sleep(2*time.Minute + time.Second)
 		expect("as many as are known", 0, "w", 10_000, 10_000, true)
-		if err := inf.RecordWrite(at("last", 20), ""); err != nil {
+		src.bookmark(25) // makes room
+		if err := inf.RecordWrite(at("last", 30), ""); err != nil {
 			t.Fatal(err)
 		}
+		time.Sleep(2*time.Minute + time.Second)
+		expect("one more", 10_000, "last", 1, 10_001, true)
 	})
-	expect("after Run", 10_000, "last", 1, 10_001, true)
 	if keys, _, all := inf.LostKeys(0); all || len(keys) < 5_000 || len(keys) > 10_000 {
 		t.Errorf("all: %v, %d keys", all, len(keys))
 	}
@@ -286,10 +298,10 @@ func TestWrittenRefuses(t *testing.T) {
 		if err := inf.RecordWrite(newWidget("a", "", "n"), "20"); err == nil {
 			t.Error("without a name: no error")
 		}
-		if err := inf.RecordDelete(key{}, "20"); err == nil {
+		if err := inf.RecordGone(key{}, "", "20"); err == nil {
 			t.Error("of no key: no error")
 		}
-		if err := inf.RecordDelete(key{Name: "w"}, "new"); !errors.Is(err, store.ErrResourceVersion) || !strings.HasPrefix(err.Error(), "things.example.com in namespace a: w: ") {
+		if err := inf.RecordGone(key{Name: "w"}, "", "new"); !errors.Is(err, store.ErrResourceVersion) || !strings.HasPrefix(err.Error(), "things.example.com in namespace a: w: ") {
 			t.Errorf("with a version that does not compare: %v", err)
 		}
 		for n := range 10_000 {
@@ -341,14 +353,14 @@ func TestWrittenProjection(t *testing.T) {
 		expect("a change from before", "n20")
 		src.send(reflector.Modified, 25, at("n25"))
 		expect("a change from after", "n25")
-		if err := inf.RecordDelete(w, "25"); err != nil {
+		if err := inf.RecordGone(w, "", "26"); err != nil {
 			t.Error(err)
 		}
 		expect("deleted", "")
-		src.bookmark(26)
-		expect("a bookmark later", "")
-		src.send(reflector.Modified, 27, at("n27"))
-		expect("it waits for finalizers", "n27")
+		src.send(reflector.Deleted, 26, at("n25"))
+		expect("the watch brings that", "")
+		src.send(reflector.Added, 27, at("n27"))
+		expect("made anew", "n27")
 		cancel()
 		if err := <-ended; err != nil {
 			t.Errorf("Run returned %v", err)
@@ -387,7 +399,7 @@ func TestDeletedAndRemade(t *testing.T) {
 			synctest.Wait()
 		}
 		k := key{Namespace: "a", Name: "w"}
-		if err := inf.RecordDelete(k, must1(fake.Delete[*widget](server, k))(t).ResourceVersion); err != nil {
+		if err := inf.RecordGone(k, "", must1(fake.Delete[*widget](server, k))(t).ResourceVersion); err != nil {
 			t.Fatal(err)
 		}
 		must1(fake.Create(server, newWidget("a", "w", "new")))(t)
@@ -422,7 +434,7 @@ func TestDeletedThenRelist(t *testing.T) {
 		go func() { ended <- inf.Run(ctx) }()
 		lists <- struct{}{}
 		<-inf.Synced()
-		if err := inf.RecordDelete(key{Namespace: "a", Name: "w"}, "10"); err != nil {
+		if err := inf.RecordGone(key{Namespace: "a", Name: "w"}, "", "16"); err != nil {
 			t.Fatal(err)
 		}
 		lists <- struct{}{}
@@ -455,8 +467,9 @@ func (s *slowScript) List(ctx context.Context, opts metav1.ListOptions, yield fu
 	return s.script.List(ctx, opts, yield)
 }
 
-// TestWrittenEndsWithRun: a store that stands still must not be overlaid for ever.
-func TestWrittenEndsWithRun(t *testing.T) {
+// TestWrittenOutlivesRun: the store keeps a write that the watch has not brought, and the first list of the
+// next Run takes it back only if it is as new.
+func TestWrittenOutlivesRun(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		w := must1(fake.Create(server, newWidget("a", "w", "n")))(t)
@@ -468,9 +481,14 @@ func TestWrittenEndsWithRun(t *testing.T) {
 			t.Errorf("RecordWrite returned %v, reads are at %s", err, version(inf, "w"))
 		}
 		stop()
-		if got := version(inf, "w"); got != w.ResourceVersion {
-			t.Errorf("at %s after Run, want the store's", got)
+		if got := version(inf, "w"); got != "1000" {
+			t.Errorf("at %s after Run, want the write", got)
 		}
+		stop = run(t, inf)
+		if got := version(inf, "w"); got != "1000" || inf.Stats().Writes != 1 {
+			t.Errorf("at %s in the next Run, with %d writes ahead, want the write", got, inf.Stats().Writes)
+		}
+		stop()
 	})
 }
 
@@ -492,7 +510,7 @@ func TestReadYourWrites(t *testing.T) {
 				err = inf.RecordWrite(w, "")
 			case n%7 == 0:
 				w = must1(fake.Delete[*widget](server, k))(t)
-				if err := inf.RecordDelete(k, w.ResourceVersion); err != nil {
+				if err := inf.RecordGone(k, "", w.ResourceVersion); err != nil {
 					t.Fatal(err)
 				}
 				if _, err := lister.Get(k); err == nil {

@@ -138,8 +138,8 @@ func (i *Informer[K, T]) register(l *listener[K, T]) {
 	if l.opts.Unchanged {
 		i.unchanged++
 	}
-	if i.hasSynced() {
-		l.found = new(i.store.Snapshot())
+	if i.hasSynced() || i.store.Len() > 0 {
+		l.found, l.early = new(i.store.Snapshot()), !i.hasSynced()
 	}
 	i.listeners[l] = struct{}{}
 }

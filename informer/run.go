@@ -135,7 +135,7 @@ func (i *Informer[K, T]) finish(s *session[K, T]) error {
 	s.Cancel()                 // no goroutine goes on for long after that
 	s.committer.running.Wait() // it commits what is pending
 	i.stop(s)
-	i.forgetWritten()
+	i.rest()
 	s.fifo.Close()
 	s.Wait()
 	defer i.over(s) // also if OnError or the logger ends this goroutine

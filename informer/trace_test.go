@@ -174,7 +174,7 @@ func TestLookup(t *testing.T) {
 			}
 		}
 		inf.RecordWrite(newWidget("a", "y", "n"), "99")
-		if got := inf.Lookup("a/y"); got.Cached || got.PendingWrite != "99" {
+		if got := inf.Lookup("a/y"); !got.Cached || got.PendingWrite != "99" {
 			t.Errorf("%+v", got)
 		}
 	})

@@ -5,6 +5,7 @@ import (
 	"iter"
 	"reflect"
 	"strconv"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -22,16 +23,16 @@ import (
 // A version belongs to one object of a collection, so a hash can stand for the key. If two keys
 // share a hash, an unchanged object may count as changed, never the other way round.
 //
-// The committing goroutine writes the map. The reflector's goroutine reads it only while no
-// change is pending or being committed. The FIFO's lock orders the two.
+// Commits write the map, with the informer's mu held. The reflector's goroutine reads it, too.
 type versions[K comparable, T any] struct {
 	meta objmeta.Reader[T] // set by New
 	seed maphash.Seed      // set by New
 
+	mu    sync.RWMutex
 	noted map[uint64]uint64 // by hash of the key, for objects in the store
 	most  int               // largest size of noted since it was made
 
-	variations variations // owned by the committing goroutine
+	variations variations // guarded by the informer's mu
 }
 
 func newVersions[K comparable, T any]() versions[K, T] {
@@ -97,20 +98,21 @@ func (v *versions[K, T]) repeats(key K, deltas []deltafifo.Delta[T], n int) bool
 // has reports whether rv is noted for key. If rv is empty, as in a list of a server that has no
 // versions, it reports whether nothing is noted.
 func (v *versions[K, T]) has(key K, rv string) bool {
-	if len(v.noted) == 0 {
-		return rv == ""
+	if number := v.of(key); rv != "" {
+		return number != 0 && number == parse(rv)
+	} else {
+		return number == 0
 	}
-	number, ok := v.noted[maphash.Comparable(v.seed, key)]
-	if rv == "" {
-		return !ok
-	}
-	return ok && number == parse(rv)
 }
 
-// reached reports whether the version noted for key is rv or newer.
-func (v *versions[K, T]) reached(key K, rv string) bool {
-	number, ok := v.noted[maphash.Comparable(v.seed, key)]
-	return ok && number >= parse(rv)
+// of returns the version noted for key, and 0 if there is none.
+func (v *versions[K, T]) of(key K) uint64 {
+	v.mu.RLock()
+	defer v.mu.RUnlock()
+	if len(v.noted) == 0 {
+		return 0
+	}
+	return v.noted[maphash.Comparable(v.seed, key)]
 }
 
 // committed notes the outcome of an op whose event was at version rv.
@@ -122,6 +124,11 @@ func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 	if rv != "" && !op.Delete && v.meta.Version(op.Object) == "" {
 		number = parse(rv)
 	}
+	if number == 0 && len(v.noted) == 0 {
+		return
+	}
+	v.mu.Lock()
+	defer v.mu.Unlock()
 	if number == 0 {
 		v.forget(op.Key)
 		return
@@ -137,11 +144,8 @@ func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 const smallVersions = 64
 
 // forget removes the note for key. A map never shrinks, so forget replaces the map when little
-// is left in it. Amortized O(1).
+// is left in it. Amortized O(1). Called with mu held.
 func (v *versions[K, T]) forget(key K) {
-	if len(v.noted) == 0 {
-		return
-	}
 	delete(v.noted, maphash.Comparable(v.seed, key))
 	if v.most < smallVersions || len(v.noted) > v.most/4 {
 		return
@@ -190,6 +194,12 @@ func (c *cache[K, T]) GetSum(key K) (T, uint64, bool) { return c.reader.GetSum(k
 
 // Equal implements deltafifo.Comparer.
 func (c *cache[K, T]) Equal(known, listed T) bool { return sameContents(known, listed) }
+
+// Awaits implements deltafifo.Comparer.
+func (c *cache[K, T]) Awaits(key K) bool { return c.inf.own.awaits(key) }
+
+// Ahead implements deltafifo.Comparer.
+func (c *cache[K, T]) Ahead() bool { return c.inf.own.count.Load() > 0 }
 
 // Same implements deltafifo.Comparer.
 func (c *cache[K, T]) Same(key K, known T, listed deltafifo.State) bool {

@@ -7,13 +7,13 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"strconv"
 	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/deltafifo"
-	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -58,9 +58,9 @@ import (
 // yet, do not hold the version up, so WaitForRV tells nothing about their objects: [Union.Covers]
 // says which those are. They count again when something comes from their watch or list that is as
 // new as the store's version. To wait for one object use [Informer.WaitFor]. Writes that were
-// recorded ([Informer.RecordWrite]) do not wait for other members: they count as seen once the
-// store has that state of the object or a newer one, or if the version was reached by each member
-// that can have the key.
+// recorded ([Informer.RecordWrite]) do not wait for other members: the watch counts as past them once
+// it brings that state of the object or a newer one, or once each member that can have the key has
+// reached the version.
 //
 // If a member notices that the server was restored from a backup, all other members list again, each
 // at most once in two seconds. Until a member has listed again, its objects stay as they were, and
@@ -97,11 +97,11 @@ type union[K comparable, T any] interface {
 	committed(batch deltafifo.Batch[K, T])
 	// stats adds up the counters of all members. Called with the informer's mu held.
 	stats() reflector.Stats
-	// mayHave and covers are those of deltafifo.Merge.
-	mayHave(key K) bool
-	covers(key K) bool
-	// caughtUp is what only the members know of Informer.caughtUp.
-	caughtUp(key K, a ahead[T]) (known, caughtUp bool)
+	// lacks reports whether all members are past a write that made version rv of an object which the
+	// store does not have.
+	lacks(key K, rv string) bool
+	// passed reports whether all members are past a write that made a version, see door.Door.Each.
+	passed(key K, version uint64, ending bool) bool
 }
 
 // members are the sources of a Union.
@@ -331,8 +331,6 @@ func (u *members[K, T]) stats() (all reflector.Stats) {
 
 func (u *members[K, T]) check()                                { u.merge.Check() }
 func (u *members[K, T]) committed(batch deltafifo.Batch[K, T]) { u.merge.Committed(batch) }
-func (u *members[K, T]) mayHave(key K) bool                    { return u.merge.MayHave(key) }
-func (u *members[K, T]) covers(key K) bool                     { return u.merge.Covers(key) }
 
 // begin implements union.
 func (u *members[K, T]) begin(s *session[K, T]) {
@@ -419,9 +417,7 @@ func (u *members[K, T]) endMember(s *session[K, T], m *Member[K, T]) {
 		_ = m.sink.Leave(s.Ctx) // after an error the next session does it
 		close(m.gone)
 		u.allRefused()
-		u.inf.mu.Lock()
-		u.inf.settle(deltafifo.Batch[K, T]{}, "") // what no member can have any more
-		u.inf.mu.Unlock()
+		u.settle() // what no member can have any more
 	}
 }
 
@@ -554,10 +550,8 @@ func (s *memberSink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) err
 // settleIdle removes the writes that the members have caught up with, though no commit follows from
 // that: one that was behind the store's version has reached it.
 func (u *members[K, T]) settleIdle() {
-	if u.inf.written.count.Load() > 0 && u.merge.Settled() {
-		u.inf.mu.Lock()
-		defer u.inf.mu.Unlock()
-		u.inf.settle(deltafifo.Batch[K, T]{}, "")
+	if u.inf.own.count.Load() > 0 && u.merge.Settled() {
+		u.settle()
 	}
 }
 
@@ -570,23 +564,31 @@ func (s *memberSink[K, T]) Rewound(certain bool) { s.to.Rewound(certain) }
 // Lookup implements reflector.Recaller.
 func (s *memberSink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return s.to.Lookup() }
 
-// caughtUp implements union for the store's own state of the key, which can be newer than the store's
-// version. It is known if that state has a version, or if the store's version tells nothing about
-// the key. If the store has no such object, a write counts as seen when no member can have the
-// object any more, or all have lost it. It does not count while a batch from before that is on its
-// way into the store. Called with mu held.
-func (u *members[K, T]) caughtUp(key K, a ahead[T]) (known, caughtUp bool) {
-	if obj, ok := u.inf.store.Get(key); ok {
-		if rv := objmeta.VersionOf(obj); rv != "" {
-			another := a.uid == "" || objmeta.UIDOf(obj) != a.uid
-			if a.deleted && another && older(a.rv, rv) || !a.deleted && !older(rv, a.rv) {
-				return true, true
-			}
-		} else if !a.deleted && u.inf.versions.reached(key, a.rv) {
-			return true, true
-		}
-	} else if !u.merge.MayHave(key) || u.merge.Lacks(key, a.rv) {
-		return true, u.merge.Settled() // in this order: changes may come in between
+// settle takes the own writes out of the store that no member can bring any more.
+func (u *members[K, T]) settle() {
+	u.inf.mu.Lock()
+	failed := u.inf.dropPassed()
+	u.inf.log.Publish()
+	u.inf.mu.Unlock()
+	for _, bad := range failed {
+		u.inf.badObject(bad)
 	}
-	return !u.merge.Covers(key), false
+}
+
+// lacks implements union. While a batch from before is on its way into the store, it is not known.
+func (u *members[K, T]) lacks(key K, rv string) bool {
+	return (!u.merge.MayHave(key) || u.merge.Lacks(key, rv)) && u.merge.Settled() // in this order: changes may come in between
+}
+
+// passed implements union.
+func (u *members[K, T]) passed(key K, version uint64, ending bool) bool {
+	rv := strconv.FormatUint(version, 10)
+	if !u.merge.MayHave(key) || u.merge.Lacks(key, rv) {
+		settled := u.merge.Settled()
+		if settled {
+			delete(u.inf.own.aside, key)
+		}
+		return settled
+	}
+	return version != 0 && !ending && u.merge.Covers(key) && parse(u.inf.store.ResourceVersion()) >= version
 }

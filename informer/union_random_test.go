@@ -197,7 +197,7 @@ func (l *unionLife) write() {
 		return
 	}
 	if deleted {
-		err = l.inf.RecordDelete(k, w.ResourceVersion)
+		err = l.inf.RecordGone(k, "", w.ResourceVersion)
 	} else {
 		err = l.inf.RecordWrite(w, "")
 	}

@@ -359,7 +359,7 @@ func TestUnionVersions(t *testing.T) {
 			t.Error(err)
 		}
 		deleted := must1(fake.Delete[*widget](server, k))(t)
-		if err := u.RecordDelete(k, deleted.ResourceVersion); err != nil {
+		if err := u.RecordGone(k, "", deleted.ResourceVersion); err != nil {
 			t.Fatal(err)
 		}
 		synctest.Wait()

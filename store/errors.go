@@ -45,7 +45,7 @@ var (
 	ErrRewound = errors.New("the store will not reach this resourceVersion: the server was restored from a backup")
 
 	// ErrResourceVersion is returned by a wait for a resourceVersion that cannot be compared with
-	// others (package k8s.io/apimachinery/pkg/util/resourceversion). RecordWrite and RecordDelete of
+	// others (package k8s.io/apimachinery/pkg/util/resourceversion). RecordWrite and RecordGone of
 	// an informer return it too.
 	ErrResourceVersion = errors.New("resourceVersion cannot be compared")
 )

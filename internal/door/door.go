@@ -1,9 +1,6 @@
 // Package door decides which states of objects enter a cache: for each key the newest one that is
 // known, whoever brings it: a watch, a list, or the server's answer to a write of this process.
 //
-// It is to replace what package informer does for own writes, and nothing imports it yet. Its test is a
-// model of servers, watches and writers.
-//
 // A [Door] serves one part of a collection, which has one watch; no key is in two parts. It holds no
 // object, clock or goroutine, and belongs to the lock under which the cache changes. The cache asks
 // it about each state, does what the [Verdict] says, and keeps the [State] beside the object.

@@ -28,7 +28,7 @@ type InformerOptions struct {
 //
 // Handlers get what client-go's would. A handler without a period of its own resyncs after
 // informer.Options.Resync. The objects are of type T, shared, and to be treated as read-only. The
-// indexer reads the store, so it does not see the writes that Informer.RecordWrite has recorded. It
+// indexer reads the store. It
 // has the store's indexes whose values are strings. The first lister that lists one namespace adds an
 // index of the namespaces, unless there is one: see index.AddNamespace. The indexer's Get and its
 // writes need objects with metadata.

@@ -1,0 +1,480 @@
+package informer
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strconv"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/door"
+	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/internal/objmeta"
+	"github.com/kinform/kinform/internal/usercode"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+const (
+	// maxOwn is the limit of own writes that may be ahead of the watch.
+	maxOwn = 10_000
+
+	// ownFor is the time after which an own write that list and watch have not reached counts as lost.
+	// The watch of an idle resource brings a bookmark every minute, so a longer delay means that
+	// something is wrong.
+	ownFor = 2 * time.Minute
+)
+
+// RecordWrite puts a write of this process into the store: obj is the object in the server's answer.
+// When it returns, all reads have obj: the store, listers, indexes and snapshots. Handlers get an
+// event with [Event.Own]. RecordWrite does not wait for them. Later the watch brings the same state,
+// for which there is no event. Where the watch has brought that state or a newer one already, and
+// where a newer one was recorded, nothing changes.
+//
+// rv is the resourceVersion of the answer. It may be empty if T has metadata; a projection without
+// metadata needs it. obj must belong to the informer's collection. If the watch gets past rv without
+// an event of the object, it is not in the informer's selection, or is gone: then it leaves the store
+// as a deletion with FinalStateUnknown.
+//
+// If the watch does not get that far within two minutes, the informer reports a [*LostWriteError] to
+// Options.OnError, again every two minutes, and keeps the object until list or watch tell more. When it notices that the
+// server was restored from a backup, it reports the writes that the server has lost.
+//
+// Errors: those of the key function; store.ErrResourceVersion, with the resource and the key, if rv
+// is missing or cannot be compared with others; [ErrStopped] while the informer does not run;
+// [ErrTooManyWrites] if the watch is 10,000 objects behind; [ErrHandlerBehind] if a handler is further
+// behind than the informer lets it be at all. After an error, reads return
+// what they did before. Cost: that of a commit of one operation (store.Store.Commit).
+func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
+	key, err := i.keyOf(obj)
+	if err != nil {
+		return err
+	}
+	if rv == "" {
+		rv = objmeta.VersionOf(obj)
+	}
+	return i.wrote(key, ownWrite[T]{obj: obj, rv: rv, uid: objmeta.UIDOf(obj)})
+}
+
+// RecordGone takes the object with uid from under key: this process deleted it, removed the last
+// finalizer that its deletion waited for, or learned from the server that it is gone. When it returns,
+// no read has the object, and no state of it comes back. Handlers get a deletion with [Event.Own] and
+// FinalStateUnknown. Another object under key stays, and comes as usual. rv is any resourceVersion at which
+// the object was seen.
+//
+// Without a uid, rv must be that of the deletion or a later one. Otherwise see
+// [Informer.RecordWrite]. An object that still waits for finalizers is not gone: record the answer,
+// which has it, as a write.
+func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
+	if err := usercode.CheckKey(key); err != nil {
+		return err
+	}
+	return i.wrote(key, ownWrite[T]{rv: rv, uid: uid, gone: true})
+}
+
+// LostWrites returns the number of recorded writes that the informer gave up before the watch
+// reached them: see [*LostWriteError]. Cost: one atomic load.
+func (i *Informer[K, T]) LostWrites() uint64 { return i.own.lost.Load() }
+
+// LostKeys returns the keys of the writes that were lost since an earlier call of LostWrites or
+// LostKeys. since is the number of lost writes that this call returned, and now is the present one.
+// A key may be there twice. complete is false if some keys are not known any more: the informer
+// knows the last 5,000 or more.
+func (i *Informer[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
+	o := &i.own
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	now = o.lost.Load()
+	since = min(since, now)
+	first := max(since, now-uint64(len(o.lostKeys)))
+	return slices.Clone(o.lostKeys[len(o.lostKeys)-int(now-first):]), now, first == since
+}
+
+// PendingWrite returns the resourceVersion of the recorded write under key ([Informer.RecordWrite])
+// that the watch has not reached yet, and whether there is one. Stats.Writes is the number of all
+// such writes. O(1), with the lock of the commits.
+func (i *Informer[K, T]) PendingWrite(key K) (rv string, ok bool) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	version, ok := i.own.door.Waits(key)
+	if !ok {
+		return "", false
+	}
+	return strconv.FormatUint(version, 10), true
+}
+
+// ownWrite is the answer to a write of this process.
+type ownWrite[T any] struct {
+	obj  T // zero if gone
+	rv   string
+	uid  types.UID
+	gone bool // the object ended
+}
+
+// own knows which writes of this process are ahead of list and watch.
+type own[K comparable, T any] struct {
+	count atomic.Int64  // of writes that are ahead
+	lost  atomic.Uint64 // number of writes given up so far
+
+	// mu is taken inside the informer's mu and inside the locks of the queue. No other lock is taken
+	// inside it. Who has the informer's mu can read the door without it.
+	mu   sync.RWMutex
+	door door.Door[K]
+
+	// Guarded by the informer's mu.
+	aside    map[K]aside[T] // see door.Aside; nil for none
+	due      []dueWrite[K]  // the oldest first
+	timer    *time.Timer    // for the first of due; nil if none is set
+	lostKeys []K            // of the last lost writes, the newest last
+}
+
+// aside is a state that may enter later.
+type aside[T any] struct {
+	obj T
+	rv  string
+	sum uint64
+}
+
+// keep puts a state aside, or what is there away if there is no state.
+func (o *own[K, T]) keep(key K, has bool, is aside[T]) {
+	if !has {
+		delete(o.aside, key)
+		return
+	}
+	if o.aside == nil {
+		o.aside = map[K]aside[T]{}
+	}
+	o.aside[key] = is
+}
+
+// dueWrite is a write that is lost if it is still ahead at a time.
+type dueWrite[K comparable] struct {
+	key     K
+	version uint64
+	until   time.Time
+	gone    bool // it ended the object; set when it is lost
+}
+
+// change changes the door.
+func (o *own[K, T]) change(f func(*door.Door[K])) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	f(&o.door)
+	o.count.Store(int64(o.door.Len()))
+}
+
+// awaits reports whether a write of key is ahead. Safe from any goroutine.
+func (o *own[K, T]) awaits(key K) bool {
+	if o.count.Load() == 0 {
+		return false
+	}
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	_, waits := o.door.Waits(key)
+	return waits
+}
+
+// waits reports whether a write is still ahead. Called with the informer's mu held.
+func (o *own[K, T]) waits(w dueWrite[K]) bool {
+	version, waits := o.door.Waits(w.key)
+	return waits && version == w.version
+}
+
+// wrote commits an own write, unless the store is past it.
+func (i *Informer[K, T]) wrote(key K, w ownWrite[T]) error {
+	if parse(w.rv) == 0 {
+		return i.about(fmt.Errorf("%s: %w: %q", keytext.Of(key), store.ErrResourceVersion, w.rv))
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	switch {
+	case i.phase != running:
+		return ErrStopped
+	case i.own.door.Len() >= maxOwn && !i.own.awaits(key):
+		return ErrTooManyWrites
+	case i.log.Lagging(awaitedLag*i.lag) != nil:
+		return i.about(ErrHandlerBehind)
+	case !i.enters(key, w):
+		return nil
+	}
+	op, before := store.Op[K, T]{Key: key, Object: w.obj, Delete: w.gone}, i.held(key)
+	if err := i.commitAhead(&op, w.rv, true); err != nil {
+		return i.about(fmt.Errorf("%s: %w", keytext.Of(key), err))
+	}
+	keeps := w.gone && i.own.door.Keeps(key)
+	i.own.keep(key, keeps, aside[T]{op.Old, strconv.FormatUint(before.Version, 10), before.Sum})
+	i.log.Publish()
+	return nil
+}
+
+// enters asks the door about an own write. Called with mu held.
+func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
+	has, is := i.held(key), door.State{UID: string(w.uid), Version: parse(w.rv)}
+	if i.union != nil && !w.gone && (has.Any && has.Version >= is.Version || !has.Any && i.union.lacks(key, w.rv)) {
+		return false
+	}
+	verdict, ahead := door.Stays, false
+	i.own.change(func(d *door.Door[K]) {
+		i.reached(d)
+		before, _ := d.Waits(key)
+		if w.gone {
+			verdict = d.Removed(d.Epoch(), key, has, is)
+		} else {
+			verdict = d.Wrote(d.Epoch(), key, is)
+		}
+		is.Version, ahead = d.Waits(key)
+		ahead = ahead && is.Version != before
+	})
+	if ahead {
+		i.expect(dueWrite[K]{key: key, version: is.Version, until: time.Now().Add(ownFor)})
+	}
+	return verdict != door.Stays
+}
+
+// reached tells the door how far list and watch are. Called with mu held.
+func (i *Informer[K, T]) reached(d *door.Door[K]) {
+	if i.union == nil {
+		d.Bookmark(parse(i.store.ResourceVersion()))
+	}
+}
+
+// held returns what the store has under a key. Called with mu held.
+func (i *Informer[K, T]) held(key K) door.Held {
+	obj, sum, ok := i.store.GetSum(key)
+	if !ok {
+		return door.Held{}
+	}
+	is := door.State{UID: string(i.versions.meta.UID(obj)), Version: parse(i.versions.meta.Version(obj)), Sum: sum}
+	if is.Version == 0 {
+		is.Version = i.versions.of(key)
+	}
+	return door.Held{State: is, Any: true}
+}
+
+// commitAhead commits one operation that neither list nor watch brings, and appends its event to the
+// log. Called with mu held; it never waits for handlers.
+func (i *Informer[K, T]) commitAhead(op *store.Op[K, T], rv string, own bool) error {
+	i.cutLagging()
+	ops := []store.Op[K, T]{*op}
+	if err := i.store.Commit("", ops); err != nil {
+		return err
+	}
+	*op = ops[0]
+	if op.Err != nil {
+		return op.Err
+	}
+	i.detector.committed(ops)
+	i.versions.committed(op, rv)
+	ev := Event[K, T]{Key: op.Key, Object: op.Object, Old: op.Old, Own: own}
+	switch {
+	case op.Unchanged, op.Delete && !op.Had:
+		return nil
+	case op.Delete:
+		ev.Type, ev.Object, ev.FinalStateUnknown = Deleted, op.Old, true
+	case op.Had:
+		ev.Type, ev.Replaced = Updated, i.versions.meta.Differ(op.Old, op.Object)
+	default:
+		ev.Type = Added
+	}
+	i.traceEvent(&ev, rv)
+	i.log.Append(ev)
+	return nil
+}
+
+// stays asks the door about a delta of a key whose own write is ahead. It reports whether the delta is
+// older than that write. Called with mu held.
+func (i *Informer[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool {
+	if !i.own.awaits(key) {
+		return false
+	}
+	missing := d.Type == deltafifo.Deleted && d.FinalStateUnknown
+	rv := d.ResourceVersion
+	if rv == "" && !missing {
+		rv = i.versions.meta.Version(d.Object)
+	}
+	is := door.State{UID: string(i.versions.meta.UID(d.Object)), Version: parse(rv)}
+	verdict := door.Enters // then the store compares the contents
+	has := door.Held{Any: true}
+	i.own.change(func(at *door.Door[K]) {
+		switch {
+		case missing && i.union == nil && parse(listed) == 0, !missing && is.Version == 0:
+			at.Drop(key)
+		case missing, i.union != nil && d.Type == deltafifo.Deleted && at.Made(key, is.Version): // another member may have it
+			verdict = at.Listed(key, has, door.Held{}, 0)
+		case d.Type == deltafifo.Replaced:
+			verdict = at.Listed(key, has, door.Held{State: is, Any: true}, 0)
+		default:
+			verdict = at.Event(key, has, is, d.Type == deltafifo.Deleted)
+		}
+	})
+	if verdict != door.Stays || !i.own.awaits(key) {
+		i.own.keep(key, verdict == door.Aside && d.Type != deltafifo.Deleted, aside[T]{d.Object, rv, d.Sum})
+	}
+	return verdict == door.Stays || verdict == door.Aside
+}
+
+// dropPassed takes the own writes out of the store that list and watch have passed without a state of the
+// object: it is not in the selection, or has ended. It returns what was put aside and cannot be stored.
+// Called with mu held.
+func (i *Informer[K, T]) dropPassed() (failed []*reflector.ObjectError) {
+	if i.own.count.Load() == 0 {
+		return nil
+	}
+	var left []K
+	if i.union != nil {
+		i.own.door.Each(func(key K, version uint64, ending bool) {
+			if i.union.passed(key, version, ending) {
+				left = append(left, key)
+			}
+		})
+	}
+	i.own.change(func(d *door.Door[K]) {
+		for _, key := range left {
+			d.Drop(key)
+		}
+		if i.union == nil {
+			i.reached(d)
+			left = d.Passed()
+		}
+	})
+	for _, key := range left {
+		kept, has := i.own.aside[key]
+		delete(i.own.aside, key)
+		op := store.Op[K, T]{Key: key, Delete: !has, Object: kept.obj, Sum: kept.sum}
+		if err := i.commitAhead(&op, kept.rv, false); err != nil {
+			failed = append(failed, &reflector.ObjectError{Key: keytext.Of(key), Err: err})
+		}
+	}
+	return failed
+}
+
+// begin tells the door what a batch is. If it has a list of a server that was restored from a backup,
+// the door forgets all own writes, and begin returns them. all: the list is of all objects. Called with mu
+// held.
+func (o *own[K, T]) begin(batch deltafifo.Batch[K, T], all bool) (ahead []dueWrite[K]) {
+	if o.count.Load() == 0 {
+		return nil
+	}
+	o.change(func(d *door.Door[K]) {
+		switch {
+		case batch.Rewound():
+			for _, w := range o.due {
+				if o.waits(w) {
+					w.gone = d.Ends(w.key)
+					ahead = append(ahead, w)
+				}
+			}
+			if all {
+				d.Rewound()
+			} else {
+				d.RewoundInPart()
+			}
+			clear(o.aside)
+		case batch.Listed():
+			d.Relisted()
+			clear(o.aside)
+		}
+	})
+	return ahead
+}
+
+// lostOf returns those of the writes that the list of a restored server does not have. Called with mu
+// held.
+func (i *Informer[K, T]) lostOf(ahead []dueWrite[K]) (lost []*LostWriteError) {
+	for _, w := range ahead {
+		if has := i.held(w.key); i.union == nil && (has.Any && has.Version == w.version || w.gone && !has.Any) {
+			continue
+		}
+		lost = append(lost, i.lose(w))
+	}
+	sortLost(lost)
+	return lost
+}
+
+// expect sets a timer for a write. Called with mu held.
+func (i *Informer[K, T]) expect(w dueWrite[K]) {
+	o := &i.own
+	if len(o.due) >= 2*o.door.Len() { // as long as most of them are ahead, they come off in takeDue
+		o.due = slices.DeleteFunc(o.due, func(w dueWrite[K]) bool { return !o.waits(w) })
+	}
+	o.due = append(o.due, w)
+	if o.timer == nil {
+		o.timer = time.AfterFunc(ownFor, i.expireOwn)
+	}
+}
+
+// expireOwn reports the writes that are due.
+func (i *Informer[K, T]) expireOwn() {
+	i.mu.Lock()
+	if i.phase != running {
+		i.mu.Unlock()
+		return
+	}
+	s := i.session.Load()
+	s.Add(1) // Run waits for the report
+	lost := i.takeDue(time.Now())
+	i.mu.Unlock()
+	defer s.Done()
+	i.reportLost(lost)
+}
+
+// takeDue returns the writes that are due and still ahead. They are due again after some time.
+func (i *Informer[K, T]) takeDue(now time.Time) (lost []*LostWriteError) {
+	o := &i.own
+	for len(o.due) > 0 && !o.due[0].until.After(now) {
+		due := o.due[0]
+		o.due = o.due[1:]
+		if o.waits(due) {
+			due.gone, due.until = o.door.Ends(due.key), now.Add(ownFor)
+			o.due = append(o.due, due)
+			lost = append(lost, i.lose(due))
+		}
+	}
+	o.timer = nil
+	if len(o.due) > 0 {
+		o.timer = time.AfterFunc(o.due[0].until.Sub(now), i.expireOwn)
+	} else {
+		o.due = nil
+	}
+	sortLost(lost)
+	return lost
+}
+
+// lose notes that a write is lost. Called with mu held.
+func (i *Informer[K, T]) lose(w dueWrite[K]) *LostWriteError {
+	o := &i.own
+	if len(o.lostKeys) == maxOwn {
+		o.lostKeys = slices.Clone(o.lostKeys[maxOwn/2:])
+	}
+	o.lostKeys = append(o.lostKeys, w.key)
+	o.lost.Add(1)
+	return &LostWriteError{Key: keytext.Of(w.key), ResourceVersion: strconv.FormatUint(w.version, 10), Deleted: w.gone}
+}
+
+func sortLost(lost []*LostWriteError) {
+	slices.SortFunc(lost, func(a, b *LostWriteError) int { return cmp.Compare(a.Key, b.Key) })
+}
+
+func (i *Informer[K, T]) reportLost(all []*LostWriteError) {
+	for _, lost := range all {
+		lost.Resource = i.Resource()
+		i.report(lost)
+	}
+}
+
+// rest ends the wait for own writes at the end of Run. The door still knows them: the first list of
+// the next Run takes none of them back.
+func (i *Informer[K, T]) rest() {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	o := &i.own
+	if o.timer != nil {
+		o.timer.Stop()
+	}
+	o.due, o.timer = nil, nil
+}
