@@ -63,9 +63,10 @@ type buffer[K comparable, T any] struct {
 	rv          string
 	moved       bool // the batch moves its store to rv
 	endsInitial bool
-	hasList     bool // it has a list
-	rewound     bool // it has a list of a server that was restored
-	doubtful    bool // it has a list of a server that was perhaps restored; see also Merge.mark
+	hasList     bool   // it has a list
+	moment      uint64 // at which it was compared
+	rewound     bool   // it has a list of a server that was restored
+	doubtful    bool   // it has a list of a server that was perhaps restored; see also Merge.mark
 	full        capacity.Meter
 
 	batch uint64 // number of the batch, once it is popped
@@ -100,7 +101,8 @@ func (b *buffer[K, T]) expand() {
 		}
 	}
 	whole.returned, whole.rv, whole.moved = b.returned, b.rv, b.moved
-	whole.endsInitial, whole.hasList, whole.rewound, whole.doubtful = b.endsInitial, b.hasList, b.rewound, b.doubtful
+	whole.endsInitial, whole.hasList, whole.moment = b.endsInitial, b.hasList, b.moment
+	whole.rewound, whole.doubtful = b.rewound, b.doubtful
 	*b = *whole
 }
 

@@ -107,9 +107,14 @@ func (b Batch[K, T]) ResourceVersion() string {
 // committed, the store has synced.
 func (b Batch[K, T]) EndsInitialList() bool { return b.buf != nil && b.buf.endsInitial }
 
-// Listed reports whether the batch contains a whole list. Objects of it that the store has need not be
-// among the deltas.
-func (b Batch[K, T]) Listed() bool { return b.buf != nil && b.buf.hasList }
+// Listed reports whether the batch contains a whole list, and at which [Comparer.Moment] the list was
+// compared with the store: objects that the store had then need not be among the deltas.
+func (b Batch[K, T]) Listed() (moment uint64, ok bool) {
+	if b.buf == nil {
+		return 0, false
+	}
+	return b.buf.moment, b.buf.hasList
+}
 
 // Rewound reports whether the batch contains a list with [Replacement.Rewound]. Its resourceVersion
 // may be older than that of the previous batch, and different objects may have had the same

@@ -42,6 +42,7 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) e
 // replace is Replace with the lock held.
 func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
 	f.lists++
+	f.pending.hasList, f.pending.moment = true, f.moment()
 	all := false
 	if f.pending.deltas > 0 {
 		f.putItems(list.Objects)
@@ -60,7 +61,6 @@ func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
 		f.pending.endsInitial = true
 		f.pending.moved = true // an empty list must reach the consumer too
 	}
-	f.pending.hasList = true
 	f.pending.rewound = f.pending.rewound || list.Rewound
 	f.pending.doubtful = f.pending.doubtful || list.Doubtful
 	f.moved(list.ResourceVersion)
@@ -93,11 +93,11 @@ func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, o
 	compare := func(i int, old T, had bool) bool {
 		if had {
 			found++
-			if versioned && identical(old, block[i].Object) {
-				return true
-			}
 			if known.Awaits(block[i].Key) {
 				numbers = append(numbers, from+i)
+				return true
+			}
+			if versioned && identical(old, block[i].Object) {
 				return true
 			}
 			state := f.stateOf(block[i].Object, list.Objects.version(from+i))

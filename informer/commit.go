@@ -122,6 +122,7 @@ func (i *Informer[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T
 
 // addOps adds the ops of a key to c.
 func (i *Informer[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delta[T]) {
+	last := -1 // the last one that is not older than an own write
 	for n := range deltas {
 		d := &deltas[n]
 		c.deltas++
@@ -133,21 +134,23 @@ func (i *Informer[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delt
 			c.initial++
 		}
 		c.ops = append(c.ops, store.Op[K, T]{
-			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: i.keeps(key, deltas, n), Sum: d.Sum,
+			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: i.keeps(key, deltas, last, n), Sum: d.Sum,
 		})
+		last = n
 		c.versions = append(c.versions, d.ResourceVersion)
 	}
 }
 
 // keeps reports whether delta n of a key brings nothing new, for objects that do not carry their
-// version.
-func (i *Informer[K, T]) keeps(key K, deltas []deltafifo.Delta[T], n int) bool {
+// version. last is the delta that enters before it, -1 if the store has the state before it.
+func (i *Informer[K, T]) keeps(key K, deltas []deltafifo.Delta[T], last, n int) bool {
 	d := &deltas[n]
-	if !i.versions.repeats(key, deltas, n) {
-		return false
+	if last >= 0 {
+		before := &deltas[last]
+		return i.versions.repeats(before, d) && sameContents(before.Object, d.Object)
 	}
-	if n > 0 {
-		return sameContents(deltas[n-1].Object, d.Object)
+	if !i.versions.repeatsStored(key, d) {
+		return false
 	}
 	known, sum, ok := i.store.GetSum(key)
 	if !ok || sum != 0 && sum == d.Sum || sameContents(known, d.Object) {
@@ -212,9 +215,8 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	if i.union != nil {
 		i.union.committed(batch)
 	}
-	c.lost = i.lostOf(ahead)
 	ends := begins && batch.EndsInitialList()
-	if ends && empty && c.isInitialList(batch) {
+	if ends && empty && i.log.Next() == 0 && c.isInitialList(batch) {
 		i.logInitialList()
 	} else {
 		i.logEvents(c, batch, begins)
@@ -225,6 +227,7 @@ func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K,
 	if ends {
 		close(i.synced)
 	}
+	c.lost = i.lostOf(ahead)
 	c.failed = append(c.failed, i.dropPassed()...)
 	i.log.Publish()
 	return nil

@@ -72,10 +72,10 @@ func TestRepetitionsInABatch(t *testing.T) {
 	delta := func(version int) deltafifo.Delta[state] {
 		return deltafifo.Delta[state]{Type: deltafifo.Updated, Object: state{id: 1, version: version}, ResourceVersion: "7"}
 	}
-	if !i.keeps(1, []deltafifo.Delta[state]{delta(2), delta(2)}, 1) {
+	if !i.keeps(1, []deltafifo.Delta[state]{delta(2), delta(2)}, 0, 1) {
 		t.Error("the same contents at the same version count as new")
 	}
-	if i.keeps(1, []deltafifo.Delta[state]{delta(2), delta(3)}, 1) {
+	if i.keeps(1, []deltafifo.Delta[state]{delta(2), delta(3)}, 0, 1) {
 		t.Error("other contents at the same version do not count as new")
 	}
 }

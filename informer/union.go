@@ -439,6 +439,7 @@ func (u *members[K, T]) memberFailed(ctx context.Context, m *Member[K, T], err e
 	}
 	if bad := (*reflector.ObjectError)(nil); errors.As(err, &bad) {
 		m.sink.Unusable(bad)
+		u.inf.unusable(bad)
 	}
 	u.inf.report(err)
 }

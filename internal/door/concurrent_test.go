@@ -21,7 +21,7 @@ func (c *sharedCache) held(key int) Held {
 
 func (c *sharedCache) carryOut(v Verdict, key int, is State, deleted bool) {
 	switch {
-	case v == Stays:
+	case v == Stays, v == Aside: // all objects are selected, so nothing is passed
 	case deleted:
 		delete(c.objects, key)
 	default:

@@ -51,12 +51,17 @@ const (
 type Door[K comparable] struct {
 	at    uint64 // the version that list and watch have reached
 	epoch Epoch
+	made  Moment
 	ahead map[K]own
 	queue passing[K]
 }
 
 // Epoch numbers the histories of a server: one that is restored from a backup begins another.
 type Epoch uint64
+
+// Moment counts own writes. A list is compared with the cache at a moment, and what is written later is
+// not in it.
+type Moment uint64
 
 // own is the newest state of a key that came from a write of this process, until list or watch have
 // reached it.
@@ -66,6 +71,9 @@ type own struct {
 	absent bool // at State.Version, the selection had no object of the key
 	asked  bool // the server says so
 	shown  bool // the watch is at a state of this object, so that it will bring its end
+	stays  bool // the watch has brought a state that cannot be used, so passing says nothing
+	queued bool // it is in the queue
+	made   Moment
 }
 
 // At returns the version that list and watch have reached.
@@ -113,14 +121,13 @@ func (d *Door[K]) Event(key K, has Held, is State, deleted bool) Verdict {
 	return Enters
 }
 
-// keeps is the verdict on what the watch or a list has of a key up to the version of o. It stays out,
-// because the selection had no such object at that version. A deletion is certain only once it has been
-// seen: what is left at that version was not meant, or came in between.
+// keeps is the verdict on what the watch or a list has of a key before o. If that is what is left when
+// they pass o, o was of another history, or the object that it ended was not this one.
 func (o own) keeps() Verdict {
-	if o.absent && !o.asked {
-		return Aside
+	if o.gone || o.asked {
+		return Stays
 	}
-	return Stays
+	return Aside
 }
 
 // reached reports whether a state that the watch brings is not older than o. A deletion that is older
@@ -164,9 +171,42 @@ func (d *Door[K]) Waits(key K) (version uint64, waits bool) {
 	return o.Version, waits
 }
 
-// Keeps reports whether what the cache had under a key is to be put aside, after a verdict of
-// [Door.Removed] that takes it out: see [Aside].
-func (d *Door[K]) Keeps(key K) bool { return d.ahead[key].absent && d.ahead[key].shown }
+// Len returns the number of own writes that list and watch have not reached.
+func (d *Door[K]) Len() int { return len(d.ahead) }
+
+// Ends reports whether the cache waits for the end of an object that this process deleted: the event
+// of it matters although the cache does not have the object.
+func (d *Door[K]) Ends(key K) bool { return d.ahead[key].gone || d.ahead[key].absent }
+
+// Keeps reports whether what the cache had under a key is to be put aside when an own write takes its
+// place, see [Aside]. It is asked after the verdict, if the key had no own write before.
+func (d *Door[K]) Keeps(key K) bool {
+	o, waits := d.ahead[key]
+	return waits && o.keeps() == Aside
+}
+
+// Unusable follows a state of a key, from list or watch, that cannot be used. It says that the object is
+// in the selection: an own write of it becomes an ordinary state of the cache when it is passed.
+func (d *Door[K]) Unusable(key K) {
+	if o, waits := d.ahead[key]; waits {
+		o.stays = true
+		d.ahead[key] = o
+	}
+}
+
+// Made returns the number of own writes so far.
+func (d *Door[K]) Made() Moment { return d.made }
+
+// Drop forgets an own write: what list and watch bring has no version, or see [Door.Each]. It reports
+// whether what the cache has of it leaves.
+func (d *Door[K]) Drop(key K) (leaves bool) {
+	leaves = !d.ahead[key].stays
+	delete(d.ahead, key)
+	return leaves
+}
+
+// Since reports whether the own write of a key is later than a moment.
+func (d *Door[K]) Since(key K, moment Moment) bool { return d.ahead[key].made > moment }
 
 // Passed returns the keys of own writes that list or watch have passed without a state of the key:
 // their objects are not in the selection. What the cache has under these keys, if anything, leaves as
@@ -176,25 +216,45 @@ func (d *Door[K]) Passed() (left []K) {
 		p := d.queue[0]
 		d.queue.pop()
 		o, waits := d.ahead[p.key]
-		if !waits || o.Version != p.version || o.gone && o.shown {
-			continue // reached, or written again; or the end of the object is still to come
+		switch {
+		case !waits || o.Version != p.version: // reached, or written again
+		case o.gone && o.shown: // the end of the object is still to come
+			o.queued = false
+			d.ahead[p.key] = o
+		default:
+			if delete(d.ahead, p.key); !o.stays {
+				left = append(left, p.key)
+			}
 		}
-		delete(d.ahead, p.key)
-		left = append(left, p.key)
 	}
 	return left
 }
 
-// Relisted begins a list: [Door.Listed] for each key of it whose state the cache does not have, and
-// [Door.Bookmark] follow. What was put aside is forgotten. The end of an object that the list does not
-// show is no more to come.
-func (d *Door[K]) Relisted() {
+// Each calls f for each own write that list and watch have not reached. ending says that the end of its
+// object is still to come. A door whose version says nothing, because several sources share it, has no
+// [Door.Passed]: the caller finds out which writes all of them have passed, and drops them.
+func (d *Door[K]) Each(f func(key K, version uint64, ending bool)) {
 	for key, o := range d.ahead {
+		f(key, o.Version, o.gone && o.shown)
+	}
+}
+
+// Relisted begins a list that was compared with the cache at a moment: [Door.Listed] for each key of
+// which they had different states, or that had an own write then, and [Door.Bookmark] follow. What was
+// put aside for the keys returned is forgotten: for own writes until that moment, the list says what
+// there is. The end of an object that it does not show is no more to come. O(own writes).
+func (d *Door[K]) Relisted(moment Moment) (forget []K) {
+	for key, o := range d.ahead {
+		if o.made > moment {
+			continue
+		}
+		forget = append(forget, key)
 		if o.gone && o.shown {
 			o.shown = false
 			d.put(key, o)
 		}
 	}
+	return forget
 }
 
 // Wrote follows the server's answer to a write that began in an epoch. An answer of another epoch
@@ -207,7 +267,7 @@ func (d *Door[K]) Wrote(began Epoch, key K, is State) Verdict {
 	if o, waits := d.ahead[key]; waits && (o.Version >= is.Version || o.ended(is)) {
 		return Stays
 	}
-	d.put(key, own{State: is})
+	d.write(key, own{State: is})
 	return Enters
 }
 
@@ -218,13 +278,13 @@ func (d *Door[K]) Wrote(began Epoch, key K, is State) Verdict {
 // key is put aside then, see [Door.Keeps].
 func (d *Door[K]) Removed(began Epoch, key K, has Held, is State) Verdict {
 	o, waits := d.ahead[key]
-	if began != d.epoch || is.Version == 0 || is.UID == "" && is.Version <= d.at || waits && o.succeeds(is) || has.Any && has.succeeds(is) {
+	if began != d.epoch || is.Version == 0 || is.UID == "" && is.Version <= d.at || waits && (o.succeeds(is) || o.absent && o.Version >= is.Version) || has.Any && has.succeeds(is) {
 		return Stays
 	}
-	if has.UID == is.UID && is.UID != "" {
+	if is.UID != "" && (has.UID == is.UID || has.UID == "") {
 		is.Version = max(is.Version, has.Version)
 	}
-	d.put(key, own{State: is, gone: is.UID != "", absent: is.UID == "", shown: has.Any && !waits})
+	d.write(key, own{State: is, gone: is.UID != "", absent: is.UID == "", shown: has.Any && !waits})
 	if !has.Any {
 		return Stays
 	}
@@ -236,14 +296,26 @@ func (s State) succeeds(is State) bool {
 	if is.UID == "" {
 		return s.Version > is.Version
 	}
-	return s.UID != is.UID && s.Version >= is.Version
+	return s.UID != "" && s.UID != is.UID && s.Version >= is.Version
+}
+
+// write puts a new own write in.
+func (d *Door[K]) write(key K, o own) {
+	d.made++
+	o.made = d.made
+	d.put(key, o)
 }
 
 func (d *Door[K]) put(key K, o own) {
 	if d.ahead == nil {
 		d.ahead = map[K]own{}
 	}
+	queued := o.queued
+	o.queued = true
 	d.ahead[key] = o
+	if queued {
+		return
+	}
 	if len(d.queue) > 2*len(d.ahead) { // an object that is written over and over has many entries
 		d.queue = slices.DeleteFunc(d.queue, func(p pass[K]) bool { return d.ahead[p.key].Version != p.version })
 	}
@@ -282,9 +354,9 @@ func (d *Door[K]) Asked(key K, has, listed Held, version uint64) Verdict {
 	switch _, later := d.ahead[key]; {
 	case later, version < d.at:
 	case !listed.Any:
-		d.put(key, own{State: State{Version: version}, absent: true, asked: true})
+		d.write(key, own{State: State{Version: version}, absent: true, asked: true})
 	case listed.Version > d.at:
-		d.put(key, own{State: listed.State})
+		d.write(key, own{State: listed.State})
 	}
 	return verdict
 }
@@ -297,6 +369,24 @@ func (o own) later(listed Held, version uint64) bool {
 	return o.ended(listed.State) || listed.Version < o.Version
 }
 
+// HasWritten reports whether an own write made version of the object of a key.
+func (d *Door[K]) HasWritten(key K, version uint64) bool {
+	o, waits := d.ahead[key]
+	return waits && !o.gone && !o.absent && o.Version == version
+}
+
+// RewoundInPart is [Door.Rewound] for several sources, of which one has listed. What the cache has of own
+// writes waits for the others, at version 0: any state of a key is as new.
+func (d *Door[K]) RewoundInPart() {
+	ahead := map[K]own{}
+	for key, o := range d.ahead {
+		if !o.gone && !o.absent {
+			ahead[key] = own{State: State{UID: o.UID}, made: o.made}
+		}
+	}
+	*d = Door[K]{epoch: d.epoch + 1, made: d.made, ahead: ahead}
+}
+
 // Rewound follows the discovery that the server was restored: no version compares with those before.
 // A list follows.
-func (d *Door[K]) Rewound() { *d = Door[K]{epoch: d.epoch + 1} }
+func (d *Door[K]) Rewound() { *d = Door[K]{epoch: d.epoch + 1, made: d.made} }

@@ -64,6 +64,7 @@ type world struct {
 	restored bool // and nobody has noticed
 
 	parts   []part
+	waited  bool // an own write was ahead when a verdict was asked for
 	cache   map[int]stored
 	aside   map[int]stored // what stays out until a version at which there was nothing
 	pending []func()       // answers on their way
@@ -128,7 +129,9 @@ func (w *world) state(o object, summed bool) State {
 	return s
 }
 
+// held is what the cache has under a key, before a verdict on it.
 func (w *world) held(key int) Held {
+	_, w.waited = w.part(key).Waits(key)
 	s, any := w.cache[key]
 	return Held{State: s.State, Any: any}
 }
@@ -160,15 +163,16 @@ func (w *world) carryOut(v Verdict, key int, is State, o object, deleted, anew b
 		}
 		return
 	}
-	delete(w.aside, key)
+	if _, waits := w.part(key).Waits(key); !waits || w.part(key).ahead[key].gone {
+		delete(w.aside, key)
+	} else if !w.waited && had && w.part(key).Keeps(key) {
+		w.aside[key] = old
+	}
 	switch {
 	case deleted && !had:
 		w.fail("key %d: deletion of nothing", key)
 	case deleted:
 		delete(w.cache, key)
-		if w.part(key).Keeps(key) {
-			w.aside[key] = old
-		}
 		return
 	case v == Compares && !had:
 		w.fail("key %d: compared with nothing", key)
@@ -276,6 +280,7 @@ func (w *world) answered(began Epoch, key int, o object, removed bool, ended uin
 	if counts {
 		w.written[o.uid] = max(w.written[o.uid], o.version)
 	}
+	w.held(key)
 	w.carryOut(p.Wrote(began, key, is), key, is, o, false, w.restored)
 }
 
@@ -381,8 +386,9 @@ func (w *world) list(p *part, anew bool) {
 		version = 0
 	}
 	w.note("list at %d: %v", version, objects)
-	p.Relisted()
-	maps.DeleteFunc(w.aside, func(key int, _ stored) bool { return w.part(key) == p })
+	for _, key := range p.Relisted(p.Made()) {
+		delete(w.aside, key)
+	}
 	for key := range 5 {
 		if w.part(key) != p {
 			continue
@@ -461,6 +467,7 @@ func (w *world) notice() {
 	w.restored = false
 	for n := range w.parts {
 		w.parts[n].Rewound()
+		clear(w.aside)
 		w.list(&w.parts[n], true)
 	}
 }
