@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 
+	"github.com/kinform/kinform/internal/door"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -46,6 +47,8 @@ type Member[K comparable, T any] struct {
 	refutes bool           // it has just brought another UID at the version of a state that the queue has
 
 	unusable unusable // objects of events since its last list
+
+	ahead door.Queue[K] // see Merge.Await
 }
 
 // Join adds a member. covers reports whether the member can have a key. has reports whether it
@@ -59,6 +62,7 @@ func (g *Merge[K, T]) Join(covers func(K) bool, has func(T) bool) *Member[K, T] 
 	g.joined++
 	m.number, m.epoch = g.joined, g.epoch
 	g.members[m] = struct{}{}
+	g.changed = true
 	return m
 }
 
@@ -116,9 +120,9 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 			m.first++
 		}
 	}
-	m.listed, m.refused, m.late, m.at = true, false, false, at
+	m.listed, m.refused, m.late = true, false, false
 	m.current, m.outdated, m.floor = true, false, 0
-	g.furthest = max(g.furthest, at)
+	m.reach(at)
 	m.prove(f)
 }
 
@@ -202,8 +206,8 @@ func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 				m.outgrow(f, key, at)
 			}
 		}
-		m.refused, m.at = false, at
-		m.merge.furthest = max(m.merge.furthest, at)
+		m.refused = false
+		m.reach(at)
 		m.prove(f)
 		return recount
 	})
@@ -345,6 +349,7 @@ func (m *Member[K, T]) Leave(ctx context.Context) error {
 			m.give(f, key, obj, math.MaxUint64) // it brings nothing more
 		}
 		delete(m.merge.members, m)
+		m.merge.changed = true
 		return true
 	})
 	if err != nil {
@@ -365,6 +370,7 @@ func (m *Member[K, T]) Forget() {
 		}
 	}
 	delete(m.merge.members, m)
+	m.merge.changed = true
 }
 
 // Len returns the number of objects that the member has.

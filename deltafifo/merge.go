@@ -67,6 +67,8 @@ type Merge[K comparable, T any] struct {
 	committed         uint64         // number of the last batch that is in the store
 	taken             uint64         // number of the last batch that the consumer had taken at the last change
 	moved             chan struct{}  // closed at the next change; nil while nobody waits
+	passed            []K            // see Passed
+	changed           bool           // other members may have a key than before; see Passed
 }
 
 // holding is the state of a key in the queue and in the store.
@@ -119,6 +121,7 @@ func (g *Merge[K, T]) Begin(f *DeltaFIFO[K, T]) {
 		m.floor, m.epoch, m.again, m.owed = 0, g.epoch, nil, nil
 	}
 	g.unversion() // deltas of the session before may not have reached the store
+	g.changed = true
 }
 
 // Check passes on an empty list if there are no members. It must not be called with a lock held
@@ -361,7 +364,7 @@ func (g *Merge[K, T]) exhume() {
 // server is restored once more and nobody has noticed that yet.
 func (g *Merge[K, T]) restored(m *Member[K, T]) {
 	g.begin()
-	g.at, g.furthest, g.restore, g.unmarked = 0, 0, g.epoch, true
+	g.at, g.furthest, g.restore, g.unmarked, g.changed = 0, 0, g.epoch, true, true
 	for other := range g.members {
 		other.at, other.current, other.counted, other.floor, other.owed = 0, false, false, 0, nil
 		other.outdated = other.outdated || other == m || len(other.keys) > 0

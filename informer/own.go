@@ -42,7 +42,7 @@ const (
 // as a deletion with FinalStateUnknown.
 //
 // If the watch does not get that far within two minutes, the informer reports a [*LostWriteError] to
-// Options.OnError, again every two minutes, and keeps the object until list or watch tell more. When it notices that the
+// Options.OnError, once, and keeps the object until list or watch tell more. When it notices that the
 // server was restored from a backup, it reports the writes that the server has lost.
 //
 // Errors: those of the key function; store.ErrResourceVersion, with the resource and the key, if rv
@@ -67,6 +67,10 @@ func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
 // FinalStateUnknown. Another object under key stays, and comes as usual. rv is any resourceVersion at which
 // the object was seen.
 //
+// If list or watch show the object, and go on for four minutes without its end, the server has it: the
+// deletion was of another history, as that of a server which was restored from a backup and nobody
+// noticed. Then the object comes back.
+//
 // Without a uid, rv must be that of the deletion or a later one. Otherwise see
 // [Informer.RecordWrite]. An object that still waits for finalizers is not gone: record the answer,
 // which has it, as a write.
@@ -77,8 +81,8 @@ func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 	return i.wrote(key, ownWrite[T]{rv: rv, uid: uid, gone: true})
 }
 
-// LostWrites returns the number of recorded writes that the informer gave up before the watch
-// reached them: see [*LostWriteError]. Cost: one atomic load.
+// LostWrites returns the number of recorded writes that list and watch did not reach in time: see
+// [*LostWriteError]. Each counts once. Cost: one atomic load.
 func (i *Informer[K, T]) LostWrites() uint64 { return i.own.lost.Load() }
 
 // LostKeys returns the keys of the writes that were lost since an earlier call of LostWrites or
@@ -158,9 +162,10 @@ type dueWrite[K comparable] struct {
 	key     K
 	version uint64
 	until   time.Time
-	lost    bool // it has been reported
-	gone    bool // it ended the object; set when it is lost
-	late    bool // it was recorded after a list was compared with the store; set for the list of a restored server
+	lost    bool   // it has been reported
+	at      uint64 // how far list and watch were then
+	gone    bool   // it ended the object; set when it is lost
+	late    bool   // it was recorded after a list was compared with the store; set for the list of a restored server
 }
 
 // change changes the door.
@@ -215,9 +220,10 @@ func (i *Informer[K, T]) wrote(key K, w ownWrite[T]) error {
 }
 
 // makeRoom forgets a write that was reported as lost, whose state stays, and reports whether there was
-// one. Called with the informer's mu held.
+// one. A deletion whose object the watch has shown is none, because that would come back. Called with the
+// informer's mu held.
 func (o *own[K, T]) makeRoom() bool {
-	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool { return w.lost && o.waits(w) })
+	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool { return w.lost && o.waits(w) && !o.door.Ending(w.key) })
 	if n < 0 {
 		return false
 	}
@@ -241,20 +247,21 @@ func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
 		if w.gone {
 			verdict = d.Removed(d.Epoch(), key, has, is)
 		} else {
-			verdict = d.Wrote(d.Epoch(), key, is)
+			verdict = d.Wrote(d.Epoch(), key, has, is)
 		}
 		is.Version, ahead = d.Waits(key)
 		ahead = ahead && is.Version != before
 	})
 	if ahead {
 		i.expect(dueWrite[K]{key: key, version: is.Version, until: time.Now().Add(ownFor)})
+		i.touched(key)
 	}
 	switch keeps := i.own.door.Keeps(key); {
 	case !keeps:
 		delete(i.own.aside, key)
-	case !waited && has.Any:
+	case !waited:
 		obj, _ := i.store.Get(key)
-		i.own.keep(key, true, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
+		i.own.keep(key, has.Any, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
 	}
 	return verdict != door.Stays
 }
@@ -263,6 +270,13 @@ func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
 func (i *Informer[K, T]) reached(d *door.Door[K]) {
 	if i.union == nil {
 		d.Bookmark(parse(i.store.ResourceVersion()))
+	}
+}
+
+// touched lets a union look whether its members have passed an own write. Called with mu held.
+func (i *Informer[K, T]) touched(key K) {
+	if i.union != nil {
+		i.union.touched(key)
 	}
 }
 
@@ -338,6 +352,9 @@ func (i *Informer[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool
 	if verdict != door.Stays || !i.own.awaits(key) {
 		i.own.keep(key, verdict == door.Aside && d.Type != deltafifo.Deleted, aside[T]{d.Object, rv, d.Sum})
 	}
+	if i.own.awaits(key) {
+		i.touched(key)
+	}
 	return verdict == door.Stays || verdict == door.Aside
 }
 
@@ -345,31 +362,56 @@ func (i *Informer[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool
 // object: it is not in the selection, or has ended. It returns what was put aside and cannot be stored.
 // Called with mu held.
 func (i *Informer[K, T]) dropPassed() (failed []*reflector.ObjectError) {
-	if i.own.count.Load() == 0 {
+	if i.own.count.Load() == 0 && i.union == nil {
 		return nil
 	}
-	var left []K
+	var left, stay []K
 	if i.union != nil {
-		i.own.door.Each(func(key K, version uint64, ending bool) {
-			if i.union.passed(key, version, ending) {
-				left = append(left, key)
-			}
+		outside, past := i.union.passed()
+		left, stay = i.own.drop(past)
+		i.own.drop(outside)
+		left = append(left, outside...)
+	} else {
+		i.own.change(func(d *door.Door[K]) {
+			i.reached(d)
+			left, stay = d.Passed()
 		})
 	}
-	i.own.change(func(d *door.Door[K]) {
-		left = slices.DeleteFunc(left, func(key K) bool { return !d.Drop(key) })
-		if i.union == nil {
-			i.reached(d)
-			left = d.Passed()
+	for _, key := range stay {
+		delete(i.own.aside, key)
+	}
+	for _, key := range left {
+		failed = i.withdraw(key, failed)
+	}
+	return failed
+}
+
+// drop forgets own writes. The objects of left leave the store, the others stay. Called with the informer's
+// mu held.
+func (o *own[K, T]) drop(keys []K) (left, stay []K) {
+	if len(keys) == 0 {
+		return nil, nil
+	}
+	o.change(func(d *door.Door[K]) {
+		for _, key := range keys {
+			if d.Drop(key) {
+				left = append(left, key)
+			} else {
+				stay = append(stay, key)
+			}
 		}
 	})
-	for _, key := range left {
-		kept, has := i.own.aside[key]
-		delete(i.own.aside, key)
-		op := store.Op[K, T]{Key: key, Delete: !has, Object: kept.obj, Sum: kept.sum}
-		if err := i.commitAhead(&op, kept.rv, false); err != nil {
-			failed = append(failed, &reflector.ObjectError{Key: keytext.Of(key), Err: err})
-		}
+	return left, stay
+}
+
+// withdraw takes the object of an own write out of the store, and what was put aside enters. It adds to failed
+// what cannot be stored. Called with mu held.
+func (i *Informer[K, T]) withdraw(key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
+	kept, has := i.own.aside[key]
+	delete(i.own.aside, key)
+	op := store.Op[K, T]{Key: key, Delete: !has, Object: kept.obj, Sum: kept.sum}
+	if err := i.commitAhead(&op, kept.rv, false); err != nil {
+		failed = append(failed, &reflector.ObjectError{Key: keytext.Of(key), Err: err})
 	}
 	return failed
 }
@@ -447,23 +489,41 @@ func (i *Informer[K, T]) expireOwn() {
 	}
 	s := i.session.Load()
 	s.Add(1) // Run waits for the report
-	lost := i.takeDue(time.Now())
+	lost, failed := i.takeDue(time.Now())
+	i.log.Publish()
 	i.mu.Unlock()
 	defer s.Done()
 	i.reportLost(lost)
+	for _, bad := range failed {
+		i.badObject(bad)
+	}
 }
 
-// takeDue returns the writes that are due and still ahead. They are due again after some time.
-func (i *Informer[K, T]) takeDue(now time.Time) (lost []*LostWriteError) {
-	o := &i.own
+// takeDue returns the writes that are due and still ahead. They are due again after some time: if list and
+// watch have gone on without the end of an object that they have shown, its deletion is dropped. Called
+// with mu held.
+func (i *Informer[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed []*reflector.ObjectError) {
+	o, at := &i.own, parse(i.store.ResourceVersion())
+	var undone []K
 	for len(o.due) > 0 && !o.due[0].until.After(now) {
 		due := o.due[0]
 		o.due = o.due[1:]
-		if o.waits(due) {
-			due.gone, due.until, due.lost = o.door.Ends(due.key), now.Add(ownFor), true
-			o.due = append(o.due, due)
+		switch {
+		case !o.waits(due):
+			continue
+		case !due.lost:
+			due.gone, due.lost, due.at = o.door.Ends(due.key), true, max(at, due.version)
 			lost = append(lost, i.lose(due))
+		case at > due.at && o.door.Ending(due.key):
+			undone = append(undone, due.key)
+			continue
 		}
+		due.until = now.Add(ownFor)
+		o.due = append(o.due, due)
+	}
+	left, stay := o.drop(undone)
+	for _, key := range append(left, stay...) {
+		failed = i.withdraw(key, failed)
 	}
 	o.timer = nil
 	if len(o.due) > 0 {
@@ -472,7 +532,7 @@ func (i *Informer[K, T]) takeDue(now time.Time) (lost []*LostWriteError) {
 		o.due = nil
 	}
 	sortLost(lost)
-	return lost
+	return lost, failed
 }
 
 // lose notes that a write is lost. Called with mu held.

@@ -100,8 +100,12 @@ type union[K comparable, T any] interface {
 	// lacks reports whether all members are past a write that made version rv of an object which the
 	// store does not have.
 	lacks(key K, rv string) bool
-	// passed reports whether all members are past a write that made a version, see door.Door.Each.
-	passed(key K, version uint64, ending bool) bool
+	// touched notes a key whose own write is new, or of which a member has brought something. Called with
+	// the informer's mu held.
+	touched(key K)
+	// passed returns the keys of own writes that no member may have, and that all members are past. The
+	// cost is that of what has changed since the call before. Called with the informer's mu held.
+	passed() (outside, past []K)
 }
 
 // members are the sources of a Union.
@@ -115,6 +119,8 @@ type members[K comparable, T any] struct {
 	follows []following[K]
 	parts   []*hashFollower // kept alive here
 	alone   bool            // the union follows hashes, so no other member can join
+	look    map[K]struct{}  // keys of own writes to look at in passed
+	lookAll bool            // at all of them
 }
 
 // Member is a source of a [Union]. All methods may be called by any goroutine.
@@ -329,8 +335,12 @@ func (u *members[K, T]) stats() (all reflector.Stats) {
 	return all
 }
 
-func (u *members[K, T]) check()                                { u.merge.Check() }
-func (u *members[K, T]) committed(batch deltafifo.Batch[K, T]) { u.merge.Committed(batch) }
+func (u *members[K, T]) check() { u.merge.Check() }
+
+func (u *members[K, T]) committed(batch deltafifo.Batch[K, T]) {
+	u.merge.Committed(batch)
+	u.lookAll = u.lookAll || batch.Rewound() // own writes have other versions now
+}
 
 // begin implements union.
 func (u *members[K, T]) begin(s *session[K, T]) {
@@ -581,15 +591,60 @@ func (u *members[K, T]) lacks(key K, rv string) bool {
 	return (!u.merge.MayHave(key) || u.merge.Lacks(key, rv)) && u.merge.Settled() // in this order: changes may come in between
 }
 
-// passed implements union.
-func (u *members[K, T]) passed(key K, version uint64, ending bool) bool {
-	rv := strconv.FormatUint(version, 10)
-	if !u.merge.MayHave(key) || u.merge.Lacks(key, rv) {
-		settled := u.merge.Settled()
-		if settled {
-			delete(u.inf.own.aside, key)
-		}
-		return settled
+// touched implements union.
+func (u *members[K, T]) touched(key K) {
+	if u.look == nil {
+		u.look = map[K]struct{}{}
 	}
-	return version != 0 && !ending && u.merge.Covers(key) && parse(u.inf.store.ResourceVersion()) >= version
+	u.look[key] = struct{}{}
+}
+
+// passed implements union. A member that has yet to reach the version of a write brings it up again. An
+// object whose end is still to come is looked at with the next state that a member brings of it.
+func (u *members[K, T]) passed() (outside, past []K) {
+	for _, key := range u.toLookAt() {
+		version, _ := u.inf.own.door.Waits(key)
+		ending := u.inf.own.door.Ending(key)
+		mayHave := u.merge.MayHave(key)
+		switch lacks := !mayHave || u.merge.Lacks(key, strconv.FormatUint(version, 10)); {
+		case lacks && !u.merge.Settled():
+			u.touched(key)
+		case !mayHave:
+			delete(u.inf.own.aside, key)
+			outside = append(outside, key)
+		case lacks:
+			delete(u.inf.own.aside, key)
+			past = append(past, key)
+		case version != 0 && !ending && u.merge.Covers(key) && parse(u.inf.store.ResourceVersion()) >= version:
+			past = append(past, key)
+		case !u.merge.Await(key, version) && !ending:
+			u.touched(key)
+		}
+	}
+	return outside, past
+}
+
+// toLookAt returns the keys of own writes that members may have passed since the last call, in the order
+// of their versions.
+func (u *members[K, T]) toLookAt() (keys []K) {
+	door := &u.inf.own.door
+	passed, all := u.merge.Passed()
+	if all || u.lookAll {
+		door.Each(func(key K, _ uint64, _ bool) { u.touched(key) })
+	}
+	for _, key := range passed {
+		u.touched(key)
+	}
+	for key := range u.look {
+		if _, waits := door.Waits(key); waits {
+			keys = append(keys, key)
+		}
+	}
+	u.look, u.lookAll = nil, false
+	slices.SortFunc(keys, func(a, b K) int {
+		one, _ := door.Waits(a)
+		other, _ := door.Waits(b)
+		return cmp.Compare(one, other)
+	})
+	return keys
 }

@@ -85,7 +85,7 @@ func TestConcurrentWriters(t *testing.T) {
 				if deleted {
 					cache.carryOut(cache.door.Removed(0, key, cache.held(key), is), key, is, true)
 				} else {
-					cache.carryOut(cache.door.Wrote(0, key, is), key, is, false)
+					cache.carryOut(cache.door.Wrote(0, key, cache.held(key), is), key, is, false)
 				}
 				if got := cache.held(key); got.Any && got.UID == is.UID && (deleted || got.Version < is.Version) {
 					t.Errorf("key %d: read %v after write %v, deleted %v", key, got, is, deleted)
@@ -101,9 +101,10 @@ func TestConcurrentWriters(t *testing.T) {
 				cache.mu.Lock()
 				cache.carryOut(cache.door.Event(e.key, cache.held(e.key), e.is, e.deleted), e.key, e.is, e.deleted)
 				cache.door.Bookmark(e.is.Version)
-				for _, left := range cache.door.Passed() {
-					if got := cache.held(left); got.Any {
-						t.Errorf("key %d leaves, and all are selected: %v", left, got)
+				left, _ := cache.door.Passed()
+				for _, key := range left {
+					if got := cache.held(key); got.Any {
+						t.Errorf("key %d leaves, and all are selected: %v", key, got)
 					}
 				}
 				cache.mu.Unlock()

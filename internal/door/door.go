@@ -53,7 +53,7 @@ type Door[K comparable] struct {
 	epoch Epoch
 	made  Moment
 	ahead map[K]own
-	queue passing[K]
+	queue Queue[K]
 }
 
 // Epoch numbers the histories of a server: one that is restored from a backup begins another.
@@ -70,7 +70,7 @@ type own struct {
 	gone   bool // this process deleted the object, and State is the last known one
 	absent bool // at State.Version, the selection had no object of the key
 	asked  bool // the server says so
-	shown  bool // the watch is at a state of this object, so that it will bring its end
+	shown  bool // list and watch are at an object of the key, so that they will bring its end
 	stays  bool // the watch has brought a state that cannot be used, so passing says nothing
 	queued bool // it is in the queue
 	made   Moment
@@ -122,9 +122,9 @@ func (d *Door[K]) Event(key K, has Held, is State, deleted bool) Verdict {
 }
 
 // keeps is the verdict on what the watch or a list has of a key before o. If that is what is left when
-// they pass o, o was of another history, or the object that it ended was not this one.
+// they pass o, or when the end of an object does not come, o was of another history.
 func (o own) keeps() Verdict {
-	if o.gone || o.asked {
+	if o.asked {
 		return Stays
 	}
 	return Aside
@@ -138,6 +138,9 @@ func (o own) reached(is State, deleted bool) bool {
 	}
 	return is.Version >= o.Version
 }
+
+// ending reports whether the end of the object is still to come.
+func (o own) ending() bool { return o.gone && o.shown }
 
 // ended reports whether is is certainly of the object that this process deleted.
 func (o own) ended(is State) bool { return o.gone && o.UID == is.UID && o.UID != "" }
@@ -178,15 +181,21 @@ func (d *Door[K]) Len() int { return len(d.ahead) }
 // of it matters although the cache does not have the object.
 func (d *Door[K]) Ends(key K) bool { return d.ahead[key].gone || d.ahead[key].absent }
 
-// Keeps reports whether what the cache had under a key is to be put aside when an own write takes its
-// place, see [Aside]. It is asked after the verdict, if the key had no own write before.
+// Ending reports whether an own write says that an object ended, which the watch has shown and not
+// ended yet. [Door.Passed] never returns such a key. If the watch goes on for long without the end, the
+// deletion was of another history: Drop it, and what was put aside enters.
+func (d *Door[K]) Ending(key K) bool { return d.ahead[key].ending() }
+
+// Keeps reports whether what the cache had under a key, or had not, is to be put aside when an own write
+// takes its place, see [Aside]. It is asked after the verdict, if the key had no own write before.
 func (d *Door[K]) Keeps(key K) bool {
 	o, waits := d.ahead[key]
 	return waits && o.keeps() == Aside
 }
 
 // Unusable follows a state of a key, from list or watch, that cannot be used. It says that the object is
-// in the selection: an own write of it becomes an ordinary state of the cache when it is passed.
+// in the selection: an own write of it becomes an ordinary state of the cache when it is passed, and
+// what was put aside is forgotten.
 func (d *Door[K]) Unusable(key K) {
 	if o, waits := d.ahead[key]; waits {
 		o.stays = true
@@ -208,26 +217,30 @@ func (d *Door[K]) Drop(key K) (leaves bool) {
 // Since reports whether the own write of a key is later than a moment.
 func (d *Door[K]) Since(key K, moment Moment) bool { return d.ahead[key].made > moment }
 
-// Passed returns the keys of own writes that list or watch have passed without a state of the key:
-// their objects are not in the selection. What the cache has under these keys, if anything, leaves as
-// deletions, and what was put aside enters. The cost is one comparison if there are none.
-func (d *Door[K]) Passed() (left []K) {
-	for len(d.queue) > 0 && d.queue[0].version <= d.at {
-		p := d.queue[0]
-		d.queue.pop()
-		o, waits := d.ahead[p.key]
+// Passed returns the keys of own writes that list or watch have passed without a state of the key. The
+// objects of left are not in the selection: what the cache has under these keys, if anything, leaves as
+// deletions, and what was put aside enters. The objects of stay remain, see [Door.Unusable]. The cost is
+// one comparison if there are none.
+func (d *Door[K]) Passed() (left, stay []K) {
+	for {
+		version, key, ok := d.queue.Pop(d.at)
+		if !ok {
+			return left, stay
+		}
+		o, waits := d.ahead[key]
 		switch {
-		case !waits || o.Version != p.version: // reached, or written again
-		case o.gone && o.shown: // the end of the object is still to come
+		case !waits || o.Version != version: // reached, or written again
+		case o.ending():
 			o.queued = false
-			d.ahead[p.key] = o
+			d.ahead[key] = o
+		case o.stays:
+			delete(d.ahead, key)
+			stay = append(stay, key)
 		default:
-			if delete(d.ahead, p.key); !o.stays {
-				left = append(left, p.key)
-			}
+			delete(d.ahead, key)
+			left = append(left, key)
 		}
 	}
-	return left
 }
 
 // Each calls f for each own write that list and watch have not reached. ending says that the end of its
@@ -235,7 +248,7 @@ func (d *Door[K]) Passed() (left []K) {
 // [Door.Passed]: the caller finds out which writes all of them have passed, and drops them.
 func (d *Door[K]) Each(f func(key K, version uint64, ending bool)) {
 	for key, o := range d.ahead {
-		f(key, o.Version, o.gone && o.shown)
+		f(key, o.Version, o.ending())
 	}
 }
 
@@ -249,7 +262,7 @@ func (d *Door[K]) Relisted(moment Moment) (forget []K) {
 			continue
 		}
 		forget = append(forget, key)
-		if o.gone && o.shown {
+		if o.ending() {
 			o.shown = false
 			d.put(key, o)
 		}
@@ -260,14 +273,15 @@ func (d *Door[K]) Relisted(moment Moment) (forget []K) {
 // Wrote follows the server's answer to a write that began in an epoch. An answer of another epoch
 // stays out, because its version says nothing now: the watch brings what is left of it. is has no
 // sum unless it is comparable with those of list and watch.
-func (d *Door[K]) Wrote(began Epoch, key K, is State) Verdict {
+func (d *Door[K]) Wrote(began Epoch, key K, has Held, is State) Verdict {
 	if began != d.epoch || is.Version <= d.at {
 		return Stays
 	}
-	if o, waits := d.ahead[key]; waits && (o.Version >= is.Version || o.ended(is)) {
+	o, waits := d.ahead[key]
+	if waits && (o.Version >= is.Version || o.ended(is)) {
 		return Stays
 	}
-	d.write(key, own{State: is})
+	d.write(key, own{State: is, shown: has.Any && !waits || o.shown})
 	return Enters
 }
 
@@ -284,7 +298,7 @@ func (d *Door[K]) Removed(began Epoch, key K, has Held, is State) Verdict {
 	if is.UID != "" && (has.UID == is.UID || has.UID == "") {
 		is.Version = max(is.Version, has.Version)
 	}
-	d.write(key, own{State: is, gone: is.UID != "", absent: is.UID == "", shown: has.Any && !waits})
+	d.write(key, own{State: is, gone: is.UID != "", absent: is.UID == "", shown: has.Any && !waits || o.shown})
 	if !has.Any {
 		return Stays
 	}
@@ -319,7 +333,7 @@ func (d *Door[K]) put(key K, o own) {
 	if len(d.queue) > 2*len(d.ahead) { // an object that is written over and over has many entries
 		d.queue = slices.DeleteFunc(d.queue, func(p pass[K]) bool { return d.ahead[p.key].Version != p.version })
 	}
-	d.queue.push(pass[K]{o.Version, key})
+	d.queue.Push(o.Version, key)
 }
 
 // Listed follows a list, for each key of which the list and the cache have different states: listed is

@@ -163,7 +163,7 @@ func (w *world) carryOut(v Verdict, key int, is State, o object, deleted, anew b
 		}
 		return
 	}
-	if _, waits := w.part(key).Waits(key); !waits || w.part(key).ahead[key].gone {
+	if _, waits := w.part(key).Waits(key); !waits {
 		delete(w.aside, key)
 	} else if !w.waited && had && w.part(key).Keeps(key) {
 		w.aside[key] = old
@@ -280,8 +280,7 @@ func (w *world) answered(began Epoch, key int, o object, removed bool, ended uin
 	if counts {
 		w.written[o.uid] = max(w.written[o.uid], o.version)
 	}
-	w.held(key)
-	w.carryOut(p.Wrote(began, key, is), key, is, o, false, w.restored)
+	w.carryOut(p.Wrote(began, key, w.held(key), is), key, is, o, false, w.restored)
 }
 
 // answer brings an answer now or later.
@@ -327,7 +326,8 @@ func (w *world) deliver(p *part) {
 }
 
 func (w *world) leave(p *part) {
-	for _, key := range p.Passed() {
+	left, _ := p.Passed()
+	for _, key := range left {
 		w.note("passed: key %d", key)
 		if o := w.cache[key].object; w.objects[key] == o && o.selected && w.aside[key].object != o {
 			w.fail("key %d leaves, and the server has it: %v", key, o)
