@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/deepcopy"
 	"github.com/kinform/kinform/internal/keytext"
 )
 
@@ -43,6 +44,14 @@ var errGone = errors.New("controller: the object is gone")
 // keyOf returns the namespace and the name of an object.
 func keyOf(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
+}
+
+// copyOf returns a copy of an object.
+func copyOf[T any](obj T) T {
+	if o, ok := any(obj).(interface{ DeepCopy() T }); ok {
+		return o.DeepCopy()
+	}
+	return deepcopy.Of(obj)
 }
 
 // nameOf names obj in errors: its kind or, if obj does not state it, its type, and its key.

@@ -325,7 +325,7 @@ func (c *cached[T, P]) keeps(obj T) bool {
 }
 
 func (c *cached[T, P]) record(obj T) error {
-	p, err := c.part(obj)
+	p, err := c.part(copyOf(obj)) // the caller has obj, and may change it
 	if err != nil {
 		return err // the informer skips such an object, too
 	}

@@ -190,6 +190,7 @@ func TestHandleReadsItsWrites(t *testing.T) {
 		if g == nil || g.DeletionTimestamp == nil {
 			t.Fatalf("an object that waits for its finalizer reads as %v", g)
 		}
+		g = g.DeepCopy()
 		g.Finalizers = nil
 		done(h.Update(ctx, g, metav1.UpdateOptions{}))
 		w.expect("the last finalizer is removed", "one", "")

@@ -18,8 +18,8 @@ import (
 )
 
 // Requests are the requests of a [Handle]. They are those of client.Resource, with the same errors.
-// The handle records each answer, so its reads are never older than an answer. A handle has them as
-// its own methods. So it is a [Client] and an [Applier], which [CreateOrUpdate], [Apply] and their
+// The handle records a copy of each answer, so its reads are never older than an answer, and the object that
+// a request returns is yours to change. A handle has them as its own methods. So it is a [Client] and an [Applier], which [CreateOrUpdate], [Apply] and their
 // like take.
 //
 // If the handle is for a set of namespaces, each of them returns [ErrOutside] for an object in

@@ -7,6 +7,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kinform/kinform/internal/deepcopy"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/store"
 )
@@ -103,7 +104,7 @@ func (d *detector[K, T]) committed(ops []store.Op[K, T]) {
 }
 
 func (d *detector[K, T]) watch(key K, obj T) *watched[T] {
-	w := &watched[T]{obj: obj, copied: deepCopy(obj)}
+	w := &watched[T]{obj: obj, copied: deepcopy.Of(obj)}
 	d.watched[key] = append(d.watched[key], w)
 	d.size++
 	return w
@@ -167,7 +168,7 @@ func (d *detector[K, T]) found(key K, w *watched[T], suspects []string) *Mutatio
 	return &MutationError{
 		Key:      keytext.Of(key),
 		Handlers: slices.Compact(slices.Sorted(slices.Values(suspects))),
-		diff:     func() string { return difference(before, after) },
+		diff:     func() string { return deepcopy.Difference(before, after) },
 	}
 }
 

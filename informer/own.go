@@ -34,7 +34,8 @@ const (
 // When it returns, all reads have obj: the store, listers, indexes and snapshots. Handlers get an
 // event with [Event.Own]. RecordWrite does not wait for them. Later the watch brings the same state,
 // for which there is no event. Where the watch has brought that state or a newer one already, and
-// where a newer one was recorded, nothing changes.
+// where a newer one was recorded, nothing changes. obj is an object of the store then: it is shared, so give
+// a copy if you go on to change it.
 //
 // rv is the resourceVersion of the answer. It may be empty if T has metadata; a projection without
 // metadata needs it. obj must belong to the informer's collection. If the watch gets past rv without

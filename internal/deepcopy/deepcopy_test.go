@@ -1,4 +1,4 @@
-package informer
+package deepcopy
 
 import (
 	"math"
@@ -53,7 +53,7 @@ func TestDeepCopySharesNothing(t *testing.T) {
 		"self":    func(o *outer) { o.Self.Names = nil },
 	} {
 		o := newOuter()
-		c := deepCopy(o)
+		c := Of(o)
 		if !reflect.DeepEqual(o, c) {
 			t.Fatalf("%s: the copy differs", name)
 		}
@@ -66,7 +66,7 @@ func TestDeepCopySharesNothing(t *testing.T) {
 
 func TestDeepCopyKeepsShape(t *testing.T) {
 	o := newOuter()
-	c := deepCopy(o)
+	c := Of(o)
 	if c.Self != c {
 		t.Error("a pointer to itself leads elsewhere in the copy")
 	}
@@ -80,12 +80,12 @@ func TestDeepCopyKeepsShape(t *testing.T) {
 		t.Error("nil and empty were confused")
 	}
 	var none *outer
-	if deepCopy(none) != nil || deepCopy[any](nil) != nil {
+	if Of(none) != nil || Of[any](nil) != nil {
 		t.Error("the copy of nil is something")
 	}
 	list := []any{nil}
 	list[0] = list
-	if got := deepCopy(list); &got[0].([]any)[0] != &got[0] {
+	if got := Of(list); &got[0].([]any)[0] != &got[0] {
 		t.Error("a slice that contains itself does not in the copy")
 	}
 }
@@ -97,15 +97,15 @@ func TestDifference(t *testing.T) {
 		n int
 	}
 	a := odd{F: func() {}, N: math.NaN()}
-	if diff := difference(a, deepCopy(a)); diff != "" {
+	if diff := Difference(a, Of(a)); diff != "" {
 		t.Errorf("functions and NaN differ: %s", diff)
 	}
 	b := a
 	b.n = 1
-	if difference(a, b) == "" {
+	if Difference(a, b) == "" {
 		t.Error("no difference in an unexported field")
 	}
-	if difference(touchy{1}, touchy{2}) == "" {
+	if Difference(touchy{1}, touchy{2}) == "" {
 		t.Error("a panic in Equal is no difference")
 	}
 }
@@ -151,11 +151,11 @@ func TestDifferenceNamesPlaces(t *testing.T) {
 		{func(o *thing) { o.Self = nil }, "- Self: the same as the object\n+ Self: nil\n"},
 	} {
 		same := func(*thing) {}
-		if got := difference(made(same), made(c.change)); got != c.want {
+		if got := Difference(made(same), made(c.change)); got != c.want {
 			t.Errorf("the difference is\n%swant\n%s", got, c.want)
 		}
 	}
-	if got := difference(make([]int, 30), []int{}); strings.Count(got, "\n") != maxPlaces+1 || !strings.Contains(got, "and 11 more") {
+	if got := Difference(make([]int, 30), []int{}); strings.Count(got, "\n") != maxPlaces+1 || !strings.Contains(got, "and 11 more") {
 		t.Errorf("of 31 places: %s", got)
 	}
 }

@@ -1,4 +1,4 @@
-package informer
+package deepcopy
 
 import (
 	"cmp"
@@ -13,10 +13,10 @@ import (
 // maxPlaces is the number of places that a difference names. It counts the others.
 const maxPlaces = 20
 
-// difference returns the places in which two objects differ, each with the value before on a
+// Difference returns the places in which two objects differ, each with the value before on a
 // line with - and the value after on a line with +. It is empty if their types' Equal methods
 // find no difference. These methods can panic.
-func difference[T any](before, after T) (diff string) {
+func Difference[T any](before, after T) (diff string) {
 	defer func() {
 		if value := recover(); value != nil {
 			diff = fmt.Sprintf("(no difference: comparing panicked: %v)", value)

@@ -1,18 +1,19 @@
-package informer
+// Package deepcopy copies objects by reflection, and names the places in which two of them differ.
+package deepcopy
 
 import (
 	"reflect"
 	"unsafe"
 )
 
-// deepCopy returns a copy of v. The copy shares no memory that can be written through exported
+// Of returns a copy of v. The copy shares no memory that can be written through exported
 // fields, elements or pointers. It shares whatever only unexported fields refer to.
 //
 // It uses reflection even if T has a DeepCopyObject method. That method may be promoted from
 // an embedded type and copy only a part of T, and it may panic on values that do not belong in
-// an object. Two pointers to one thing stay two pointers to one copy, so deepCopy also
+// an object. Two pointers to one thing stay two pointers to one copy, so Of also
 // terminates on values that contain themselves.
-func deepCopy[T any](v T) T {
+func Of[T any](v T) T {
 	c := copier{}
 	c.deepen(reflect.ValueOf(&v).Elem())
 	return v
