@@ -209,6 +209,41 @@ func TestHandleReadsItsWrites(t *testing.T) {
 	})
 }
 
+// What a request returned is the caller's: changes of it do not reach the cache or its indexes.
+func TestHandleKeepsACopy(t *testing.T) {
+	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
+		ctx := t.Context()
+		w := newScene(t, opts)
+		stop := w.run()
+		spoil := func(g *gadget) {
+			g.Labels["spoilt"], g.Owner = "", "spoilt"
+		}
+		check := func(when string) {
+			t.Helper()
+			got, ok := w.handle.Cached(key{Namespace: "a", Name: "one"})
+			if _, spoilt := got.GetLabels()["spoilt"]; !ok || spoilt || len(w.owned.Get("x")) != 1 || got.Owner != "x" {
+				t.Errorf("%s: the cache has %+v", when, got)
+			}
+		}
+		one := newGadget("one", "x")
+		one.Labels = map[string]string{"a": "b"}
+		g := done(w.handle.Create(ctx, one, metav1.CreateOptions{}))
+		was := g.DeepCopy()
+		spoil(g)
+		check("created")
+		g = done(w.handle.Get(ctx, key{Namespace: "a", Name: "one"}, metav1.GetOptions{}))
+		spoil(g)
+		check("asked for")
+		was.Finalizers = []string{"example.com/cleanup"}
+		g = done(w.handle.Update(ctx, was, metav1.UpdateOptions{}))
+		spoil(g)
+		check("updated")
+		time.Sleep(2 * stale)
+		check("caught up")
+		stop()
+	})
+}
+
 // Changes of others that the watch has not brought do not bring a deleted object back, and an
 // object that reads never had stays away.
 func TestHandleDeletesWhatOthersChange(t *testing.T) {

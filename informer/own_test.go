@@ -1,0 +1,182 @@
+package informer_test
+
+import (
+	"errors"
+	"fmt"
+	"sync/atomic"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+)
+
+// What was put aside for a write is forgotten with the write, also if its event could not be used.
+func TestUnusableForgetsAside(t *testing.T) {
+	withByHand(t, informer.Options[*widget]{}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		events := heard(t, inf)
+		must(t, inf.RecordWrite(at("w", 20), ""))
+		src.events <- byHandEvent[*widget]{err: &reflector.ObjectError{Resource: "things", Key: "a/w", ResourceVersion: "20", Type: reflector.Modified, Err: errors.New("bad")}}
+		src.bookmark(30)
+		src.send(reflector.Deleted, 40, at("w", 40))
+		w := at("w", 50)
+		w.UID = "another"
+		must(t, inf.RecordWrite(w, "")) // not in the selection
+		src.bookmark(60)
+		if got := version(inf, "w"); got != "" {
+			t.Errorf("w is back at %s, which was deleted at 40 (%s)", got, events())
+		}
+	})
+}
+
+// A deletion that the server has lost, of which the watch could not notice, hides the object for a while
+// only.
+func TestGoneOfAnotherHistory(t *testing.T) {
+	withByHand(t, informer.Options[*widget]{}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		events := heard(t, inf)
+		must(t, inf.RecordGone(key{Namespace: "a", Name: "w"}, "uid", "20"))
+		src.send(reflector.Modified, 22, at("w", 22))
+		src.bookmark(1000)
+		time.Sleep(time.Hour)
+		src.send(reflector.Modified, 1010, at("w", 1010))
+		src.set(listOf("2000", at("w", 1010)))
+		src.fail(errGone)
+		time.Sleep(time.Hour)
+		if got := version(inf, "w"); got != "1010" {
+			t.Errorf("w is at %q two hours later, want 1010 (%s; %s)", got, events(), dump(inf))
+		}
+	})
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// A lost write counts once and is reported once, however long the watch is silent.
+func TestLostWriteCountsOnce(t *testing.T) {
+	var reported atomic.Int32
+	opts := informer.Options[*widget]{OnError: func(err error) {
+		if lost := (*informer.LostWriteError)(nil); errors.As(err, &lost) {
+			reported.Add(1)
+		}
+	}}
+	withByHand(t, opts, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		must(t, inf.RecordWrite(at("w", 20), ""))
+		time.Sleep(time.Hour)
+		keys, now, complete := inf.LostKeys(0)
+		if n := inf.LostWrites(); n != 1 || now != 1 || len(keys) != 1 || !complete || reported.Load() != 1 {
+			t.Errorf("%d lost, keys %v of %d %v, %d reports", n, keys, now, complete, reported.Load())
+		}
+		if got := version(inf, "w"); got != "20" {
+			t.Errorf("w is at %q, want 20", got)
+		}
+		must(t, inf.RecordWrite(at("w", 21), ""))
+		time.Sleep(time.Hour)
+		if n := inf.LostWrites(); n != 2 || reported.Load() != 2 {
+			t.Errorf("%d lost, %d reports, after another write", n, reported.Load())
+		}
+	})
+}
+
+// A deletion stays while the watch is silent, and while it has not reached the state that was deleted: that
+// the end has not come tells nothing then.
+func TestGoneWhileTheWatchLags(t *testing.T) {
+	withByHand(t, informer.Options[*widget]{}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		must(t, inf.RecordGone(key{Namespace: "a", Name: "w"}, "uid", "50"))
+		src.send(reflector.Modified, 22, at("w", 22))
+		for rv := 23; rv < 49; rv++ {
+			time.Sleep(time.Minute)
+			src.bookmark(rv)
+		}
+		time.Sleep(time.Hour)
+		if got := version(inf, "w"); got != "" {
+			t.Errorf("w is back at %s", got)
+		}
+		src.send(reflector.Modified, 50, at("w", 50))
+		time.Sleep(time.Hour)
+		if got := version(inf, "w"); got != "" {
+			t.Errorf("w is back at %s", got)
+		}
+		src.send(reflector.Deleted, 60, at("w", 60))
+		if got := version(inf, "w"); got != "" || inf.Stats().Writes != 0 {
+			t.Errorf("w is at %q, %d writes are ahead", got, inf.Stats().Writes)
+		}
+	})
+}
+
+// What was recorded of a namespace leaves with it, also if its event could not be used.
+func TestUnusableInNamespaceThatLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnion(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
+		a := &byHand[*widget]{events: make(chan byHandEvent[*widget])}
+		a.set(listOf("10", at("w", 10)))
+		must1(u.Add("a", a, informer.InNamespace("a")))(t)
+		b := &byHand[*widget]{events: make(chan byHandEvent[*widget])}
+		b.set(listOf("10"))
+		must1(u.Add("b", b, informer.InNamespace("b")))(t)
+		defer run(t, u.AsInformer())()
+		must(t, u.RecordWrite(at("x", 20), ""))
+		a.events <- byHandEvent[*widget]{err: &reflector.ObjectError{Resource: "things", Key: "a/x", ResourceVersion: "20", Type: reflector.Added, Err: errors.New("bad")}}
+		a.bookmark(30)
+		b.bookmark(30)
+		if got := version(u.AsInformer(), "x"); got != "20" {
+			t.Errorf("x is at %q, want 20", got)
+		}
+		must(t, u.RecordWrite(at("y", 40), ""))
+		a.events <- byHandEvent[*widget]{err: &reflector.ObjectError{Resource: "things", Key: "a/y", ResourceVersion: "40", Type: reflector.Added, Err: errors.New("bad")}}
+		u.Remove("a")
+		synctest.Wait()
+		if got := version(u.AsInformer(), "y"); got != "" {
+			t.Errorf("y is at %s without its namespace", got)
+		}
+	})
+}
+
+// A commit of a union looks only at own writes that it may concern, not at all that are ahead.
+func TestUnionLooksAtWhatChanges(t *testing.T) {
+	const writes, events = 1000, 500
+	synctest.Test(t, func(t *testing.T) {
+		var asked atomic.Int64
+		within := func(namespace string) func(key) bool {
+			return func(k key) bool { asked.Add(1); return k.Namespace == namespace }
+		}
+		u := newUnion(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
+		members := map[string]*byHand[*widget]{}
+		for _, name := range []string{"a", "b"} {
+			src := &byHand[*widget]{events: make(chan byHandEvent[*widget])}
+			src.set(listOf("10"))
+			members[name] = src
+			must1(u.Add(name, src, within(name)))(t)
+		}
+		defer run(t, u.AsInformer())()
+		for n := range writes {
+			must(t, u.RecordWrite(at(fmt.Sprint("w", n), 1000+n), ""))
+		}
+		members["b"].bookmark(20)
+		asked.Store(0)
+		for n := range events {
+			w := newWidget("b", "w", "n")
+			w.ResourceVersion = fmt.Sprint(3000 + n)
+			members["b"].send(reflector.Modified, 3000+n, w)
+		}
+		if n := asked.Load(); n > 20*events {
+			t.Errorf("%d questions about keys for %d events", n, events)
+		}
+		for n := range writes { // half of them are not in the selection
+			if n%2 == 0 {
+				members["a"].send(reflector.Added, 1000+n, at(fmt.Sprint("w", n), 1000+n))
+			}
+		}
+		members["a"].bookmark(5000)
+		if n := asked.Load(); n > 20*(events+writes) {
+			t.Errorf("%d questions about keys for %d events and %d writes", n, events, writes)
+		}
+		if got := u.Store().Len(); got != writes/2+1 || u.Stats().Writes != 0 {
+			t.Errorf("%d objects, want %d; %d writes are ahead", got, writes/2+1, u.Stats().Writes)
+		}
+	})
+}
