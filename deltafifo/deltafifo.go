@@ -52,9 +52,9 @@ type Comparer[K comparable, T any] interface {
 	Awaits(key K) bool
 	// Ahead reports whether known is ahead in any key. Only a batch ends that, or a write that failed.
 	Ahead() bool
-	// Moment counts the writes of known that did not come through the queue. A [Batch] with a list says
-	// at which moment the list was compared with known.
-	Moment() uint64
+	// Awaited returns all keys that known is ahead in, and the number of writes so far that did not come
+	// through the queue. A [Batch] with a list says at which number the list was compared with known.
+	Awaited() (keys []K, moment uint64)
 	// Omits reports whether objects that are the Same get no delta from a list at a version.
 	// Replace calls it once for each list, while nothing is pending or in flight.
 	Omits(resourceVersion string) bool

@@ -56,8 +56,8 @@ func (s *shelf[T]) Awaits(int) bool { return false }
 // Ahead implements Comparer.
 func (s *shelf[T]) Ahead() bool { return false }
 
-// Moment implements Comparer.
-func (s *shelf[T]) Moment() uint64 { return 0 }
+// Awaited implements Comparer.
+func (s *shelf[T]) Awaited() ([]int, uint64) { return nil, 0 }
 
 // Omits implements Comparer, for the lists that compares tells.
 func (s *shelf[T]) Omits(rv string) bool { return compares(rv) }

@@ -38,14 +38,6 @@ func (f *DeltaFIFO[K, T]) awaits(key K) bool {
 	return ok && known.Awaits(key)
 }
 
-// moment is Comparer.Moment.
-func (f *DeltaFIFO[K, T]) moment() uint64 {
-	if known, ok := f.known.(Comparer[K, T]); ok {
-		return known.Moment()
-	}
-	return 0
-}
-
 // Bookmark says that all changes up to resourceVersion have been added. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Bookmark(ctx context.Context, resourceVersion string) error {
 	return f.put(ctx, *new(K), Delta[T]{ResourceVersion: resourceVersion})

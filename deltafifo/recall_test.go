@@ -22,7 +22,7 @@ func (c cupboard) Len() int                                        { return len(
 func (c cupboard) Omits(string) bool                               { return true }
 func (c cupboard) Awaits(types.NamespacedName) bool                { return false }
 func (c cupboard) Ahead() bool                                     { return false }
-func (c cupboard) Moment() uint64                                  { return 0 }
+func (c cupboard) Awaited() ([]types.NamespacedName, uint64)       { return nil, 0 }
 func (c cupboard) All() iter.Seq2[types.NamespacedName, *versioned] {
 	return func(yield func(types.NamespacedName, *versioned) bool) {
 		for key, obj := range c {

@@ -42,7 +42,7 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) e
 // replace is Replace with the lock held.
 func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
 	f.lists++
-	f.pending.hasList, f.pending.moment = true, f.moment()
+	f.pending.hasList = true
 	all := false
 	if f.pending.deltas > 0 {
 		f.putItems(list.Objects)
@@ -57,6 +57,7 @@ func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
 	if !all {
 		f.deleteMissing(list.Objects, list.Keep)
 	}
+	f.passAwaited(list.Objects, list.Keep)
 	if f.lists == 1 {
 		f.pending.endsInitial = true
 		f.pending.moved = true // an empty list must reach the consumer too
@@ -218,6 +219,31 @@ func (f *DeltaFIFO[K, T]) deleteMissing(items *Objects[K, T], keep func(K, T) bo
 	for key, obj := range f.known.All() {
 		if _, ok := items.number(key); !ok && !f.pending.has(key) && !f.inFlight.has(key) {
 			gone(nil, key, obj)
+		}
+	}
+}
+
+// passAwaited adds what items, the current list, have under the keys that known is ahead in, if that has not
+// been added: the list was compared with known while known changed. Called with the lock held.
+func (f *DeltaFIFO[K, T]) passAwaited(items *Objects[K, T], keep func(K, T) bool) {
+	known, ok := f.known.(Comparer[K, T])
+	if !ok {
+		return
+	}
+	keys, moment := known.Awaited()
+	f.pending.moment = moment
+	for _, key := range keys {
+		n, listed := items.number(key)
+		switch has := f.pending.has(key); {
+		case listed && has && (f.pending.list != nil || f.pending.find(key).list == f.lists):
+		case listed:
+			f.listed(items, n)
+		case has && f.pending.find(key).last().Type == Deleted:
+		default:
+			obj, ok := f.newest(key)
+			if !ok || keep == nil || !keep(key, obj) {
+				f.pending.append(f.pending.findOrAdd(key), Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+			}
 		}
 	}
 }

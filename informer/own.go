@@ -124,7 +124,6 @@ type ownWrite[T any] struct {
 // own knows which writes of this process are ahead of list and watch.
 type own[K comparable, T any] struct {
 	count atomic.Int64  // of writes that are ahead
-	made  atomic.Uint64 // the door's moment
 	lost  atomic.Uint64 // number of writes given up so far
 
 	// mu is taken inside the informer's mu and inside the locks of the queue. No other lock is taken
@@ -175,7 +174,6 @@ func (o *own[K, T]) change(f func(*door.Door[K])) {
 	defer o.mu.Unlock()
 	f(&o.door)
 	o.count.Store(int64(o.door.Len()))
-	o.made.Store(uint64(o.door.Made()))
 }
 
 // awaits reports whether a write of key is ahead. Safe from any goroutine.
@@ -187,6 +185,14 @@ func (o *own[K, T]) awaits(key K) bool {
 	defer o.mu.RUnlock()
 	_, waits := o.door.Waits(key)
 	return waits
+}
+
+// awaited returns the keys of all writes that are ahead, and the door's moment.
+func (o *own[K, T]) awaited() (keys []K, moment uint64) {
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	o.door.Each(func(key K, _ uint64, _ bool) { keys = append(keys, key) })
+	return keys, uint64(o.door.Made())
 }
 
 // waits reports whether a write is still ahead. Called with the informer's mu held.

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"reflect"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -17,14 +18,18 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
+	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
 )
 
 // TestRandomOwnWrites runs many short lives of an informer whose process writes: beside writes of others,
 // into and out of the selection, with answers that come late, lists and watches that lag, handlers that
-// hold the commits up, and restarts. In one life of four the server is restored from a backup at times.
+// hold the commits up, and restarts. In one life of four the server is restored from a backup at times. In
+// some, objects have no UID, the key function panics for some and an index for some states, or the informer
+// looks for code that writes to objects.
 // After each step, reads have what this process wrote or something newer. At the end the store has what
 // the server has, and no write is ahead.
 func TestRandomOwnWrites(t *testing.T) {
@@ -45,6 +50,8 @@ func TestRandomOwnWrites(t *testing.T) {
 type ownLife struct {
 	life
 	restores bool
+	bare     bool        // objects have no UID
+	fragile  bool        // the key function panics for w4, and the index for states on a bad node
 	restored bool        // reads may be of the server from before, until the informer notices
 	noticed  atomic.Bool // since the last restore
 	src      *lagging
@@ -63,6 +70,7 @@ type answer struct {
 	gone   bool
 	uid    bool // the deletion is recorded with its uid
 	since  bool // the object has left the selection, or ended, since
+	bad    bool // it has had a state that the store refuses, since
 }
 
 // floor is what reads of a key must have, or something newer.
@@ -78,7 +86,10 @@ var selected = fake.Selection{LabelSelector: "part!=z"}
 
 func newOwnLife(t *testing.T, seed uint64) *ownLife {
 	r := rand.New(rand.NewPCG(seed, 29))
-	l := &ownLife{life: life{t: t, rand: r, server: newServer(t)}, restores: seed%4 == 0, gate: new(barrier), floor: map[key]floor{}}
+	l := &ownLife{
+		life: life{t: t, rand: r, server: newServer(t)}, restores: seed%4 == 0, bare: seed%7 == 1, fragile: seed%5 == 2,
+		gate: new(barrier), floor: map[key]floor{},
+	}
 	l.src = &lagging{Source: newPart(t, l.server, selected), watch: new(barrier), list: new(barrier)}
 	opts := randomOptions(r)
 	opts.Reflector.DecodeAll = seed%8 == 3
@@ -89,10 +100,44 @@ func newOwnLife(t *testing.T, seed uint64) *ownLife {
 			l.noticed.Store(true)
 		}
 	}
-	l.inf = newInformer(t, l.src, opts)
+	if seed%6 == 5 {
+		opts.Mutations = informer.MutationsAll
+	}
+	src := reflector.Source[*widget](l.src)
+	if l.bare {
+		src = reflector.Map(src, func(w *widget) (*widget, error) { return l.cached(w), nil })
+	}
+	opts.Indexes = index.Of(byNode, index.New("strict", func(dst []string, w *widget) []string {
+		if w.Spec.Node == badNode {
+			panic("bad state")
+		}
+		return dst
+	}))
+	l.inf = must1(informer.New(src, l.key, opts))(t)
 	informer.SetLag(l.inf, uint64(1+r.IntN(20)))
 	return l
 }
+
+// cached is what the cache has of w.
+func (l *ownLife) cached(w *widget) *widget {
+	if l.bare {
+		copied := *w
+		copied.UID = ""
+		return &copied
+	}
+	return w
+}
+
+const badNode = "bad"
+
+func (l *ownLife) key(w *widget) (key, error) {
+	if l.usable(w.Name) {
+		return store.ObjectKey(w)
+	}
+	panic("bad object")
+}
+
+func (l *ownLife) usable(name string) bool { return !l.fragile || name != "w4" }
 
 func (l *ownLife) note(format string, args ...any) {
 	if testing.Verbose() {
@@ -126,6 +171,12 @@ func (l *ownLife) run() {
 	for _, g := range []*barrier{l.gate, l.src.watch, l.src.list} {
 		g.set(false)
 	}
+	for _, w := range must1(fake.List[*widget](l.server, selected))(l.t) {
+		if w.Spec.Node == badNode {
+			w.Spec.Node = "n"
+			must1(fake.Update(l.server, w))(l.t)
+		}
+	}
 	l.quiet()
 	if l.restored {
 		l.server.JumpResourceVersion(1000) // past all that the server has lost
@@ -140,10 +191,7 @@ func (l *ownLife) run() {
 
 func (l *ownLife) end() {
 	l.checkOwn()
-	diff, err := faketest.Diff(l.server, selected, l.inf.Store().Values())
-	if err != nil || diff != "" {
-		l.t.Errorf("the store is not the server's list (-server +store): %v\n%s", err, diff)
-	}
+	l.checkStore()
 	l.checkIndex()
 	if n := l.inf.Stats().Writes; n != 0 {
 		l.t.Errorf("%d writes are still ahead", n)
@@ -166,6 +214,29 @@ func (l *ownLife) end() {
 	}
 	if n != l.inf.Store().Len() {
 		l.t.Errorf("a handler ended up with %d objects, the store with %d", n, l.inf.Store().Len())
+	}
+}
+
+func (l *ownLife) checkStore() {
+	if !l.bare && !l.fragile {
+		diff, err := faketest.Diff(l.server, selected, l.inf.Store().Values())
+		if err != nil || diff != "" {
+			l.t.Errorf("the store is not the server's list (-server +store): %v\n%s", err, diff)
+		}
+		return
+	}
+	want := map[string]*widget{}
+	for _, w := range must1(fake.List[*widget](l.server, selected))(l.t) {
+		if l.usable(w.Name) {
+			want[w.Name] = l.cached(w)
+		}
+	}
+	got := map[string]*widget{}
+	for w := range l.inf.Store().Values() {
+		got[w.Name] = w
+	}
+	if !reflect.DeepEqual(got, want) {
+		l.t.Errorf("the store has %v, the server %v", got, want)
 	}
 }
 
@@ -247,7 +318,7 @@ func (l *ownLife) foreign() { l.change() }
 // own is a write of this process, whose answer may be recorded later or never.
 func (l *ownLife) own() {
 	a := l.change()
-	a.uid = l.rand.IntN(2) == 0
+	a.uid = l.rand.IntN(2) == 0 && !l.bare
 	switch l.rand.IntN(8) {
 	case 0:
 	case 1, 2:
@@ -276,14 +347,18 @@ func (l *ownLife) record(a answer) {
 	case a.gone:
 		err = l.inf.RecordGone(a.key, "", a.object.ResourceVersion)
 	default:
-		err = l.inf.RecordWrite(a.object, "")
+		err = l.inf.RecordWrite(l.cached(a.object), "")
 	}
 	l.note("record %v %s uid %s gone %v by uid %v: %v; %s", a.key, a.object.ResourceVersion, a.object.UID, a.gone, a.uid, err, dump(l.inf))
 	if err != nil {
-		if !errors.Is(err, informer.ErrStopped) && !errors.Is(err, informer.ErrHandlerBehind) {
+		panicked := (*informer.PanicError)(nil)
+		if !errors.Is(err, informer.ErrStopped) && !errors.Is(err, informer.ErrHandlerBehind) && !(l.fragile && errors.As(err, &panicked)) {
 			l.t.Error(err)
 		}
 		return
+	}
+	if a.bad {
+		return // the watch may have brought a state that the store has refused
 	}
 	if f, ok := l.floor[a.key]; !l.restored && (!ok || older(f.rv, a.object.ResourceVersion)) {
 		l.floor[a.key] = floor{a.object.ResourceVersion, a.object.UID, a.gone, a.since}
@@ -304,19 +379,26 @@ func (l *ownLife) change() answer {
 		a.gone = true
 	default:
 		w.Labels["part"], w.Spec.Node, w.Spec.Size = label, fmt.Sprint("n", l.rand.IntN(3)), w.Spec.Size+1
+		if l.fragile && l.rand.IntN(4) == 0 {
+			w.Spec.Node = badNode
+		}
 		a.object, err = fake.Update(l.server, w)
 	}
 	if err != nil {
 		l.t.Fatal(err)
 	}
 	l.note("change %v %s uid %s part %s gone %v", k, a.object.ResourceVersion, a.object.UID, a.object.Labels["part"], a.gone)
+	a.bad = a.object.Spec.Node == badNode && !a.gone
 	a.since = a.gone || a.object.Labels["part"] == "z"
 	if f, ok := l.floor[k]; ok && a.since {
 		f.left = true
 		l.floor[k] = f
 	}
 	for n := range l.answers {
-		l.answers[n].since = l.answers[n].since || l.answers[n].key == k && a.since
+		if l.answers[n].key == k {
+			l.answers[n].since = l.answers[n].since || a.since
+			l.answers[n].bad = l.answers[n].bad || a.bad
+		}
 	}
 	return a
 }
@@ -327,7 +409,7 @@ func (l *ownLife) checkOwn() {
 	for k, f := range l.floor {
 		got, ok := l.inf.Get(k)
 		switch {
-		case ok && f.gone && got.UID == f.uid:
+		case ok && f.gone && got.UID == f.uid && !l.bare:
 			l.t.Errorf("%v: read %s of uid %s after its deletion at %s", k, got.ResourceVersion, f.uid, f.rv)
 		case ok && older(got.ResourceVersion, f.rv):
 			l.t.Errorf("%v: read %s after the write %s", k, got.ResourceVersion, f.rv)

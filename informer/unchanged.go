@@ -203,8 +203,8 @@ func (c *cache[K, T]) Awaits(key K) bool { return c.inf.own.awaits(key) }
 // Ahead implements deltafifo.Comparer.
 func (c *cache[K, T]) Ahead() bool { return c.inf.own.count.Load() > 0 }
 
-// Moment implements deltafifo.Comparer.
-func (c *cache[K, T]) Moment() uint64 { return c.inf.own.made.Load() }
+// Awaited implements deltafifo.Comparer.
+func (c *cache[K, T]) Awaited() ([]K, uint64) { return c.inf.own.awaited() }
 
 // Same implements deltafifo.Comparer.
 func (c *cache[K, T]) Same(key K, known T, listed deltafifo.State) bool {

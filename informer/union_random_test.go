@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -40,6 +41,7 @@ type unionLife struct {
 	members map[string]*part
 	seen    *history
 	floor   map[key]string // versions of this process's own writes that must not be read back
+	late    []func() error // answers that have not been recorded yet
 }
 
 // parts are the selections of members, by name. They overlap.
@@ -93,6 +95,12 @@ func (l *unionLife) step() {
 		l.fault()
 	case n < 65:
 		l.server.Bookmark()
+	case n < 66 && len(l.late) > 0:
+		n := l.rand.IntN(len(l.late))
+		if err := l.late[n](); err != nil && !errors.Is(err, informer.ErrStopped) && !errors.Is(err, informer.ErrHandlerBehind) {
+			l.t.Error(err)
+		}
+		l.late = slices.Delete(l.late, n, n+1)
 	case n < 70:
 		l.join()
 	case n < 75:
@@ -196,12 +204,18 @@ func (l *unionLife) write() {
 	if !l.selects(w) || l.rand.IntN(2) == 0 {
 		return
 	}
-	if deleted {
-		err = l.inf.RecordGone(k, "", w.ResourceVersion)
-	} else {
-		err = l.inf.RecordWrite(w, "")
+	record := func() error { return l.inf.RecordWrite(w, "") }
+	if uid := w.UID; deleted {
+		if l.rand.IntN(2) == 0 {
+			uid = ""
+		}
+		record = func() error { return l.inf.RecordGone(k, uid, w.ResourceVersion) }
 	}
-	if err == nil {
+	if l.rand.IntN(4) == 0 {
+		l.late = append(l.late, record)
+		return
+	}
+	if record() == nil {
 		l.floor[k] = w.ResourceVersion
 	}
 }
