@@ -47,6 +47,8 @@ type Comparer[K comparable, T any] interface {
 	// Equal reports whether known, an object for which Same was true, has the contents of the listed
 	// object. It is called if the sums of the two cannot tell.
 	Equal(known, listed T) bool
+	// Brought is KnownObjects.Get for the newest state that came through the queue.
+	Brought(key K) (T, bool)
 	// Awaits reports whether known is ahead of the queue in a key, because of a write that did not come
 	// through the queue. Then each listed object of the key and each deletion of it is passed on.
 	Awaits(key K) bool

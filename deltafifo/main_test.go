@@ -50,6 +50,9 @@ func (s *shelf[T]) GetSum(key int) (T, uint64, bool) {
 // Equal implements Comparer.
 func (s *shelf[T]) Equal(known, listed T) bool { return reflect.DeepEqual(known, listed) }
 
+// Brought implements Comparer.
+func (s *shelf[T]) Brought(key int) (T, bool) { return s.Get(key) }
+
 // Awaits implements Comparer.
 func (s *shelf[T]) Awaits(int) bool { return false }
 

@@ -127,11 +127,12 @@ func (c comparing) GetSum(key string) (state, uint64, bool) {
 	obj, ok := c.Get(key)
 	return obj, 0, ok
 }
-func (c comparing) Equal(known, listed state) bool { return known == listed }
-func (c comparing) Omits(string) bool              { return c.omits() }
-func (c comparing) Awaits(string) bool             { return false }
-func (c comparing) Ahead() bool                    { return false }
-func (c comparing) Awaited() ([]string, uint64)    { return nil, 0 }
+func (c comparing) Equal(known, listed state) bool   { return known == listed }
+func (c comparing) Omits(string) bool                { return c.omits() }
+func (c comparing) Brought(key string) (state, bool) { return c.Get(key) }
+func (c comparing) Awaits(string) bool               { return false }
+func (c comparing) Ahead() bool                      { return false }
+func (c comparing) Awaited() ([]string, uint64)      { return nil, 0 }
 
 // mergeLife is one random life of a Merge. log has what happened in it, up to the first failure.
 type mergeLife struct {

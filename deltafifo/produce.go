@@ -43,7 +43,7 @@ func (f *DeltaFIFO[K, T]) Bookmark(ctx context.Context, resourceVersion string) 
 	return f.put(ctx, *new(K), Delta[T]{ResourceVersion: resourceVersion})
 }
 
-// newest returns the object of key in its newest known state. Called with the lock held.
+// newest returns the object of key in the newest state that came through the queue. Called with the lock held.
 func (f *DeltaFIFO[K, T]) newest(key K) (obj T, ok bool) {
 	for _, b := range []*buffer[K, T]{f.pending, f.inFlight} {
 		if b == nil {
@@ -56,6 +56,9 @@ func (f *DeltaFIFO[K, T]) newest(key K) (obj T, ok bool) {
 	}
 	if f.known == nil {
 		return obj, false
+	}
+	if known, ok := f.known.(Comparer[K, T]); ok {
+		return known.Brought(key)
 	}
 	return f.known.Get(key)
 }

@@ -17,12 +17,13 @@ type versioned = metav1.PartialObjectMetadata
 // cupboard is a known store that compares by UID and version. All objects have the sum 1.
 type cupboard map[types.NamespacedName]*versioned
 
-func (c cupboard) Get(key types.NamespacedName) (*versioned, bool) { obj, ok := c[key]; return obj, ok }
-func (c cupboard) Len() int                                        { return len(c) }
-func (c cupboard) Omits(string) bool                               { return true }
-func (c cupboard) Awaits(types.NamespacedName) bool                { return false }
-func (c cupboard) Ahead() bool                                     { return false }
-func (c cupboard) Awaited() ([]types.NamespacedName, uint64)       { return nil, 0 }
+func (c cupboard) Get(key types.NamespacedName) (*versioned, bool)     { obj, ok := c[key]; return obj, ok }
+func (c cupboard) Len() int                                            { return len(c) }
+func (c cupboard) Omits(string) bool                                   { return true }
+func (c cupboard) Brought(key types.NamespacedName) (*versioned, bool) { return c.Get(key) }
+func (c cupboard) Awaits(types.NamespacedName) bool                    { return false }
+func (c cupboard) Ahead() bool                                         { return false }
+func (c cupboard) Awaited() ([]types.NamespacedName, uint64)           { return nil, 0 }
 func (c cupboard) All() iter.Seq2[types.NamespacedName, *versioned] {
 	return func(yield func(types.NamespacedName, *versioned) bool) {
 		for key, obj := range c {

@@ -127,15 +127,16 @@ type own[K comparable, T any] struct {
 	lost  atomic.Uint64 // number of writes given up so far
 
 	// mu is taken inside the informer's mu and inside the locks of the queue. No other lock is taken
-	// inside it. Who has the informer's mu can read the door without it.
-	mu   sync.RWMutex
-	door door.Door[K]
+	// inside it. Who has the informer's mu can read door and aside without it. A key has an entry in aside
+	// only while it has an own write in the door: then that is the newest state that list or watch brought.
+	mu    sync.RWMutex
+	door  door.Door[K]
+	aside map[K]aside[T] // see door.Aside; nil for none
 
 	// Guarded by the informer's mu.
-	aside    map[K]aside[T] // see door.Aside; nil for none
-	due      []dueWrite[K]  // the oldest first
-	timer    *time.Timer    // for the first of due; nil if none is set
-	lostKeys []K            // of the last lost writes, the newest last
+	due      []dueWrite[K] // the oldest first
+	timer    *time.Timer   // for the first of due; nil if none is set
+	lostKeys []K           // of the last lost writes, the newest last
 }
 
 // aside is a state that may enter later.
@@ -145,7 +146,7 @@ type aside[T any] struct {
 	sum uint64
 }
 
-// keep puts a state aside, or what is there away if there is no state.
+// keep puts a state aside, or what is there away if there is no state. Called with mu held.
 func (o *own[K, T]) keep(key K, has bool, is aside[T]) {
 	if !has {
 		delete(o.aside, key)
@@ -185,6 +186,38 @@ func (o *own[K, T]) awaits(key K) bool {
 	defer o.mu.RUnlock()
 	_, waits := o.door.Waits(key)
 	return waits
+}
+
+// put returns what was put aside for a key, and whether a write of it is ahead. Safe from any goroutine.
+func (o *own[K, T]) put(key K) (kept aside[T], has, ahead bool) {
+	if o.count.Load() == 0 {
+		return kept, false, false
+	}
+	o.mu.RLock()
+	defer o.mu.RUnlock()
+	kept, has = o.aside[key]
+	_, ahead = o.door.Waits(key)
+	return kept, has, ahead
+}
+
+// forget drops writes, and what was put aside for them.
+func (o *own[K, T]) forget(keys ...K) {
+	if len(keys) == 0 {
+		return
+	}
+	o.change(func(d *door.Door[K]) {
+		for _, key := range keys {
+			d.Drop(key)
+			delete(o.aside, key)
+		}
+	})
+}
+
+// forgetAside drops what was put aside for a write.
+func (o *own[K, T]) forgetAside(key K) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.aside, key)
 }
 
 // awaited returns the keys of all writes that are ahead, and the door's moment.
@@ -234,8 +267,7 @@ func (o *own[K, T]) makeRoom() bool {
 	if n < 0 {
 		return false
 	}
-	o.change(func(d *door.Door[K]) { d.Drop(o.due[n].key) })
-	delete(o.aside, o.due[n].key)
+	o.forget(o.due[n].key)
 	return true
 }
 
@@ -248,6 +280,7 @@ func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
 		return false
 	}
 	verdict, ahead := door.Stays, false
+	obj, _ := i.store.Get(key)
 	i.own.change(func(d *door.Door[K]) {
 		i.reached(d)
 		before, _ := d.Waits(key)
@@ -258,17 +291,16 @@ func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
 		}
 		is.Version, ahead = d.Waits(key)
 		ahead = ahead && is.Version != before
+		switch {
+		case !d.Keeps(key):
+			i.own.keep(key, false, aside[T]{})
+		case !waited:
+			i.own.keep(key, has.Any, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
+		}
 	})
 	if ahead {
 		i.expect(dueWrite[K]{key: key, version: is.Version, until: time.Now().Add(ownFor)})
 		i.touched(key)
-	}
-	switch keeps := i.own.door.Keeps(key); {
-	case !keeps:
-		delete(i.own.aside, key)
-	case !waited:
-		obj, _ := i.store.Get(key)
-		i.own.keep(key, has.Any, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
 	}
 	return verdict != door.Stays
 }
@@ -355,10 +387,10 @@ func (i *Informer[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool
 		default:
 			verdict = at.Event(key, has, is, d.Type == deltafifo.Deleted)
 		}
+		if _, waits := at.Waits(key); verdict != door.Stays || !waits {
+			i.own.keep(key, verdict == door.Aside && d.Type != deltafifo.Deleted, aside[T]{d.Object, rv, d.Sum})
+		}
 	})
-	if verdict != door.Stays || !i.own.awaits(key) {
-		i.own.keep(key, verdict == door.Aside && d.Type != deltafifo.Deleted, aside[T]{d.Object, rv, d.Sum})
-	}
 	if i.own.awaits(key) {
 		i.touched(key)
 	}
@@ -375,47 +407,31 @@ func (i *Informer[K, T]) dropPassed() (failed []*reflector.ObjectError) {
 	var left, stay []K
 	if i.union != nil {
 		outside, past := i.union.passed()
-		left, stay = i.own.drop(past)
-		i.own.drop(outside)
-		left = append(left, outside...)
+		left = outside
+		for _, key := range past {
+			if i.own.door.Leaves(key) {
+				left = append(left, key)
+			} else {
+				stay = append(stay, key)
+			}
+		}
 	} else {
 		i.own.change(func(d *door.Door[K]) {
 			i.reached(d)
 			left, stay = d.Passed()
 		})
 	}
-	for _, key := range stay {
-		delete(i.own.aside, key)
-	}
 	for _, key := range left {
 		failed = i.withdraw(key, failed)
 	}
+	i.own.forget(append(left, stay...)...)
 	return failed
 }
 
-// drop forgets own writes. The objects of left leave the store, the others stay. Called with the informer's
-// mu held.
-func (o *own[K, T]) drop(keys []K) (left, stay []K) {
-	if len(keys) == 0 {
-		return nil, nil
-	}
-	o.change(func(d *door.Door[K]) {
-		for _, key := range keys {
-			if d.Drop(key) {
-				left = append(left, key)
-			} else {
-				stay = append(stay, key)
-			}
-		}
-	})
-	return left, stay
-}
-
-// withdraw takes the object of an own write out of the store, and what was put aside enters. It adds to failed
-// what cannot be stored. Called with mu held.
+// withdraw takes the object of an own write out of the store, and what was put aside enters. It adds to
+// failed what cannot be stored. own.forget follows. Called with mu held.
 func (i *Informer[K, T]) withdraw(key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
 	kept, has := i.own.aside[key]
-	delete(i.own.aside, key)
 	op := store.Op[K, T]{Key: key, Delete: !has, Object: kept.obj, Sum: kept.sum}
 	if err := i.commitAhead(&op, kept.rv, false); err != nil {
 		failed = append(failed, &reflector.ObjectError{Key: keytext.Of(key), Err: err})
@@ -528,10 +544,10 @@ func (i *Informer[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed 
 		due.until = now.Add(ownFor)
 		o.due = append(o.due, due)
 	}
-	left, stay := o.drop(undone)
-	for _, key := range append(left, stay...) {
+	for _, key := range undone {
 		failed = i.withdraw(key, failed)
 	}
+	o.forget(undone...)
 	o.timer = nil
 	if len(o.due) > 0 {
 		o.timer = time.AfterFunc(o.due[0].until.Sub(now), i.expireOwn)

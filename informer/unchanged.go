@@ -197,6 +197,15 @@ func (c *cache[K, T]) GetSum(key K) (T, uint64, bool) { return c.reader.GetSum(k
 // Equal implements deltafifo.Comparer.
 func (c *cache[K, T]) Equal(known, listed T) bool { return sameContents(known, listed) }
 
+// Brought implements deltafifo.Comparer.
+func (c *cache[K, T]) Brought(key K) (T, bool) {
+	obj, ok := c.reader.Get(key) // first: an own write is in the door before it is in the store
+	if kept, has, ahead := c.inf.own.put(key); ahead {
+		return kept.obj, has
+	}
+	return obj, ok
+}
+
 // Awaits implements deltafifo.Comparer.
 func (c *cache[K, T]) Awaits(key K) bool { return c.inf.own.awaits(key) }
 

@@ -610,10 +610,10 @@ func (u *members[K, T]) passed() (outside, past []K) {
 		case lacks && !u.merge.Settled():
 			u.touched(key)
 		case !mayHave:
-			delete(u.inf.own.aside, key)
+			u.inf.own.forgetAside(key)
 			outside = append(outside, key)
 		case lacks:
-			delete(u.inf.own.aside, key)
+			u.inf.own.forgetAside(key)
 			past = append(past, key)
 		case version != 0 && !ending && u.merge.Covers(key) && parse(u.inf.store.ResourceVersion()) >= version:
 			past = append(past, key)

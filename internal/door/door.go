@@ -206,13 +206,11 @@ func (d *Door[K]) Unusable(key K) {
 // Made returns the number of own writes so far.
 func (d *Door[K]) Made() Moment { return d.made }
 
-// Drop forgets an own write: what list and watch bring has no version, or see [Door.Each]. It reports
-// whether what the cache has of it leaves.
-func (d *Door[K]) Drop(key K) (leaves bool) {
-	leaves = !d.ahead[key].stays
-	delete(d.ahead, key)
-	return leaves
-}
+// Drop forgets an own write: what list and watch bring has no version, or see [Door.Each].
+func (d *Door[K]) Drop(key K) { delete(d.ahead, key) }
+
+// Leaves reports whether what the cache has of an own write leaves when it is passed: see [Door.Unusable].
+func (d *Door[K]) Leaves(key K) bool { return !d.ahead[key].stays }
 
 // Since reports whether the own write of a key is later than a moment.
 func (d *Door[K]) Since(key K, moment Moment) bool { return d.ahead[key].made > moment }
