@@ -82,13 +82,14 @@ func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 	return i.wrote(key, ownWrite[T]{rv: rv, uid: uid, gone: true})
 }
 
-// LostWrites returns the number of recorded writes that list and watch did not reach in time: see
-// [*LostWriteError]. Each counts once. Cost: one atomic load.
+// LostWrites returns a number that grows with each recorded write that list and watch did not reach in two
+// minutes, and again every two minutes until they do: it says when to look for the keys, see
+// [Informer.LostKeys]. Stats.LostWrites counts each write once. Cost: one atomic load.
 func (i *Informer[K, T]) LostWrites() uint64 { return i.own.lost.Load() }
 
 // LostKeys returns the keys of the writes that were lost since an earlier call of LostWrites or
-// LostKeys. since is the number of lost writes that this call returned, and now is the present one.
-// A key may be there twice. complete is false if some keys are not known any more: the informer
+// LostKeys. since is the number that this call returned, and now is the present one. A key may be there
+// twice. complete is false if some keys are not known any more: the informer
 // knows the last 5,000 or more.
 func (i *Informer[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
 	o := &i.own
@@ -124,7 +125,8 @@ type ownWrite[T any] struct {
 // own knows which writes of this process are ahead of list and watch.
 type own[K comparable, T any] struct {
 	count atomic.Int64  // of writes that are ahead
-	lost  atomic.Uint64 // number of writes given up so far
+	lost  atomic.Uint64 // number of times that a write was found to be lost
+	once  atomic.Uint64 // number of lost writes
 
 	// mu is taken inside the informer's mu and inside the locks of the queue. No other lock is taken
 	// inside it. Who has the informer's mu can read door and aside without it. A key has an entry in aside
@@ -535,11 +537,14 @@ func (i *Informer[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed 
 		case !o.waits(due):
 			continue
 		case !due.lost:
-			due.gone, due.lost, due.at = o.door.Ends(due.key), true, max(at, due.version)
+			due.gone, due.at = o.door.Ends(due.key), max(at, due.version)
 			lost = append(lost, i.lose(due))
+			due.lost = true
 		case at > due.at && o.door.Ending(due.key):
 			undone = append(undone, due.key)
 			continue
+		default:
+			i.lose(due)
 		}
 		due.until = now.Add(ownFor)
 		o.due = append(o.due, due)
@@ -558,14 +563,16 @@ func (i *Informer[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed 
 	return lost, failed
 }
 
-// lose notes that a write is lost. Called with mu held.
+// lose notes that a write is lost, or still is. Called with mu held.
 func (i *Informer[K, T]) lose(w dueWrite[K]) *LostWriteError {
 	o := &i.own
 	if len(o.lostKeys) == maxOwn {
 		o.lostKeys = slices.Clone(o.lostKeys[maxOwn/2:])
 	}
 	o.lostKeys = append(o.lostKeys, w.key)
-	o.lost.Add(1)
+	if o.lost.Add(1); !w.lost {
+		o.once.Add(1)
+	}
 	return &LostWriteError{Key: keytext.Of(w.key), ResourceVersion: strconv.FormatUint(w.version, 10), Deleted: w.gone}
 }
 

@@ -67,16 +67,18 @@ func TestLostWriteCountsOnce(t *testing.T) {
 	withByHand(t, opts, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
 		must(t, inf.RecordWrite(at("w", 20), ""))
 		time.Sleep(time.Hour)
-		keys, now, complete := inf.LostKeys(0)
-		if n := inf.LostWrites(); n != 1 || now != 1 || len(keys) != 1 || !complete || reported.Load() != 1 {
-			t.Errorf("%d lost, keys %v of %d %v, %d reports", n, keys, now, complete, reported.Load())
+		if n := inf.Stats().LostWrites; n != 1 || reported.Load() != 1 {
+			t.Errorf("%d lost, %d reports", n, reported.Load())
+		}
+		if keys, now, complete := inf.LostKeys(0); len(keys) != 30 || now != 30 || !complete || inf.LostWrites() != now {
+			t.Errorf("%d keys in an hour, want one every two minutes; %d %v", len(keys), now, complete)
 		}
 		if got := version(inf, "w"); got != "20" {
 			t.Errorf("w is at %q, want 20", got)
 		}
 		must(t, inf.RecordWrite(at("w", 21), ""))
 		time.Sleep(time.Hour)
-		if n := inf.LostWrites(); n != 2 || reported.Load() != 2 {
+		if n := inf.Stats().LostWrites; n != 2 || reported.Load() != 2 {
 			t.Errorf("%d lost, %d reports, after another write", n, reported.Load())
 		}
 	})

@@ -23,8 +23,8 @@ type Stats struct {
 	// for each delta. CommitTime is how long the commits took.
 	Batches, Changes uint64
 	CommitTime       time.Duration
-	// Writes is the number of recorded writes that the watch has not brought yet, and LostWrites
-	// that of [Informer.LostWrites].
+	// Writes is the number of recorded writes that the watch has not brought yet. LostWrites is the number
+	// of those that it did not bring in time, each counted once: see [*LostWriteError].
 	Writes     int
 	LostWrites uint64
 	// HandlerWait is how long the informer has waited for its handlers, without a wait that goes
@@ -64,7 +64,7 @@ func (i *Informer[K, T]) Stats() Stats {
 		Changes:         i.counted.changes.Load(),
 		CommitTime:      time.Duration(i.counted.commitTime.Load()),
 		Writes:          int(i.own.count.Load()),
-		LostWrites:      i.own.lost.Load(),
+		LostWrites:      i.own.once.Load(),
 		HandlerWait:     time.Duration(i.counted.handlerWait.Load()),
 		SlowHandlers:    i.counted.slowHandlers.Load(),
 		Overruns:        i.counted.overruns.Load(),
