@@ -185,8 +185,8 @@ func testHandle(ctx context.Context, t *testing.T, conn client.Connection, api *
 	}
 	stays, err := sites.Create(ctx, newWebsite("stays", "a"), metav1.CreateOptions{})
 	must(t, err)
-	if n := sites.AsInformer().Store().Len(); n != 0 {
-		t.Errorf("the watch was not held back: the store has %d objects", n)
+	if rv, ahead := sites.AsInformer().PendingWrite(inDefault("stays")); rv != stays.ResourceVersion || !ahead {
+		t.Errorf("the watch was not held back: it has brought %s", stays.ResourceVersion)
 	}
 	wire.hold.Unlock()
 	must(t, sites.AsInformer().WaitForRV(ctx, stays.ResourceVersion))

@@ -60,7 +60,6 @@ type ownLife struct {
 	backup   *fake.Backup
 	answers  []answer
 	floor    map[key]floor
-	log      []string
 }
 
 // answer is one that has not been recorded yet.
