@@ -2,6 +2,7 @@ package handle
 
 import (
 	"context"
+	"math"
 	"runtime"
 	"slices"
 	"strconv"
@@ -218,4 +219,23 @@ func read(b *testing.B, name string, f func(i int) bool) {
 			}
 		}
 	})
+}
+
+// BenchmarkWrites is the time of RecordWrite, the commit of a write beside its request, with an index and a
+// handler.
+func BenchmarkWrites(b *testing.B) {
+	for _, ahead := range []int{0, 100, 9000} {
+		r := start(b, true, false, ahead)
+		r.want <- math.MaxInt // the handler never tells
+		version := 2 * firstRV
+		b.Run("ahead="+strconv.Itoa(ahead), func(b *testing.B) {
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				version++
+				next := &Item{Group: group(i % 100)}
+				next.Namespace, next.Name, next.ResourceVersion = "prod", name(i%100), strconv.Itoa(version)
+				must(b, r.inf.RecordWrite(next, ""))
+			}
+		})
+	}
 }
