@@ -2,6 +2,7 @@ package informer_test
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -149,7 +150,7 @@ func TestUnseenInUnion(t *testing.T) {
 			want := "A x@20*, D x@20?"
 			if leaves {
 				u.Remove("a")
-				want = "A x@20*, D x@20?, D w@10?"
+				want = "A x@20*, D w@10?, D x@20?"
 				b.bookmark(30)
 			} else {
 				if b.bookmark(30); events() != "A x@20*" {
@@ -157,7 +158,9 @@ func TestUnseenInUnion(t *testing.T) {
 				}
 				a.bookmark(25)
 			}
-			if got := events(); got != want {
+			heard := strings.Split(events(), ", ")
+			slices.Sort(heard) // the two objects end at the same time
+			if got := strings.Join(heard, ", "); got != want {
 				t.Errorf("handlers heard %q, want %q", got, want)
 			}
 		})
