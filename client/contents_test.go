@@ -74,6 +74,7 @@ func (s *spelling) serve(w http.ResponseWriter, req *http.Request) {
 		}
 		send(eventJSON("BOOKMARK", strings.Replace(initialJSON, "21", fmt.Sprint(s.version), 1)))
 	}
+	send("") // the header, as an API server does
 	for {
 		select {
 		case <-req.Context().Done():

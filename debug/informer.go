@@ -66,7 +66,7 @@ func (v *informed) phase(st informer.Stats) string {
 	case !v.inf.Started():
 		return "never started"
 	case st.Polling.Every > 0 && !listFails(st.Failing.Err):
-		return fmt.Sprintf("lists every %v", st.Polling.Every)
+		return fmt.Sprintf("lists every %v", st.Polling.Every.Round(time.Second))
 	case st.Failing.Err != nil:
 		return "failing"
 	case st.ResourceVersion == "" && st.Lists == 0:

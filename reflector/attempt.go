@@ -36,6 +36,7 @@ type Attempt struct {
 	only                net.Conn      // the request is given up on any other connection; nil allows all
 	ended               bool          // what the source reports after that is ignored
 	timer               *time.Timer   // nil if there is no limit
+	within              time.Duration // from Connected to Answered; zero if there is no limit
 	delay               time.Duration // to wait after errSilent
 }
 
@@ -99,8 +100,12 @@ func (a *Attempt) Connected(conn net.Conn) {
 	}
 	a.b.mu.Lock()
 	a.connected, a.conn = true, conn
-	if a.timer != nil && !a.answered && !a.ended {
+	switch {
+	case a.answered || a.ended:
+	case a.timer != nil:
 		a.setLimit(answerLimit * time.Duration(a.b.extensions+1))
+	case a.within > 0:
+		a.setLimit(a.within)
 	}
 	other := a.only != nil && a.only != conn
 	a.b.mu.Unlock()
@@ -111,6 +116,14 @@ func (a *Attempt) Connected(conn net.Conn) {
 
 // keepTo gives the request up if its connection is not conn. It is called before the request is sent.
 func (a *Attempt) keepTo(conn net.Conn) { a.only = conn }
+
+// answerWithin gives the request up if the server has not begun to answer after so long. It is called
+// before the request is sent.
+func (a *Attempt) answerWithin(limit time.Duration) {
+	if a != nil {
+		a.within = limit
+	}
+}
 
 // connection returns the connection of the request, or nil if it is not known.
 func (a *Attempt) connection() net.Conn {
@@ -152,6 +165,16 @@ func (a *Attempt) pending() bool {
 	a.b.mu.Lock()
 	defer a.b.mu.Unlock()
 	return !a.answered
+}
+
+// hung reports whether there was a connection to the server and no answer. It is false on nil.
+func (a *Attempt) hung() bool {
+	if a == nil {
+		return false
+	}
+	a.b.mu.Lock()
+	defer a.b.mu.Unlock()
+	return a.connected && !a.answered
 }
 
 // reached reports whether there was a connection to the server.

@@ -119,10 +119,13 @@ func (w *waiter) wait(ctx context.Context, d time.Duration) {
 	}
 }
 
-// admit waits until a request may be sent. It returns at once unless the server is away.
-func (b *Breaker) admit(ctx context.Context, back *Backoff) {
+// admit waits until a request may be sent. It returns at once unless the server is away. It reports
+// whether another request has found out that the server is back.
+func (b *Breaker) admit(ctx context.Context, back *Backoff) (isBack bool) {
 	for ctx.Err() == nil && b.queue(ctx, back) {
+		isBack = true
 	}
+	return isBack
 }
 
 // away reports whether the breaker is open.
@@ -176,16 +179,16 @@ func (b *Breaker) dequeue(w *waiter) {
 
 // sleep waits for d. If why is not noPause, two things can end the wait early, but not before
 // least has passed: the end of an outage, and the success of another reflector that waits for the
-// same reason.
-func (b *Breaker) sleep(ctx context.Context, why pause, least, d time.Duration) {
+// same reason. It reports whether one did.
+func (b *Breaker) sleep(ctx context.Context, why pause, least, d time.Duration) (woken bool) {
 	if d <= 0 {
-		return
+		return false
 	}
 	w := newWaiter(why)
 	w.earliest = time.Now().Add(least)
 	if why == noPause {
 		w.wait(ctx, d)
-		return
+		return false
 	}
 	b.mu.Lock()
 	b.sleeping = append(b.sleeping, w)
@@ -201,6 +204,7 @@ func (b *Breaker) sleep(ctx context.Context, why pause, least, d time.Duration) 
 	if n < 0 { // the goroutine that took w out has woken it
 		newWaiter(noPause).wait(ctx, delay)
 	}
+	return n < 0
 }
 
 // failed records that a request which began at the given time had no answer. It reports whether

@@ -70,25 +70,15 @@ func statusOf(err error) metav1.Status {
 	return metav1.Status{}
 }
 
-// judgesVersion reports whether err may be about the version that a watch asked for. A server
-// that was not reached, or has no room, has not looked at the version; after a restart, all
-// clients would ask it for lists. Nor has a server looked at it that does not know the client
-// or does not admit it. Once it does, the watch resumes where it ended.
-func judgesVersion(err error) bool {
+// isRefused reports whether the server found fault with a watch, which may be with its version. A
+// server that does not know the client, or does not admit it, has not looked at the version. Once it
+// does, the watch resumes where it ended.
+func isRefused(err error) bool {
 	switch statusOf(err).Code {
 	case http.StatusUnauthorized, http.StatusForbidden:
 		return false
 	}
-	return !hasNoRoom(err) && pauseFor(err) != pauseAway && !isTLS(err)
-}
-
-// hasNoRoom reports whether the server cannot answer any request now, or a proxy has no server for it.
-func hasNoRoom(err error) bool {
-	switch statusOf(err).Code {
-	case http.StatusTooManyRequests, http.StatusBadGateway, http.StatusServiceUnavailable:
-		return true
-	}
-	return false
+	return isClientError(err)
 }
 
 // isStoreRead reports whether the server could not read an object from its storage. It sends

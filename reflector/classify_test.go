@@ -17,17 +17,17 @@ import (
 
 func TestClassifyErrors(t *testing.T) {
 	type class struct {
-		Expired, TooLarge, Client, Version bool
+		Expired, TooLarge, Client, Refused bool
 		Pause                              pause
 	}
 	want := map[string]class{
-		"expired":              {Expired: true, Client: true, Version: true, Pause: pauseBusy},
-		"gone":                 {Expired: true, Client: true, Version: true, Pause: pauseBusy},
-		"expired-without-code": {Expired: true, Version: true, Pause: pauseBusy},
-		"mentions-too-large":   {Version: true, Pause: pauseBusy},
-		"too-large":            {TooLarge: true, Version: true, Pause: pauseBusy},
-		"too-large-1.17":       {TooLarge: true, Version: true, Pause: pauseBusy},
-		"timeout":              {Version: true, Pause: pauseBusy},
+		"expired":              {Expired: true, Client: true, Refused: true, Pause: pauseBusy},
+		"gone":                 {Expired: true, Client: true, Refused: true, Pause: pauseBusy},
+		"expired-without-code": {Expired: true, Pause: pauseBusy},
+		"mentions-too-large":   {Pause: pauseBusy},
+		"too-large":            {TooLarge: true, Pause: pauseBusy},
+		"too-large-1.17":       {TooLarge: true, Pause: pauseBusy},
+		"timeout":              {Pause: pauseBusy},
 		"busy":                 {Pause: pauseBusy},
 		"unavailable":          {Pause: pauseBusy},
 		"refused":              {Pause: pauseAway},
@@ -35,26 +35,26 @@ func TestClassifyErrors(t *testing.T) {
 		"no-name":              {Pause: pauseAway},
 		"dial-timeout":         {Pause: pauseAway},
 		"unanswered":           {Pause: pauseAway},
-		"eof":                  {Version: true, Pause: pauseResume},
-		"reset-later":          {Version: true, Pause: pauseResume},
-		"http2":                {Version: true, Pause: pauseResume},
-		"http2-lost":           {Version: true, Pause: pauseResume},
-		"unknown":              {Version: true, Pause: pauseBusy},
-		"internal":             {Version: true, Pause: pauseBusy},
-		"store-read":           {Version: true, Pause: pauseBusy},
+		"eof":                  {Pause: pauseResume},
+		"reset-later":          {Pause: pauseResume},
+		"http2":                {Pause: pauseResume},
+		"http2-lost":           {Pause: pauseResume},
+		"unknown":              {Pause: pauseBusy},
+		"internal":             {Pause: pauseBusy},
+		"store-read":           {Pause: pauseBusy},
 		"forbidden":            {Client: true, Pause: pauseDenied},
 		"unauthorized":         {Client: true, Pause: pauseDenied},
-		"not-found":            {Client: true, Version: true, Pause: pauseDenied},
-		"method-not-allowed":   {Client: true, Version: true, Pause: pauseDenied},
-		"not-implemented":      {Version: true, Pause: pauseDenied},
-		"bad-request":          {Client: true, Version: true, Pause: pauseDenied},
+		"not-found":            {Client: true, Refused: true, Pause: pauseDenied},
+		"method-not-allowed":   {Client: true, Refused: true, Pause: pauseDenied},
+		"not-implemented":      {Pause: pauseDenied},
+		"bad-request":          {Client: true, Refused: true, Pause: pauseDenied},
 		"untrusted":            {Pause: pauseDenied},
-		"unusable":             {Version: true, Pause: pauseBusy},
-		"out-of-order":         {Version: true, Pause: pauseBusy},
+		"unusable":             {Pause: pauseBusy},
+		"out-of-order":         {Pause: pauseBusy},
 	}
 	for word, want := range want {
 		err := failure(word, 0)
-		got := class{isExpired(err), isTooLarge(err), isClientError(err), judgesVersion(err), pauseFor(err)}
+		got := class{isExpired(err), isTooLarge(err), isClientError(err), isRefused(err), pauseFor(err)}
 		if got != want {
 			t.Errorf("%s: %+v, want %+v", word, got, want)
 		}
@@ -68,33 +68,33 @@ func statusError(code int32, message string) error {
 
 func TestClassifyCodes(t *testing.T) {
 	type class struct {
-		client, version, unsupported, noStream bool
+		client, refused, unsupported, noStream bool
 		pause                                  pause
 	}
 	for code, want := range map[int32]class{
-		200: {version: true, pause: pauseBusy},
-		299: {version: true, pause: pauseBusy},
-		300: {version: true, pause: pauseDenied},
-		399: {version: true, pause: pauseDenied},
-		400: {client: true, version: true, unsupported: true, noStream: true, pause: pauseDenied},
+		200: {pause: pauseBusy},
+		299: {pause: pauseBusy},
+		300: {pause: pauseDenied},
+		399: {pause: pauseDenied},
+		400: {client: true, refused: true, unsupported: true, noStream: true, pause: pauseDenied},
 		401: {client: true, pause: pauseDenied},
 		403: {client: true, pause: pauseDenied},
-		404: {client: true, version: true, unsupported: true, pause: pauseDenied},
-		405: {client: true, version: true, unsupported: true, noStream: true, pause: pauseDenied},
-		408: {client: true, version: true, pause: pauseBusy},
-		409: {client: true, version: true, pause: pauseBusy},
-		422: {client: true, version: true, unsupported: true, noStream: true, pause: pauseDenied},
-		425: {client: true, version: true, pause: pauseBusy},
+		404: {client: true, refused: true, unsupported: true, pause: pauseDenied},
+		405: {client: true, refused: true, unsupported: true, noStream: true, pause: pauseDenied},
+		408: {client: true, refused: true, pause: pauseBusy},
+		409: {client: true, refused: true, pause: pauseBusy},
+		422: {client: true, refused: true, unsupported: true, noStream: true, pause: pauseDenied},
+		425: {client: true, refused: true, pause: pauseBusy},
 		429: {pause: pauseBusy},
-		499: {client: true, version: true, unsupported: true, pause: pauseDenied},
-		500: {version: true, pause: pauseBusy},
-		501: {version: true, unsupported: true, noStream: true, pause: pauseDenied},
+		499: {client: true, refused: true, unsupported: true, pause: pauseDenied},
+		500: {pause: pauseBusy},
+		501: {unsupported: true, noStream: true, pause: pauseDenied},
 		502: {pause: pauseBusy},
 		503: {pause: pauseBusy},
-		504: {version: true, pause: pauseBusy},
+		504: {pause: pauseBusy},
 	} {
 		err := statusError(code, "")
-		got := class{isClientError(err), judgesVersion(err), isUnsupported(err), cannotStream(err), pauseFor(err)}
+		got := class{isClientError(err), isRefused(err), isUnsupported(err), cannotStream(err), pauseFor(err)}
 		if got != want {
 			t.Errorf("%d: %+v, want %+v", code, got, want)
 		}

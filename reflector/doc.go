@@ -17,8 +17,13 @@
 // # Lists alone
 //
 // Some clients may list and not watch, and some proxies break each watch. If watches have failed for
-// Backoff.Max since the last thing that a watch brought, and for as long again after each list, the
-// reflector lists the collection. A list of a [Server] without a resourceVersion leaves nothing to
+// Backoff.Max since the last thing that a watch brought, in whatever way, the reflector lists the
+// collection in place of the next watch, and does so again every Backoff.Max until a watch brings
+// something or lasts. The first list after InternalErrors waits for Tuning.InternalErrorRetry. If such a
+// list fails, too, the next one has twice the time, up to ten times. A watch that is accepted and stays
+// silent does not fail. One that a [Server] leaves without an answer for Backoff.Max does.
+//
+// A list of a [Server] without a resourceVersion leaves nothing to
 // watch from, and is repeated after [Tuning.PollInterval]. metrics-server sends such lists. In both
 // cases the sink is as old as the last list, and [Stats.Polling] says so.
 //
@@ -125,9 +130,8 @@
 //	  no route or name, timeout       once a second at last
 //	401, 403, 404, certificates     after 0.4 s at first, within 5 s at last; a watch that got a
 //	                                  401 or 403 resumes at the newest version seen
-//	watches that all fail and       a list after 30 s, and then every 30 s; up to 2 minutes for
-//	  bring nothing                   useless answers; after 5 minutes if the server has no room or
-//	                                  refuses the list, too
+//	watches that all fail and       a list in place of the first watch after 30 s, and then every
+//	  bring nothing                   30 s; later if the list fails, too
 //	a watch ended at once, empty    a list after the second in a row
 //	429, 5xx, a useless answer      after 0.8 s at first, within 60 s at last; at the time that
 //	                                  the server asked for if it did
@@ -137,9 +141,10 @@
 // one reflector at a time probes it and the others wait in line, so a hundred reflectors send no
 // more requests than one. The first answer brings them all back within a second. A reflector that
 // succeeds again also ends the waits of those that failed for the same reason, a denied request or
-// a busy server. A watch that the server accepts is such a success; after a watch that ended within
-// a second and brought nothing, the next one must last for a second first. Watches and lists that break again and again wait in line, too. Each answer lets
-// the next watch go. A list that is complete lets two other lists go, and a watch that succeeds
+// a busy server. A watch that the server accepts is such a success. After a watch that ended within
+// a second and brought nothing, the next one must last twice as long first, and a second at least; so
+// must each that follows a broken one while lists alone keep the sink up to date. Watches and lists that
+// break again and again wait in line, too. Each answer lets the next watch go. A list that is complete lets two other lists go, and a watch that succeeds
 // after a break lets one go. A source that is not a [Server] has a breaker of its own.
 //
 // [Stats.Failing] says since when a reflector fails, why, and when it tries again.

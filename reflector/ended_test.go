@@ -62,7 +62,8 @@ func TestEndOfWatch(t *testing.T) {
 				if c.phase == streaming {
 					r.state = r.state.relist("5")
 				}
-				w := &watch{asked: "5", began: time.Now().Add(-c.lived), lasts: cmp.Or(c.lasts, time.Minute), silent: c.silent, end: watchEnd{rv: "5", err: c.err}}
+				began := time.Now().Add(-c.lived)
+				w := &watch{asked: "5", began: began, listed: began, lasts: cmp.Or(c.lasts, time.Minute), silent: c.silent, end: watchEnd{rv: "5", err: c.err}}
 				r.ended(t.Context(), w, c.cut)
 				if away := r.breaker.away(); away == c.answered {
 					t.Errorf("away %v", away)

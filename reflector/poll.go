@@ -3,6 +3,8 @@ package reflector
 import (
 	"context"
 	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // Polling says that lists alone keep the sink up to date, because watches bring nothing. The zero value
@@ -10,10 +12,94 @@ import (
 type Polling struct {
 	// Since is when that began.
 	Since time.Time
-	// Every is the time between two lists, without the time that they take and waits after failures.
-	// If lists have no version, nothing can be watched, and it is Tuning.PollInterval. If watches
-	// fail, it is Backoff.Max; Stats.Failing then has the reason until the next list.
+	// Every is the time between two lists. If lists have no version, nothing can be watched, and it is
+	// Tuning.PollInterval. If watches fail, it is the time between the newest two lists, and Backoff.Max
+	// until there are two. Stats.Failing then has the reason until the next list.
 	Every time.Duration
+}
+
+// drought is about watches that have failed and brought nothing, since one has brought something. If
+// they do so for Backoff.Max, a list follows the next one that fails, and then again and again. The
+// zero value means that watches work.
+type drought struct {
+	dry    time.Time // when the first of them ended
+	barren time.Time // the same, or when the first since the last list began; zero after a list
+	// byLists: a list has come, and watches have failed nevertheless.
+	byLists bool
+	// trial is when a list in place of the next watch was due. Zero unless that list is the next request,
+	// or in progress. If it fails, the watch goes on.
+	trial  time.Time
+	vain   int  // such lists in a row that failed
+	spared bool // the server was back before one of them, and the watch went on: not again before a list
+}
+
+// The wait for a list that follows watches doubles with each such list that fails, and becomes
+// mostPatience times as long at most.
+const mostPatience = 10
+
+// failed follows a watch that failed and brought nothing.
+func (d drought) failed(end watchEnd) drought {
+	switch {
+	case d.dry.IsZero():
+		d.dry, d.barren = end.at, end.at
+	case d.barren.IsZero():
+		d.barren, d.byLists = end.began, true
+	}
+	return d
+}
+
+// listed follows a list.
+func (d drought) listed() drought { return drought{dry: d.dry, byLists: d.byLists} }
+
+// instead replaces the watch that is to follow one that failed with err by a list, if one is due by then.
+func (s state) instead(next time.Time, err error) (state, relistReason) {
+	if s.phase != watching && s.phase != checking || !s.listIsDue(next, err) {
+		return s, noRelist
+	}
+	s.relisted = true
+	s = s.pages(s.rv)
+	s.trial = next
+	return s, becauseFailing
+}
+
+// listIsDue reports whether watches that last failed with err will have brought nothing for so long at a
+// time that a list is due. The first list waits for InternalErrors to pass.
+func (s state) listIsDue(at time.Time, err error) bool {
+	patience := s.patience
+	if apierrors.IsInternalError(err) && !s.byLists {
+		patience = s.internalRetry
+	}
+	patience = scale(patience, min(float64(int(1)<<min(s.vain, 8)), mostPatience))
+	return !s.barren.IsZero() && at.Sub(s.barren) >= patience
+}
+
+// untilDue returns how long it takes until a list is due, if none has failed.
+func (s state) untilDue(now time.Time) time.Duration { return max(0, s.patience-now.Sub(s.barren)) }
+
+// triedInVain goes on with the watch after a list in its place that failed.
+func (s state) triedInVain() state {
+	s.vain++
+	s.barren = s.trial
+	return s.goOn()
+}
+
+// goOn goes on with the watch in place of which a list was to come.
+func (s state) goOn() state {
+	next := s.watch(s.rv)
+	next.drought = s.drought
+	next.trial = time.Time{}
+	return next
+}
+
+// serverIsBack has the watch go on in place of which a list is to come, because another request has
+// found out that the server is back: the end of an outage should not cost a list.
+func (r *Reflector[T]) serverIsBack() {
+	if r.state.trial.IsZero() || r.state.spared || r.state.token != "" {
+		return
+	}
+	r.state = r.state.goOn()
+	r.state.spared = true
+	r.verify(r.reason)
 }
 
 // poll waits between two lists without a version.
@@ -25,14 +111,34 @@ func (r *Reflector[T]) poll(ctx context.Context) {
 	r.stats.relisted(becauseNoVersion, time.Now())
 }
 
+// period measures the time between two lists while watches fail.
+type period struct {
+	last  time.Time // the newest list; zero if there is none
+	every time.Duration
+}
+
+// listed follows a list. dry: watches fail.
+func (p period) listed(now time.Time, dry bool) period {
+	switch {
+	case !dry:
+		return period{}
+	case !p.last.IsZero():
+		p.every = now.Sub(p.last)
+	}
+	p.last = now
+	return p
+}
+
 // notePolling records whether lists alone keep the sink up to date.
 func (r *Reflector[T]) notePolling() {
 	var now Polling
 	switch {
 	case r.state.polled:
 		now = Polling{Since: time.Now(), Every: r.opts.PollInterval}
-	case !r.state.byLists.IsZero():
-		now = Polling{Since: r.state.byLists, Every: r.opts.Backoff.Max}
+	case r.state.byLists:
+		if now = (Polling{Since: r.state.dry, Every: r.period.every}); now.Every == 0 {
+			now.Every = r.opts.Backoff.Max
+		}
 	}
 	r.stats.polls(now)
 }

@@ -11,22 +11,9 @@ import (
 	"github.com/kinform/kinform/internal/pages"
 )
 
-// After maxWatchFailures watches in a row that failed and brought nothing new, the collection is
-// listed again. A list tells more about the failure, and a server restored from a backup may never
-// serve the version that the watch asks for.
-const maxWatchFailures = 5
-
-// Watches that break off within a second and bring nothing new count as such failures after
-// maxFlaps of them in a row. Until then the connection is to blame, and not the version.
-const maxFlaps = 24
-
 // After maxShortWatches watches in a row that the server accepted and ended at once, the collection is
 // listed. Some servers answer a watch from an expired version in this way.
 const maxShortWatches = 2
-
-// Watches that all fail are followed by a list after morePatience times as long if it is likely to be
-// refused as well: the server has no room, or has refused the list before.
-const morePatience = 10
 
 // After maxStreamFailures streaming lists in a row that broke off, the list is asked for in
 // pages, which are shorter requests.
@@ -46,30 +33,21 @@ const (
 // state is the protocol's state between two requests, and within a streaming list that goes
 // over into a watch. Only the step functions below make a new state. They are pure.
 type state struct {
-	phase         phase
-	rv            string // newest resourceVersion seen; a watch starts from it
-	listRV        string // resourceVersion that the list in progress asks for
-	pageRV        string // resourceVersion of the list's first page; "" before it
-	token         string // continue token of the next page; "" asks for the first
-	trail         pages.Trail
-	unpaged       bool      // ask for no pages: they expire sooner than the sink takes them
-	flaps         int       // watches in a row that broke off within a second and brought nothing new
-	failures      int       // watches, or streaming lists, in a row that failed and brought nothing new; busy servers do not count
-	internalSince time.Time // end of the first of the latest watches in a row with an InternalError
+	phase    phase
+	rv       string // newest resourceVersion seen; a watch starts from it
+	listRV   string // resourceVersion that the list in progress asks for
+	pageRV   string // resourceVersion of the list's first page; "" before it
+	token    string // continue token of the next page; "" asks for the first
+	trail    pages.Trail
+	unpaged  bool // ask for no pages: they expire sooner than the sink takes them
+	failures int  // watches in a row that ended at once and empty, or streaming lists in a row that failed; busy servers do not count
 	// relisted: a watch ended in a relist, and since then no watch has brought anything new or
 	// lasted long. The next relist has to wait.
 	relisted bool
-	// barren is when the first of the latest watches in a row ended that failed and brought nothing.
-	barren time.Time
-	// trial is that time if the list in progress follows from it. If the list fails, too, the watch goes
-	// on, and the next such list waits longer (vain).
-	trial time.Time
-	vain  bool
 	// renews: the list in progress only looks for new contents at old versions (renew.go). If it fails,
 	// the watch goes on.
 	renews bool
-	// byLists is the first of these times since which a list has brought something and no watch has.
-	byLists time.Time
+	drought
 
 	// The check for a restored server (restored.go).
 	replayRV   string        // the watch starts here so that the server repeats the newest events; "" if it need not
@@ -148,7 +126,7 @@ func (s state) version() string {
 // knowledge that pages expired.
 func (s state) relist(rv string) state {
 	next := s.pages(rv)
-	if s.stream >= streamUnknown && !s.polled {
+	if s.stream >= streamUnknown && !s.polled && !s.byLists {
 		next.phase = streaming
 	}
 	return next
@@ -156,16 +134,12 @@ func (s state) relist(rv string) state {
 
 // pages is relist by LIST.
 func (s state) pages(rv string) state {
-	return state{phase: listing, rv: s.rv, listRV: rv, unpaged: s.unpaged, flaps: s.flaps, relisted: s.relisted, byLists: s.byLists, learned: s.learned}
+	return state{phase: listing, rv: s.rv, listRV: rv, unpaged: s.unpaged, relisted: s.relisted, drought: s.drought, learned: s.learned}
 }
 
 // watch watches from rv after a list.
 func (s state) watch(rv string) state {
-	next := state{phase: watching, rv: rv, flaps: s.flaps, relisted: s.relisted, byLists: s.byLists, learned: s.learned}
-	if next.byLists.IsZero() {
-		next.byLists = s.trial
-	}
-	return next
+	return state{phase: watching, rv: rv, relisted: s.relisted, drought: s.drought.listed(), learned: s.learned}
 }
 
 // reconnected forgets the refusals of the server at the other end of a lost connection.
@@ -197,7 +171,7 @@ func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (stat
 	if s.pageRV == "" {
 		if page.ResourceVersion == "" {
 			if page.Continue != "" || s.versioned {
-				return s.relist(s.listRV), step{discard: true, err: ErrNoResourceVersion, pause: pauseBusy}
+				return s.badPage(ErrNoResourceVersion)
 			}
 			if s.server {
 				s.polled = true
@@ -216,18 +190,27 @@ func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (stat
 		s.pageRV = page.ResourceVersion
 	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) {
 		// Not the next page of this list, whatever it is.
-		return s.relist(s.listRV), step{discard: true, err: ErrBadPage, pause: pauseBusy}
+		return s.badPage(ErrBadPage)
 	}
 	if page.Continue == "" {
 		return s.watch(s.pageRV), step{replace: true}
 	}
 	trail, err := s.trail.Next(s.token, page.Continue, empty)
 	if err != nil {
-		return s.relist(s.listRV), step{discard: true, err: fmt.Errorf("%w: %w", ErrBadPage, err), pause: pauseBusy}
+		return s.badPage(fmt.Errorf("%w: %w", ErrBadPage, err))
 	}
 	s.token, s.trail = page.Continue, trail
 	s.paged = s.paged || s.listRV == "0"
 	return s, step{}
+}
+
+// badPage follows a page that is of no use.
+func (s state) badPage(err error) (state, step) {
+	st := step{discard: true, err: err, pause: pauseBusy}
+	if !s.trial.IsZero() {
+		return s.triedInVain(), st
+	}
+	return s.relist(s.listRV), st
 }
 
 // polledAgain follows the time between two lists without a version.
@@ -252,10 +235,7 @@ func (s state) listFailed(err error) (state, step) {
 	case unavailable && s.listRV != "":
 		return s.pages(""), step{discard: true, err: err}
 	case !s.trial.IsZero():
-		s.trial = time.Time{}
-		next := s.watch(s.rv)
-		next.vain = isStatus(err)
-		return next, st
+		return s.triedInVain(), st
 	case st.pause == pauseResume:
 		st.pause = pauseRetry
 	}
@@ -277,7 +257,7 @@ func (s state) streamListed(rv, listed string) (state, step) {
 		}
 		return s.watch(listed), step{replace: true}
 	}
-	s.versioned, s.byLists = true, time.Time{}
+	s.versioned = true
 	// A server that sends live changes before the bookmark may give it the version of the beginning.
 	rv = newest(listed, rv)
 	if s.version() != "" && older(rv, s.rv) {
@@ -316,7 +296,12 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 	}
 	next := s.relist(s.listRV)
 	if st.pause == pauseAway && end.unreached || apierrors.IsTooManyRequests(err) {
-		next.failures = s.failures
+		if next.failures = s.failures; end.unreached {
+			return next, st
+		}
+		if next.drought = s.drought.failed(end); next.listIsDue(end.at, err) {
+			next = next.pages(s.listRV) // LIST may be allowed
+		}
 		return next, st
 	}
 	if st.resetBackoff = end.steady; st.pause != pauseBusy && st.pause != pauseAway || end.err == nil {
@@ -365,10 +350,11 @@ func (s state) withoutEnd() state {
 
 // watchEnd describes the end of a watch, or of a streaming list.
 type watchEnd struct {
+	began  time.Time // the watch itself, after the streaming list that it may have begun with
 	at     time.Time
 	rv     string // newest resourceVersion seen
 	short  bool   // it lasted less than a second
-	steady bool   // it lasted at least as long as the longest wait
+	steady bool   // it was accepted, and lasted at least as long as the longest wait
 	// ignored: the request was for a streaming list, and the answer shows no sign of one. The
 	// server sends other bookmarks (then err says so), endless events, or nothing at all.
 	ignored bool
@@ -385,46 +371,33 @@ type watchEnd struct {
 // without a pause.
 func (s state) watchEnded(end watchEnd) (state, step) {
 	moved := end.rv != s.rv
-	s = s.forgive(end, moved)
 	s.rv = end.rv
-	if end.err != nil {
-		return s.watchFailed(end, moved, end.err)
-	}
-	if !end.short {
-		s.failures = 0
-		return s.resume(step{})
-	}
-	if moved {
-		return s.resume(step{pause: pauseEnd})
-	}
-	return s.watchFailed(end, moved, ErrShortWatch)
-}
-
-// brought reports whether the watch has brought something, or lasted so long that it would have.
-func (e watchEnd) brought(moved bool) bool { return moved || e.heard || e.steady }
-
-// isEmpty reports whether the server ended the watch in order and at once, and sent nothing.
-func (e watchEnd) isEmpty() bool { return e.err == nil && e.short && !e.heard }
-
-// forgive forgets the trouble that the end of a watch proves to be over.
-func (s state) forgive(end watchEnd, moved bool) state {
 	if moved || end.steady {
 		s.relisted = false
 	}
-	if moved || !end.short {
-		s.flaps = 0
-	}
-	if end.brought(moved) || end.err == nil && !end.short {
-		s.barren, s.byLists, s.vain = time.Time{}, time.Time{}, false
-	}
-	if moved || end.steady || end.err == nil {
-		s.internalSince = time.Time{}
-	}
-	if moved {
+	if moved || !end.isEmpty() {
 		s.failures = 0
 	}
-	return s
+	switch {
+	case end.err != nil:
+		return s.watchFailed(end, moved, end.err)
+	case end.short && !moved:
+		return s.watchFailed(end, moved, ErrShortWatch)
+	}
+	s.drought = drought{}
+	if end.short {
+		return s.resume(step{pause: pauseEnd})
+	}
+	return s.resume(step{})
 }
+
+// brought reports whether the watch has brought something, or lasted so long that it would have.
+func (e watchEnd) brought(moved bool) bool {
+	return moved || e.steady || e.heard && !errors.Is(e.err, ErrOutOfOrder)
+}
+
+// isEmpty reports whether the server ended the watch in order and at once, and sent nothing.
+func (e watchEnd) isEmpty() bool { return e.err == nil && e.short && !e.heard }
 
 // watchFailed resumes or lists after a watch that ended with an error.
 func (s state) watchFailed(end watchEnd, moved bool, err error) (state, step) {
@@ -435,57 +408,14 @@ func (s state) watchFailed(end watchEnd, moved bool, err error) (state, step) {
 	if st.pause.connectionLost() {
 		s = s.reconnected()
 	}
-	if st.pause == pauseResume && end.short && !moved {
-		if s.flaps++; s.flaps <= maxFlaps || s.relisted {
-			return s.resumeFailed(end, moved, st) // the last list, if there was one, has not mended it
-		}
+	if s.drought = s.drought.failed(end); end.brought(moved) {
+		s.drought = drought{}
 	}
-	if apierrors.IsInternalError(err) {
-		if s.internalSince.IsZero() {
-			s.internalSince = end.at
-		}
-		if end.at.Sub(s.internalSince) < s.internalRetry {
-			return s.resume(st)
-		}
-		st.relist = becauseFailing
-		return s.relistFor(st)
-	}
-	if (end.short || isStatus(err)) && judgesVersion(err) {
+	if end.isEmpty() {
 		s.failures++
 	}
-	if end.isEmpty() && s.failures >= maxShortWatches {
-		st.relist = becauseFailing
-		s, st = s.relistFor(st)
-		s.phase = listing // a stream would end at once, too
-		return s, st
-	}
-	if st.relist = s.relistReasonFor(err); st.relist == noRelist {
-		return s.resumeFailed(end, moved, st)
-	}
-	return s.relistFor(st)
-}
-
-// resumeFailed resumes after a watch that failed. If watches have failed for some time and brought
-// nothing, a list follows: watches may be refused where lists are not. It is no streaming list, which
-// would be refused, too. If it fails, the watch is asked for again, so that the end of an outage does
-// not cost a list.
-func (s state) resumeFailed(end watchEnd, moved bool, st step) (state, step) {
-	patience := s.patience
-	if s.vain || hasNoRoom(st.err) {
-		patience *= morePatience
-	}
-	switch {
-	case end.brought(moved):
-	case end.unreached:
-		s.barren = time.Time{} // nor would a list be answered
-	case s.barren.IsZero():
-		s.barren = end.at
-	case end.at.Sub(s.barren) >= patience && s.rv != "":
-		since := s.barren
-		st.relist = becauseFailing
-		s, st = s.relistFor(st)
-		s.phase, s.trial = listing, since
-		return s, st
+	if st.relist = s.relistReasonFor(end, err); st.relist != noRelist {
+		return s.relistFor(st)
 	}
 	return s.resume(st)
 }
@@ -493,21 +423,25 @@ func (s state) resumeFailed(end watchEnd, moved bool, st step) (state, step) {
 // resume watches again from the version where the watch ended, and lists if there is no
 // version.
 func (s state) resume(st step) (state, step) {
-	if s.rv == "" {
-		st.relist = becauseNoVersion
-		return s.relist(""), st
+	if s.rv != "" {
+		return s, st
 	}
-	return s, st
+	if st.relist = becauseNoVersion; s.byLists {
+		st.pause = pauseBusy // no list has been a repair
+	}
+	return s.relist(""), st
 }
 
 // relistFor lists again for the reason in st. A list that can repair the failure is not
 // delayed: the backoff that an outage grew does not apply to it. It waits only if the list
-// before it brought no repair.
+// before it brought no repair. Where watches fail, a stream would fail, too.
 func (s state) relistFor(st step) (state, step) {
 	again := s.relisted
 	s.relisted = true
 	switch {
-	case st.relist == becauseFailing || isStoreRead(st.err):
+	case st.relist == becauseFailing:
+		return s.pages(s.rv), st
+	case isStoreRead(st.err):
 	case again:
 		st.pause = pauseBusy
 	case st.relist == becauseRefused:
@@ -523,8 +457,9 @@ func (s state) relistFor(st step) (state, step) {
 	return s.relist(s.rv), st
 }
 
-// relistReasonFor is the reason to list again after a watch that ended with err, or noRelist.
-func (s state) relistReasonFor(err error) relistReason {
+// relistReasonFor is the reason why nothing but a list helps after a watch that failed with err, or
+// noRelist.
+func (s state) relistReasonFor(end watchEnd, err error) relistReason {
 	switch {
 	case isTooLarge(err):
 		return becauseTooLarge
@@ -534,9 +469,11 @@ func (s state) relistReasonFor(err error) relistReason {
 		return becauseOutOfOrder
 	case errors.Is(err, ErrUnreadableDelete), isStoreRead(err):
 		return becauseUnreadable
-	case isClientError(err) && judgesVersion(err), isUnexplained(err):
+	case isRefused(err), isUnexplained(err):
 		return becauseRefused
-	case s.failures >= maxWatchFailures:
+	case s.byLists: // a list did not help
+		return noRelist
+	case end.isEmpty() && s.failures >= maxShortWatches, apierrors.IsInternalError(err) && s.internalRetry < 0:
 		return becauseFailing
 	}
 	return noRelist

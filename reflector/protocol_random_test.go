@@ -116,7 +116,7 @@ func (w *walk) streamOutcome() (state, step, string) {
 }
 
 func (w *walk) watchOutcome() (state, step, string) {
-	end := watchEnd{at: w.now, rv: w.state.rv, short: w.rand.IntN(2) == 0, steady: w.rand.IntN(8) == 0}
+	end := watchEnd{began: w.now.Add(-time.Second), at: w.now, rv: w.state.rv, short: w.rand.IntN(2) == 0, steady: w.rand.IntN(8) == 0}
 	if w.rand.IntN(3) == 0 {
 		end.rv = newest(end.rv, w.version())
 	}
@@ -129,6 +129,9 @@ func (w *walk) watchOutcome() (state, step, string) {
 		w.relists = 0
 	}
 	next, st := w.state.watchEnded(end)
+	if st.relist == noRelist && st.err != nil {
+		next, st.relist = next.instead(w.now.Add(time.Duration(w.rand.IntN(40))*time.Second), st.err)
+	}
 	if w.rand.IntN(3) == 0 {
 		next = next.verifyFrom([]string{"", "1"}[w.rand.IntN(2)])
 	}
@@ -199,13 +202,15 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if older(next.rv, before.rv) && !(st.replace && before.version() == "") {
 		bad("went back without asking the storage")
 	}
-	if next.failures >= maxWatchFailures && what != "busy" && what != "refused" && what != "internal" {
-		bad("keeps watching in vain")
+	if patience := next.patience; before.phase == watching && now && failed && !next.barren.IsZero() && next.rv != "" {
+		if what == "internal" && !next.byLists {
+			patience = next.internalRetry
+		}
+		if w.now.Sub(next.barren) >= mostPatience*patience || next.vain == 0 && w.now.Sub(next.barren) >= patience {
+			bad("keeps watching in vain")
+		}
 	}
-	if what == "internal" && then && now && w.now.Sub(next.internalSince) >= time.Minute {
-		bad("keeps watching for more than a minute")
-	}
-	before.flaps, before.byLists = next.flaps, next.byLists // of the watch's end, not of the relist
+	before.drought = next.drought // of the watch's end, not of the relist
 	switch {
 	case then && (what == "expired" || what == "gone") && next.text() != before.relistText(next.rv, next.rv):
 		bad("an expired watch must list at the last version")

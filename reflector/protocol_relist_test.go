@@ -2,9 +2,6 @@ package reflector
 
 import (
 	"testing"
-	"time"
-
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
 // TestSecondRelistWaits ends two watches in relists, one after the other. The second relist
@@ -29,19 +26,6 @@ func TestSecondRelistWaits(t *testing.T) {
 		if second.pause != c.want {
 			t.Errorf("%s: the second list has pause %v, want %v", name, second.pause, c.want)
 		}
-	}
-}
-
-// A watch that the server ends with a Status counts as failed however long it lasted, and the
-// fifth in a row leads to a list.
-func TestLongWatchesThatFail(t *testing.T) {
-	s := state{phase: watching, rv: "7", learned: learned{versioned: true, patience: time.Minute}}
-	for n := range maxWatchFailures {
-		next, st := s.watchEnded(watchEnd{rv: "7", at: noon, err: apierrors.NewTimeoutError("etcd", 0)})
-		if gaveUp := st.relist == becauseFailing; gaveUp != (n == maxWatchFailures-1) {
-			t.Fatalf("watch %d: relist is %v", n+1, st.relist)
-		}
-		s = next
 	}
 }
 

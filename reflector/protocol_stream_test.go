@@ -56,7 +56,7 @@ var streamSteps = []struct {
 	state state
 	want  string
 }{
-	{"first list", start(Tuning{}), `
+	{"first list", start(Tuning{Backoff: Backoff{Max: time.Minute}}), `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
@@ -72,7 +72,7 @@ var streamSteps = []struct {
 		too-large      => list "0" maybe | discard report busy 1s
 		too-large-1.17 => list "0" maybe | discard report busy 1s
 		timeout        => list "0" maybe | discard report
-		busy           => stream "" maybe | discard report busy 5s
+		busy           => stream "" dry 0s maybe | discard report busy 5s
 		refused        => stream "" maybe | discard report away
 		internal       => list "0" maybe | discard report
 		internal late  => list "0" maybe | discard report
@@ -95,7 +95,46 @@ var streamSteps = []struct {
 		reset          => stream "" failures 1 maybe | discard report away
 		unanswered     => stream "" failures 1 maybe | discard report away
 		unexplained    => list "0" maybe | discard report`},
-	{"after a failure", state{phase: streaming, listRV: "0", failures: 1, learned: learned{stream: streamUnknown}}, `
+	{"busy for long", state{phase: streaming, listRV: "0", drought: drought{dry: noon.Add(-time.Minute), barren: noon.Add(-time.Minute)}, learned: learned{stream: streamUnknown, patience: time.Minute}}, `
+		bad-request => list "0" dry 1m0s no | discard
+		busy => list "0" dry 1m0s maybe | discard report busy 5s
+		closed => stream "" failures 1 dry 1m0s maybe | discard report retry
+		closed late => list "0" dry 1m0s maybe | discard report retry reset
+		end => watch 8 dry 1m0s can | replace
+		end with no => watch  dry 1m0s unversioned can | replace
+		eof => stream "" failures 1 dry 1m0s maybe | discard report retry
+		eof in the middle => stream "" failures 1 dry 1m0s maybe | discard report retry
+		eof late => list "0" dry 1m0s maybe | discard report retry reset
+		expired => stream "" failures 1 dry 1m0s maybe | discard report busy
+		forbidden => list "0" dry 1m0s maybe | discard
+		gone => stream "" failures 1 dry 1m0s maybe | discard report busy
+		http2 => stream "" failures 1 dry 1m0s maybe | discard report retry
+		ignored => list "0" dry 1m0s no | discard report
+		internal => list "0" dry 1m0s maybe | discard report
+		internal late => list "0" dry 1m0s maybe | discard report
+		invalid => list "0" dry 1m0s no | discard
+		method-not-allowed => list "0" dry 1m0s no | discard
+		not-found => list "0" dry 1m0s maybe | discard
+		not-implemented => list "0" dry 1m0s no | discard report
+		older end => watch 6 dry 1m0s can | replace
+		opaque end => watch x1 dry 1m0s can | replace
+		refused => stream "" dry 1m0s maybe | discard report away
+		reset => stream "" failures 1 dry 1m0s maybe | discard report away
+		silent => list "0" dry 1m0s | discard report
+		timeout => list "0" dry 1m0s maybe | discard report
+		too-large => list "0" dry 1m0s maybe | discard report busy 1s
+		too-large-1.17 => list "0" dry 1m0s maybe | discard report busy 1s
+		unanswered => stream "" failures 1 dry 1m0s maybe | discard report away
+		unauthorized => list "0" dry 1m0s maybe | discard
+		unavailable => list "0" dry 1m0s maybe | discard report busy 5s
+		unexplained => list "0" dry 1m0s maybe | discard report
+		unknown => list "0" dry 1m0s maybe | discard report
+		unknown in the middle => stream "" failures 1 dry 1m0s maybe | discard report busy
+		unreadable-delete => list "0" dry 1m0s maybe | discard report
+		unsupported => list "0" dry 1m0s | discard
+		untrusted => stream "" failures 1 dry 1m0s maybe | discard report retry
+		unusable => list "0" dry 1m0s maybe | discard report`},
+	{"after a failure", state{phase: streaming, listRV: "0", failures: 1, learned: learned{stream: streamUnknown, patience: time.Minute}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
@@ -111,7 +150,7 @@ var streamSteps = []struct {
 		too-large      => list "0" maybe | discard report busy 1s
 		too-large-1.17 => list "0" maybe | discard report busy 1s
 		timeout        => list "0" maybe | discard report
-		busy           => stream "" failures 1 maybe | discard report busy 5s
+		busy           => stream "" failures 1 dry 0s maybe | discard report busy 5s
 		refused        => stream "" failures 1 maybe | discard report away
 		internal       => list "0" maybe | discard report
 		internal late  => list "0" maybe | discard report
@@ -135,7 +174,7 @@ var streamSteps = []struct {
 		unanswered     => list "0" maybe | discard report away
 		unexplained    => list "0" maybe | discard report`},
 	// A server that streamed once is asked again, whatever another one says.
-	{"relist at the last version", state{phase: streaming, rv: "7", listRV: "7", learned: learned{stream: streamSupported, versioned: true}}, `
+	{"relist at the last version", state{phase: streaming, rv: "7", listRV: "7", learned: learned{stream: streamSupported, versioned: true, patience: time.Minute}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => stream "" seen 7 can | discard report
@@ -151,7 +190,7 @@ var streamSteps = []struct {
 		too-large      => stream "" seen 7 can | discard report
 		too-large-1.17 => stream "" seen 7 can | discard report
 		timeout        => list "7" seen 7 can | discard report
-		busy           => stream "7" seen 7 can | discard report busy 5s
+		busy           => stream "7" seen 7 dry 0s can | discard report busy 5s
 		refused        => stream "7" seen 7 can | discard report away
 		internal       => list "7" seen 7 can | discard report
 		internal late  => list "7" seen 7 can | discard report
@@ -174,7 +213,7 @@ var streamSteps = []struct {
 		reset          => stream "7" seen 7 failures 1 can | discard report away
 		unanswered     => stream "7" seen 7 failures 1 can | discard report away
 		unexplained    => list "7" seen 7 can | discard report`},
-	{"relist at the newest", state{phase: streaming, rv: "7", learned: learned{stream: streamSupported, versioned: true}}, `
+	{"relist at the newest", state{phase: streaming, rv: "7", learned: learned{stream: streamSupported, versioned: true, patience: time.Minute}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
@@ -190,7 +229,7 @@ var streamSteps = []struct {
 		too-large      => list "" seen 7 can | discard report busy 1s
 		too-large-1.17 => list "" seen 7 can | discard report busy 1s
 		timeout        => list "" seen 7 can | discard report
-		busy           => stream "" seen 7 can | discard report busy 5s
+		busy           => stream "" seen 7 dry 0s can | discard report busy 5s
 		refused        => stream "" seen 7 can | discard report away
 		internal       => list "" seen 7 can | discard report
 		internal late  => list "" seen 7 can | discard report
@@ -239,7 +278,7 @@ func TestNextAfterListing(t *testing.T) {
 		t.Errorf("pages, then expired: %s", next.text())
 	}
 	for name, want := range map[string]string{
-		"expired": `stream "7" seen 7 relisted can`, "too-large": `stream "" seen 7 relisted can`, "out-of-order": `stream "7" seen 7 relisted can`,
+		"expired": `stream "7" seen 7 relisted dry 0s can`, "too-large": `stream "" seen 7 relisted dry 0s can`, "out-of-order": `stream "7" seen 7 relisted dry 0s can`,
 		"closed after events": `watch 9 can`,
 	} {
 		if next, _, _ := watchOutcomes()[name](state{phase: watching, rv: "7", learned: remembers}); next.text() != want {

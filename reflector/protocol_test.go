@@ -37,26 +37,23 @@ func (s state) text() string {
 	if s.failures != 0 {
 		fmt.Fprintf(&b, " failures %d", s.failures)
 	}
-	if s.flaps != 0 {
-		fmt.Fprintf(&b, " flaps %d", s.flaps)
-	}
-	if !s.internalSince.IsZero() {
-		fmt.Fprintf(&b, " internal %v", noon.Sub(s.internalSince))
-	}
 	if s.relisted {
 		b.WriteString(" relisted")
 	}
-	if !s.barren.IsZero() {
+	if !s.dry.IsZero() {
+		fmt.Fprintf(&b, " dry %v", noon.Sub(s.dry))
+	}
+	if !s.barren.IsZero() && s.barren != s.dry {
 		fmt.Fprintf(&b, " barren %v", noon.Sub(s.barren))
 	}
 	if !s.trial.IsZero() {
 		fmt.Fprintf(&b, " trial %v", noon.Sub(s.trial))
 	}
-	if s.vain {
-		b.WriteString(" vain")
+	if s.vain != 0 {
+		fmt.Fprintf(&b, " vain %d", s.vain)
 	}
-	if !s.byLists.IsZero() {
-		fmt.Fprintf(&b, " lists %v", noon.Sub(s.byLists))
+	if s.byLists {
+		b.WriteString(" by lists")
 	}
 	if !s.versioned && (s.rv != "" || s.phase == watching) {
 		b.WriteString(" unversioned")
@@ -137,7 +134,7 @@ func listOutcomes() map[string]func(state) (state, step, error) {
 func watchOutcomes() map[string]func(state) (state, step, error) {
 	ended := func(end watchEnd, want error) func(state) (state, step, error) {
 		return func(s state) (state, step, error) {
-			end.at, end.unreached = noon, end.err != nil && isUnconnected(end.err)
+			end.began, end.at, end.unreached = noon.Add(-time.Second), noon, end.err != nil && isUnconnected(end.err)
 			if end.rv == "" {
 				end.rv = s.rv
 			}
@@ -250,32 +247,32 @@ var listSteps = []struct {
 		unauthorized   => list "" can | discard report denied
 		unknown        => list "" can | discard report busy
 		untrusted      => list "" can | discard report denied`},
-	{"list after barren watches", state{rv: "7", listRV: "7", trial: noon.Add(-time.Minute), relisted: true, learned: learned{versioned: true, stream: streamSupported}}, `
-		last page => watch 8 relisted lists 1m0s can | replace
-		bad-request    => watch 7 relisted vain can | discard report denied
-		busy           => watch 7 relisted vain can | discard report busy 5s
-		eof            => watch 7 relisted can | discard report resume
-		expired        => list "" seen 7 relisted can | discard report
-		forbidden      => watch 7 relisted vain can | discard report denied
-		gone           => list "" seen 7 relisted can | discard report
-		http2          => watch 7 relisted can | discard report resume
-		internal       => watch 7 relisted vain can | discard report busy
-		more pages     => list "7" seen 7 pages of 8 token t2 relisted trial 1m0s can |
-		not-found      => watch 7 relisted vain can | discard report denied
-		older page     => list "" seen 7 relisted can | discard report
-		opaque page    => watch x1 relisted lists 1m0s can | replace
-		page again     => watch 8 relisted lists 1m0s can | replace
-		page with no   => stream "7" seen 7 relisted can | discard report busy
-		page with objects' alone => stream "7" seen 7 relisted can | discard report busy
-		pages with no  => stream "7" seen 7 relisted can | discard report busy
-		refused        => watch 7 relisted can | discard report away
-		store-read     => watch 7 relisted vain can | discard report busy
-		timeout        => watch 7 relisted vain can | discard report busy
-		too-large      => list "" seen 7 relisted can | discard report
-		too-large-1.17 => list "" seen 7 relisted can | discard report
-		unauthorized   => watch 7 relisted vain can | discard report denied
-		unknown        => watch 7 relisted can | discard report busy
-		untrusted      => watch 7 relisted can | discard report denied`},
+	{"list after barren watches", state{rv: "7", listRV: "7", relisted: true, drought: drought{dry: noon.Add(-2 * time.Minute), barren: noon.Add(-2 * time.Minute), trial: noon.Add(-time.Minute)}, learned: learned{versioned: true, stream: streamSupported}}, `
+		last page => watch 8 relisted dry 2m0s can | replace
+		bad-request    => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report denied
+		busy           => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report busy 5s
+		eof            => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report resume
+		expired        => list "" seen 7 relisted dry 2m0s trial 1m0s can | discard report
+		forbidden      => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report denied
+		gone           => list "" seen 7 relisted dry 2m0s trial 1m0s can | discard report
+		http2          => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report resume
+		internal       => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report busy
+		more pages     => list "7" seen 7 pages of 8 token t2 relisted dry 2m0s trial 1m0s can |
+		not-found      => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report denied
+		older page     => list "" seen 7 relisted dry 2m0s trial 1m0s can | discard report
+		opaque page    => watch x1 relisted dry 2m0s can | replace
+		page again     => watch 8 relisted dry 2m0s can | replace
+		page with no   => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report busy
+		page with objects' alone => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report busy
+		pages with no  => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report busy
+		refused        => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report away
+		store-read     => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report busy
+		timeout        => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report busy
+		too-large      => list "" seen 7 relisted dry 2m0s trial 1m0s can | discard report
+		too-large-1.17 => list "" seen 7 relisted dry 2m0s trial 1m0s can | discard report
+		unauthorized   => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report denied
+		unknown        => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report busy
+		untrusted      => watch 7 relisted dry 2m0s barren 1m0s vain 1 can | discard report denied`},
 	{"pages of the first list", state{listRV: "0", pageRV: "5", token: "t1", learned: learned{versioned: true}}, `
 		last page      => watch 5 | replace
 		more pages     => list "0" pages of 5 token t2 paged |
@@ -440,225 +437,225 @@ var watchSteps = []struct {
 	state state
 	want  string
 }{
-	{"watch", state{phase: watching, rv: "7", learned: learned{internalRetry: time.Minute, versioned: true}}, `
+	{"watch", state{phase: watching, rv: "7", learned: learned{internalRetry: time.Minute, patience: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 | end
 		closed without events       => watch 7 |
-		closed at once              => watch 7 failures 1 barren 0s | report busy
-		expired        => list "7" seen 7 relisted | expired report
-		expired-without-code => list "7" seen 7 relisted | expired report
-		gone           => list "7" seen 7 relisted | expired report
-		too-large      => list "" seen 7 relisted | too-large report
-		too-large-1.17 => list "" seen 7 relisted | too-large report
-		timeout        => watch 7 failures 1 barren 0s | report busy
-		busy           => watch 7 barren 0s | report busy 5s
-		refused        => watch 7 | report away
-		eof            => watch 7 flaps 1 barren 0s | report resume
-		eof after a while => watch 7 barren 0s | report resume
+		closed at once              => watch 7 failures 1 dry 0s | report busy
+		expired        => list "7" seen 7 relisted dry 0s | expired report
+		expired-without-code => list "7" seen 7 relisted dry 0s | expired report
+		gone           => list "7" seen 7 relisted dry 0s | expired report
+		too-large      => list "" seen 7 relisted dry 0s | too-large report
+		too-large-1.17 => list "" seen 7 relisted dry 0s | too-large report
+		timeout        => watch 7 dry 0s | report busy
+		busy           => watch 7 dry 0s | report busy 5s
+		refused        => watch 7 dry 0s | report away
+		eof            => watch 7 dry 0s | report resume
+		eof after a while => watch 7 dry 0s | report resume
 		eof after long    => watch 7 | report resume reset
-		internal after a while => watch 7 internal 0s | report busy
-		internal after long    => watch 7 internal 0s | report busy reset
-		internal       => watch 7 internal 0s | report busy
-		forbidden      => watch 7 barren 0s | report denied
-		not-found      => list "7" seen 7 relisted | refused report denied
-		out-of-order   => list "7" seen 7 relisted | order report
-		unreadable-delete => list "7" seen 7 relisted | unreadable report
+		internal after a while => watch 7 dry 0s | report busy
+		internal after long    => watch 7 | report busy reset
+		internal       => watch 7 dry 0s | report busy
+		forbidden      => watch 7 dry 0s | report denied
+		not-found      => list "7" seen 7 relisted dry 0s | refused report denied
+		out-of-order   => list "7" seen 7 relisted dry 0s | order report
+		unreadable-delete => list "7" seen 7 relisted dry 0s | unreadable report
 		expired after events        => list "9" seen 9 relisted | expired report
 		expired-without-code after events => list "9" seen 9 relisted | expired report
 		gone after events           => list "9" seen 9 relisted | expired report
 		too-large after events      => list "" seen 9 relisted | too-large report
 		too-large-1.17 after events => list "" seen 9 relisted | too-large report
-		timeout after events        => watch 9 failures 1 | report busy
+		timeout after events        => watch 9 | report busy
 		busy after events           => watch 9 | report busy 5s
 		refused after events        => watch 9 | report away
-		eof after events            => watch 9 failures 1 | report resume
-		internal after events       => watch 9 internal 0s | report busy
+		eof after events            => watch 9 | report resume
+		internal after events       => watch 9 | report busy
 		forbidden after events      => watch 9 | report denied
 		not-found after events      => list "9" seen 9 relisted | refused report denied
 		out-of-order after events   => list "9" seen 9 relisted | order report
 		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
-		bad-request    => list "7" seen 7 relisted | refused report busy
+		bad-request    => list "7" seen 7 relisted dry 0s | refused report busy
 		bad-request after events => list "9" seen 9 relisted | refused report busy
-		http2          => watch 7 flaps 1 barren 0s | report resume
-		http2 after events => watch 9 failures 1 | report resume
-		reset          => watch 7 barren 0s | report away
+		http2          => watch 7 dry 0s | report resume
+		http2 after events => watch 9 | report resume
+		reset          => watch 7 dry 0s | report away
 		reset after events => watch 9 | report away
-		store-read     => list "7" seen 7 relisted | unreadable report busy
+		store-read     => list "7" seen 7 relisted dry 0s | unreadable report busy
 		store-read after events => list "9" seen 9 relisted | unreadable report busy
-		unauthorized   => watch 7 barren 0s | report denied
+		unauthorized   => watch 7 dry 0s | report denied
 		unauthorized after events => watch 9 | report denied
-		unknown        => watch 7 failures 1 barren 0s | report busy
-		unknown after events => watch 9 failures 1 | report busy
-		unexplained    => list "7" seen 7 relisted | refused report busy
+		unknown        => watch 7 dry 0s | report busy
+		unknown after events => watch 9 | report busy
+		unexplained    => list "7" seen 7 relisted dry 0s | refused report busy
 		unexplained after events => list "9" seen 9 relisted | refused report busy
-		untrusted      => watch 7 | report denied
+		untrusted      => watch 7 dry 0s | report denied
 		untrusted after events => watch 9 | report denied
-		unavailable    => watch 7 barren 0s | report busy 5s
+		unavailable    => watch 7 dry 0s | report busy 5s
 		unavailable after events => watch 9 | report busy 5s`},
-	{"barren watches", state{phase: watching, rv: "7", barren: noon.Add(-time.Minute), learned: learned{internalRetry: time.Minute, patience: time.Minute, versioned: true, stream: streamSupported}}, `
+	{"barren watches", state{phase: watching, rv: "7", drought: drought{dry: noon.Add(-time.Minute), barren: noon.Add(-time.Minute)}, learned: learned{internalRetry: 2 * time.Minute, patience: time.Minute, versioned: true, stream: streamSupported}}, `
 		closed after events => watch 9 can |
-		bad-request    => stream "7" seen 7 relisted can | refused report busy
+		bad-request    => stream "7" seen 7 relisted dry 1m0s can | refused report busy
 		bad-request after events => stream "9" seen 9 relisted can | refused report busy
-		busy           => watch 7 barren 1m0s can | report busy 5s
+		busy           => watch 7 dry 1m0s can | report busy 5s
 		busy after events => watch 9 can | report busy 5s
-		closed at once => list "7" seen 7 relisted trial 1m0s can | failing report busy
+		closed at once => watch 7 failures 1 dry 1m0s can | report busy
 		closed at once after events => watch 9 can | end
 		closed without events => watch 7 can |
-		eof            => list "7" seen 7 flaps 1 relisted trial 1m0s can | failing report resume
-		eof after a while => list "7" seen 7 relisted trial 1m0s can | failing report resume
-		eof after events => watch 9 failures 1 can | report resume
+		eof            => watch 7 dry 1m0s can | report resume
+		eof after a while => watch 7 dry 1m0s can | report resume
+		eof after events => watch 9 can | report resume
 		eof after long => watch 7 can | report resume reset
-		expired        => stream "7" seen 7 relisted can | expired report
+		expired        => stream "7" seen 7 relisted dry 1m0s can | expired report
 		expired after events => stream "9" seen 9 relisted can | expired report
-		expired-without-code => stream "7" seen 7 relisted can | expired report
+		expired-without-code => stream "7" seen 7 relisted dry 1m0s can | expired report
 		expired-without-code after events => stream "9" seen 9 relisted can | expired report
-		forbidden      => list "7" seen 7 relisted trial 1m0s can | failing report denied
+		forbidden      => watch 7 dry 1m0s can | report denied
 		forbidden after events => watch 9 can | report denied
-		gone           => stream "7" seen 7 relisted can | expired report
+		gone           => stream "7" seen 7 relisted dry 1m0s can | expired report
 		gone after events => stream "9" seen 9 relisted can | expired report
-		http2          => list "7" seen 7 flaps 1 relisted trial 1m0s can | failing report resume
-		http2 after events => watch 9 failures 1 can | report resume
-		internal       => watch 7 internal 0s barren 1m0s can | report busy
-		internal after a while => watch 7 internal 0s barren 1m0s can | report busy
-		internal after events => watch 9 internal 0s can | report busy
-		internal after long => watch 7 internal 0s can | report busy reset
-		not-found      => stream "7" seen 7 relisted can | refused report denied
+		http2          => watch 7 dry 1m0s can | report resume
+		http2 after events => watch 9 can | report resume
+		internal       => watch 7 dry 1m0s can | report busy
+		internal after a while => watch 7 dry 1m0s can | report busy
+		internal after events => watch 9 can | report busy
+		internal after long => watch 7 can | report busy reset
+		not-found      => stream "7" seen 7 relisted dry 1m0s can | refused report denied
 		not-found after events => stream "9" seen 9 relisted can | refused report denied
-		out-of-order   => stream "7" seen 7 relisted can | order report
+		out-of-order   => stream "7" seen 7 relisted dry 1m0s can | order report
 		out-of-order after events => stream "9" seen 9 relisted can | order report
-		refused        => watch 7 can | report away
+		refused        => watch 7 dry 1m0s can | report away
 		refused after events => watch 9 can | report away
-		reset          => list "7" seen 7 relisted trial 1m0s can | failing report away
+		reset          => watch 7 dry 1m0s can | report away
 		reset after events => watch 9 can | report away
-		store-read     => stream "7" seen 7 relisted can | unreadable report busy
+		store-read     => stream "7" seen 7 relisted dry 1m0s can | unreadable report busy
 		store-read after events => stream "9" seen 9 relisted can | unreadable report busy
-		timeout        => list "7" seen 7 relisted trial 1m0s can | failing report busy
-		timeout after events => watch 9 failures 1 can | report busy
-		too-large      => stream "" seen 7 relisted can | too-large report
+		timeout        => watch 7 dry 1m0s can | report busy
+		timeout after events => watch 9 can | report busy
+		too-large      => stream "" seen 7 relisted dry 1m0s can | too-large report
 		too-large after events => stream "" seen 9 relisted can | too-large report
-		too-large-1.17 => stream "" seen 7 relisted can | too-large report
+		too-large-1.17 => stream "" seen 7 relisted dry 1m0s can | too-large report
 		too-large-1.17 after events => stream "" seen 9 relisted can | too-large report
-		unauthorized   => list "7" seen 7 relisted trial 1m0s can | failing report denied
+		unauthorized   => watch 7 dry 1m0s can | report denied
 		unauthorized after events => watch 9 can | report denied
-		unavailable    => watch 7 barren 1m0s can | report busy 5s
+		unavailable    => watch 7 dry 1m0s can | report busy 5s
 		unavailable after events => watch 9 can | report busy 5s
-		unexplained    => stream "7" seen 7 relisted can | refused report busy
+		unexplained    => stream "7" seen 7 relisted dry 1m0s can | refused report busy
 		unexplained after events => stream "9" seen 9 relisted can | refused report busy
-		unknown        => list "7" seen 7 relisted trial 1m0s can | failing report busy
-		unknown after events => watch 9 failures 1 can | report busy
-		unreadable-delete => stream "7" seen 7 relisted can | unreadable report
+		unknown        => watch 7 dry 1m0s can | report busy
+		unknown after events => watch 9 can | report busy
+		unreadable-delete => stream "7" seen 7 relisted dry 1m0s can | unreadable report
 		unreadable-delete after events => stream "9" seen 9 relisted can | unreadable report
-		untrusted      => watch 7 can | report denied
+		untrusted      => watch 7 dry 1m0s can | report denied
 		untrusted after events => watch 9 can | report denied`},
-	{"watch after four failures", state{phase: watching, rv: "7", failures: maxWatchFailures - 1, learned: learned{internalRetry: time.Minute, versioned: true}}, `
+	{"watch after a list that was no repair", state{phase: watching, rv: "7", relisted: true, drought: drought{dry: noon.Add(-time.Minute)}, learned: learned{internalRetry: 2 * time.Minute, patience: time.Minute, versioned: true, stream: streamSupported}}, `
+		bad-request => list "7" seen 7 relisted dry 1m0s barren 1s by lists can | refused report busy
+		bad-request after events => stream "9" seen 9 relisted can | refused report busy
+		busy => watch 7 relisted dry 1m0s barren 1s by lists can | report busy 5s
+		busy after events => watch 9 can | report busy 5s
+		closed after events => watch 9 can |
+		closed at once => watch 7 failures 1 relisted dry 1m0s barren 1s by lists can | report busy
+		closed at once after events => watch 9 can | end
+		closed without events => watch 7 relisted can |
+		eof => watch 7 relisted dry 1m0s barren 1s by lists can | report resume
+		eof after a while => watch 7 relisted dry 1m0s barren 1s by lists can | report resume
+		eof after events => watch 9 can | report resume
+		eof after long => watch 7 can | report resume reset
+		expired => list "7" seen 7 relisted dry 1m0s barren 1s by lists can | expired report busy
+		expired after events => stream "9" seen 9 relisted can | expired report
+		expired-without-code => list "7" seen 7 relisted dry 1m0s barren 1s by lists can | expired report busy
+		expired-without-code after events => stream "9" seen 9 relisted can | expired report
+		forbidden => watch 7 relisted dry 1m0s barren 1s by lists can | report denied
+		forbidden after events => watch 9 can | report denied
+		gone => list "7" seen 7 relisted dry 1m0s barren 1s by lists can | expired report busy
+		gone after events => stream "9" seen 9 relisted can | expired report
+		http2 => watch 7 relisted dry 1m0s barren 1s by lists can | report resume
+		http2 after events => watch 9 can | report resume
+		internal => watch 7 relisted dry 1m0s barren 1s by lists can | report busy
+		internal after a while => watch 7 relisted dry 1m0s barren 1s by lists can | report busy
+		internal after events => watch 9 can | report busy
+		internal after long => watch 7 can | report busy reset
+		not-found => list "7" seen 7 relisted dry 1m0s barren 1s by lists can | refused report busy
+		not-found after events => stream "9" seen 9 relisted can | refused report denied
+		out-of-order => list "7" seen 7 relisted dry 1m0s barren 1s by lists can | order report busy
+		out-of-order after events => stream "9" seen 9 relisted can | order report
+		refused => watch 7 relisted dry 1m0s barren 1s by lists can | report away
+		refused after events => watch 9 can | report away
+		reset => watch 7 relisted dry 1m0s barren 1s by lists can | report away
+		reset after events => watch 9 can | report away
+		store-read => list "7" seen 7 relisted dry 1m0s barren 1s by lists can | unreadable report busy
+		store-read after events => stream "9" seen 9 relisted can | unreadable report busy
+		timeout => watch 7 relisted dry 1m0s barren 1s by lists can | report busy
+		timeout after events => watch 9 can | report busy
+		too-large => list "" seen 7 relisted dry 1m0s barren 1s by lists can | too-large report busy 1s
+		too-large after events => stream "" seen 9 relisted can | too-large report
+		too-large-1.17 => list "" seen 7 relisted dry 1m0s barren 1s by lists can | too-large report busy 1s
+		too-large-1.17 after events => stream "" seen 9 relisted can | too-large report
+		unauthorized => watch 7 relisted dry 1m0s barren 1s by lists can | report denied
+		unauthorized after events => watch 9 can | report denied
+		unavailable => watch 7 relisted dry 1m0s barren 1s by lists can | report busy 5s
+		unavailable after events => watch 9 can | report busy 5s
+		unexplained => list "7" seen 7 relisted dry 1m0s barren 1s by lists can | refused report busy
+		unexplained after events => stream "9" seen 9 relisted can | refused report busy
+		unknown => watch 7 relisted dry 1m0s barren 1s by lists can | report busy
+		unknown after events => watch 9 can | report busy
+		unreadable-delete => list "7" seen 7 relisted dry 1m0s barren 1s by lists can | unreadable report busy
+		unreadable-delete after events => stream "9" seen 9 relisted can | unreadable report
+		untrusted => watch 7 relisted dry 1m0s barren 1s by lists can | report denied
+		untrusted after events => watch 9 can | report denied`},
+	{"watch after an empty one", state{phase: watching, rv: "7", failures: maxShortWatches - 1, learned: learned{internalRetry: time.Minute, patience: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 | end
 		closed without events       => watch 7 |
-		closed at once              => list "7" seen 7 relisted | failing report busy
-		expired        => list "7" seen 7 relisted | expired report
-		expired-without-code => list "7" seen 7 relisted | expired report
-		gone           => list "7" seen 7 relisted | expired report
-		too-large      => list "" seen 7 relisted | too-large report
-		too-large-1.17 => list "" seen 7 relisted | too-large report
-		timeout        => list "7" seen 7 relisted | failing report busy
-		busy           => watch 7 failures 4 barren 0s | report busy 5s
-		refused        => watch 7 failures 4 | report away
-		eof            => watch 7 failures 4 flaps 1 barren 0s | report resume
-		eof after a while => watch 7 failures 4 barren 0s | report resume
-		eof after long    => watch 7 failures 4 | report resume reset
-		internal after a while => watch 7 failures 4 internal 0s | report busy
-		internal after long    => watch 7 failures 4 internal 0s | report busy reset
-		internal       => watch 7 failures 4 internal 0s | report busy
-		forbidden      => watch 7 failures 4 barren 0s | report denied
-		not-found      => list "7" seen 7 relisted | refused report denied
-		out-of-order   => list "7" seen 7 relisted | order report
-		unreadable-delete => list "7" seen 7 relisted | unreadable report
-		expired after events        => list "9" seen 9 relisted | expired report
-		expired-without-code after events => list "9" seen 9 relisted | expired report
-		gone after events           => list "9" seen 9 relisted | expired report
-		too-large after events      => list "" seen 9 relisted | too-large report
-		too-large-1.17 after events => list "" seen 9 relisted | too-large report
-		timeout after events        => watch 9 failures 1 | report busy
-		busy after events           => watch 9 | report busy 5s
-		refused after events        => watch 9 | report away
-		eof after events            => watch 9 failures 1 | report resume
-		internal after events       => watch 9 internal 0s | report busy
-		forbidden after events      => watch 9 | report denied
-		not-found after events      => list "9" seen 9 relisted | refused report denied
-		out-of-order after events   => list "9" seen 9 relisted | order report
-		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
-		bad-request    => list "7" seen 7 relisted | refused report busy
-		bad-request after events => list "9" seen 9 relisted | refused report busy
-		http2          => watch 7 failures 4 flaps 1 barren 0s | report resume
-		http2 after events => watch 9 failures 1 | report resume
-		reset          => watch 7 failures 4 barren 0s | report away
-		reset after events => watch 9 | report away
-		store-read     => list "7" seen 7 relisted | unreadable report busy
-		store-read after events => list "9" seen 9 relisted | unreadable report busy
-		unauthorized   => watch 7 failures 4 barren 0s | report denied
-		unauthorized after events => watch 9 | report denied
-		unknown        => list "7" seen 7 relisted | failing report busy
-		unknown after events => watch 9 failures 1 | report busy
-		unexplained    => list "7" seen 7 relisted | refused report busy
-		unexplained after events => list "9" seen 9 relisted | refused report busy
-		untrusted      => watch 7 failures 4 | report denied
-		untrusted after events => watch 9 | report denied
-		unavailable    => watch 7 failures 4 barren 0s | report busy 5s
-		unavailable after events => watch 9 | report busy 5s`},
-	{"watch after a minute of internal errors", state{phase: watching, rv: "7", internalSince: noon.Add(-time.Minute), learned: learned{internalRetry: time.Minute, versioned: true}}, `
-		closed after events         => watch 9 |
-		closed at once after events => watch 9 | end
-		closed without events       => watch 7 |
-		closed at once              => watch 7 failures 1 barren 0s | report busy
-		expired        => list "7" seen 7 relisted | expired report
-		expired-without-code => list "7" seen 7 relisted | expired report
-		gone           => list "7" seen 7 relisted | expired report
-		too-large      => list "" seen 7 relisted | too-large report
-		too-large-1.17 => list "" seen 7 relisted | too-large report
-		timeout        => watch 7 failures 1 internal 1m0s barren 0s | report busy
-		busy           => watch 7 internal 1m0s barren 0s | report busy 5s
-		refused        => watch 7 internal 1m0s | report away
-		eof            => watch 7 flaps 1 internal 1m0s barren 0s | report resume
-		eof after a while => watch 7 internal 1m0s barren 0s | report resume
+		closed at once              => list "7" seen 7 relisted dry 0s | failing report busy
+		expired        => list "7" seen 7 relisted dry 0s | expired report
+		expired-without-code => list "7" seen 7 relisted dry 0s | expired report
+		gone           => list "7" seen 7 relisted dry 0s | expired report
+		too-large      => list "" seen 7 relisted dry 0s | too-large report
+		too-large-1.17 => list "" seen 7 relisted dry 0s | too-large report
+		timeout        => watch 7 dry 0s | report busy
+		busy           => watch 7 dry 0s | report busy 5s
+		refused        => watch 7 dry 0s | report away
+		eof            => watch 7 dry 0s | report resume
+		eof after a while => watch 7 dry 0s | report resume
 		eof after long    => watch 7 | report resume reset
-		internal after a while => list "7" seen 7 relisted | failing report busy
-		internal after long    => watch 7 internal 0s | report busy reset
-		internal       => list "7" seen 7 relisted | failing report busy
-		forbidden      => watch 7 internal 1m0s barren 0s | report denied
-		not-found      => list "7" seen 7 relisted | refused report denied
-		out-of-order   => list "7" seen 7 relisted | order report
-		unreadable-delete => list "7" seen 7 relisted | unreadable report
+		internal after a while => watch 7 dry 0s | report busy
+		internal after long    => watch 7 | report busy reset
+		internal       => watch 7 dry 0s | report busy
+		forbidden      => watch 7 dry 0s | report denied
+		not-found      => list "7" seen 7 relisted dry 0s | refused report denied
+		out-of-order   => list "7" seen 7 relisted dry 0s | order report
+		unreadable-delete => list "7" seen 7 relisted dry 0s | unreadable report
 		expired after events        => list "9" seen 9 relisted | expired report
 		expired-without-code after events => list "9" seen 9 relisted | expired report
 		gone after events           => list "9" seen 9 relisted | expired report
 		too-large after events      => list "" seen 9 relisted | too-large report
 		too-large-1.17 after events => list "" seen 9 relisted | too-large report
-		timeout after events        => watch 9 failures 1 | report busy
+		timeout after events        => watch 9 | report busy
 		busy after events           => watch 9 | report busy 5s
 		refused after events        => watch 9 | report away
-		eof after events            => watch 9 failures 1 | report resume
-		internal after events       => watch 9 internal 0s | report busy
+		eof after events            => watch 9 | report resume
+		internal after events       => watch 9 | report busy
 		forbidden after events      => watch 9 | report denied
 		not-found after events      => list "9" seen 9 relisted | refused report denied
 		out-of-order after events   => list "9" seen 9 relisted | order report
 		unreadable-delete after events => list "9" seen 9 relisted | unreadable report
-		bad-request    => list "7" seen 7 relisted | refused report busy
+		bad-request    => list "7" seen 7 relisted dry 0s | refused report busy
 		bad-request after events => list "9" seen 9 relisted | refused report busy
-		http2          => watch 7 flaps 1 internal 1m0s barren 0s | report resume
-		http2 after events => watch 9 failures 1 | report resume
-		reset          => watch 7 internal 1m0s barren 0s | report away
+		http2          => watch 7 dry 0s | report resume
+		http2 after events => watch 9 | report resume
+		reset          => watch 7 dry 0s | report away
 		reset after events => watch 9 | report away
-		store-read     => list "7" seen 7 relisted | unreadable report busy
+		store-read     => list "7" seen 7 relisted dry 0s | unreadable report busy
 		store-read after events => list "9" seen 9 relisted | unreadable report busy
-		unauthorized   => watch 7 internal 1m0s barren 0s | report denied
+		unauthorized   => watch 7 dry 0s | report denied
 		unauthorized after events => watch 9 | report denied
-		unknown        => watch 7 failures 1 internal 1m0s barren 0s | report busy
-		unknown after events => watch 9 failures 1 | report busy
-		unexplained    => list "7" seen 7 relisted | refused report busy
+		unknown        => watch 7 dry 0s | report busy
+		unknown after events => watch 9 | report busy
+		unexplained    => list "7" seen 7 relisted dry 0s | refused report busy
 		unexplained after events => list "9" seen 9 relisted | refused report busy
-		untrusted      => watch 7 internal 1m0s | report denied
+		untrusted      => watch 7 dry 0s | report denied
 		untrusted after events => watch 9 | report denied
-		unavailable    => watch 7 internal 1m0s barren 0s | report busy 5s
+		unavailable    => watch 7 dry 0s | report busy 5s
 		unavailable after events => watch 9 | report busy 5s`},
 }
 
@@ -695,37 +692,6 @@ func checkSteps(t *testing.T, from state, outcomes map[string]func(state) (state
 	slices.Sort(lines)
 	if diff := cmp.Diff(lines, got); diff != "" {
 		t.Errorf("from %s (-want +got):\n%s", from.text(), diff)
-	}
-}
-
-// Watches that break at once are the line's fault for a while. Then they count as failures
-// that a list may mend. If it does not, there is no second one.
-func TestFlaps(t *testing.T) {
-	flap := watchEnd{rv: "7", short: true, err: failure("eof", 0)}
-	s, st := state{phase: watching, rv: "7"}, step{}
-	for n := range maxFlaps + maxWatchFailures {
-		if s.phase != watching || s.failures != max(0, n-maxFlaps) {
-			t.Fatalf("%d watches broke, and the state is %s", n, s.text())
-		}
-		if s, st = s.watchEnded(flap); st.pause != pauseResume {
-			t.Fatalf("after %d watches that broke: %s", n+1, st.text())
-		}
-	}
-	if st.relist != becauseFailing {
-		t.Errorf("the last of them: %s", st.text())
-	}
-	watching := s.watch("7")
-	again := watching
-	for range 2 * maxWatchFailures {
-		if again, st = again.watchEnded(flap); st.pause != pauseResume || st.relist != noRelist {
-			t.Fatalf("after the list: %s", st.text())
-		}
-	}
-	if s, _ = watching.watchEnded(watchEnd{rv: "8", short: true}); s.flaps != 0 {
-		t.Errorf("after news: %s", s.text())
-	}
-	if s, _ = watching.watchEnded(watchEnd{rv: "7"}); s.flaps != 0 {
-		t.Errorf("after a watch that lasted: %s", s.text())
 	}
 }
 

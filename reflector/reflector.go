@@ -143,7 +143,12 @@ type Reflector[T any] struct {
 	failing bool   // Stats.Failing is set
 	reason  pause  // of the last failure, until a request succeeds
 	outages uint64 // of breaker, at the last failure
-	vain    pause  // why the last watch failed, if the server had accepted it and it ended soon without anything new
+	period  period // of lists while watches fail
+
+	// Why the last watch failed, if the server had accepted it and it ended soon without anything new.
+	// How long the next one has to last then.
+	vain  pause
+	proof time.Duration
 }
 
 // New returns a reflector that is not running. It returns [ErrNoSource] or [ErrNoSink]

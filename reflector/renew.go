@@ -43,5 +43,5 @@ func (s state) notRenewed(st step) (state, step) {
 		st = step{discard: true}
 	}
 	s.rewound = notRewound
-	return s.watch(s.rv), st
+	return s.goOn(), st
 }

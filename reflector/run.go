@@ -37,8 +37,12 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 // listOrCheck waits until the breaker admits a request, and sends the next one unless that is a
 // watch. The error is the sink's, and nil if ctx is done.
 func (r *Reflector[T]) listOrCheck(ctx context.Context) (watches bool, err error) {
-	if r.breaker.admit(ctx, &r.opts.Backoff); ctx.Err() != nil {
+	isBack := r.breaker.admit(ctx, &r.opts.Backoff)
+	if ctx.Err() != nil {
 		return false, nil
+	}
+	if isBack {
+		r.serverIsBack()
 	}
 	switch r.state.phase {
 	case listing:
@@ -80,15 +84,16 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 		return sinkErr
 	}
 	var st step
+	inPlace := r.state.renews || !r.state.trial.IsZero()
 	if err != nil {
-		renews := r.state.renews
-		if r.state, st = r.state.listFailed(err); renews {
-			r.verify(st.pause)
-		}
+		r.state, st = r.state.listFailed(err)
 	} else {
 		r.breaker.answered()
 		r.countExpected(page)
 		r.state, st = r.state.pageListed(page, r.emptyPage, r.listed.version)
+	}
+	if inPlace && st.discard {
+		r.verify(st.pause) // unless the next request is another list
 	}
 	if st.replace {
 		return r.replace(ctx)
@@ -120,6 +125,7 @@ func causeOf(ctx context.Context, err error) error {
 // replace ends a complete list.
 func (r *Reflector[T]) replace(ctx context.Context) error {
 	r.succeededList()
+	r.period = r.period.listed(time.Now(), !r.state.dry.IsZero())
 	r.notePolling()
 	r.waits.listed()
 	r.noteRewind()
@@ -212,19 +218,16 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 		r.listed = nil
 		r.sink.Discard()
 	}
-	var hold time.Duration // so that no server can ask for lists without end
-	if st.relist != noRelist {
-		now := time.Now()
-		hold = r.waits.relist.take(now, repeatEvery)
-		r.stats.relisted(st.relist, now)
-		r.log.Debug("lists again", slog.String("reason", st.relist.String()), slog.String("resourceVersion", r.state.rv))
-	}
 	if st.err == nil {
-		wait := max(hold, r.waits.after(time.Now(), st.pause, 0))
+		wait := max(r.noteRelist(st), r.waits.after(time.Now(), st.pause, 0))
 		r.breaker.sleep(ctx, noPause, wait, wait)
 		return
 	}
 	wait, queue := r.wait(&st, began)
+	if failed.Verb == "watch" && st.relist == noRelist {
+		r.state, st.relist = r.state.instead(time.Now().Add(wait), st.err)
+	}
+	hold := r.noteRelist(st)
 	r.stats.failures.Add(1)
 	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), max(wait, hold)+queue, st.err
 	now := time.Now()
@@ -236,7 +239,21 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 		return
 	}
 	// The success of other reflectors is no reason to ask before the time that the server named.
-	r.breaker.sleep(ctx, st.pause, max(hold, st.atLeast), max(wait, hold))
+	if r.breaker.sleep(ctx, st.pause, max(hold, st.atLeast), max(wait, hold)) {
+		r.serverIsBack()
+	}
+}
+
+// noteRelist records that a list replaces a watch, if one does. It returns how long the list has to
+// wait, so that no server can ask for lists without end.
+func (r *Reflector[T]) noteRelist(st step) time.Duration {
+	if st.relist == noRelist {
+		return 0
+	}
+	now := time.Now()
+	r.stats.relisted(st.relist, now)
+	r.log.Debug("lists again", slog.String("reason", st.relist.String()), slog.String("resourceVersion", r.state.rv))
+	return r.waits.relist.take(now, repeatEvery)
 }
 
 // wait tells the breaker about a failure. It returns how long to wait because of it, and how
@@ -268,9 +285,11 @@ func (r *Reflector[T]) wait(st *step, began time.Time) (wait, queue time.Duratio
 	switch {
 	case st.pause == pauseDenied:
 		wait = max(wait, share)
-	case st.pause == pauseBusy && st.atLeast > 0:
+	case st.pause == pauseBusy && st.atLeast > 0 && st.relist == noRelist:
 		// The server has named a time. All reflectors together bring it few requests then.
 		wait = min(wait, max(st.atLeast+r.waits.spread(), share))
+	case st.pause == pauseBusy && !st.discard && r.state.byLists && r.state.vain == 0:
+		wait = min(wait, r.state.untilDue(now)) // lists work
 	case r.waits.inTurn(st.pause):
 		queue = r.breaker.turn(st.pause, r.waits.turnEvery())
 	}
@@ -296,29 +315,43 @@ func (r *Reflector[T]) succeeded() {
 	r.breaker.succeeded(why)
 }
 
-// lasted is succeeded for a watch that has lasted after one that was in vain for the reason why. It
+// accepted is succeeded for a watch that the server has accepted.
+func (r *Reflector[T]) accepted() {
+	r.stats.polls(Polling{})
+	r.succeeded()
+}
+
+// lasted is accepted for a watch that has lasted after one that was in vain for the reason why. It
 // runs in another goroutine than Run.
 func (r *Reflector[T]) lasted(why pause) {
+	r.stats.polls(Polling{})
 	r.stats.fails(nil, time.Time{}, time.Time{})
 	r.breaker.succeeded(why)
 }
 
-// succeededList is succeeded for a complete list, which says nothing about watches that were in
-// vain.
+// succeededList is succeeded for a complete list. If watches fail, it says nothing about them: the
+// next one will tell.
 func (r *Reflector[T]) succeededList() {
-	if why := r.stopped(); why == pauseRetry || r.vain == noPause {
-		r.breaker.succeeded(why)
+	if r.reason == pauseRetry || r.state.dry.IsZero() && r.vain == noPause {
+		r.breaker.succeeded(r.stopped())
+		return
 	}
+	r.notFailing()
 }
 
 // stopped records that the reflector does not fail any more, and returns why it did. Nothing
 // follows from that for other reflectors.
 func (r *Reflector[T]) stopped() pause {
+	r.notFailing()
+	return r.forgetReason()
+}
+
+// notFailing ends Stats.Failing.
+func (r *Reflector[T]) notFailing() {
 	if r.failing {
 		r.failing = false
 		r.stats.fails(nil, time.Time{}, time.Time{})
 	}
-	return r.forgetReason()
 }
 
 // forgetReason returns why the last request failed, for the last time.

@@ -61,8 +61,7 @@ type Stats struct {
 	// Failing says since when, and why, the reflector makes no progress. Zero while all is
 	// well, and after Run has ended.
 	Failing Failing
-	// Polling says that lists alone keep the sink up to date, and how often at best. Zero while watches
-	// do, and while each watch is answered 400, 404, 405, 500 or with nothing.
+	// Polling says that lists alone keep the sink up to date, and how often. Zero while watches do.
 	Polling Polling
 }
 
@@ -92,8 +91,9 @@ type Relists struct {
 	Unreadable uint64
 	// Refused: the server found another fault with the request, or did not say what is wrong.
 	Refused uint64
-	// Failing: too many watches failed in a row, they failed for Backoff.Max and brought nothing, or
-	// InternalErrors came for longer than Tuning.InternalErrorRetry.
+	// Failing: watches failed for Backoff.Max, or with InternalErrors for Tuning.InternalErrorRetry, and
+	// brought nothing, or two of them ended at once. It also counts lists that were given up because
+	// the server was back from an outage.
 	Failing uint64
 	// NoVersion: the source has no versions to resume from. It also counts the lists after
 	// Tuning.PollInterval.
@@ -170,9 +170,10 @@ type counters struct {
 func (c *counters) polls(p Polling) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.polling.Every != p.Every {
-		c.polling = p
+	if c.polling.Every != 0 && p.Every != 0 {
+		p.Since = c.polling.Since
 	}
+	c.polling = p
 }
 
 // fails records a failure at now; a nil error records that the failure is over. The next

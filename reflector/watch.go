@@ -31,21 +31,23 @@ const (
 type watch struct {
 	asked   string // the resourceVersion to resume from, for reports
 	began   time.Time
+	listed  time.Time     // when the streaming list was whole; began if there is none
 	lasts   time.Duration // the time that the request names
 	end     watchEnd
 	sinkErr error // why the sink refused an event
 	next    *step // what follows, if streamListed has decided it
 
-	replay  replay             // how far the watch has repeated known events
-	skipped bool               // the streaming list has an object that could not be used
-	live    atomic.Bool        // the streaming list has had a live change
-	limited context.Context    // ends when the watch has taken too long
-	giveUp  context.CancelFunc // ends the request
-	attempt *Attempt           // nil if the source is not a Server
-	dog     *watchdog
-	proof   *delayed    // waits until the watch has lasted; nil if it need not
-	aborted atomic.Bool // the watchdog ended the request
-	silent  bool        // the breaker ended the request
+	replay   replay             // how far the watch has repeated known events
+	skipped  bool               // the streaming list has an object that could not be used
+	accepted bool               // the answer is no refusal; false if the source does not say
+	live     atomic.Bool        // the streaming list has had a live change
+	limited  context.Context    // ends when the watch has taken too long
+	giveUp   context.CancelFunc // ends the request
+	attempt  *Attempt           // nil if the source is not a Server
+	dog      *watchdog
+	proof    *delayed    // waits until the watch has lasted; nil if it need not
+	aborted  atomic.Bool // the watchdog ended the request
+	silent   bool        // the breaker ended the request
 	guard
 }
 
@@ -67,9 +69,14 @@ func (r *Reflector[T]) openWatch(ctx context.Context, w *watch) iter.Seq2[Event[
 	// the watch.
 	limit := min(time.Duration(*opts.TimeoutSeconds)*time.Second, math.MaxInt64-grace) + grace
 	w.limited, w.giveUp = context.WithTimeout(ctx, limit)
-	request, attempt := r.begin(w.limited, false, r.accepts(w))
+	var accepts func()
+	if r.state.phase != streaming {
+		accepts = func() { r.acceptedWatch(w) }
+	}
+	request, attempt := r.begin(w.limited, false, accepts)
 	w.attempt = attempt
 	w.asked, w.began, w.end.rv, w.lasts = opts.ResourceVersion, time.Now(), r.state.rv, limit-grace
+	w.listed = w.began
 	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: w.asked}}
 	source := r.source
 	if r.state.phase == streaming {
@@ -83,21 +90,24 @@ func (r *Reflector[T]) openWatch(ctx context.Context, w *watch) iter.Seq2[Event[
 		r.log.Debug("watch begins", slog.String("resourceVersion", w.asked))
 		w.replay = r.newReplay(w.asked)
 		w.dog = r.guardReplay(w)
+		w.attempt.answerWithin(max(r.opts.Backoff.Max, answerLimit))
+		if !r.server && r.state.byLists { // it does not say whether the watch is accepted
+			w.proof = later(max(r.opts.Backoff.Max, lastingAfter), func() { r.stats.polls(Polling{}) })
+		}
 	}
 	return source.Watch(request, opts)
 }
 
-// accepts returns what follows if the server accepts w. That is a success, unless the last watch was
+// acceptedWatch follows the acceptance of w by the server. That is a success, unless the last watch was
 // in vain: then w has to last for a while, or to bring something.
-func (r *Reflector[T]) accepts(w *watch) func() {
-	switch {
-	case r.state.phase == streaming:
-		return nil
-	case r.vain == noPause:
-		return r.succeeded
+func (r *Reflector[T]) acceptedWatch(w *watch) {
+	w.accepted = true
+	if r.vain == noPause {
+		r.accepted()
+		return
 	}
 	why := r.vain
-	return func() { w.proof = later(lastingAfter, func() { r.lasted(why) }) }
+	w.proof = later(r.proof, func() { r.lasted(why) })
 }
 
 // closeWatch gives up what openWatch has begun.
@@ -136,7 +146,11 @@ func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 	}
 	w.end.err = causeOf(w.request, w.end.err)
 	w.silent = errors.Is(context.Cause(w.request), errSilent)
-	r.ended(ctx, w, w.limited.Err() != nil || w.silent)
+	cut := w.limited.Err() != nil || w.silent
+	if r.state.phase != streaming && w.request.Err() != nil && w.attempt.hung() {
+		cut, w.end.err = false, ErrUnanswered
+	}
+	r.ended(ctx, w, cut)
 	delay := w.attempt.end()
 	r.breaker.sleep(ctx, noPause, delay, delay)
 	return nil
@@ -158,7 +172,8 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	if r.state.phase != streaming {
 		r.stats.watchEnds(lived, end.heard)
 	}
-	end.short, end.steady = lived < lastingAfter, lived >= r.opts.Backoff.Max
+	end.began, end.short = w.listed, lived < lastingAfter
+	end.steady = end.at.Sub(w.listed) >= max(r.opts.Backoff.Max, lastingAfter) && !w.refused()
 	end.early = end.short || lived < w.lasts-time.Second
 	if cut {
 		end.err, end.short = nil, false
@@ -173,18 +188,33 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		end.ignored = end.ignored || cut && !w.silent
 		r.state, st = r.state.streamFailed(end)
 	} else {
-		inVain := end.short && end.rv == r.state.rv && !isStatus(end.err) && !w.attempt.pending()
+		nothingNew := end.rv == r.state.rv && !isStatus(end.err) && !w.attempt.pending()
 		st = r.watchEnded(w, end)
-		if r.vain = noPause; inVain && end.err != nil {
-			r.vain = pauseFor(end.err)
-		} else if inVain {
-			r.vain = pauseFor(ErrShortWatch)
-		}
+		r.noteVain(end, nothingNew, lived)
 	}
 	if !cut && (end.err == nil || isStatus(end.err)) {
 		r.breaker.answered() // the server closed the watch in order, or refused it
 	}
 	r.carryOut(ctx, st, failed, w.began)
+}
+
+// noteVain records whether the watch that lasted for so long was in vain. One that breaks later than
+// soon is in vain, too, if lists alone keep the sink up to date: to last as long proves nothing.
+func (r *Reflector[T]) noteVain(end watchEnd, nothingNew bool, lived time.Duration) {
+	r.vain = noPause
+	soon := end.short || r.state.byLists && end.err != nil && !end.steady
+	if !soon || !nothingNew {
+		return
+	}
+	if r.vain = pauseFor(ErrShortWatch); end.err != nil {
+		r.vain = pauseFor(end.err)
+	}
+	r.proof = max(lastingAfter, min(2*lived, r.opts.Backoff.Max))
+}
+
+// refused reports whether the server has not accepted w.
+func (w *watch) refused() bool {
+	return w.attempt != nil && w.attempt.reached() && !w.accepted && !w.end.heard
 }
 
 // unreached reports whether there was no connection for a watch that ended with err.
@@ -275,9 +305,8 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	if !w.end.heard {
 		w.end.heard = true
 		r.breaker.answered()
-		if r.state.phase == watching && !r.state.byLists.IsZero() {
-			r.state.byLists = time.Time{}
-			r.notePolling()
+		if r.state.phase == watching && r.state.byLists {
+			r.stats.polls(Polling{})
 		}
 	}
 	if r.state.phase == streaming {
@@ -357,12 +386,15 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 	r.stats.expected.Store(r.stats.listed.Load())
 	r.stats.watches.Add(1)
 	w.asked, w.end.rv = r.state.rv, r.state.rv
+	w.accepted, w.listed, w.end.heard = true, time.Now(), false // a watch from now on
 	w.dog.stop()
 	w.guard.asked = RequestError{Verb: "watch", ResourceVersion: w.asked}
 	w.dog = r.guardWatch(w)
 	w.dog.received() // the sink may take its time
 	defer w.dog.handled()
-	sinkErr = r.replace(ctx)
+	if sinkErr = r.replace(ctx); r.state.byLists {
+		w.proof = later(max(lastingAfter, r.proof), func() { r.stats.polls(Polling{}) })
+	}
 	return sinkErr == nil, sinkErr
 }
 

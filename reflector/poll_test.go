@@ -1,0 +1,241 @@
+package reflector
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"sync"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// watchless is a server whose lists work and whose watches all fail in one way, until they work.
+type watchless struct {
+	word      string // of failure, or "hang", "empty", "empty later", "events", "old events"
+	server    bool
+	versioned bool
+
+	mu    sync.Mutex
+	rv    int
+	works bool
+}
+
+// source returns a source of the server, and the times of its lists.
+func (s *watchless) source(b *Breaker) (*closures, *[]time.Time) {
+	lists := new([]time.Time)
+	c := &closures{list: func(ctx context.Context, opts metav1.ListOptions) (metav1.ListMeta, error) {
+		AttemptOf(ctx).Connected(nil)
+		AttemptOf(ctx).Answered()
+		AttemptOf(ctx).Accepted()
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		if !s.versioned {
+			*lists = append(*lists, time.Now())
+			return metav1.ListMeta{}, nil
+		}
+		if opts.Limit != 1 {
+			s.rv++
+			*lists = append(*lists, time.Now())
+		}
+		return metav1.ListMeta{ResourceVersion: fmt.Sprint(5 + s.rv)}, nil
+	}}
+	if s.server {
+		c.breaker = b
+	}
+	c.watch = func(ctx context.Context, _ metav1.ListOptions) error {
+		attempt := AttemptOf(ctx)
+		attempt.Send()
+		s.mu.Lock()
+		word := s.word
+		if s.works {
+			word = "works"
+		}
+		s.mu.Unlock()
+		switch word {
+		case "refused", "no-name", "dial-timeout", "untrusted":
+			return failure(word, 0)
+		}
+		attempt.Connected(nil)
+		switch word {
+		case "reset":
+			return failure(word, 0)
+		case "hang":
+			<-ctx.Done()
+			return ctx.Err()
+		}
+		attempt.Answered()
+		switch word {
+		case "eof", "reset-later", "http2", "http2-lost", "unusable", "expired-event", "empty", "works":
+			attempt.Accepted()
+		}
+		switch word {
+		case "works":
+			<-ctx.Done()
+			return ctx.Err()
+		case "empty":
+			return nil
+		case "busy-1", "unavailable-1":
+			return failure(word[:len(word)-2], 1)
+		case "expired-event":
+			return failure("expired", 0)
+		}
+		return failure(word, 0)
+	}
+	return c, lists
+}
+
+// breakdowns are the words of the ways in which a watch may fail.
+var breakdowns = []string{
+	"expired", "expired-event", "expired-without-code", "unexplained", "mentions-too-large", "gone", "too-large", "too-large-1.17", "timeout", "busy", "busy-1", "refused", "eof", "reset",
+	"reset-later", "no-name", "dial-timeout", "http2", "http2-lost", "untrusted", "store-read", "unknown", "internal", "forbidden", "unauthorized", "not-found", "bad-request",
+	"invalid", "method-not-allowed", "not-implemented", "unavailable", "unavailable-1", "unreadable-delete", "out-of-order", "unsupported", "no-version", "unusable", "empty", "hang",
+}
+
+// TestListsInPlaceOfWatches: if all watches fail, however they do, reflectors list every Backoff.Max, and
+// say so until watches work.
+func TestListsInPlaceOfWatches(t *testing.T) {
+	for _, word := range breakdowns {
+		for _, c := range []struct {
+			server    bool
+			versioned bool
+			size      int
+			longest   time.Duration
+			least     time.Duration // between two lists
+			most      time.Duration
+		}{
+			{false, true, 1, 0, 30 * time.Second, 40 * time.Second},
+			{true, true, 1, 0, 30 * time.Second, 40 * time.Second},
+			{true, true, 20, 0, 25 * time.Second, time.Minute},       // the success of one may wake others
+			{true, true, 100, 0, 25 * time.Second, 75 * time.Second}, // they send few requests together
+			{false, false, 1, 0, 30 * time.Second, time.Minute},
+			{true, true, 1, 100 * time.Millisecond, 100 * time.Millisecond, 3 * time.Second},
+			{true, true, 1, 5 * time.Second, 5 * time.Second, 10 * time.Second},
+			{true, true, 1, 2 * time.Minute, 2 * time.Minute, 150 * time.Second},
+		} {
+			away := slices.Contains([]string{"refused", "reset", "no-name", "dial-timeout"}, word)
+			switch {
+			case word == "hang" && !c.server:
+				continue // cannot be told from silence
+			case word == "hang" && c.longest > time.Minute:
+				c.most += time.Minute
+			case word == "hang" && c.longest > 0:
+				c.least, c.most = answerLimit, 2*answerLimit+c.longest
+			case c.size == 100 && word != "forbidden" && word != "unavailable-1" && word != "eof":
+				continue
+			case c.size > 1 && away: // one of them asks at a time, once a second
+				c.most = 2 * time.Minute
+			}
+			name := fmt.Sprintf("%s, server %t, versions %t, %d, %v", word, c.server, c.versioned, c.size, c.longest)
+			t.Run(name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					s := &watchless{word: word, server: c.server, versioned: c.versioned}
+					opts := Options{Tuning: Tuning{DisableWatchList: true, Backoff: Backoff{Max: c.longest}}, OnError: func(error) {}}
+					listsInPlace(t, s, opts, c.size, c.least, c.most)
+				})
+			})
+		}
+	}
+}
+
+func listsInPlace(t *testing.T, s *watchless, opts Options, size int, least, most time.Duration) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var b Breaker
+	var all []*[]time.Time
+	var reflectors []*Reflector[string]
+	ended := make(chan error, size)
+	for range size {
+		source, lists := s.source(&b)
+		r, err := New[string](source, &sink[string]{}, opts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		reflectors, all = append(reflectors, r), append(all, lists)
+		go func() { ended <- r.Run(ctx) }()
+	}
+	long := opts.withDefaults().Backoff.Max
+	settled := time.Now().Add(8 * max(long, 10*time.Second)) // the waits have grown
+	time.Sleep(16 * max(long, 10*time.Second))
+	synctest.Wait()
+	s.mu.Lock()
+	for i, lists := range all {
+		worst, n := time.Duration(0), 0
+		var gap time.Duration
+		for k, at := range *lists {
+			if k == 0 || at.Before(settled) {
+				continue
+			}
+			gap = at.Sub((*lists)[k-1])
+			n, worst = n+1, max(worst, gap)
+			if gap < least-time.Millisecond || gap > most {
+				t.Errorf("reflector %d: a list after %v", i, gap)
+				break
+			}
+		}
+		if n < 2 {
+			t.Errorf("%d lists", n)
+		}
+		if p := reflectors[i].Stats().Polling; p.Since.IsZero() || p.Every < least-time.Millisecond || p.Every > most {
+			t.Errorf("reflector %d: lists every %v, and %+v", i, gap, p)
+		}
+		if t.Failed() {
+			break
+		}
+	}
+	s.works = true
+	s.mu.Unlock()
+	time.Sleep(2*most + 2*long)
+	synctest.Wait()
+	for i, r := range reflectors {
+		if p := r.Stats().Polling; p != (Polling{}) {
+			t.Errorf("watches work, and reflector %d: %+v", i, p)
+			break
+		}
+	}
+	cancel()
+	for range size {
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	}
+}
+
+// TestInstead: a list takes the place of the next watch once watches have failed for long enough. Lists that
+// fail, too, make that longer, and so do InternalErrors before the first list.
+func TestInstead(t *testing.T) {
+	began := noon.Add(-time.Minute)
+	for name, c := range map[string]struct {
+		drought
+		phase phase
+		word  string
+		want  time.Duration // since watches fail
+	}{
+		"first":                     {drought{dry: began, barren: began}, watching, "eof", 30 * time.Second},
+		"before a check":            {drought{dry: began, barren: began}, checking, "eof", 30 * time.Second},
+		"by lists":                  {drought{dry: began.Add(-time.Hour), barren: began, byLists: true}, watching, "eof", 30 * time.Second},
+		"internal error":            {drought{dry: began, barren: began}, watching, "internal", time.Minute},
+		"internal error, by lists":  {drought{dry: began, barren: began, byLists: true}, watching, "internal", 30 * time.Second},
+		"after a list that failed":  {drought{dry: began, barren: began, vain: 1}, watching, "eof", time.Minute},
+		"after lists that failed":   {drought{dry: began, barren: began, vain: 100}, watching, "eof", 5 * time.Minute},
+		"a watch brought something": {drought{}, watching, "eof", 0},
+		"listing already":           {drought{dry: began, barren: began}, listing, "eof", 0},
+	} {
+		s := state{phase: c.phase, rv: "7", drought: c.drought, learned: learned{patience: 30 * time.Second, internalRetry: time.Minute, stream: streamSupported}}
+		if next, why := s.instead(began.Add(c.want-1), failure(c.word, 0)); why != noRelist || next != s {
+			t.Errorf("%s: too early: %s", name, next.text())
+		}
+		at := began.Add(c.want)
+		next, why := s.instead(at, failure(c.word, 0))
+		if c.want == 0 {
+			if why != noRelist || next != s {
+				t.Errorf("%s: %s", name, next.text())
+			}
+			continue
+		}
+		if why != becauseFailing || next.phase != listing || next.listRV != "7" || !next.relisted || next.trial != at {
+			t.Errorf("%s: %v, %s", name, why, next.text())
+		}
+	}
+}
