@@ -4,10 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -23,68 +21,58 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// spelt is an object at version 5 in one way to write its bytes.
-func spelt(way, name, color string) string {
-	switch way {
-	case "order":
-		return fmt.Sprintf(`{"kind":"Widget","spec":{"color":%q,"size":1},"metadata":{"labels":{"b":"2","a":"1"},"uid":%q,"resourceVersion":"5","namespace":"ns","name":%[2]q},"apiVersion":"example.com/v1"}`, color, name)
-	case "spaces":
-		return strings.NewReplacer(":", ": ", ",", ",\n\t").Replace(spelt("", name, color))
-	case "escapes":
-		return strings.ReplaceAll(spelt("", name, color), "color", `c\u006flor`)
-	}
-	return fmt.Sprintf(`{"apiVersion":"example.com/v1","kind":"Widget","metadata":{"name":%q,"namespace":"ns","uid":%[1]q,"resourceVersion":"5","labels":{"a":"1","b":"2"}},"spec":{"size":1,"color":%q}}`, name, color)
-}
-
 // spelling is a server of the objects w0 … w19, of which respelt says how the first ones are written.
 type spelling struct {
+	t          testing.TB
+	in         encoded
 	version    int
 	way, color string
 	respelt    int
-	events     chan string // for the watch in progress; an empty one ends it by 410
+	events     chan []byte // for the watch in progress; an empty one ends it by 410
 }
 
 const spelled = 20
 
-func (s *spelling) objects() (all []string) {
+func (s *spelling) objects() (all [][]byte) {
 	for n := range spelled {
 		way, color := "", "red"
 		if n < s.respelt {
 			way, color = s.way, s.color
 		}
-		all = append(all, spelt(way, fmt.Sprint("w", n), color))
+		all = append(all, s.in.object(s.t, way, fmt.Sprint("w", n), color))
 	}
 	return all
 }
 
 func (s *spelling) serve(w http.ResponseWriter, req *http.Request) {
-	w.Header().Set("Content-Type", "application/json")
 	q := req.URL.Query()
 	if q.Get("watch") == "" {
-		_, _ = fmt.Fprintf(w, `{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"%d"},"items":[%s]}`, s.version, strings.Join(s.objects(), ","))
+		w.Header().Set("Content-Type", s.in.contentType)
+		_, _ = w.Write(s.in.list(s.t, s.version, s.objects()))
 		return
 	}
-	send := func(text string) {
-		_, _ = io.WriteString(w, text)
+	w.Header().Set("Content-Type", s.in.stream)
+	send := func(event []byte) {
+		_, _ = w.Write(event)
 		_ = http.NewResponseController(w).Flush()
 	}
 	if q.Get("sendInitialEvents") == "true" {
 		for _, object := range s.objects() {
-			send(eventJSON("ADDED", object))
+			send(s.in.event(s.t, "ADDED", object))
 		}
-		send(eventJSON("BOOKMARK", strings.Replace(initialJSON, "21", fmt.Sprint(s.version), 1)))
+		send(s.in.event(s.t, "BOOKMARK", s.in.bookmark(s.t, s.version)))
 	}
-	send("") // the header, as an API server does
+	send(nil) // the header, as an API server does
 	for {
 		select {
 		case <-req.Context().Done():
 			return
-		case text := <-s.events:
-			if text == "" {
-				send(eventJSON("ERROR", goneJSON))
+		case event := <-s.events:
+			if event == nil {
+				send(s.in.gone(s.t))
 				return
 			}
-			send(text)
+			send(event)
 		}
 	}
 }
@@ -92,16 +80,16 @@ func (s *spelling) serve(w http.ResponseWriter, req *http.Request) {
 // relist makes the watch end, and waits until the objects have been listed again.
 func (s *spelling) relist() {
 	s.version++
-	s.events <- ""
+	s.events <- nil
 	time.Sleep(5 * time.Minute)
 	synctest.Wait()
 }
 
 // spell runs a test with an informer of such a server. got returns what handlers got since the last
 // call, and how many objects of lists were not decoded.
-func spell[T metav1.Object](t *testing.T, tuning reflector.Tuning, test func(s *spelling, inf *informer.Informer[types.NamespacedName, T], got func() ([]string, uint64))) {
+func spell[T metav1.Object](t *testing.T, in encoded, tuning reflector.Tuning, test func(s *spelling, inf *informer.Informer[types.NamespacedName, T], got func() ([]string, uint64))) {
 	synctest.Test(t, func(t *testing.T) {
-		s := &spelling{version: 20, events: make(chan string)}
+		s := &spelling{t: t, in: in, version: 20, events: make(chan []byte)}
 		srv := servePlain(s.serve)
 		defer srv.stop()
 		conn := connect(t, "http://api.test", client.ConnectionOptions{DialContext: srv.dial})
@@ -148,12 +136,12 @@ func spell[T metav1.Object](t *testing.T, tuning reflector.Tuning, test func(s *
 // testSpelling: bytes that differ only in the order of members, in white space or in escapes are the
 // same object. It is decoded once, and handlers get no event. Other contents at the version are an
 // update.
-func testSpelling[T metav1.Object](t *testing.T, colorOf func(T) string) {
+func testSpelling[T metav1.Object](t *testing.T, in encoded, colorOf func(T) string) {
 	for _, tuning := range []reflector.Tuning{{}, {DisableWatchList: true}, {DecodeAll: true}} {
-		for _, way := range []string{"order", "spaces", "escapes"} {
+		for _, way := range in.ways {
 			for _, respelt := range []int{1, spelled} {
 				t.Run(fmt.Sprintf("%+v, %s of %d", tuning, way, respelt), func(t *testing.T) {
-					spell(t, tuning, func(s *spelling, inf *informer.Informer[types.NamespacedName, T], got func() ([]string, uint64)) {
+					spell(t, in, tuning, func(s *spelling, inf *informer.Informer[types.NamespacedName, T], got func() ([]string, uint64)) {
 						list := func(note string, unread int, want int) {
 							t.Helper()
 							s.relist()
@@ -168,16 +156,13 @@ func testSpelling[T metav1.Object](t *testing.T, colorOf func(T) string) {
 						s.way, s.color, s.respelt = way, "red", respelt
 						list("other bytes", spelled-respelt, 0)
 						list("the same other bytes", spelled, 0)
-						s.events <- eventJSON("MODIFIED", spelt("", "w0", "red"))
+						s.events <- in.event(t, "MODIFIED", in.object(t, "", "w0", "red"))
 						time.Sleep(time.Second)
 						synctest.Wait()
 						if events, _ := got(); len(events) > 0 {
 							t.Errorf("other bytes in a watch: handlers got %q", events)
 						}
 						list("after the watch", spelled, 0)
-						if colorOf == nil {
-							return
-						}
 						s.color = "blue"
 						list("other contents", spelled-respelt, respelt)
 						for key, obj := range inf.Store().All() {
@@ -200,12 +185,18 @@ func testSpelling[T metav1.Object](t *testing.T, colorOf func(T) string) {
 }
 
 func TestSpelling(t *testing.T) {
-	t.Run("typed", func(t *testing.T) { testSpelling(t, func(w *widget) string { return w.Spec.Color }) })
-	t.Run("unstructured", func(t *testing.T) {
-		testSpelling(t, func(u *unstructured.Unstructured) string {
-			color, _, _ := unstructured.NestedString(u.Object, "spec", "color")
-			return color
+	for name, in := range map[string]encoded{"JSON": encodedJSON, "CBOR": encodedCBOR} {
+		t.Run("typed in "+name, func(t *testing.T) { testSpelling(t, in, func(w *widget) string { return w.Spec.Color }) })
+		t.Run("unstructured in "+name, func(t *testing.T) {
+			testSpelling(t, in, func(u *unstructured.Unstructured) string {
+				color, _, _ := unstructured.NestedString(u.Object, "spec", "color")
+				return color
+			})
 		})
-	})
-	t.Run("metadata", func(t *testing.T) { testSpelling[*metav1.PartialObjectMetadata](t, nil) })
+	}
+	for name, in := range map[string]encoded{"JSON": encodedJSON, "CBOR": encodedCBOR, "protobuf": encodedProtobuf} {
+		t.Run("metadata in "+name, func(t *testing.T) {
+			testSpelling(t, in, func(m *metav1.PartialObjectMetadata) string { return m.Labels["a"] })
+		})
+	}
 }
