@@ -25,6 +25,7 @@ func TestLines(t *testing.T) {
 		{"join", "controller.go", 50},
 		{"projection", "controller.go", 30},
 		{"readme", "main.go", 35},
+		{"backup", "operator.go", 135},
 	} {
 		ours, err := codelines.InFile(filepath.Join("..", "..", "examples", c.name, c.file))
 		if err != nil {

@@ -7,6 +7,7 @@ import (
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -16,6 +17,7 @@ import (
 	ctrl "sigs.k8s.io/controller-runtime"
 	metrics "sigs.k8s.io/controller-runtime/pkg/metrics/server"
 
+	"github.com/kinform/kinform/bench/twins/backup"
 	"github.com/kinform/kinform/bench/twins/clientgo"
 	"github.com/kinform/kinform/bench/twins/join"
 	"github.com/kinform/kinform/bench/twins/projection"
@@ -23,8 +25,11 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/with/kubernetes/apps"
+	"github.com/kinform/kinform/with/kubernetes/batch"
+	"github.com/kinform/kinform/with/kubernetes/coordination"
 	"github.com/kinform/kinform/with/kubernetes/core"
 	"github.com/kinform/kinform/with/kubernetes/discovery"
+	"github.com/kinform/kinform/with/kubernetes/events"
 )
 
 // ran are the tests that ran. controller-runtime takes the name of a controller once per process.
@@ -144,4 +149,32 @@ func TestWebsite(t *testing.T) {
 		_, err := fake.Get[*website.Website](s, types.NamespacedName{Namespace: w.Namespace, Name: w.Name})
 		return apierrors.IsNotFound(err)
 	})
+}
+
+func TestBackup(t *testing.T) {
+	backups := kind.Of[*backup.Backup](backup.Version, "backups").WithSubresources("status")
+	ctx, s := start(t, func(ctx context.Context, server *rest.Config) error { return backup.Run(ctx, server, "prod") },
+		register(backups), register(batch.Jobs), register(core.ConfigMaps), register(core.Secrets), register(coordination.Leases), register(events.Events))
+	_, err := fake.Create(s, fake.Object(&corev1.Secret{}, "prod", "login"))
+	check(t, err)
+	_, err = fake.Create(s, fake.Object(&backup.Backup{Spec: backup.BackupSpec{Image: "dump:1", Settings: "disks", Credentials: "login"}}, "prod", "nightly"))
+	check(t, err)
+	condition := func(reason string) func(*backup.Backup) bool {
+		return func(b *backup.Backup) bool {
+			return len(b.Status.Conditions) == 1 && b.Status.Conditions[0].Reason == reason
+		}
+	}
+	await(ctx, t, s, "0", condition("NoSettings"))
+	_, err = fake.Create(s, fake.Object(&corev1.ConfigMap{Data: map[string]string{"disk": "a"}}, "prod", "disks"))
+	check(t, err)
+	await(ctx, t, s, "0", condition("Running"))
+	jobs, err := fake.List[*batchv1.Job](s, fake.Selection{})
+	check(t, err)
+	if len(jobs) != 1 {
+		t.Fatalf("%d jobs", len(jobs))
+	}
+	jobs[0].Status.Succeeded = 1
+	_, err = fake.UpdateStatus(s, jobs[0])
+	check(t, err)
+	await(ctx, t, s, "0", condition("Complete"))
 }
