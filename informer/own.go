@@ -281,6 +281,9 @@ func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
 	if i.union != nil && !w.gone && (has.Any && has.Version >= is.Version || !has.Any && i.union.lacks(key, w.rv)) {
 		return false
 	}
+	if w.gone && !has.Any && !waited && i.hasLeft(key, w.rv) {
+		return false
+	}
 	verdict, ahead := door.Stays, false
 	obj, _ := i.store.Get(key)
 	i.own.change(func(d *door.Door[K]) {
@@ -305,6 +308,15 @@ func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
 		i.touched(key)
 	}
 	return verdict != door.Stays
+}
+
+// hasLeft reports whether list and watch have passed a state, at rv, of an object that the store lacks. Then
+// they have brought the deletion already, and it will not come again.
+func (i *Informer[K, T]) hasLeft(key K, rv string) bool {
+	if i.union != nil {
+		return i.union.lacks(key, rv)
+	}
+	return parse(rv) <= parse(i.store.ResourceVersion())
 }
 
 // reached tells the door how far list and watch are. Called with mu held.

@@ -339,6 +339,29 @@ func rvOf(w *widget) string {
 	return w.ResourceVersion
 }
 
+// If the watch has brought the deletion already, nothing is waited for: no write is lost.
+func TestGoneAfterItsEvent(t *testing.T) {
+	withByHand(t, informer.Options[*widget]{}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		w := at("w", 10)
+		src.send(reflector.Deleted, 11, at("w", 11))
+		if err := inf.RecordGone(key{Namespace: "a", Name: "w"}, w.UID, "10"); err != nil {
+			t.Fatal(err)
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if s := inf.Stats(); s.Writes != 0 || s.LostWrites != 0 {
+			t.Errorf("%d writes ahead, %d lost", s.Writes, s.LostWrites)
+		}
+		// The state is above what the watch has reached, so the object is yet to come and to go.
+		if err := inf.RecordGone(key{Namespace: "a", Name: "x"}, "other", "20"); err != nil {
+			t.Fatal(err)
+		}
+		if s := inf.Stats(); s.Writes != 1 {
+			t.Errorf("%d writes ahead, want the deletion of x", s.Writes)
+		}
+	})
+}
+
 // A list that was compared with the store before a deletion was recorded says nothing about it, whether the
 // deletion was meant or not.
 func TestGoneWhileListInFlight(t *testing.T) {
