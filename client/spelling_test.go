@@ -105,10 +105,10 @@ var encodedProtobuf = encoded{
 		for _, object := range objects {
 			raw = append(raw, fieldOf(2, object)...)
 		}
-		return protobufObject(t, "example.com/v1", "WidgetList", rawProto(raw))
+		return protobufObject(t, "example.com/v1", "WidgetList", rawMessage(raw))
 	},
 	event: func(t testing.TB, kind string, object []byte) []byte {
-		return protobufEvent(t, kind, protobufObject(t, "example.com/v1", "Widget", rawProto(object)))
+		return protobufEvent(t, kind, protobufObject(t, "example.com/v1", "Widget", rawMessage(object)))
 	},
 	bookmark: func(t testing.TB, version int) []byte {
 		end := partialWidget("", fmt.Sprint(version))
@@ -119,11 +119,6 @@ var encodedProtobuf = encoded{
 		return protobufEvent(t, "ERROR", protobufObject(t, "v1", "Status", &metav1.Status{Status: metav1.StatusFailure, Reason: metav1.StatusReasonExpired, Code: 410}))
 	},
 }
-
-// rawProto is a message that is encoded already.
-type rawProto []byte
-
-func (m rawProto) Marshal() ([]byte, error) { return m, nil }
 
 func done(t testing.TB) func([]byte, error) []byte {
 	return func(raw []byte, err error) []byte {
