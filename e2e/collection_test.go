@@ -12,7 +12,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -45,8 +44,8 @@ type collection interface {
 	catchUp(ctx context.Context, t *testing.T)
 	// check compares store, handler and controller with the server.
 	check(ctx context.Context, t *testing.T)
-	// expired returns how many watches ended with a 410.
-	expired() int
+	// relisted counts the lists after a 410, and those after an outage too long for watches.
+	relisted() uint64
 }
 
 // selected says what a collection is of.
@@ -313,15 +312,9 @@ func (p *pipeline[O, T]) checkReconciled(t *testing.T, stored map[key]T) {
 	}
 }
 
-func (p *pipeline[O, T]) expired() (n int) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	for _, err := range p.errors {
-		if apierrors.IsResourceExpired(err) || apierrors.IsGone(err) {
-			n++
-		}
-	}
-	return n
+func (p *pipeline[O, T]) relisted() uint64 {
+	relists := p.inf.Stats().Relists
+	return relists.Expired + relists.Failing
 }
 
 func nameOf(obj metav1.Object) key { return key{Namespace: obj.GetNamespace(), Name: obj.GetName()} }
