@@ -6,6 +6,7 @@ import (
 	"strconv"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -101,8 +102,8 @@ func BenchmarkStep(b *testing.B) {
 	b.ReportAllocs()
 	end := watchEnd{rv: "1000001", short: true, err: failure("eof", 0)}
 	for b.Loop() {
-		s := state{phase: watching, rv: "1000000"}
-		if next, _ := s.watchEnded(end); next.failures != 1 {
+		s := state{phase: watching, rv: "1000000", learned: learned{versioned: true, patience: time.Minute}}
+		if next, _ := s.watchEnded(end); next.rv != end.rv {
 			b.Fatal(next.text())
 		}
 	}
