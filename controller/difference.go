@@ -38,7 +38,7 @@ func (d *difference) tree(at pointer, put string, old, now tree) {
 			if !known {
 				d.steps = append(d.steps, step{Op: "test", Path: at, Value: null})
 			}
-			d.set(put, at, now)
+			d.set(put, at, withoutShown(typeAt(d.of, at), now))
 			return
 		}
 	}
@@ -77,6 +77,21 @@ func zeroOf(t reflect.Type) tree {
 		return nil
 	}
 	return zero
+}
+
+// withoutShown returns what a struct of type t shows, but for the nulls that it shows for nothing: a
+// zero struct shows them, too. Its structs are without these nulls as well.
+func withoutShown(t reflect.Type, shown tree) tree {
+	kept, zero := tree{}, zeroOf(t)
+	for name, member := range shown {
+		nothing := memberOf(zero, name) == nil // and not absent
+		if in, isTree := member.(tree); isTree && isPlainStruct(typeAt(t, pointer{name})) {
+			kept[name] = withoutShown(typeAt(t, pointer{name}), in)
+		} else if member != nil || !nothing {
+			kept[name] = member
+		}
+	}
+	return kept
 }
 
 // clear adds the steps for a struct that is left out because it is zero now. The server may lack what

@@ -15,6 +15,7 @@ import (
 
 	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/internal/longtest"
@@ -138,11 +139,29 @@ type shown struct {
 		Count *int `json:"count"`
 		Size  int  `json:"size,omitempty"`
 	} `json:"in"`
-	Late struct {
-		Count *int            `json:"count"`
-		Free  json.RawMessage `json:"free,omitempty"`
-		Size  int             `json:"size"`
-	} `json:"late,omitzero"`
+	Late  late        `json:"late,omitzero"`
+	List  []int       `json:"list,omitempty"`
+	Parts []shownPart `json:"parts,omitempty"`
+}
+
+type shownPart struct {
+	Name  string `json:"name"`
+	Count *int   `json:"count"`
+	Late  late   `json:"late,omitzero"`
+}
+
+// late is left out while it is zero.
+type late struct {
+	Count *int                 `json:"count"`
+	Free  json.RawMessage      `json:"free,omitempty"`
+	Raw   runtime.RawExtension `json:"raw,omitempty"`
+	Size  int                  `json:"size"`
+	In    struct {
+		Count *int           `json:"count"`
+		Words []string       `json:"words"`
+		Dict  map[string]int `json:"dict"`
+		Size  int            `json:"size,omitempty"`
+	} `json:"in,omitzero"`
 }
 
 // A null that a type shows for what the server lacks is no change.
@@ -158,7 +177,16 @@ func TestPatchOfShownNulls(t *testing.T) {
 		{"another field", `{}`, func(o *shown) { o.In.Size = 1 }, `{"in":{"size":1}}`},
 		{"a struct that was left out", `{}`, func(o *shown) { o.Late.Size = 1 }, `{"late":{"size":1}}`},
 		{"null in a struct that was left out", `{}`, func(o *shown) { o.Late.Free = json.RawMessage("null") },
-			`[test /late null | add /late {"count":null,"free":null,"size":0}]`},
+			`[test /late null | add /late {"free":null,"size":0}]`},
+		{"a struct with structs that was left out", `{}`, func(o *shown) { o.List, o.Late.In.Size = append(o.List, 1), 1 }, `{"late":{"in":{"size":1},"size":0},"list":[1]}`},
+		{"a struct in an element", `{"parts":[{"name":"a"}]}`, func(o *shown) { o.Parts[0].Late.Size = 1 },
+			`[test /parts/0/late null | add /parts/0/late {"size":1}]`},
+		{"a struct in a struct in an element", `{"parts":[{"name":"a"}]}`, func(o *shown) { o.Parts[0].Late.In.Size = 1 },
+			`[test /parts/0/late null | add /parts/0/late {"in":{"size":1},"size":0}]`},
+		{"a raw null in an element", `{"parts":[{"name":"a"}]}`, func(o *shown) { o.Parts[0].Late.Raw.Raw = []byte(`{"a":null}`) },
+			`[test /parts/0/late null | add /parts/0/late {"raw":{"a":null},"size":0}]`},
+		{"a new element is as it is shown", `{"parts":[{"name":"a"}]}`, func(o *shown) { o.Parts = append(o.Parts, shownPart{Name: "b"}) },
+			`[add /parts/1 {"count":null,"name":"b"}]`},
 		{"a value", `{}`, func(o *shown) { o.Count = &one }, `{"count":1}`},
 		{"a field is null", `{"count":1}`, func(o *shown) { o.Count = nil }, `[add /count null]`},
 		{"free null", `{}`, func(o *shown) { o.Free = json.RawMessage("null") }, `[add /free null]`},
@@ -281,7 +309,7 @@ func words(p patch) string {
 
 // A random object has a mark in each part. An author's random type shows a part of it and not the
 // marks. After a random edit through that type the object is as if the edit had been made in it: the
-// edit has arrived, and each mark is where it belongs. If another client changes the object in
+// edit has arrived, each mark is where it belongs, and no null is there that nobody has set. If another client changes the object in
 // between, its change stays, too.
 func TestPatchKeepsWhatTheTypeLacks(t *testing.T) {
 	trials := longtest.N(150, 100_000)
@@ -292,6 +320,9 @@ func TestPatchKeepsWhatTheTypeLacks(t *testing.T) {
 		if n%10 == 0 {
 			w.keyed = w.IntN(2) == 0
 			w.of = w.structType(0)
+			if w.IntN(2) == 0 {
+				w.of = w.listType()
+			}
 		}
 		if err := w.trial(forms); err != nil {
 			t.Fatalf("seed %d, trial %d: %v", seed, n, err)
@@ -312,6 +343,7 @@ type patchWorld struct {
 	edited  tree // the object as the author sees it
 	edits   []edit
 	gone    bool // something was removed. If it were added again, it could be the same thing
+	new     bool // something was added, which has the nulls that its type shows
 	log     []string
 }
 
@@ -319,7 +351,7 @@ type patchWorld struct {
 type edit struct{ edited, raw func(tree) }
 
 func (w *patchWorld) trial(forms map[types.PatchType]int) error {
-	w.gone, w.log, w.edits = false, nil, nil
+	w.gone, w.new, w.log, w.edits = false, false, nil, nil
 	w.raw = w.object(w.of)
 	w.raw["metadata"] = tree{"resourceVersion": "7"}
 	w.edited = w.view(w.of, w.raw)
@@ -344,6 +376,12 @@ func (w *patchWorld) trial(forms map[types.PatchType]int) error {
 	}
 	if err == nil && text(withoutEmpty(got)) != text(withoutEmpty(want)) {
 		err = fmt.Errorf("the object is %s, want %s", text(withoutEmpty(got)), text(withoutEmpty(want)))
+	}
+	known := append(nullsOf(server, nil), nullsOf(want, nil)...)
+	for _, at := range nullsOf(got, nil) {
+		if err == nil && !w.new && !slices.Contains(known, at) {
+			err = fmt.Errorf("there is null at %s, which nobody has set", at)
+		}
 	}
 	if err != nil {
 		return fmt.Errorf("type %s\nobject %s\nthen   %s\nafter  %s\nedits %v\n%w", w.of, begin, text(server), text(after), w.log, err)
@@ -431,14 +469,15 @@ func (w *patchWorld) interfere(t reflect.Type, o tree) {
 	if w.IntN(2) == 0 {
 		o["value"] = w.number()
 	}
-	for f := range t.Fields() {
+	for _, f := range fieldsOf(t) {
 		switch in := o[fieldName(f)].(type) {
 		case tree:
-			if f.Type.Kind() == reflect.Pointer {
+			switch fieldName(f) {
+			case "pointer":
 				w.interfere(f.Type.Elem(), in)
-			} else if fieldName(f) == "struct" {
+			case "struct":
 				w.interfere(f.Type, in)
-			} else if fieldName(f) == "free" {
+			case "free":
 				in["theirs"] = w.free(0)
 			}
 		case []any:
@@ -506,11 +545,12 @@ func (w *patchWorld) structType(depth int) reflect.Type {
 	if !w.keyed || w.IntN(2) == 0 {
 		add("value", reflect.TypeFor[int](), "", ",omitempty")
 	}
-	if w.IntN(4) == 0 {
+	if w.IntN(3) == 0 {
 		add("count", reflect.TypeFor[*int](), "", ",omitempty")
 	}
 	if w.IntN(3) == 0 {
-		any := []reflect.Type{reflect.TypeFor[map[string]any](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any]()}
+		any := []reflect.Type{reflect.TypeFor[map[string]any](), reflect.TypeFor[json.RawMessage](), reflect.TypeFor[any](),
+			reflect.TypeFor[runtime.RawExtension](), reflect.TypeFor[*runtime.RawExtension]()}
 		add("free", any[w.IntN(len(any))], "", ",omitempty")
 	}
 	if w.IntN(3) == 0 {
@@ -526,7 +566,7 @@ func (w *patchWorld) structType(depth int) reflect.Type {
 			case "struct":
 				add(name, inner, "", ",omitempty", ",omitzero")
 			case "pointer":
-				add(name, reflect.PointerTo(inner), "", ",omitempty")
+				add(name, reflect.PointerTo(inner), "", ",omitempty", ",omitzero")
 			case "list":
 				add(name, reflect.SliceOf(inner), "", ",omitempty")
 			case "pointers":
@@ -538,7 +578,28 @@ func (w *patchWorld) structType(depth int) reflect.Type {
 			}
 		}
 	}
+	if n := w.IntN(len(fields) + 1); n > 0 && w.IntN(4) == 0 { // some of them in an embedded struct
+		inline := reflect.StructField{Name: "Inline", Type: reflect.StructOf(fields[:n]), Anonymous: true, Tag: `json:",inline"`}
+		fields = append([]reflect.StructField{inline}, fields[n:]...)
+	}
 	return reflect.StructOf(fields)
+}
+
+// listType returns a type with a list whose elements have a struct that is left out while it is zero.
+func (w *patchWorld) listType() reflect.Type {
+	element := []reflect.StructField{
+		{Name: "Value", Type: reflect.TypeFor[int](), Tag: `json:"value"`},
+		{Name: "Struct", Type: w.structType(2), Tag: `json:"struct,omitzero"`},
+	}
+	if w.keyed {
+		element[0] = reflect.StructField{Name: "Name", Type: reflect.TypeFor[string](), Tag: `json:"name"`}
+	}
+	return reflect.StructOf([]reflect.StructField{{Name: "List", Type: reflect.SliceOf(reflect.StructOf(element)), Tag: `json:"list"`}})
+}
+
+// fieldsOf returns the fields of a struct, and those of a struct that is embedded in it.
+func fieldsOf(t reflect.Type) []reflect.StructField {
+	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Anonymous })
 }
 
 // number returns a number that nothing else has.
@@ -553,7 +614,7 @@ func (w *patchWorld) object(t reflect.Type) tree {
 	if w.keyed && w.IntN(3) == 0 {
 		delete(o, "value") // a type may show it all the same
 	}
-	for f := range t.Fields() {
+	for _, f := range fieldsOf(t) {
 		switch name := fieldName(f); {
 		case name == "value" || w.IntN(4) == 0:
 		case name == "free":
@@ -603,15 +664,16 @@ func (w *patchWorld) view(t reflect.Type, object tree) tree {
 
 // edit makes a random edit in the struct at a path, in the object and in what the author sees.
 func (w *patchWorld) edit(t reflect.Type, at pointer) {
-	field := t.Field(w.IntN(t.NumField()))
+	fields := fieldsOf(t)
+	field := fields[w.IntN(len(fields))]
 	if len(fieldName(field)) <= len("value") && w.IntN(3) > 0 {
-		field = t.Field(t.NumField() - 1) // a list more often
+		field = fields[len(fields)-1] // what has parts more often
 	}
 	name := fieldName(field)
 	in := at.to(name)
 	switch name {
 	case "name":
-		if t.NumField() > 1 || len(at) > 0 {
+		if len(fields) > 1 || len(at) > 0 {
 			return // another name is another element
 		}
 		w.set(in, "n"+w.number().String())
@@ -634,9 +696,9 @@ func (w *patchWorld) edit(t reflect.Type, at pointer) {
 			w.edit(field.Type, in)
 		}
 	case "pointer":
-		w.optional(field.Type.Elem(), in)
+		w.optional(field.Type.Elem(), in, isAlwaysShown(field))
 	case "dict":
-		w.optional(field.Type.Elem(), in.to([]string{"a/b", "~c", ""}[w.IntN(3)]))
+		w.optional(field.Type.Elem(), in.to([]string{"a/b", "~c", ""}[w.IntN(3)]), false)
 	case "list", "pointers":
 		w.list(field.Type.Elem(), in)
 	case "lists":
@@ -647,20 +709,24 @@ func (w *patchWorld) edit(t reflect.Type, at pointer) {
 	}
 }
 
-// optional edits a struct that may be missing.
-func (w *patchWorld) optional(t reflect.Type, at pointer) {
+// optional edits a struct that may be missing. Then it is null or left out.
+func (w *patchWorld) optional(t reflect.Type, at pointer, isShown bool) {
 	switch {
 	case lookup(w.edited, at) == nil:
 		w.set(at, w.added(t))
-	case w.IntN(4) == 0:
-		w.remove(at)
-	default:
+	case w.IntN(4) > 0:
 		w.edit(t, at)
+	case isShown:
+		w.gone = true
+		w.set(at, null)
+	default:
+		w.remove(at)
 	}
 }
 
 // added returns a new object as the author sees it.
 func (w *patchWorld) added(t reflect.Type) tree {
+	w.new = true
 	return w.view(t, tree{"name": "n" + w.number().String(), "value": w.number()})
 }
 
@@ -740,15 +806,26 @@ func clearRaw(t reflect.Type, raw tree, at pointer) {
 	if lookup(raw, at) == nil {
 		return
 	}
-	for f := range t.Fields() {
-		if in := at.to(fieldName(f)); f.Type.Kind() == reflect.Struct {
+	for _, f := range fieldsOf(t) {
+		if in := at.to(fieldName(f)); fieldName(f) == "struct" {
 			clearRaw(f.Type, raw, in)
-		} else if isAlwaysShown(f) && lookup(raw, in) != nil {
-			put(raw, in, map[string]any{"name": "", "value": json.Number("0")}[fieldName(f)])
-		} else {
-			put(raw, in, nil)
+		} else if lookup(raw, in) != nil {
+			put(raw, in, zeroFor(f))
 		}
 	}
+}
+
+// zeroFor returns the value of a field that becomes zero, nil if it is left out.
+func zeroFor(f reflect.StructField) any {
+	switch {
+	case !isAlwaysShown(f) && f.Type != reflect.TypeFor[runtime.RawExtension]():
+		return nil
+	case fieldName(f) == "name":
+		return ""
+	case fieldName(f) == "value":
+		return json.Number("0")
+	}
+	return null
 }
 
 // isAlwaysShown reports whether a type shows a field also if it is zero.
@@ -829,6 +906,23 @@ func withoutEmpty(v any) any {
 		return nil
 	}
 	return v
+}
+
+// nullsOf returns the paths of the nulls in a value at a path.
+func nullsOf(v any, at pointer) (all []string) {
+	switch v := v.(type) {
+	case nil:
+		return []string{at.String()}
+	case tree:
+		for name, member := range v {
+			all = append(all, nullsOf(member, at.to(name))...)
+		}
+	case []any:
+		for n, element := range v {
+			all = append(all, nullsOf(element, at.to(strconv.Itoa(n)))...)
+		}
+	}
+	return all
 }
 
 func text(v any) string {
