@@ -41,6 +41,10 @@ type formSpec struct {
 type formPart struct {
 	Name string `json:"name"`
 	Must *int   `json:"must"`
+	Late struct {
+		Nullable *int `json:"nullable"`
+		Size     int  `json:"size,omitempty"`
+	} `json:"late,omitzero"`
 }
 
 func (f *form) DeepCopy() *form {
@@ -69,7 +73,9 @@ func installForms(ctx context.Context, t *testing.T, api *oracle.Client) {
 	spec := object(map[string]any{
 		"free": free, "more": free,
 		"nullable": number("nullable", true), "plain": number(), "default": number("default", 5), "must": number("nullable", true),
-		"parts": map[string]any{"type": "array", "items": object(map[string]any{"name": map[string]any{"type": "string"}, "must": number("nullable", true), "more": free}, "name", "must")},
+		"parts": map[string]any{"type": "array", "items": object(map[string]any{"name": map[string]any{"type": "string"}, "must": number("nullable", true), "more": free,
+			"late": object(map[string]any{"nullable": number("nullable", true), "size": number()}),
+		}, "name", "must")},
 	}, "must")
 	definition := map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition", "metadata": map[string]any{"name": "forms.example.com"},
@@ -124,6 +130,10 @@ func testNulls(ctx context.Context, t *testing.T, conn client.Connection, api *o
 		{"free null instead", free(`{"a":1,"b":null}`), 1, `{"free":{"a":1,"b":null},"default":1,"nullable":2,"must":null` + more + parts + `}`},
 		{"no free null", free(`{"a":1}`), 1, `{"free":{"a":1},"default":1,"nullable":2,"must":null` + more + parts + `}`},
 		{"not there", free(``), 1, `{"default":1,"nullable":2,"must":null` + more + parts + `}`},
+		{"a struct that the server lacks", func(f *formSpec) { f.Parts[0].Late.Size = 1 }, 1,
+			`{"default":1,"nullable":2,"must":null` + more + `"parts":[{"name":"a","must":null,"late":{"size":1},"more":[null]}]}`},
+		{"no struct", func(f *formSpec) { f.Parts[0].Late.Size = 0 }, 1,
+			`{"default":1,"nullable":2,"must":null` + more + `"parts":[{"name":"a","must":null,"late":{},"more":[null]}]}`},
 	} {
 		for again := range 2 {
 			wire.sent()
