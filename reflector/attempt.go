@@ -90,7 +90,8 @@ func (a *Attempt) Send() (fresh bool) {
 
 // Connected reports that the request has a connection to the server, TLS included if it has TLS, and
 // is not sent yet. Requests that share a connection name the same conn: an early end of a watch whose
-// connection goes on is no restart of the server. conn is nil if the source does not know it.
+// connection goes on is no restart of the server. conn is nil if the source does not know it. The errors
+// of sources that never call Connected have to say that there was no connection.
 func (a *Attempt) Connected(conn net.Conn) {
 	if a == nil {
 		return
@@ -99,7 +100,7 @@ func (a *Attempt) Connected(conn net.Conn) {
 		conn = nil
 	}
 	a.b.mu.Lock()
-	a.connected, a.conn = true, conn
+	a.connected, a.conn, a.b.traced = true, conn, true
 	switch {
 	case a.answered || a.ended:
 	case a.timer != nil:
@@ -175,6 +176,17 @@ func (a *Attempt) hung() bool {
 	a.b.mu.Lock()
 	defer a.b.mu.Unlock()
 	return a.connected && !a.answered
+}
+
+// traced reports whether the source would have called Connected if there had been a connection. It is
+// false on nil.
+func (a *Attempt) traced() bool {
+	if a == nil {
+		return false
+	}
+	a.b.mu.Lock()
+	defer a.b.mu.Unlock()
+	return a.b.traced
 }
 
 // reached reports whether there was a connection to the server.

@@ -67,6 +67,7 @@ type Breaker struct {
 	extensions  int                   // how often answerLimit has been too short since then
 	extendedAt  time.Time             // when extensions last grew
 	stale       bool                  // the next attempt needs a connection of its own
+	traced      bool                  // an attempt was Connected: the source says so
 	longOutages uint64                // outages of at least longOutage so far
 	queued      []*waiter             // waiting to probe, in order
 	watches     turns                 // waiting because their watches broke off

@@ -239,3 +239,41 @@ func TestInstead(t *testing.T) {
 		}
 	}
 }
+
+// TestStreamsBreakWithoutTrace: a streaming list that is reset before its header falls back to LIST, also if
+// the source does not say which requests have a connection, as over a transport without httptrace. A server
+// that cannot be reached is asked for a stream again.
+func TestStreamsBreakWithoutTrace(t *testing.T) {
+	for word, falls := range map[string]bool{"reset": true, "refused": false, "no-name": false, "dial-timeout": false, "unanswered": false} {
+		for _, traced := range []bool{false, true} {
+			t.Run(fmt.Sprintf("%s, traced %t", word, traced), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					lists := 0
+					s := &closures{breaker: new(Breaker), list: func(context.Context, metav1.ListOptions) (metav1.ListMeta, error) {
+						lists++
+						return metav1.ListMeta{ResourceVersion: "5"}, nil
+					}}
+					s.watch = func(ctx context.Context, opts metav1.ListOptions) error {
+						if traced && falls {
+							AttemptOf(ctx).Connected(nil)
+						}
+						if opts.SendInitialEvents != nil {
+							return failure(word, 0)
+						}
+						<-ctx.Done()
+						return ctx.Err()
+					}
+					r, err := New[string](s, &sink[string]{}, Options{OnError: func(error) {}})
+					if err != nil {
+						t.Fatal(err)
+					}
+					ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+					defer cancel()
+					if err := r.Run(ctx); err != nil || (lists > 0) != falls {
+						t.Errorf("%d lists, %v", lists, err)
+					}
+				})
+			})
+		}
+	}
+}

@@ -222,10 +222,10 @@ func (w *watch) unreached(err error) bool {
 	switch {
 	case err == nil || isStatus(err) || w.end.heard:
 		return false
-	case w.attempt != nil:
+	case w.attempt.traced():
 		return !w.attempt.reached()
 	}
-	return isUnconnected(err)
+	return isUnconnected(err) || errors.Is(err, ErrUnanswered)
 }
 
 // watchEnded decides the step after a watch, or after a streaming list that had become one.
