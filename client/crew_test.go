@@ -79,16 +79,6 @@ func manyEvents(items []string, seed uint64) string {
 	return b.String()
 }
 
-// linesToCBOR returns JSON values, one a line, as CBOR.
-func linesToCBOR(t *testing.T, lines string) []byte {
-	t.Helper()
-	var all bytes.Buffer
-	for line := range strings.Lines(lines) {
-		all.Write(toCBOR(t, line))
-	}
-	return all.Bytes()
-}
-
 // checkDecoders compares what a body yields with several decoders and with one.
 func checkDecoders[T any](t *testing.T, name, contentType string, body []byte, watch bool, opts client.Options) {
 	t.Helper()
@@ -141,8 +131,6 @@ func TestDecodersAgree(t *testing.T) {
 				checkDecoders[*widget](t, name+" watch", "application/json", []byte(events), true, opts)
 				checkDecoders[*metav1.PartialObjectMetadata](t, name+" watch of metadata", "application/json", []byte(events), true, opts)
 			}
-			checkDecoders[*widget](t, "CBOR list", "application/cbor", linesToCBOR(t, list), false, opts)
-			checkDecoders[*widget](t, "CBOR watch", "application/cbor-seq", linesToCBOR(t, events), true, opts)
 		}
 	}
 }

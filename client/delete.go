@@ -135,8 +135,6 @@ func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, sai
 		if st, ok = m.status(); ok {
 			said.kind = statusKind
 		}
-	case CBOR:
-		said.body, err = decode.CBORToJSON(body)
 	default:
 		said.body, err = decode.Delimit(body)
 	}
@@ -162,7 +160,7 @@ func longKind(a *answer, start []byte) (kind string, err error) {
 		m, _ := openEnvelope(start, expectation{})
 		kind = m.kind
 	} else {
-		kind, err = kindIn(newValueReader(e, io.MultiReader(bytes.NewReader(start), a), consentLimit))
+		kind, err = kindIn(decode.NewJSON(io.MultiReader(bytes.NewReader(start), a), consentLimit))
 	}
 	if err == nil && kind == statusKind {
 		err = fmt.Errorf("a %s of more than %d bytes", kind, consentLimit)
@@ -171,7 +169,7 @@ func longKind(a *answer, start []byte) (kind string, err error) {
 }
 
 // kindIn reads an object up to its kind.
-func kindIn(r decode.Reader) (kind string, err error) {
+func kindIn(r *decode.Reader) (kind string, err error) {
 	found := errors.New("found")
 	err = decode.EachMember(r, func(name string) error {
 		if name != "kind" {

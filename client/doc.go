@@ -51,16 +51,7 @@
 // If every field of T has a protobuf tag, the client requests Kubernetes protobuf, with JSON
 // as the second choice. For other types it requests JSON. [Options] can select another
 // [Encoding]. Answers are decoded by their Content-Type. If a server refuses the encoding with
-// 406, the client requests JSON from then on. Request bodies are JSON. CBOR that JSON cannot
-// express, such as NaN, costs one object.
-//
-// A CBOR object decodes to the same object as with apimachinery's CBOR serializer, by the same
-// library, and mostly as its JSON form. Some types keep raw JSON, such as metav1.FieldsV1 and
-// runtime.RawExtension. Its members come sorted by name, because CBOR does not define their
-// order. API servers also write those of custom resources in this order in JSON. In the
-// managedFields of built-in types they sort number keys by value. A type's UnmarshalCBOR is
-// called, or else its UnmarshalJSON. Unlike apimachinery, the client also turns a RawExtension
-// in a map into JSON.
+// 406, the client requests JSON from then on. Request bodies are JSON.
 //
 // Answers may be compressed with gzip. The transport of an *http.Client requests and
 // decompresses it, unless its DisableCompression is set. An API server compresses lists of more

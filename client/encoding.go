@@ -4,14 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kinform/kinform/internal/decode"
 )
 
 // Encoding is the format of a server's answer, as a media type.
@@ -27,36 +24,16 @@ const (
 	// list in it is recognized by a kind that ends in "List". If it has another name, as it
 	// may in an aggregated API, name the kind.
 	Protobuf Encoding = "application/vnd.kubernetes.protobuf"
-
-	// CBOR is supported by servers whose feature gate CBORServingAndStorage is on (off by
-	// default up to Kubernetes 1.37). It is smaller than JSON but not faster here, and
-	// takes twice the allocations.
-	CBOR Encoding = "application/cbor"
 )
-
-// cborSequence is the content type of a watch in CBOR (RFC 8742).
-const cborSequence = "application/cbor-seq"
 
 // encodingOf returns the encoding named by a Content-Type header. Any other type is read as
 // JSON, and refused with an excerpt if it is not JSON.
 func encodingOf(contentType string) Encoding {
 	media, _, _ := strings.Cut(contentType, ";")
-	switch media = strings.ToLower(strings.TrimSpace(media)); media {
-	case string(Protobuf):
+	if strings.ToLower(strings.TrimSpace(media)) == string(Protobuf) {
 		return Protobuf
-	case string(CBOR), cborSequence:
-		return CBOR
 	}
 	return JSON
-}
-
-// newValueReader makes the reader of a body that is not Protobuf. limit is the limit of one
-// value.
-func newValueReader(e Encoding, in io.Reader, limit int64) decode.Reader {
-	if e == CBOR {
-		return decode.NewCBOR(in, limit)
-	}
-	return decode.NewJSON(in, limit)
 }
 
 // encoding returns the answer's encoding.
@@ -64,12 +41,9 @@ func (a *answer) encoding() Encoding { return encodingOf(a.header.Get("Content-T
 
 // statusIn decodes a metav1.Status in any encoding; ok is false if body is not a Status.
 func (c *objectCodec[T]) statusIn(e Encoding, body []byte) (st metav1.Status, ok bool) {
-	switch e {
-	case Protobuf:
+	if e == Protobuf {
 		m, _ := openEnvelope(body, expectation{})
 		return m.status()
-	case CBOR:
-		body, _ = decode.CBORToJSON(body)
 	}
 	return c.status(body)
 }
@@ -88,7 +62,7 @@ func chooseEncoding(asked Encoding, protobuf error) (Encoding, error) {
 			return "", fmt.Errorf("encoding %s: %w", asked, protobuf)
 		}
 		return asked, nil
-	case JSON, CBOR:
+	case JSON:
 		return asked, nil
 	}
 	return "", fmt.Errorf("unknown encoding %q", asked)

@@ -179,6 +179,3 @@ func FuzzProtobufList(f *testing.F) {
 func FuzzProtobufWatch(f *testing.F) {
 	fuzzEncodings(f, ".pb", "application/vnd.kubernetes.protobuf;stream=watch", true)
 }
-
-func FuzzCBORList(f *testing.F)  { fuzzEncodings(f, ".cbor", "application/cbor", false) }
-func FuzzCBORWatch(f *testing.F) { fuzzEncodings(f, ".cbor", "application/cbor-seq", true) }

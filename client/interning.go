@@ -56,19 +56,11 @@ func (c *objectCodec[T]) workspace(e Encoding) *workspace {
 // helperWorkspace makes the workspace of a goroutine that decodes for another one, which then
 // shares the parts that are not shared by their bytes.
 func (c *objectCodec[T]) helperWorkspace(e Encoding) *workspace {
-	w := &workspace{codec: c.codecOf(e), interned: c.interned}
+	w := &workspace{codec: c.json, interned: c.interned}
 	if c.sharer != nil && e == Protobuf {
 		w.wire = c.sharer.wire()
 	}
 	return w
-}
-
-// codecOf returns the codec for objects in an encoding other than protobuf.
-func (c *objectCodec[T]) codecOf(e Encoding) decode.Codec {
-	if e == CBOR {
-		return c.cbor
-	}
-	return c.json
 }
 
 // close leaves the shared parts to the next list or watch.

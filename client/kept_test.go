@@ -48,7 +48,6 @@ func keptBodies(t *testing.T) map[string][]byte {
 	text := listJSON(texts...)
 	return map[string][]byte{
 		"application/json":                    []byte(text),
-		"application/cbor":                    toCBOR(t, text),
 		"application/vnd.kubernetes.protobuf": protobufListOf(t, "WidgetList", "12", items...),
 	}
 }

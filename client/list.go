@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
 	"github.com/kinform/kinform/internal/pages"
 	"github.com/kinform/kinform/reflector"
@@ -71,7 +72,7 @@ func (r *Resource[T]) readList(a *answer, known func(reflector.Identity) bool, y
 		defer func() { d.listing.crew.close() }()
 		return &d.listing, d.run()
 	}
-	d := listDecoder[T]{listing: l, in: newValueReader(encoding, in, r.limit), encoding: encoding}
+	d := listDecoder[T]{listing: l, in: decode.NewJSON(in, r.limit), encoding: encoding}
 	defer func() { d.listing.crew.close() }()
 	return &d.listing, d.run()
 }

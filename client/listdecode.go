@@ -9,11 +9,11 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// listDecoder reads the body of one list in JSON or CBOR. The members may come in any order.
-// The API server sends kind, apiVersion, metadata, items in JSON, and sorts them in CBOR.
+// listDecoder reads the body of one list in JSON. The members may come in any order.
+// The API server sends kind, apiVersion, metadata, items.
 type listDecoder[T any] struct {
 	listing  listing[T]
-	in       decode.Reader
+	in       *decode.Reader
 	encoding Encoding
 
 	items  bool // seen

@@ -19,7 +19,6 @@ import (
 type objectCodec[T any] struct {
 	of       reflect.Type // of the objects: T, or a type that implements it
 	json     *decode.JSONCodec
-	cbor     decode.Codec
 	elem     reflect.Type // type that the objects point to; nil if they are no pointers
 	partial  bool         // T holds a metav1.PartialObjectMetadata
 	untyped  bool         // T holds an unstructured.Unstructured
@@ -58,9 +57,6 @@ func newObjectCodec[T any](of reflect.Type, opts Options) (objectCodec[T], error
 		c.json.Quotes = !c.untyped // takes a quarter more time for a sixth fewer allocations
 	case n > 0:
 		c.interned = min(n, mostInterned)
-	}
-	if c.cbor, err = decode.NewCBORCodec(t, !c.json.Quotes, c.drop); err != nil {
-		return objectCodec[T]{}, err
 	}
 	c.kinded = c.untyped || reflect.PointerTo(t).Implements(reflect.TypeFor[kinded]())
 	if pointer {

@@ -25,7 +25,7 @@ func connectionOf(rec recording) client.Connection {
 // Managed fields are dropped in every encoding, and nothing else is.
 func TestDropManagedFields(t *testing.T) {
 	n := 0
-	for _, rec := range recordings(t, recording.isList, ".json", ".pb", ".cbor") {
+	for _, rec := range recordings(t, recording.isList, ".json", ".pb") {
 		if !strings.HasPrefix(rec.File, "list-pods") {
 			continue
 		}
@@ -95,7 +95,7 @@ func TestMaxObjectBytes(t *testing.T) {
 	}
 	for _, rec := range recordings(t, func(rec recording) bool {
 		return strings.HasPrefix(rec.File, "list-configmaps.") || strings.HasPrefix(rec.File, "watchlist-configmaps.")
-	}, ".pb", ".cbor") {
+	}, ".pb") {
 		r, err := client.New(connectionOf(rec), kind.OfResource[*metav1.PartialObjectMetadata](pods), client.Options{MaxObjectBytes: 350})
 		if err != nil {
 			t.Fatal(err)

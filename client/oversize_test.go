@@ -13,8 +13,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
-	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/kind"
@@ -43,20 +41,6 @@ func protobufEvent(t testing.TB, typ string, object []byte) []byte {
 		t.Fatal(err)
 	}
 	return append(binary.BigEndian.AppendUint32(nil, uint32(len(data))), data...)
-}
-
-// toCBOR is JSON as API servers write it in CBOR: with sorted names, the short ones first.
-func toCBOR(t testing.TB, text string) []byte {
-	t.Helper()
-	var v any
-	if err := utiljson.Unmarshal([]byte(text), &v); err != nil {
-		t.Fatal(err)
-	}
-	data, err := cbor.Marshal(v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return data
 }
 
 const oversizeLimit = 1000
@@ -149,7 +133,7 @@ func oversizedObjects(size int) map[string]string {
 	return objects
 }
 
-func TestOversizedEventsInJSONAndCBOR(t *testing.T) {
+func TestOversizedEventsInJSON(t *testing.T) {
 	small := full(widgetJSON("a", 1, 1))
 	for _, size := range []int{2 * oversizeLimit, 3*oversizeLimit + 7, 100_000} {
 		for name, object := range oversizedObjects(size) {
@@ -168,16 +152,6 @@ func TestOversizedEventsInJSONAndCBOR(t *testing.T) {
 					oversized[*widget](t, conn, reflector.Deleted)
 				}
 				oversizedItem[*widget](t, bodies(listJSON(widgetJSON("a", 1, 1), object, widgetJSON("b", 2, 2))))
-
-				seq := func(texts ...string) (body []byte) {
-					for _, text := range texts {
-						body = append(body, toCBOR(t, text)...)
-					}
-					return body
-				}
-				oversized[*widget](t, bodiesOf("application/cbor-seq", seq(eventJSON("ADDED", small), eventJSON("DELETED", object), eventJSON("ADDED", small))), reflector.Deleted)
-				oversized[*widget](t, bodiesOf("application/cbor-seq", seq(eventJSON("ADDED", small), `{"object":`+object+`}`, eventJSON("ADDED", small))), reflector.Deleted)
-				oversizedItem[*widget](t, bodiesOf("application/cbor", toCBOR(t, listJSON(widgetJSON("a", 1, 1), object, widgetJSON("b", 2, 2)))))
 			})
 		}
 	}
@@ -188,7 +162,6 @@ func TestOversizedFailure(t *testing.T) {
 	object := `{"kind":"Status","apiVersion":"v1","message":"` + strings.Repeat("m", 5000) + `"}`
 	for _, conn := range []client.Connection{
 		bodies(eventJSON("ERROR", object) + eventJSON("ADDED", widgetJSON("a", 1, 1))),
-		bodiesOf("application/cbor-seq", toCBOR(t, eventJSON("ERROR", object))),
 	} {
 		got := watch(t.Context(), newResource[*widget](t, conn, client.Options{MaxObjectBytes: oversizeLimit}), metav1.ListOptions{})
 		var large *client.TooLargeError

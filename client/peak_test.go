@@ -64,7 +64,6 @@ func collections(t *testing.T, n int) map[string]*collection {
 		})
 	}
 	inJSON := &collection{objects: n, contentType: "application/json", whole: text(0, n, "")}
-	inCBOR := &collection{objects: n, contentType: "application/cbor", whole: toCBOR(t, string(inJSON.whole))}
 	inProtobuf := &collection{objects: n, contentType: "application/vnd.kubernetes.protobuf", whole: binary(0, n, "")}
 	for from := 0; from < n; from += peakPage {
 		to, next := min(from+peakPage, n), ""
@@ -73,12 +72,10 @@ func collections(t *testing.T, n int) map[string]*collection {
 		}
 		page := text(from, to, next)
 		inJSON.pages = append(inJSON.pages, page)
-		inCBOR.pages = append(inCBOR.pages, toCBOR(t, string(page)))
 		inProtobuf.pages = append(inProtobuf.pages, binary(from, to, next))
 	}
 	event := func(typ, object string) {
 		inJSON.stream = append(inJSON.stream, eventJSON(typ, object)...)
-		inCBOR.stream = append(inCBOR.stream, toCBOR(t, eventJSON(typ, object))...)
 	}
 	for i := range n {
 		event("ADDED", texts[i])
@@ -88,7 +85,7 @@ func collections(t *testing.T, n int) map[string]*collection {
 	end := partialWidget("", "9000000")
 	end.Namespace, end.Annotations = "", map[string]string{metav1.InitialEventsAnnotationKey: "true"}
 	inProtobuf.stream = append(inProtobuf.stream, protobufEvent(t, "BOOKMARK", protobufObject(t, "v1", "Pod", end))...)
-	return map[string]*collection{"JSON": inJSON, "CBOR": inCBOR, "protobuf": inProtobuf}
+	return map[string]*collection{"JSON": inJSON, "protobuf": inProtobuf}
 }
 
 // RoundTrip serves the collection. Each watch ends at once because its version expired, after
@@ -109,9 +106,6 @@ func (c *collection) RoundTrip(req *http.Request) (*http.Response, error) {
 	default:
 		resp = response(bytes.NewReader(c.whole))
 		resp.Header.Set("Content-Type", c.contentType)
-	}
-	if c.contentType == "application/cbor" && q.Get("watch") != "" && q.Get("sendInitialEvents") != "" {
-		resp.Header.Set("Content-Type", "application/cbor-seq")
 	}
 	return resp, nil
 }
@@ -229,7 +223,7 @@ func TestPeakOfRelist(t *testing.T) {
 		opts        reflector.Tuning
 	}{
 		{"stream", "protobuf metadata", reflector.Tuning{}},
-		{"whole", "CBOR unstructured", reflector.Tuning{DisableWatchList: true, PageSize: -1}},
+		{"whole", "JSON unstructured", reflector.Tuning{DisableWatchList: true, PageSize: -1}},
 		{"pages", "JSON typed", reflector.Tuning{DisableWatchList: true, FirstVersion: new(""), ForcePages: true, PageSize: peakPage}},
 	} {
 		for encoding, c := range all {

@@ -18,7 +18,6 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	cbor "k8s.io/apimachinery/pkg/runtime/serializer/cbor/direct"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
@@ -216,7 +215,7 @@ func checkRecorded[T metav1.Object](t *testing.T, ev reflector.Event[T], typ str
 }
 
 func TestRecordedRefusals(t *testing.T) {
-	for _, rec := range recordings(t, func(rec recording) bool { return rec.Status >= 300 }, ".json", ".txt", ".pb", ".cbor") {
+	for _, rec := range recordings(t, func(rec recording) bool { return rec.Status >= 300 }, ".json", ".txt", ".pb") {
 		t.Run(rec.File, func(t *testing.T) {
 			got := list(t.Context(), recordedResource[*widget](t, rec, rec.body), metav1.ListOptions{})
 			var st *apierrors.StatusError
@@ -282,8 +281,6 @@ func recordedStatus(t *testing.T, rec recording) (st metav1.Status) {
 			err = st.Unmarshal(envelope.Raw)
 		}
 		st.Kind, st.APIVersion = envelope.Kind, envelope.APIVersion
-	case ".cbor":
-		err = cbor.Unmarshal(rec.body, &st)
 	default:
 		err = utiljson.Unmarshal(rec.body, &st)
 	}

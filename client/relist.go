@@ -13,7 +13,7 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Relist implements [reflector.Relister]. In JSON and CBOR, the syntax of a known object is still
+// Relist implements [reflector.Relister]. In JSON, the syntax of a known object is still
 // checked; in protobuf, only its metadata is.
 func (r *Resource[T]) Relist(self reflector.Source[T], known func(reflector.Identity) bool) reflector.Source[T] {
 	if self != reflector.Source[T](r) {
@@ -46,7 +46,7 @@ func (r *relister[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 type inquiry struct {
 	known func(reflector.Identity) bool // nil if none are asked about
 	text  strings.Builder               // the texts of identities, in pieces
-	state decode.State                  // of the last object in JSON or CBOR
+	state decode.State                  // of the last object in JSON
 }
 
 // inquiryRoom is the size of a piece. It holds the identities of some 40 objects, so an object
@@ -83,9 +83,9 @@ func likelyText(text []byte, likely string) string {
 	return string(text)
 }
 
-// readListed reads an object of a list in JSON or CBOR. If the object is known, d is the object.
+// readListed reads an object of a list in JSON. If the object is known, d is the object.
 // Otherwise it returns what decode.ReadObject does.
-func (c *objectCodec[T]) readListed(in decode.Reader, want expectation, w *workspace) (d decoded[T], raw []byte, problem, err error) {
+func (c *objectCodec[T]) readListed(in *decode.Reader, want expectation, w *workspace) (d decoded[T], raw []byte, problem, err error) {
 	if w.inquiry.known == nil {
 		raw, problem, err = decode.ReadObject(in, nil)
 		return d, raw, problem, err

@@ -198,8 +198,8 @@ func (a *answer) abandon() {
 	a.guard.release()
 }
 
-// excerpt describes the body and shows its beginning if it is text. It does not show CBOR and
-// protobuf: they are unreadable, and a CBOR object may begin with the data of a Secret.
+// excerpt describes the body and shows its beginning if it is text. It does not show
+// binary bodies: they are unreadable, and may begin with the data of a Secret.
 func (a *answer) excerpt() string {
 	contentType := a.header.Get("Content-Type")
 	if contentType == "" {

@@ -58,7 +58,6 @@ func TestSharedParts(t *testing.T) {
 	}
 	for contentType, body := range map[string][]byte{
 		"application/json":                    []byte(text),
-		"application/cbor":                    toCBOR(t, text),
 		"application/vnd.kubernetes.protobuf": protobufListOf(t, "WidgetList", "12", items...),
 	} {
 		t.Run(strings.TrimPrefix(contentType, "application/"), func(t *testing.T) {

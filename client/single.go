@@ -24,12 +24,9 @@ func (r *Resource[T]) readSingle(a *answer) (single, error) {
 	if err != nil {
 		return s, fmt.Errorf("reading the object: %w", err)
 	}
-	switch s.encoding {
-	case Protobuf:
+	if s.encoding == Protobuf {
 		s.message, err = openEnvelope(body, expectation{})
-	case CBOR:
-		s.body, err = decode.DelimitCBOR(body)
-	default:
+	} else {
 		s.body, err = decode.Delimit(body)
 	}
 	if err != nil {
@@ -43,11 +40,11 @@ func (c *objectCodec[T]) header(s single) decode.Header {
 	if s.encoding == Protobuf {
 		return s.message.header()
 	}
-	return c.codecOf(s.encoding).Header(s.body)
+	return c.json.Header(s.body)
 }
 
 func (c *objectCodec[T]) decodeSingle(s single, want expectation) (d decoded[T], err error) {
-	w := &workspace{codec: c.codecOf(s.encoding)} // nothing is shared: it may be for an update
+	w := &workspace{codec: c.json} // nothing is shared: it may be for an update
 	if s.encoding == Protobuf {
 		d, err = c.decodeMessage(s.message, nil, want, w)
 	} else {

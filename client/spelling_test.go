@@ -2,7 +2,6 @@ package client_test
 
 import (
 	"encoding/binary"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strings"
@@ -54,37 +53,6 @@ var encodedJSON = encoded{
 	},
 	bookmark: func(_ testing.TB, version int) []byte { return []byte(endJSON(version)) },
 	gone:     func(testing.TB) []byte { return []byte(eventJSON("ERROR", goneJSON)) },
-}
-
-var encodedCBOR = encoded{
-	contentType: "application/cbor", stream: "application/cbor-seq", ways: []string{"order"},
-	object: func(t testing.TB, way, name, color string) []byte {
-		if way == "" {
-			return toCBOR(t, spelt("", name, color))
-		}
-		var members map[string]json.RawMessage
-		if err := json.Unmarshal([]byte(spelt("", name, color)), &members); err != nil {
-			t.Fatal(err)
-		}
-		var all [][]byte
-		for _, member := range []string{"spec", "metadata", "kind", "apiVersion"} { // longest last, as no server writes it
-			all = append(all, toCBOR(t, fmt.Sprintf("%q", member)), toCBOR(t, string(members[member])))
-		}
-		return append([]byte{0xa0 + byte(len(members))}, slices.Concat(all...)...)
-	},
-	list: func(t testing.TB, version int, objects [][]byte) []byte {
-		head := toCBOR(t, fmt.Sprintf(`{"kind":"WidgetList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"%d"}}`, version))
-		head[0]++ // one more member
-		items := append(toCBOR(t, `"items"`), 0x9f)
-		return slices.Concat(head, items, slices.Concat(objects...), []byte{0xff})
-	},
-	event: func(t testing.TB, kind string, object []byte) []byte {
-		head := toCBOR(t, fmt.Sprintf(`{"type":%q}`, kind))
-		head[0]++
-		return slices.Concat(head, toCBOR(t, `"object"`), object)
-	},
-	bookmark: func(t testing.TB, version int) []byte { return toCBOR(t, endJSON(version)) },
-	gone:     func(t testing.TB) []byte { return toCBOR(t, eventJSON("ERROR", goneJSON)) },
 }
 
 // encodedProtobuf has metadata only. An object is its message, without an envelope.

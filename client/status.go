@@ -88,7 +88,7 @@ func reportsFailure(st metav1.Status) bool {
 type statusMembers struct{ text bytes.Buffer }
 
 // keep reads the value of a member, and skips one that only other objects have.
-func (m *statusMembers) keep(in decode.Reader, name string) error {
+func (m *statusMembers) keep(in *decode.Reader, name string) error {
 	switch name {
 	case "status", "message", "reason", "details", "code":
 	default:

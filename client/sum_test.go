@@ -17,7 +17,7 @@ import (
 )
 
 // A real object has one sum in a list and in a watch of one encoding, and a different one in another
-// state. CBOR is left out: there, only objects that carry their kind in lists have.
+// state.
 func TestSumsOfListAndWatch(t *testing.T) {
 	for _, resource := range []schema.GroupVersionResource{pods, widgets, {Version: "v1", Resource: "configmaps"}} {
 		for _, extension := range []string{".json", ".pb"} {

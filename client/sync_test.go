@@ -105,7 +105,6 @@ func TestSyncThatCannotSucceed(t *testing.T) {
 		"one object":   {answers(200, "application/json", full(widgetJSON("a", 1, 1))), is(reflector.ErrUnusable)},
 		"malformed":    {answers(200, "application/json", list200+`{"metadata":{"name":]}`), is(reflector.ErrUnusable)},
 		"protobuf":     {answers(200, "application/vnd.kubernetes.protobuf", "<html>"), is(client.ErrNotKubernetes)},
-		"CBOR":         {answers(200, "application/cbor", "\xd9\xd9\xf7\xff"), is(reflector.ErrUnusable)},
 		"no version":   {answers(200, "application/json", strings.Replace(list200, "resourceVersion", "x\":\"y\",\"continue", 1)+`]}`), is(reflector.ErrNoResourceVersion)},
 		"400":          {refuses(400, "BadRequest"), code(400)},
 		"401":          {refuses(401, "Unauthorized"), code(401)},

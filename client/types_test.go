@@ -98,6 +98,15 @@ func response(body io.Reader) *http.Response {
 	}
 }
 
+// bodiesOf answers every request with the same body.
+func bodiesOf(contentType string, body []byte) client.Connection {
+	return transport(func(*http.Request) (*http.Response, error) {
+		resp := response(bytes.NewReader(body))
+		resp.Header.Set("Content-Type", contentType)
+		return resp, nil
+	}).connection()
+}
+
 // bodies answers every request with the same body, in one read.
 func bodies(body string) client.Connection {
 	return transport(func(*http.Request) (*http.Response, error) {

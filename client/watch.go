@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
 	"github.com/kinform/kinform/reflector"
 )
@@ -105,5 +106,5 @@ func (r *Resource[T]) newEvents(a *answer, w *watching[T]) eventReader[T] {
 	if encoding == Protobuf {
 		return &protobufWatch[T]{watching: w, in: kubeproto.NewFrameReader(in, r.protobufLimit())}
 	}
-	return &watchDecoder[T]{watching: w, in: newValueReader(encoding, in, r.limit), encoding: encoding}
+	return &watchDecoder[T]{watching: w, in: decode.NewJSON(in, r.limit), encoding: encoding}
 }

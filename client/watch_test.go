@@ -232,12 +232,9 @@ func TestStatusInOtherEncodings(t *testing.T) {
 	gone := &metav1.Status{Status: metav1.StatusFailure, Message: "too old", Reason: metav1.StatusReasonExpired, Code: 410}
 	for _, kind := range []metav1.TypeMeta{{Kind: "Status", APIVersion: "v1"}, {Kind: "Status", APIVersion: "meta.k8s.io/v1"}, {}} {
 		object := protobufObject(t, kind.APIVersion, kind.Kind, gone)
-		text := strings.Replace(strings.Replace(goneJSON, `"v1"`, `"`+kind.APIVersion+`"`, 1), `"Status"`, `"`+kind.Kind+`"`, 1)
 		for name, err := range map[string]error{
 			"protobuf watch": watch(t.Context(), newResource[*widget](t, bodiesOf("application/vnd.kubernetes.protobuf", protobufEvent(t, "ERROR", object)), client.Options{}), metav1.ListOptions{}).err,
 			"protobuf list":  list(t.Context(), newResource[*widget](t, bodiesOf("application/vnd.kubernetes.protobuf", object), client.Options{}), metav1.ListOptions{}).err,
-			"CBOR watch":     watch(t.Context(), newResource[*widget](t, bodiesOf("application/cbor-seq", toCBOR(t, eventJSON("ERROR", text))), client.Options{}), metav1.ListOptions{}).err,
-			"CBOR list":      list(t.Context(), newResource[*widget](t, bodiesOf("application/cbor", toCBOR(t, text)), client.Options{}), metav1.ListOptions{}).err,
 		} {
 			if !apierrors.IsResourceExpired(err) {
 				t.Errorf("%s of %v: %v", name, kind, err)

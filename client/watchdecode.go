@@ -11,13 +11,13 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// watchDecoder reads the events of one watch body in JSON or CBOR. If an event's type comes
+// watchDecoder reads the events of one watch body in JSON. If an event's type comes
 // first, as the API server sends it, the decoder decodes the object while reading it.
 // Otherwise it keeps the object's bytes until the type is known.
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes)
 type watchDecoder[T any] struct {
 	watching *watching[T]
-	in       decode.Reader
+	in       *decode.Reader
 	encoding Encoding
 	kept     []byte // an object
 

@@ -112,7 +112,7 @@ func (r reader) selection() (opts client.Options) {
 
 // TestRestoredEtcd puts etcd back to a backup under informers of all encodings.
 func TestRestoredEtcd(t *testing.T) {
-	c := cluster.Start(t, cluster.Options{ExtraAPIServerArgs: []string{"--feature-gates=CBORServingAndStorage=true"}})
+	c := cluster.Start(t, cluster.Options{})
 	ctx, cancel := context.WithTimeout(t.Context(), 8*time.Minute)
 	defer cancel()
 	r := &restoredEtcd{ctx: ctx, c: c, direct: &oracle.Client{URL: c.URL(), HTTP: c.HTTPClient()}}
@@ -193,7 +193,7 @@ func (r *restoredEtcd) run(t *testing.T, v restoredVariant) {
 	caches := []restoredCache{
 		newRestoredCache[*corev1.ConfigMap](t, "protobuf", conn, with(client.Protobuf)),
 		newRestoredCache[*corev1.ConfigMap](t, "JSON", conn, with(client.JSON)),
-		newRestoredCache[*unstructured.Unstructured](t, "unstructured", conn, with(client.CBOR)),
+		newRestoredCache[*unstructured.Unstructured](t, "unstructured", conn, with("")),
 		newRestoredCache[*metav1.PartialObjectMetadata](t, "metadata", conn, v.reader.selection()),
 	}
 	change := func() {

@@ -13,7 +13,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
-	"k8s.io/apimachinery/pkg/runtime/serializer/cbor"
 	"k8s.io/apimachinery/pkg/runtime/serializer/streaming"
 	"k8s.io/client-go/kubernetes/scheme"
 	restwatch "k8s.io/client-go/rest/watch"
@@ -22,24 +21,20 @@ import (
 // encodings are those that client-go can ask for.
 var encodings = []struct{ name, mediaType string }{
 	{"json", runtime.ContentTypeJSON},
-	{"cbor", runtime.ContentTypeCBOR},
 	{"protobuf", runtime.ContentTypeProtobuf},
 }
 
 // watchType is the content type of a watch.
 func watchType(mediaType string) string {
-	switch mediaType {
-	case runtime.ContentTypeCBOR:
-		return runtime.ContentTypeCBORSequence
-	case runtime.ContentTypeProtobuf:
+	if mediaType == runtime.ContentTypeProtobuf {
 		return mediaType + ";stream=watch"
 	}
 	return mediaType
 }
 
-// codecs is client-go's way to encodings, CBOR switched on.
+// codecs is client-go's way to encodings.
 var codecs = sync.OnceValue(func() runtime.NegotiatedSerializer {
-	return serializer.NewCodecFactory(scheme.Scheme, serializer.WithSerializer(cbor.NewSerializerInfo)).WithoutConversion()
+	return serializer.NewCodecFactory(scheme.Scheme).WithoutConversion()
 })
 
 func negotiator(gvk schema.GroupVersionKind) runtime.ClientNegotiator {

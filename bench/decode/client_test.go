@@ -2,7 +2,6 @@ package decode
 
 import (
 	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -184,54 +183,6 @@ func requireSameObjects(t testing.TB, name string, got, want []runtime.Object) {
 		// client-go's typed clients leave kind and apiVersion out, ours puts them in.
 		got[i].GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
 		want[i].GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{})
-		sortRaw(t, reflect.ValueOf(got[i]))
-		sortRaw(t, reflect.ValueOf(want[i]))
 		requireEqual(t, fmt.Sprintf("%s, object %d", name, i), got[i], want[i])
 	}
-}
-
-// sortRaw sorts the members of JSON that is kept as it came. Out of CBOR they come in any
-// order.
-func sortRaw(t testing.TB, v reflect.Value) {
-	t.Helper()
-	switch v.Kind() {
-	case reflect.Pointer:
-		sortRaw(t, v.Elem())
-	case reflect.Slice:
-		for i := range v.Len() {
-			sortRaw(t, v.Index(i))
-		}
-	case reflect.Struct:
-		switch raw := v.Addr().Interface().(type) {
-		case *runtime.RawExtension:
-			raw.Raw = sortMembers(t, raw.Raw)
-			return
-		case *metav1.FieldsV1:
-			raw.SetRawBytes(sortMembers(t, raw.GetRawBytes()))
-			return
-		}
-		for i := range v.NumField() {
-			if v.Field(i).CanSet() {
-				sortRaw(t, v.Field(i))
-			}
-		}
-	}
-}
-
-func sortMembers(t testing.TB, data []byte) []byte {
-	t.Helper()
-	if len(data) == 0 {
-		return data
-	}
-	var value any
-	decoder := json.NewDecoder(bytes.NewReader(data))
-	decoder.UseNumber()
-	if err := decoder.Decode(&value); err != nil {
-		t.Fatal(err)
-	}
-	sorted, err := json.Marshal(value)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return sorted
 }

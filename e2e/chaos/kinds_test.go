@@ -183,7 +183,7 @@ func kinformCaches(conn client.Connection, now *contents) (all []checkedCache, e
 	add(objects[*corev1.Node](conn, nodes, "nodes", client.Options{}, nil))
 	add(objects[*coordinationv1.Lease](conn, leases, "leases", client.Options{}, nil))
 	add(objects[*gadget](conn, gadgets, "gadgets with a Go type", client.Options{}, func(g *gadget) bool { return now.in("v1", g) }))
-	add(objects[*unstructured.Unstructured](conn, gadgetsV2, "gadgets by CBOR", client.Options{Encoding: client.CBOR}, func(u *unstructured.Unstructured) bool { return now.inMap(u) }))
+	add(objects[*unstructured.Unstructured](conn, gadgetsV2, "gadgets without a Go type", client.Options{}, func(u *unstructured.Unstructured) bool { return now.inMap(u) }))
 	add(objects[*metav1.PartialObjectMetadata](conn, secretsByMeta, "metadata of secrets", client.Options{}, nil))
 	add(projection(conn))
 	return all, err

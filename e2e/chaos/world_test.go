@@ -99,18 +99,9 @@ func (w *world) populate(ctx context.Context) error {
 	return w.churn.fill(ctx)
 }
 
-// flags are those of the API server, with some more. CBOR is off in this release.
+// flags are those of the API server, with some more.
 func (w *world) flags(more ...string) []string {
-	gates := "--feature-gates=CBORServingAndStorage=true"
-	var others []string
-	for _, flag := range more {
-		if gate, ok := strings.CutPrefix(flag, "--feature-gates="); ok {
-			gates += "," + gate
-			continue
-		}
-		others = append(others, flag)
-	}
-	return append(others, gates, "--tls-cert-file="+w.file("serving.crt"), "--tls-private-key-file="+w.file("serving.key"))
+	return append(slices.Clone(more), "--tls-cert-file="+w.file("serving.crt"), "--tls-private-key-file="+w.file("serving.key"))
 }
 
 // certify makes a serving certificate that the first authority signs.

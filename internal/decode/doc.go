@@ -1,11 +1,10 @@
-// Package decode reads JSON and CBOR bodies of the Kubernetes API value by value, and turns
+// Package decode reads JSON bodies of the Kubernetes API value by value, and turns
 // the values into Go objects. Package client decides which values belong in a body and uses
 // the objects. Package kubeproto reads Kubernetes protobuf.
 //
 // A [Reader] walks through a body. It holds one value at a time, up to the limit of an object's
 // size. It skips a larger value without holding it, and returns [ErrOverLimit] with the [Header]
-// that identifies the object. It presents the body as JSON, except for objects: they stay in
-// their encoding, and the [Codec] of that encoding decodes them.
+// that identifies the object. A [Codec] decodes the objects.
 //
 // [Weights] limits the memory that an object of legal size may take after decoding.
 //
@@ -22,6 +21,5 @@
 // # The libraries
 //
 // The library for JSON is the module that will become encoding/json/v2. Only this package imports
-// it, so only this package has to change when the toolchain ships it. The library for CBOR is
-// apimachinery's. It decodes whole values in memory, so a Reader looks for their ends itself.
+// it, so only this package has to change when the toolchain ships it.
 package decode

@@ -10,21 +10,14 @@ import (
 // value and can continue after it.
 var ErrOverLimit = errors.New("value over the limit")
 
-// FaultError is the error for a well-formed value that cannot be used, such as NaN in CBOR.
-type FaultError struct{ err error }
-
-func (e *FaultError) Error() string { return e.err.Error() }
-func (e *FaultError) Unwrap() error { return e.err }
-
-// malformedError reports a body that violates the grammar of its encoding, or ends too early.
+// malformedError reports a body that violates the grammar of JSON, or ends too early.
 type malformedError struct {
-	encoding string
-	at       int64 // byte in the body
-	err      error // without the name of a library
+	at  int64 // byte in the body
+	err error // without the name of a library
 }
 
 func (e *malformedError) Error() string {
-	return fmt.Sprintf("malformed %s at byte %d: %v", e.encoding, e.at, e.err)
+	return fmt.Sprintf("malformed JSON at byte %d: %v", e.at, e.err)
 }
 
 func (e *malformedError) Unwrap() error { return e.err }
@@ -56,7 +49,7 @@ func KindName(k byte) string {
 	return "something else than a JSON value"
 }
 
-// IsForeign reports whether err says that the input is not JSON or CBOR, or not the expected
+// IsForeign reports whether err says that the input is not JSON, or not the expected
 // value. It returns false if reading failed or the input ended too early.
 func IsForeign(err error) bool {
 	var malformed *malformedError

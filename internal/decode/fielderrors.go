@@ -43,7 +43,7 @@ func (e *fieldError) Unwrap() error { return e.err }
 // types such as metav1.Time use a library too.
 func plainText(err error) string {
 	text := err.Error()
-	for _, name := range []string{"jsontext: ", "json: ", "cbor: "} {
+	for _, name := range []string{"jsontext: ", "json: "} {
 		text = strings.TrimPrefix(text, name)
 	}
 	return text

@@ -4,8 +4,6 @@ import (
 	"bytes"
 
 	"github.com/go-json-experiment/json/jsontext"
-
-	"github.com/kinform/kinform/internal/kubeproto"
 )
 
 // Header is the part of an object's JSON that identifies it.
@@ -35,7 +33,7 @@ func ScanStart(start []byte) Header {
 }
 
 // oversized reads the next value, which is over the limit, member by member.
-func oversized(r Reader) ([]byte, error) {
+func oversized(r *Reader) ([]byte, error) {
 	var h Header
 	if err := h.read(r); err != nil {
 		return nil, err
@@ -45,7 +43,7 @@ func oversized(r Reader) ([]byte, error) {
 
 // read reads a whole value and, if it is an object, takes the identifying members from it.
 // Members that are not strings or exceed the limit stay empty.
-func (h *Header) read(r Reader) error {
+func (h *Header) read(r *Reader) error {
 	return eachIfObject(r, func(name string) error {
 		if name != "metadata" {
 			return ReadIfText(r, h.member(name))
@@ -91,17 +89,6 @@ func (h *Header) annotation(name string) *string {
 		return &h.Metadata.Annotations.InitialEventsEnd
 	}
 	return nil
-}
-
-// state returns the state in the header.
-func (h *Header) state() (s State) {
-	m := &h.Metadata
-	if m.Name == "" || m.UID == "" || m.ResourceVersion == "" {
-		return s
-	}
-	return State{APIVersion: []byte(h.APIVersion), Kind: []byte(h.Kind), State: kubeproto.State{
-		Namespace: []byte(m.Namespace), Name: []byte(m.Name), UID: []byte(m.UID), ResourceVersion: []byte(m.ResourceVersion),
-	}}
 }
 
 // appendJSON appends the header as an object that ScanStart reads.

@@ -117,7 +117,7 @@ func TestHeaderOfALargeObject(t *testing.T) {
 func TestBufferIsBounded(t *testing.T) {
 	const limit = 100_000
 	body := bytes.Repeat([]byte(`"`+strings.Repeat("x", 5*limit)+`" [1,2] `), 10)
-	r := &jsonReader{input: newInput(bytes.NewReader(body), limit)}
+	r := &Reader{input: newInput(bytes.NewReader(body), limit)}
 	for {
 		_, err := r.Value()
 		if err == io.EOF {
@@ -152,7 +152,7 @@ func TestBufferFitsTheStream(t *testing.T) {
 	value := `"` + strings.Repeat("x", 3000) + `"` + "\n"
 	for _, little := range []string{"[1]\n", value} {
 		stream := append(bursts{strings.Repeat(value, 100)}, slices.Repeat(bursts{little}, 4*inputIdle)...)
-		r := &jsonReader{input: newInput(&stream, Unlimited)}
+		r := &Reader{input: newInput(&stream, Unlimited)}
 		for i := range 100 + 4*inputIdle {
 			want := value
 			if i >= 100 {
@@ -171,7 +171,7 @@ func TestBufferFitsTheStream(t *testing.T) {
 		}
 	}
 	const limit = 1000
-	r := &jsonReader{input: newInput(strings.NewReader(strings.Repeat(`"x" `, inputRush)), limit)}
+	r := &Reader{input: newInput(strings.NewReader(strings.Repeat(`"x" `, inputRush)), limit)}
 	for {
 		if _, err := r.Value(); err == io.EOF {
 			break

@@ -2,55 +2,12 @@ package decode
 
 import (
 	"bytes"
-	"errors"
 
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// Reader reads a body member by member and presents it as JSON, except for raw objects. It holds
-// at most one value.
-// Its errors do not name a library. They wrap io.ErrUnexpectedEOF if a body ends too early.
-type Reader interface {
-	// Peek returns the first byte of the next item as JSON: one of {}[]"0ntf. If nothing can
-	// be read it returns the error, which is io.EOF between two values at the top level.
-	Peek() (byte, error)
-
-	// Open reads delim, which is { or [. Anything else there is a *ShapeError.
-	Open(delim byte) error
-
-	// More reports whether another member or element comes before delim. If none does, it
-	// reads delim.
-	More(delim byte) (bool, error)
-
-	// Name reads the name of a member, which comes before its value. It is valid until the
-	// next call of any method, and empty if it is over the limit or not a string.
-	Name() ([]byte, error)
-
-	// Value reads a whole value and returns it as JSON. The slice is valid until the next call
-	// of any method. With ErrOverLimit the slice is an object with the members of the value's
-	// header, wherever they are in the value, or nil if only the memory for the value would be too
-	// large. A *FaultError means that JSON cannot express the value. In these cases the reader is
-	// after the value. After any other error it is of no use.
-	Value() ([]byte, error)
-
-	// Object is Value, but returns the value in the encoding of the body; after ErrOverLimit it is
-	// JSON. If s is not nil, it sets *s to the state of an object. That is valid as long as the
-	// slice.
-	Object(s *State) ([]byte, error)
-
-	// Skip skips a value without holding it.
-	Skip() error
-
-	// Ready reports whether another value at the top level was most likely read ahead, between
-	// two of them.
-	Ready() bool
-
-	// Offset returns the number of bytes read as values so far.
-	Offset() int64
-}
-
 // ReadObject is r.Object, but returns ErrOverLimit as problem: reading can then continue.
-func ReadObject(r Reader, s *State) (raw []byte, problem, err error) {
+func ReadObject(r *Reader, s *State) (raw []byte, problem, err error) {
 	raw, err = r.Object(s)
 	if err == ErrOverLimit {
 		return raw, err, nil
@@ -59,7 +16,7 @@ func ReadObject(r Reader, s *State) (raw []byte, problem, err error) {
 }
 
 // eachIfObject calls EachMember if the next value is an object, and otherwise skips the value.
-func eachIfObject(r Reader, f func(name string) error) error {
+func eachIfObject(r *Reader, f func(name string) error) error {
 	k, err := r.Peek()
 	switch {
 	case err != nil:
@@ -71,7 +28,7 @@ func eachIfObject(r Reader, f func(name string) error) error {
 }
 
 // ReadIfText reads a value. It sets *s if s is not nil and the value is a string.
-func ReadIfText(r Reader, s *string) error {
+func ReadIfText(r *Reader, s *string) error {
 	if s == nil {
 		return r.Skip()
 	}
@@ -82,10 +39,10 @@ func ReadIfText(r Reader, s *string) error {
 	return ignoreLimit(err)
 }
 
-// ignoreLimit returns nil for errors that concern only the value just read, and err for all
+// ignoreLimit returns nil for ErrOverLimit, after which the reader can go on, and err for all
 // others.
 func ignoreLimit(err error) error {
-	if err == nil || err == ErrOverLimit || errors.As(err, new(*FaultError)) {
+	if err == ErrOverLimit {
 		return nil
 	}
 	return err
@@ -93,7 +50,7 @@ func ignoreLimit(err error) error {
 
 // EachMember calls f for each member of an object with its name. f must read the value. A name
 // over the limit is empty.
-func EachMember(r Reader, f func(name string) error) error {
+func EachMember(r *Reader, f func(name string) error) error {
 	if err := r.Open('{'); err != nil {
 		return err
 	}
@@ -113,7 +70,7 @@ func EachMember(r Reader, f func(name string) error) error {
 }
 
 // ReadText reads a string into *s. Anything else there is a *ShapeError.
-func ReadText(r Reader, s *string) error {
+func ReadText(r *Reader, s *string) error {
 	raw, err := r.Value()
 	if err != nil {
 		return err

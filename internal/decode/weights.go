@@ -3,8 +3,6 @@ package decode
 import (
 	stdjson "encoding/json"
 	"reflect"
-	"strings"
-	"unicode/utf8"
 )
 
 // Unlimited is the limit for values of any size.
@@ -29,12 +27,10 @@ const (
 // Weights estimates the memory of an object from its JSON. Two bytes of JSON, {}, can become a
 // struct of 400 bytes, so a limit of the JSON alone does not bound the memory. Immutable.
 type Weights struct {
-	Most    int64 // bytes that an object may take; Unlimited if there is no limit
-	scalar  int64 // the largest element or entry that is not a struct
-	member  int64 // the largest element or entry, including those made by null
-	object  int64 // the largest struct or map
-	element int64 // the largest element of a slice or array
-	entry   int64 // the largest entry of a map
+	Most   int64 // bytes that an object may take; Unlimited if there is no limit
+	scalar int64 // the largest element or entry that is not a struct
+	member int64 // the largest element or entry, including those made by null
+	object int64 // the largest struct or map
 }
 
 // NewWeights returns the weights of objects of type t. limit is the largest number of bytes of
@@ -60,14 +56,12 @@ func (w *Weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
 			w.visit(t.Field(i).Type, seen)
 		}
 	case reflect.Slice, reflect.Array:
-		w.element = max(w.element, int64(t.Elem().Size()))
 		w.holds(t.Elem(), int64(t.Elem().Size()))
 		w.visit(t.Elem(), seen)
 	case reflect.Pointer:
 		w.object = max(w.object, int64(t.Elem().Size()))
 		w.visit(t.Elem(), seen)
 	case reflect.Map:
-		w.entry = max(w.entry, entryWeight(t))
 		w.holds(t.Elem(), entryWeight(t))
 		w.object = max(w.object, mapWeight)
 		w.visit(t.Elem(), seen)
@@ -123,70 +117,4 @@ func (w *Weights) parts(raw []byte) (bytes int64) {
 		}
 	}
 	return bytes
-}
-
-const (
-	// itemWeight is the largest memory for a data item of CBOR that is not a map. The worst case is
-	// an entry of a map[string]any. Raw CBOR becomes one before it becomes JSON.
-	itemWeight = 72
-	// escapeWeight is the largest memory in bytes for one byte of a string that JSON may escape, or
-	// of a string in pieces, which the library joins.
-	escapeWeight = 18
-)
-
-// checkCBOR is checkJSON for CBOR. The library makes room for all members of an array, and of a map
-// of known length, before it looks at the first, which may not be what the type takes.
-func (w *Weights) checkCBOR(raw []byte) error {
-	item, object := max(w.scalar, itemWeight), max(w.object, mapWeight)
-	element, entry := max(0, w.element-item), max(0, w.entry-2*item) // besides the items
-	if w.Most == Unlimited || int64(len(raw)) <= w.Most/(escapeWeight+item+max(object, w.element)+entry) {
-		return nil
-	}
-	bytes := valueWeight * int64(len(raw))
-	for pieces := false; len(raw) > 0; {
-		h, n := readHead(raw)
-		raw = raw[n:]
-		bytes += item
-		switch h.kind() {
-		case '{':
-			bytes += object
-			if h.info != indefinite {
-				bytes += entry * int64(h.arg)
-			}
-		case '[':
-			if h.info != indefinite {
-				bytes += element * int64(h.arg)
-				break
-			}
-			item, element = item+element, 0 // all that follows may be in it
-		case 'n':
-			bytes += w.member
-			pieces = pieces && !h.isBreak()
-		case '"':
-			switch {
-			case h.info == indefinite:
-				pieces = true
-				continue
-			case pieces:
-				bytes += escapeWeight * int64(h.arg)
-			default:
-				bytes += escapeWeight * escapable(raw[:h.arg])
-			}
-			raw = raw[h.arg:]
-		}
-	}
-	if bytes > w.Most {
-		return ErrOverLimit
-	}
-	return nil
-}
-
-// escapable counts the bytes of a text that JSON may escape.
-func escapable(text []byte) (n int64) {
-	for _, c := range text {
-		if c < ' ' || c >= utf8.RuneSelf || strings.IndexByte(`"\\<>&`, c) >= 0 {
-			n++
-		}
-	}
-	return n
 }

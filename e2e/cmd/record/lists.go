@@ -11,12 +11,10 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 )
 
-// recordDefault records the answers of a server with default settings, except that CBOR is on. It
-// is off by default in this release.
+// recordDefault records the answers of a server with default settings.
 func recordDefault(ctx context.Context, t *tape, progress io.Writer) (err error) {
 	c, err := cluster.New(ctx, cluster.Options{
-		ExtraAPIServerArgs: []string{"--feature-gates=CBORServingAndStorage=true"},
-		Progress:           progress,
+		Progress: progress,
 	})
 	if err != nil {
 		return err

@@ -23,7 +23,6 @@ import (
 func recordScarce(ctx context.Context, t *tape, progress io.Writer) (err error) {
 	c, err := cluster.New(ctx, cluster.Options{
 		ExtraAPIServerArgs: []string{
-			"--feature-gates=CBORServingAndStorage=true",
 			"--watch-cache-sizes=configmaps#0",
 			"--enable-priority-and-fairness=false",
 			"--max-requests-inflight=1",

@@ -46,11 +46,10 @@ type format struct {
 
 func jsonFormat() format     { return format{"application/json"} }
 func protobufFormat() format { return format{"application/vnd.kubernetes.protobuf"} }
-func cborFormat() format     { return format{"application/cbor"} }
 
 // formats returns all formats of a resource that the server supports.
 func formats() []format {
-	return []format{jsonFormat(), protobufFormat(), cborFormat()}
+	return []format{jsonFormat(), protobufFormat()}
 }
 
 // request is one response to record.
@@ -201,8 +200,6 @@ func extension(contentType string, body []byte) string {
 	switch {
 	case strings.HasPrefix(contentType, "application/vnd.kubernetes.protobuf"):
 		return "pb"
-	case strings.HasPrefix(contentType, "application/cbor"):
-		return "cbor"
 	case strings.HasPrefix(contentType, "application/json") && bytes.HasPrefix(body, []byte("{")):
 		return "json"
 	default:

@@ -119,10 +119,9 @@ func TestInFormats(t *testing.T) {
 		got = append(got, r.name+" "+r.format.accept)
 	}
 	want := []string{
-		"a application/json", "a application/vnd.kubernetes.protobuf", "a application/cbor",
+		"a application/json", "a application/vnd.kubernetes.protobuf",
 		"b application/json;as=Kind;g=meta.k8s.io;v=v1",
 		"b application/vnd.kubernetes.protobuf;as=Kind;g=meta.k8s.io;v=v1",
-		"b application/cbor;as=Kind;g=meta.k8s.io;v=v1",
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
 		t.Errorf("got\n%s, want\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
@@ -135,7 +134,6 @@ func TestExtension(t *testing.T) {
 		{"application/json", "404 page not found", "txt"},
 		{"text/plain; charset=utf-8", "{}", "txt"},
 		{"application/vnd.kubernetes.protobuf;stream=watch", "", "pb"},
-		{"application/cbor-seq", "", "cbor"},
 		{"", "", "txt"},
 	} {
 		if got := extension(tt.contentType, []byte(tt.body)); got != tt.want {

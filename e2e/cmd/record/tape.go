@@ -16,8 +16,7 @@ const indexName = "index.json"
 
 // entry describes one recording in the index. It is the file format that the tests read.
 type entry struct {
-	// File has the body of the response. Its extension is json, pb or cbor, or txt for all other
-	// formats.
+	// File has the body of the response. Its extension is json or pb, or txt for all other formats.
 	File string `json:"file"`
 	// About describes the recording.
 	About string `json:"about"`

@@ -69,7 +69,7 @@ func (s *session) widgets(ctx context.Context) error {
 	fallback := protobufFormat()
 	fallback.accept += ",application/json"
 	return s.recordTogether(ctx,
-		list, list.in(cborFormat()), watch, watch.in(cborFormat()),
+		list, watch,
 		request{
 			name: "error-406-widgets", about: "LIST of a custom resource as protobuf alone",
 			path: widgetsPath, format: protobufFormat(), want: http.StatusNotAcceptable,

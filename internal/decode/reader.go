@@ -9,11 +9,13 @@ import (
 	"github.com/go-json-experiment/json/jsontext"
 )
 
-// jsonReader is a Reader of JSON. A walk finds the end of a value and checks its grammar. If the
-// walk is unsure, the reader finds the end by brackets and quotation marks, and leaves the grammar
-// to the library. It does not hold a value over the limit, so it checks the grammar of such a value
-// only in the members that are read.
-type jsonReader struct {
+// Reader reads a body of JSON member by member. It holds at most one value. Its errors do not name a
+// library. They wrap io.ErrUnexpectedEOF if a body ends too early.
+//
+// A walk finds the end of a value and checks its grammar. If the walk is unsure, the reader finds
+// the end by brackets and quotation marks, and leaves the grammar to the library. It does not hold a
+// value over the limit, so it checks the grammar of such a value only in the members that are read.
+type Reader struct {
 	input
 	opened []bool // of each open object and array: a member has been read
 	text   []byte // the last name
@@ -21,21 +23,22 @@ type jsonReader struct {
 
 // NewJSON returns the reader of a JSON body. limit is the largest number of bytes of one
 // value.
-func NewJSON(in io.Reader, limit int64) Reader {
-	return &jsonReader{input: newInput(in, limit)}
+func NewJSON(in io.Reader, limit int64) *Reader {
+	return &Reader{input: newInput(in, limit)}
 }
 
-// Ready implements Reader. Values at the top level end with a newline, and API servers write no
+// Ready reports whether another value at the top level was most likely read ahead, between two of
+// them. Values at the top level end with a newline, and API servers write no
 // other one. It does not look at more than inputRoom: the rest of a longer value is on its way, and
 // without newlines a long look for each value would cost more than to decode it.
-func (r *jsonReader) Ready() bool {
+func (r *Reader) Ready() bool {
 	rest := bytes.TrimLeft(r.buf[r.at:], " \t\r\n")
 	return len(rest) > inputRoom || bytes.IndexByte(rest, '\n') >= 0
 }
 
 // token skips white space and returns the next byte. It returns io.EOF only between two values
 // at the top level.
-func (r *jsonReader) token() (byte, error) {
+func (r *Reader) token() (byte, error) {
 	for {
 		c, err := r.next()
 		if err != nil {
@@ -51,15 +54,16 @@ func (r *jsonReader) token() (byte, error) {
 var space = []byte(" \t\r\n")
 
 // end returns the error for a stream that ends, within a value or between values.
-func (r *jsonReader) end(err error, within bool) error {
+func (r *Reader) end(err error, within bool) error {
 	if err == io.EOF && within {
-		return &malformedError{encoding: "JSON", at: r.Offset(), err: io.ErrUnexpectedEOF}
+		return &malformedError{at: r.Offset(), err: io.ErrUnexpectedEOF}
 	}
 	return err
 }
 
-// Peek implements Reader.
-func (r *jsonReader) Peek() (byte, error) {
+// Peek returns the first byte of the next item: one of {}[]"0ntf. If nothing can be read it returns
+// the error, which is io.EOF between two values at the top level.
+func (r *Reader) Peek() (byte, error) {
 	c, err := r.token()
 	if err != nil {
 		return 0, err
@@ -73,12 +77,12 @@ func (r *jsonReader) Peek() (byte, error) {
 	return 0, r.unexpected(c)
 }
 
-func (r *jsonReader) unexpected(c byte) error {
-	return &malformedError{encoding: "JSON", at: r.Offset(), err: fmt.Errorf("unexpected character %q", c)}
+func (r *Reader) unexpected(c byte) error {
+	return &malformedError{at: r.Offset(), err: fmt.Errorf("unexpected character %q", c)}
 }
 
-// Open implements Reader.
-func (r *jsonReader) Open(delim byte) error {
+// Open reads delim, which is { or [. Anything else there is a *ShapeError.
+func (r *Reader) Open(delim byte) error {
 	k, err := r.Peek()
 	if err != nil {
 		return err
@@ -91,8 +95,8 @@ func (r *jsonReader) Open(delim byte) error {
 	return nil
 }
 
-// More implements Reader.
-func (r *jsonReader) More(delim byte) (bool, error) {
+// More reports whether another member or element comes before delim. If none does, it reads delim.
+func (r *Reader) More(delim byte) (bool, error) {
 	c, err := r.token()
 	if err != nil {
 		return false, err
@@ -113,8 +117,9 @@ func (r *jsonReader) More(delim byte) (bool, error) {
 	return true, nil
 }
 
-// Name implements Reader.
-func (r *jsonReader) Name() ([]byte, error) {
+// Name reads the name of a member, which comes before its value. It is valid until the next call of
+// any method, and empty if it is over the limit or not a string.
+func (r *Reader) Name() ([]byte, error) {
 	if c, err := r.token(); err != nil {
 		return nil, err
 	} else if c != '"' {
@@ -137,8 +142,10 @@ func (r *jsonReader) Name() ([]byte, error) {
 	return r.text, nil
 }
 
-// Value implements Reader.
-func (r *jsonReader) Value() ([]byte, error) {
+// Value reads a whole value. The slice is valid until the next call of any method. With ErrOverLimit
+// the slice is an object with the members of the value's header, wherever they are in the value, and
+// the reader is after the value. After any other error it is of no use.
+func (r *Reader) Value() ([]byte, error) {
 	raw, err := r.whole(nil)
 	if err == ErrOverLimit {
 		return oversized(r)
@@ -146,8 +153,9 @@ func (r *jsonReader) Value() ([]byte, error) {
 	return raw, err
 }
 
-// Object implements Reader.
-func (r *jsonReader) Object(s *State) ([]byte, error) {
+// Object is Value. If s is not nil, it sets *s to the state of an object. That is valid as long as
+// the slice.
+func (r *Reader) Object(s *State) ([]byte, error) {
 	if s == nil {
 		return r.Value()
 	}
@@ -162,7 +170,7 @@ func (r *jsonReader) Object(s *State) ([]byte, error) {
 
 // whole reads a value, and notes the state of an object if s is not nil. After ErrOverLimit the
 // value is still there.
-func (r *jsonReader) whole(s *stateSpans) ([]byte, error) {
+func (r *Reader) whole(s *stateSpans) ([]byte, error) {
 	k, err := r.Peek()
 	if err == nil && (k == '}' || k == ']') {
 		err = r.unexpected(k)
@@ -189,7 +197,7 @@ func (r *jsonReader) whole(s *stateSpans) ([]byte, error) {
 
 // walk consumes the held value, which begins with k, if a walk is sure about it. Otherwise s is
 // none.
-func (r *jsonReader) walk(k byte, s *stateSpans) bool {
+func (r *Reader) walk(k byte, s *stateSpans) bool {
 	w := walkOf(&r.input)
 	end := unsure
 	switch {
@@ -208,8 +216,8 @@ func (r *jsonReader) walk(k byte, s *stateSpans) bool {
 	return true
 }
 
-// Skip implements Reader.
-func (r *jsonReader) Skip() error {
+// Skip skips a value without holding it.
+func (r *Reader) Skip() error {
 	_, err := r.whole(nil)
 	if err == ErrOverLimit {
 		return r.pass(false)
@@ -218,7 +226,7 @@ func (r *jsonReader) Skip() error {
 }
 
 // pass consumes a value. If the value is held, pass stops a little after the limit.
-func (r *jsonReader) pass(held bool) error {
+func (r *Reader) pass(held bool) error {
 	var end valueEnd
 	for {
 		n, done := end.find(r.buf[r.at:])
@@ -329,11 +337,11 @@ func checkSyntax(raw []byte, offset int64) error {
 	var syntax *jsontext.SyntacticError
 	switch {
 	case errors.As(err, &syntax):
-		return &malformedError{encoding: "JSON", at: offset + syntax.ByteOffset, err: syntax.Err}
+		return &malformedError{at: offset + syntax.ByteOffset, err: syntax.Err}
 	case err != nil:
-		return &malformedError{encoding: "JSON", at: offset, err: io.ErrUnexpectedEOF}
+		return &malformedError{at: offset, err: io.ErrUnexpectedEOF}
 	}
-	return &malformedError{encoding: "JSON", at: offset, err: errors.New("more than one JSON value")}
+	return &malformedError{at: offset, err: errors.New("more than one JSON value")}
 }
 
 // Delimit returns the one JSON value in body, without anything around it.
