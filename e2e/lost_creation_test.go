@@ -68,10 +68,14 @@ func testLostCreation(t *testing.T, conn client.Connection, wire *lossy, size in
 	ended := make(chan error, 1)
 	go func() { ended <- handle.Run(running) }()
 	must(t, handle.WaitForSync(ctx))
+	others := resource(t, conn, core.ConfigMaps, client.Options{Namespace: "default"})
+	fastest := time.Hour
 	for round := range 3 {
-		time.Sleep(2 * time.Second) // the leases of the server move the version
+		// The version moves, and no event says so.
+		_, err := others.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("other-%d-%d", size, round), Namespace: "default"}}, metav1.CreateOptions{})
+		must(t, err)
 		wire.on.Store(true)
-		_, err := handle.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "lost-", Labels: label}}, metav1.CreateOptions{})
+		_, err = handle.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{GenerateName: "lost-", Labels: label}}, metav1.CreateOptions{})
 		wire.on.Store(false)
 		if err == nil {
 			t.Fatal("the creation was not lost")
@@ -83,9 +87,12 @@ func testLostCreation(t *testing.T, conn client.Connection, wire *lossy, size in
 		must(t, handle.WaitForNow(ctx))
 		now := time.Since(began)
 		t.Logf("%d objects: CatchUp took %v, WaitForNow %v", size, caughtUp, now)
-		if caughtUp > 10*time.Second || now > 10*time.Second { // 3 s on a machine that has nothing else to do
-			t.Errorf("%d objects, round %d: CatchUp took %v, WaitForNow %v", size, round, caughtUp, now)
-		}
+		fastest = min(fastest, max(caughtUp, now))
+	}
+	// At most half a second until the server is asked, two seconds until a watch has had no bookmark, and a list.
+	// A busy machine may hold up one round, and hardly all.
+	if fastest > 3*time.Second {
+		t.Errorf("%d objects: the fastest round took %v", size, fastest)
 	}
 	stop()
 	must(t, <-ended)
