@@ -53,7 +53,12 @@ func (t *table) errStorage(key types.NamespacedName, dryRun bool, text string) e
 	if dryRun {
 		prefix = ""
 	}
-	return conflict(t.res.groupResource(), key.Name, "StorageError: invalid object, Code: 4, Key: %s%s, ResourceVersion: 0, AdditionalErrorMsg: %s", prefix, t.storageKey(key), text)
+	return conflict(t.res.groupResource(), key.Name, "%s", storageError("invalid object", 4, prefix+t.storageKey(key), text))
+}
+
+// storageError is an error of the API server's storage about the object at a key of the storage.
+func storageError(what string, code int, key, text string) string {
+	return fmt.Sprintf("StorageError: %s, Code: %d, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s", what, code, key, text)
 }
 
 // storageKey is the key of an object in the API server's storage, below the prefix.

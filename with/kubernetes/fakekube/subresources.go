@@ -153,6 +153,9 @@ func defineBindings(s *fake.Server) error {
 	rules.Verbs = []string{"create"}
 	return fake.Define(s, fake.Definition[*corev1.Binding]{Kind: core.Bindings, Rules: rules, Hooks: fake.Hooks[*corev1.Binding]{
 		Act: func(_ context.Context, b *corev1.Binding, dryRun bool) error {
+			if err := checkBinding(b); err != nil {
+				return err
+			}
 			b.UID = ""
 			return bind(s, b, dryRun)
 		},
@@ -161,9 +164,6 @@ func defineBindings(s *fake.Server) error {
 
 // bind assigns the pod of b's name to a node. The uid and the resourceVersion of b are preconditions.
 func bind(s *fake.Server, b *corev1.Binding, dryRun bool) error {
-	if err := checkBinding(b); err != nil {
-		return err
-	}
 	b = withTopology(s, b)
 	return change(s, types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, dryRun, func(p *corev1.Pod) error { return assign(p, b, dryRun) })
 }
