@@ -68,6 +68,8 @@ const (
 	// connection have listBurst such lists together, and then one in every turnEvery.
 	retryBurst = 3
 	listBurst  = 20
+	// Lists in place of watches that fail together are spread over a share of the time between them.
+	spreadShare = 4
 )
 
 func (b Backoff) withDefaults() Backoff {

@@ -17,9 +17,12 @@
 // # Lists alone
 //
 // Some clients may list and not watch, and some proxies break each watch. If watches have failed for
-// Backoff.Max since the last thing that a watch brought, in whatever way, the reflector lists the
-// collection in place of the next watch, and does so again every Backoff.Max until a watch brings
-// something or lasts. The first list after InternalErrors waits for Tuning.InternalErrorRetry. If such a
+// Backoff.Max since the last thing that a watch brought, the reflector lists the collection in place of
+// the next watch, and does so again every Backoff.Max, or up to a third later, until a watch brings
+// something or lasts. Jitter keeps the reflectors of a connection from listing together. If many of them
+// are denied, they share four requests a second: a hundred list every 50 to 75 s, and four hundred up to
+// every 150 s. A watch that lasts for Backoff.Max counts as working, and so does one that ends in order
+// and empty after a second. The first list after InternalErrors waits for Tuning.InternalErrorRetry. If such a
 // list fails, too, the next one has twice the time, up to ten times. A watch that is accepted and stays
 // silent does not fail. One that a [Server] leaves without an answer for Backoff.Max does.
 //

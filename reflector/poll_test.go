@@ -3,6 +3,7 @@ package reflector
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"sync"
 	"testing"
@@ -119,6 +120,8 @@ func TestListsInPlaceOfWatches(t *testing.T) {
 			switch {
 			case word == "hang" && !c.server:
 				continue // cannot be told from silence
+			case word == "hang" && c.longest == 0 && c.size == 1:
+				c.most += 5 * time.Second
 			case word == "hang" && c.longest > time.Minute:
 				c.most += time.Minute
 			case word == "hang" && c.longest > 0:
@@ -271,6 +274,56 @@ func TestStreamsBreakWithoutTrace(t *testing.T) {
 					defer cancel()
 					if err := r.Run(ctx); err != nil || (lists > 0) != falls {
 						t.Errorf("%d lists, %v", lists, err)
+					}
+				})
+			})
+		}
+	}
+}
+
+// TestListsAreSpread: reflectors whose watches begin together and fail in the same way do not list together
+// for long. Without jitter they do.
+func TestListsAreSpread(t *testing.T) {
+	for _, word := range []string{"hang", "empty", "unusable"} {
+		for _, jitter := range []float64{0, -1} {
+			t.Run(fmt.Sprintf("%s, jitter %v", word, jitter), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					const size = 100
+					ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+					defer cancel()
+					s := &watchless{word: word, server: true, versioned: true}
+					random := rand.New(rand.NewPCG(1, 2))
+					var mu sync.Mutex
+					opts := Options{Tuning: Tuning{DisableWatchList: true, Backoff: Backoff{Jitter: jitter, Random: func() float64 {
+						mu.Lock()
+						defer mu.Unlock()
+						return random.Float64()
+					}}}, OnError: func(error) {}}
+					var running sync.WaitGroup
+					var all []*[]time.Time
+					for range size {
+						source, lists := s.source(new(Breaker))
+						r, err := New[string](source, &sink[string]{}, opts)
+						if err != nil {
+							t.Fatal(err)
+						}
+						all = append(all, lists)
+						running.Go(func() { _ = r.Run(ctx) })
+					}
+					settled := time.Now().Add(5 * time.Minute)
+					running.Wait()
+					seconds, most := map[int64]int{}, 0
+					for _, lists := range all {
+						for _, at := range *lists {
+							if at.After(settled) {
+								seconds[at.Unix()]++
+								most = max(most, seconds[at.Unix()])
+							}
+						}
+					}
+					t.Logf("%d of %d list in one second", most, size)
+					if jitter < 0 != (most == size) || jitter == 0 && most > size/4 {
+						t.Errorf("%d of %d list in one second", most, size)
 					}
 				})
 			})

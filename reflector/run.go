@@ -289,7 +289,7 @@ func (r *Reflector[T]) wait(st *step, began time.Time) (wait, queue time.Duratio
 		// The server has named a time. All reflectors together bring it few requests then.
 		wait = min(wait, max(st.atLeast+r.waits.spread(), share))
 	case st.pause == pauseBusy && !st.discard && r.state.byLists && r.state.vain == 0:
-		wait = min(wait, r.state.untilDue(now)) // lists work
+		wait = min(wait, r.state.untilDue(now)+r.waits.upTo(r.state.patience/spreadShare)) // lists work
 	case r.waits.inTurn(st.pause):
 		queue = r.breaker.turn(st.pause, r.waits.turnEvery())
 	}

@@ -90,7 +90,8 @@ func (r *Reflector[T]) openWatch(ctx context.Context, w *watch) iter.Seq2[Event[
 		r.log.Debug("watch begins", slog.String("resourceVersion", w.asked))
 		w.replay = r.newReplay(w.asked)
 		w.dog = r.guardReplay(w)
-		w.attempt.answerWithin(max(r.opts.Backoff.Max, answerLimit))
+		limit := max(r.opts.Backoff.Max, answerLimit)
+		w.attempt.answerWithin(limit + r.waits.upTo(limit/spreadShare))
 		if !r.server && r.state.byLists { // it does not say whether the watch is accepted
 			w.proof = later(max(r.opts.Backoff.Max, lastingAfter), func() { r.stats.polls(Polling{}) })
 		}
