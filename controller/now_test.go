@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -285,6 +287,46 @@ func TestDeleteQuietCollection(t *testing.T) {
 			t.Errorf("%v after %v", err, took)
 		}
 		w.compare()
+	})
+}
+
+// A projection without UIDs asks for the version of a deletion. If it gets no answer, the deletion has
+// succeeded all the same, and reads lack the object after CatchUp.
+func TestDeleteOfUnknownVersion(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := fake.New(fake.Options{})
+		ok(t, fake.Register(server, gadgetKind, fake.Rules{}))
+		var away atomic.Bool
+		transport := tripFunc(func(r *http.Request) (*http.Response, error) {
+			switch {
+			case r.Method == http.MethodDelete:
+				away.Store(true)
+				server.DropWatches()
+			case away.Load():
+				return nil, io.ErrUnexpectedEOF
+			}
+			return server.Client().Transport.RoundTrip(r)
+		})
+		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: transport}}
+		h := done(controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key, controller.OpenOptions[*bare]{Informer: quiet[*bare]()}))
+		create(t, server, newGadget("g", "x"))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- h.Run(ctx) }()
+		synctest.Wait()
+		ok(t, h.Delete(t.Context(), key{Namespace: "a", Name: "g"}, metav1.DeleteOptions{}))
+		brief, stop := context.WithTimeout(t.Context(), time.Second)
+		defer stop()
+		if err := h.CatchUp(brief); err == nil {
+			t.Error("CatchUp returns nil before the server has answered")
+		}
+		away.Store(false)
+		ok(t, h.CatchUp(t.Context()))
+		if n := len(h.List()); n != 0 {
+			t.Errorf("reads show %d objects after CatchUp", n)
+		}
+		cancel()
+		ok(t, <-ended)
 	})
 }
 
