@@ -373,6 +373,9 @@ func (m *Member[K, T]) Forget() {
 	m.merge.changed = true
 }
 
+// Covers reports whether the member can have a key, see [Merge.Join].
+func (m *Member[K, T]) Covers(key K) bool { return m.covers == nil || m.covers(key) }
+
 // Len returns the number of objects that the member has.
 func (m *Member[K, T]) Len() int {
 	m.merge.mu.Lock()

@@ -178,7 +178,7 @@ func (e *MutationError) LogValue() slog.Value {
 
 // LostWriteError says that list and watch did not reach a write within two minutes that
 // [Informer.RecordWrite] or [Informer.RecordGone] recorded, or that a restored server has lost it. Reads
-// keep the write until list or watch tell more. Mostly the watch brings nothing.
+// keep the write until list or watch tell more, see [Informer.RecordWrite]. Mostly the watch brings nothing.
 type LostWriteError struct {
 	// Resource is the collection's name, Key the object's.
 	Resource, Key string

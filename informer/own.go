@@ -43,8 +43,12 @@ const (
 // as a deletion with FinalStateUnknown.
 //
 // If the watch does not get that far within two minutes, the informer reports a [*LostWriteError] to
-// Options.OnError, once, and keeps the object until list or watch tell more. When it notices that the
-// server was restored from a backup, it reports the writes that the server has lost.
+// Options.OnError, once, and keeps the object until list or watch tell more. If they bring an older state of
+// the object, or a list lacks it, and they go on for two more minutes without the write, it was of a history
+// that the server has lost, as after a restore from a backup that nobody noticed: then that state enters, or
+// the object leaves. So reads may return an older state for a while if the watch is more than about four
+// minutes behind, but not while it brings nothing at all. When the informer notices a restore, it reports
+// the writes that the server has lost.
 //
 // Errors: those of the key function; store.ErrResourceVersion, with the resource and the key, if rv
 // is missing or cannot be compared with others; [ErrStopped] while the informer does not run;
@@ -68,7 +72,7 @@ func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
 // FinalStateUnknown. Another object under key stays, and comes as usual. rv is any resourceVersion at which
 // the object was seen.
 //
-// If list or watch show the object, and go on for four minutes without its end, the server has it: the
+// If list or watch show the object, and go on for about four minutes without its end, the server has it: the
 // deletion was of another history, as that of a server which was restored from a backup and nobody
 // noticed. Then the object comes back.
 //
@@ -83,7 +87,7 @@ func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 }
 
 // LostWrites returns a number that grows with each recorded write that list and watch did not reach in two
-// minutes, and again every two minutes until they do: it says when to look for the keys, see
+// minutes, and again every two minutes until they do or the write is undone: it says when to look for the keys, see
 // [Informer.LostKeys]. Stats.LostWrites counts each write once. Cost: one atomic load.
 func (i *Informer[K, T]) LostWrites() uint64 { return i.own.lost.Load() }
 
@@ -166,7 +170,8 @@ type dueWrite[K comparable] struct {
 	version uint64
 	until   time.Time
 	lost    bool   // it has been reported
-	at      uint64 // how far list and watch were then
+	told    bool   // and list or watch have told of the key, see door.Door.Told
+	at      uint64 // how far they were when that was found
 	gone    bool   // it ended the object; set when it is lost
 	late    bool   // it was recorded after a list was compared with the store; set for the list of a restored server
 }
@@ -290,18 +295,15 @@ func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
 		i.reached(d)
 		before, _ := d.Waits(key)
 		if w.gone {
-			verdict = d.Removed(d.Epoch(), key, has, is)
+			verdict = d.Removed(key, has, is)
 		} else {
-			verdict = d.Wrote(d.Epoch(), key, has, is)
+			verdict = d.Wrote(key, has, is)
 		}
 		is.Version, ahead = d.Waits(key)
-		ahead = ahead && is.Version != before
-		switch {
-		case !d.Keeps(key):
-			i.own.keep(key, false, aside[T]{})
-		case !waited:
+		if ahead && !waited {
 			i.own.keep(key, has.Any, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
 		}
+		ahead = ahead && is.Version != before
 	})
 	if ahead {
 		i.expect(dueWrite[K]{key: key, version: is.Version, until: time.Now().Add(ownFor)})
@@ -395,9 +397,9 @@ func (i *Informer[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool
 		case missing && i.union == nil && parse(listed) == 0, !missing && is.Version == 0:
 			at.Drop(key)
 		case missing, i.union != nil && d.Type == deltafifo.Deleted && at.HasWritten(key, is.Version): // another member may have it
-			verdict = at.Listed(key, has, door.Held{}, 0)
+			verdict = at.Listed(key, has, door.Held{})
 		case d.Type == deltafifo.Replaced:
-			verdict = at.Listed(key, has, door.Held{State: is, Any: true}, 0)
+			verdict = at.Listed(key, has, door.Held{State: is, Any: true})
 		default:
 			verdict = at.Event(key, has, is, d.Type == deltafifo.Deleted)
 		}
@@ -420,15 +422,7 @@ func (i *Informer[K, T]) dropPassed() (failed []*reflector.ObjectError) {
 	}
 	var left, stay []K
 	if i.union != nil {
-		outside, past := i.union.passed()
-		left = outside
-		for _, key := range past {
-			if i.own.door.Leaves(key) {
-				left = append(left, key)
-			} else {
-				stay = append(stay, key)
-			}
-		}
+		left = i.union.passed()
 	} else {
 		i.own.change(func(d *door.Door[K]) {
 			i.reached(d)
@@ -442,9 +436,13 @@ func (i *Informer[K, T]) dropPassed() (failed []*reflector.ObjectError) {
 	return failed
 }
 
-// withdraw takes the object of an own write out of the store, and what was put aside enters. It adds to
-// failed what cannot be stored. own.forget follows. Called with mu held.
+// withdraw takes the object of an own write out of the store, and what was put aside enters. An object of
+// which list or watch have brought a state that cannot be used stays. withdraw adds to failed what cannot be
+// stored. own.forget follows. Called with mu held.
 func (i *Informer[K, T]) withdraw(key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
+	if !i.own.door.Leaves(key) {
+		return failed
+	}
 	kept, has := i.own.aside[key]
 	op := store.Op[K, T]{Key: key, Delete: !has, Object: kept.obj, Sum: kept.sum}
 	if err := i.commitAhead(&op, kept.rv, false); err != nil {
@@ -536,27 +534,28 @@ func (i *Informer[K, T]) expireOwn() {
 	}
 }
 
-// takeDue returns the writes that are due and still ahead. They are due again after some time: if list and
-// watch have gone on without the end of an object that they have shown, its deletion is dropped. Called
-// with mu held.
+// takeDue returns the writes that are due and still ahead. They are due again after some time. If list and
+// watch have told of a lost one, and have gone on without it, it was of a history that the server has lost:
+// it is undone. Called with mu held.
 func (i *Informer[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed []*reflector.ObjectError) {
 	o, at := &i.own, parse(i.store.ResourceVersion())
 	var undone []K
 	for len(o.due) > 0 && !o.due[0].until.After(now) {
 		due := o.due[0]
 		o.due = o.due[1:]
-		switch {
-		case !o.waits(due):
+		if !o.waits(due) {
 			continue
-		case !due.lost:
-			due.gone, due.at = o.door.Ends(due.key), max(at, due.version)
-			lost = append(lost, i.lose(due))
-			due.lost = true
-		case at > due.at && o.door.Ending(due.key):
+		}
+		due.gone = o.door.Ends(due.key)
+		if report := i.lose(due); !due.lost {
+			lost = append(lost, report)
+		}
+		if due.told && at > due.at {
 			undone = append(undone, due.key)
 			continue
-		default:
-			i.lose(due)
+		}
+		if due.lost = true; !due.told {
+			due.told, due.at = o.door.Told(due.key, at), at
 		}
 		due.until = now.Add(ownFor)
 		o.due = append(o.due, due)

@@ -174,22 +174,29 @@ func TestWriteAfterRestore(t *testing.T) {
 	})
 }
 
+// panics is an index that cannot be evaluated for objects of size 666.
+var panics = index.New("panics", func(dst []string, w *widget) []string {
+	if w.Spec.Size == 666 {
+		panic("bad size")
+	}
+	return dst
+})
+
+// badAt is a widget that the index panics for.
+func badAt(name string, rv int) *widget {
+	w := at(name, rv)
+	w.Spec.Size = 666
+	return w
+}
+
 // A write that an index function refuses leaves the one before in place.
 func TestRefusedWrite(t *testing.T) {
-	panics := index.New("panics", func(dst []string, w *widget) []string {
-		if w.Spec.Size == 666 {
-			panic("bad size")
-		}
-		return dst
-	})
 	withByHand(t, informer.Options[*widget]{Indexes: index.Of(panics)}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
 		events := heard(t, inf)
 		if err := inf.RecordWrite(at("w", 20), ""); err != nil {
 			t.Fatal(err)
 		}
-		bad := at("w", 22)
-		bad.Spec.Size = 666
-		if err := inf.RecordWrite(bad, ""); err == nil {
+		if err := inf.RecordWrite(badAt("w", 22), ""); err == nil {
 			t.Fatal("no error")
 		}
 		src.send(reflector.Modified, 15, at("w", 15))

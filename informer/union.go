@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/door"
 	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -103,9 +104,9 @@ type union[K comparable, T any] interface {
 	// touched notes a key whose own write is new, or of which a member has brought something. Called with
 	// the informer's mu held.
 	touched(key K)
-	// passed returns the keys of own writes that no member may have, and that all members are past. The
+	// passed returns the keys of own writes that no member may have, or that all members are past. The
 	// cost is that of what has changed since the call before. Called with the informer's mu held.
-	passed() (outside, past []K)
+	passed() (left []K)
 }
 
 // members are the sources of a Union.
@@ -518,9 +519,11 @@ func (s *memberSink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) er
 func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) error {
 	s.answered = false
 	s.answer()
+	keys, moment := s.union.inf.own.awaited()
 	if err := s.to.Replace(ctx, resourceVersion); err != nil {
 		return err
 	}
+	s.union.relisted(s.to, keys, door.Moment(moment))
 	s.union.settleIdle()
 	if !s.to.HasListed() {
 		return nil // the list is ignored, see deltafifo.Member.Begin
@@ -566,6 +569,14 @@ func (u *members[K, T]) settleIdle() {
 	}
 }
 
+// relisted notes that a member has listed when writes of keys were ahead.
+func (u *members[K, T]) relisted(m *deltafifo.Member[K, T], keys []K, moment door.Moment) {
+	keys = slices.DeleteFunc(keys, func(key K) bool { return !m.Covers(key) })
+	if len(keys) > 0 {
+		u.inf.own.change(func(d *door.Door[K]) { d.RelistedInPart(moment, keys) })
+	}
+}
+
 // Skipped implements reflector.Sink.
 func (s *memberSink[K, T]) Skipped(bad *reflector.ObjectError) { s.to.Skipped(bad) }
 
@@ -601,7 +612,7 @@ func (u *members[K, T]) touched(key K) {
 
 // passed implements union. A member that has yet to reach the version of a write brings it up again. An
 // object whose end is still to come is looked at with the next state that a member brings of it.
-func (u *members[K, T]) passed() (outside, past []K) {
+func (u *members[K, T]) passed() (left []K) {
 	for _, key := range u.toLookAt() {
 		version, _ := u.inf.own.door.Waits(key)
 		ending := u.inf.own.door.Ending(key)
@@ -609,19 +620,19 @@ func (u *members[K, T]) passed() (outside, past []K) {
 		switch lacks := !mayHave || u.merge.Lacks(key, strconv.FormatUint(version, 10)); {
 		case lacks && !u.merge.Settled():
 			u.touched(key)
-		case !mayHave:
-			u.inf.own.forgetAside(key)
-			outside = append(outside, key)
+		case !mayHave: // it leaves, also if there was a state that cannot be used
+			u.inf.own.forget(key)
+			left = append(left, key)
 		case lacks:
 			u.inf.own.forgetAside(key)
-			past = append(past, key)
+			left = append(left, key)
 		case version != 0 && !ending && u.merge.Covers(key) && parse(u.inf.store.ResourceVersion()) >= version:
-			past = append(past, key)
+			left = append(left, key)
 		case !u.merge.Await(key, version) && !ending:
 			u.touched(key)
 		}
 	}
-	return outside, past
+	return left
 }
 
 // toLookAt returns the keys of own writes that members may have passed since the last call, in the order

@@ -13,7 +13,6 @@
 package door
 
 import (
-	"iter"
 	"slices"
 )
 
@@ -50,14 +49,10 @@ const (
 // Door is the state of one part. The zero value is that of an empty cache.
 type Door[K comparable] struct {
 	at    uint64 // the version that list and watch have reached
-	epoch Epoch
 	made  Moment
 	ahead map[K]own
 	queue Queue[K]
 }
-
-// Epoch numbers the histories of a server: one that is restored from a backup begins another.
-type Epoch uint64
 
 // Moment counts own writes. A list is compared with the cache at a moment, and what is written later is
 // not in it.
@@ -69,8 +64,8 @@ type own struct {
 	State
 	gone   bool // this process deleted the object, and State is the last known one
 	absent bool // at State.Version, the selection had no object of the key
-	asked  bool // the server says so
 	shown  bool // list and watch are at an object of the key, so that they will bring its end
+	told   bool // list or watch have said what there is under the key since the write
 	stays  bool // the watch has brought a state that cannot be used, so passing says nothing
 	queued bool // it is in the queue
 	made   Moment
@@ -78,21 +73,6 @@ type own struct {
 
 // At returns the version that list and watch have reached.
 func (d *Door[K]) At() uint64 { return d.at }
-
-// Ahead returns the keys of own writes that list and watch have not reached. If nothing moves At, the
-// server is asked for them: see [Door.Asked].
-func (d *Door[K]) Ahead() iter.Seq[K] {
-	return func(yield func(K) bool) {
-		for key, o := range d.ahead {
-			if !o.asked && !yield(key) {
-				return
-			}
-		}
-	}
-}
-
-// Epoch returns the present epoch. A write takes it before its request.
-func (d *Door[K]) Epoch() Epoch { return d.epoch }
 
 // Event follows an event of the watch. is is the state that it brings, or the last one of an object
 // that was deleted, at the version of the deletion. [Door.Bookmark] and [Door.Passed] follow.
@@ -104,9 +84,9 @@ func (d *Door[K]) Event(key K, has Held, is State, deleted bool) Verdict {
 	if o, waits := d.ahead[key]; waits {
 		if !o.reached(is, deleted) {
 			if !repeated {
-				o.shown = !deleted
+				o.shown, o.told = !deleted, true
 				d.ahead[key] = o
-				return o.keeps()
+				return Aside
 			}
 			return Stays
 		}
@@ -119,15 +99,6 @@ func (d *Door[K]) Event(key K, has Held, is State, deleted bool) Verdict {
 		return Stays
 	}
 	return Enters
-}
-
-// keeps is the verdict on what the watch or a list has of a key before o. If that is what is left when
-// they pass o, or when the end of an object does not come, o was of another history.
-func (o own) keeps() Verdict {
-	if o.asked {
-		return Stays
-	}
-	return Aside
 }
 
 // reached reports whether a state that the watch brings is not older than o. A deletion that is older
@@ -182,15 +153,15 @@ func (d *Door[K]) Len() int { return len(d.ahead) }
 func (d *Door[K]) Ends(key K) bool { return d.ahead[key].gone || d.ahead[key].absent }
 
 // Ending reports whether an own write says that an object ended, which the watch has shown and not
-// ended yet. [Door.Passed] never returns such a key. If the watch goes on for long without the end, the
-// deletion was of another history: Drop it, and what was put aside enters.
+// ended yet. [Door.Passed] never returns such a key.
 func (d *Door[K]) Ending(key K) bool { return d.ahead[key].ending() }
 
-// Keeps reports whether what the cache had under a key, or had not, is to be put aside when an own write
-// takes its place, see [Aside]. It is asked after the verdict, if the key had no own write before.
-func (d *Door[K]) Keeps(key K) bool {
-	o, waits := d.ahead[key]
-	return waits && o.keeps() == Aside
+// Told reports whether list and watch, which are at a version, have said what there is under a key since
+// its own write, or have passed a deletion and not brought it. If they go on for long without the write, it
+// was of a history that the server has lost: Drop it, and what was put aside enters.
+func (d *Door[K]) Told(key K, at uint64) bool {
+	o := d.ahead[key]
+	return o.told || o.ending() && o.Version <= at
 }
 
 // Unusable follows a state of a key, from list or watch, that cannot be used. It says that the object is
@@ -260,19 +231,32 @@ func (d *Door[K]) Relisted(moment Moment) (forget []K) {
 			continue
 		}
 		forget = append(forget, key)
+		o.told = true
 		if o.ending() {
 			o.shown = false
 			d.put(key, o)
+		} else {
+			d.ahead[key] = o
 		}
 	}
 	return forget
 }
 
-// Wrote follows the server's answer to a write that began in an epoch. An answer of another epoch
-// stays out, because its version says nothing now: the watch brings what is left of it. is has no
-// sum unless it is comparable with those of list and watch.
-func (d *Door[K]) Wrote(began Epoch, key K, has Held, is State) Verdict {
-	if began != d.epoch || is.Version <= d.at {
+// RelistedInPart is [Door.Relisted] for several sources, of which one has listed. It names the keys that
+// this source may have. Other sources may have them too, so what was put aside stays.
+func (d *Door[K]) RelistedInPart(moment Moment, keys []K) {
+	for _, key := range keys {
+		if o, waits := d.ahead[key]; waits && o.made <= moment {
+			o.told = true
+			d.ahead[key] = o
+		}
+	}
+}
+
+// Wrote follows the server's answer to a write. is has no sum unless it is comparable with those of list
+// and watch. What list or watch have brought of the key is put aside if the key had no own write before.
+func (d *Door[K]) Wrote(key K, has Held, is State) Verdict {
+	if is.Version <= d.at {
 		return Stays
 	}
 	o, waits := d.ahead[key]
@@ -286,11 +270,11 @@ func (d *Door[K]) Wrote(began Epoch, key K, has Held, is State) Verdict {
 // Removed follows the deletion of an object by a request of this process, once it is gone: the answer
 // to a request that leaves it to finalizers is one of [Door.Wrote]. is is the last known state. If the
 // object has changed since, left the selection and come back, it may show once more for a moment.
-// Without a uid, is.Version is that of the deletion or a later one. What list or watch have brought of the
-// key is put aside then, see [Door.Keeps].
-func (d *Door[K]) Removed(began Epoch, key K, has Held, is State) Verdict {
+// Without a uid, is.Version is that of the deletion or a later one. What list or watch have brought is put
+// aside as for [Door.Wrote].
+func (d *Door[K]) Removed(key K, has Held, is State) Verdict {
 	o, waits := d.ahead[key]
-	if began != d.epoch || is.Version == 0 || is.UID == "" && is.Version <= d.at || waits && (o.succeeds(is) || o.absent && o.Version >= is.Version) || has.Any && has.succeeds(is) {
+	if is.Version == 0 || is.UID == "" && is.Version <= d.at || waits && (o.succeeds(is) || o.absent && o.Version >= is.Version) || has.Any && has.succeeds(is) {
 		return Stays
 	}
 	if is.UID != "" && (has.UID == is.UID || has.UID == "") {
@@ -335,18 +319,14 @@ func (d *Door[K]) put(key K, o own) {
 }
 
 // Listed follows a list, for each key of which the list and the cache have different states: listed is
-// what the list has. [Door.Relisted] begins the list, and [Door.Bookmark] ends it. version is the list's,
-// or 0: then own writes that the list lacks stay until Bookmark decides. A list that is older than what
-// the watch has brought stays out.
-func (d *Door[K]) Listed(key K, has, listed Held, version uint64) Verdict {
-	if version != 0 && version < d.at {
-		return Stays
-	}
+// what the list has. [Door.Relisted] begins the list, and [Door.Bookmark] ends it: own writes that the list
+// lacks stay until then.
+func (d *Door[K]) Listed(key K, has, listed Held) Verdict {
 	if o, waits := d.ahead[key]; waits {
-		if o.later(listed, version) {
+		if o.later(listed) {
 			o.shown = listed.Any
 			d.put(key, o)
-			return o.keeps()
+			return Aside
 		}
 		delete(d.ahead, key)
 	}
@@ -359,26 +339,9 @@ func (d *Door[K]) Listed(key K, has, listed Held, version uint64) Verdict {
 	return Enters
 }
 
-// Asked follows the answer to a question about one key: a list at a version with the selection of the
-// watch, that the watch need not have reached. It settles own writes that no watch confirms.
-func (d *Door[K]) Asked(key K, has, listed Held, version uint64) Verdict {
-	verdict := d.Listed(key, has, listed, version)
-	switch _, later := d.ahead[key]; {
-	case later, version < d.at:
-	case !listed.Any:
-		d.write(key, own{State: State{Version: version}, absent: true, asked: true})
-	case listed.Version > d.at:
-		d.write(key, own{State: listed.State})
-	}
-	return verdict
-}
-
-// later reports whether o is later than a list.
-func (o own) later(listed Held, version uint64) bool {
-	if !listed.Any || o.absent && version != 0 {
-		return o.Version > version
-	}
-	return o.ended(listed.State) || listed.Version < o.Version
+// later reports whether o is later than what a list has.
+func (o own) later(listed Held) bool {
+	return !listed.Any || o.ended(listed.State) || listed.Version < o.Version
 }
 
 // HasWritten reports whether an own write made version of the object of a key.
@@ -396,9 +359,9 @@ func (d *Door[K]) RewoundInPart() {
 			ahead[key] = own{State: State{UID: o.UID}, made: o.made}
 		}
 	}
-	*d = Door[K]{epoch: d.epoch + 1, made: d.made, ahead: ahead}
+	*d = Door[K]{made: d.made, ahead: ahead}
 }
 
 // Rewound follows the discovery that the server was restored: no version compares with those before.
 // A list follows.
-func (d *Door[K]) Rewound() { *d = Door[K]{epoch: d.epoch + 1, made: d.made} }
+func (d *Door[K]) Rewound() { *d = Door[K]{made: d.made} }

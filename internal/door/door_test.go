@@ -61,7 +61,10 @@ type world struct {
 	rv, made   uint64
 	definition int // of the objects: it makes other contents of a state
 	history
-	restored bool // and nobody has noticed
+	restored bool           // and nobody has noticed
+	lost     int            // number of histories that nobody has seen but this process, in answers to its writes
+	keys     map[string]int // of all objects, by uid
+	stale    map[int]bool   // keys whose own write, ahead, is of such a history
 
 	parts   []part
 	waited  bool // an own write was ahead when a verdict was asked for
@@ -87,7 +90,7 @@ type part struct {
 
 func newWorld(t *testing.T, seed uint64) *world {
 	r := rand.New(rand.NewPCG(seed, 1))
-	w := &world{t: t, rand: r, cache: map[int]stored{}, aside: map[int]stored{}, written: map[string]uint64{}, removed: map[string]bool{}, absent: map[string]bool{}}
+	w := &world{t: t, rand: r, cache: map[int]stored{}, aside: map[int]stored{}, written: map[string]uint64{}, removed: map[string]bool{}, absent: map[string]bool{}, stale: map[int]bool{}, keys: map[string]int{}}
 	w.kind = kind{parts: 1 + r.IntN(3), uids: r.IntN(6) > 0, versions: r.IntN(8) > 0, sums: r.IntN(3) > 0, bookmarks: r.IntN(3) > 0, ownSums: r.IntN(2) > 0}
 	w.history = history{objects: map[int]object{}, past: map[uint64]map[int]object{1: {}}, base: 1, began: map[int]object{}}
 	w.rv = 1
@@ -165,7 +168,7 @@ func (w *world) carryOut(v Verdict, key int, is State, o object, deleted, anew b
 	}
 	if _, waits := w.part(key).Waits(key); !waits {
 		delete(w.aside, key)
-	} else if !w.waited && had && w.part(key).Keeps(key) {
+	} else if !w.waited && had {
 		w.aside[key] = old
 	}
 	switch {
@@ -220,13 +223,13 @@ func (w *world) write(own bool) {
 	key := w.rand.IntN(5)
 	w.rv++
 	o, exists := w.objects[key]
-	began := w.part(key).Epoch()
 	o.version = w.rv
 	removed, ended := false, w.rv
 	switch n := w.rand.IntN(8); {
 	case !exists:
 		w.made++
 		o = object{uid: fmt.Sprint("u", w.made), version: w.rv, selected: w.rand.IntN(4) > 0, finalizer: w.rand.IntN(4) == 0}
+		w.keys[o.uid] = key
 		w.set(key, o)
 	case o.marked && n < 4: // the finalizer goes, and the object with it
 		answer := o
@@ -256,16 +259,20 @@ func (w *world) write(own bool) {
 	}
 	if own {
 		w.last[key] = ended
-		w.answer(func() { w.answered(began, key, o, removed, ended) })
+		lost := w.lost
+		w.answer(func() { w.answered(key, o, removed, ended, w.lost != lost) })
 	}
 }
 
-// answered follows the answer to an own write.
-func (w *world) answered(began Epoch, key int, o object, removed bool, ended uint64) {
+// answered follows the answer to an own write. lost: of a history that nobody else has seen.
+func (w *world) answered(key int, o object, removed bool, ended uint64, lost bool) {
 	p := w.part(key)
 	is := w.state(o, w.sums && w.ownSums)
-	counts := began == p.Epoch() && !w.restored && w.versions
+	counts := !w.restored && w.versions && !lost && !w.stale[key]
 	w.note("answer: key %d %+v removed %v", key, o, removed)
+	if lost {
+		defer w.spoil(key)
+	}
 	if removed && !w.uids && w.versions {
 		is.Version = ended
 		if w.last[key] == ended && w.rand.IntN(2) == 0 {
@@ -274,13 +281,30 @@ func (w *world) answered(began Epoch, key int, o object, removed bool, ended uin
 	}
 	if removed {
 		w.removed[o.uid] = w.removed[o.uid] || counts && w.uids
-		w.carryOut(p.Removed(began, key, w.held(key), is), key, is, o, true, false)
+		w.carryOut(p.Removed(key, w.held(key), is), key, is, o, true, false)
 		return
 	}
 	if counts {
 		w.written[o.uid] = max(w.written[o.uid], o.version)
 	}
-	w.carryOut(p.Wrote(began, key, w.held(key), is), key, is, o, false, w.restored)
+	w.carryOut(p.Wrote(key, w.held(key), is), key, is, o, false, w.restored)
+}
+
+// spoil notes that an own write of a key is of a lost history, if it is ahead. Until list and watch are past
+// it, reads may miss other writes of the key.
+func (w *world) spoil(key int) {
+	if !w.part(key).has(key) {
+		return
+	}
+	w.stale[key] = true
+	maps.DeleteFunc(w.written, func(uid string, _ uint64) bool { return w.keys[uid] == key })
+	maps.DeleteFunc(w.removed, func(uid string, _ bool) bool { return w.keys[uid] == key })
+}
+
+// has reports whether an own write of a key is ahead.
+func (p *part) has(key int) bool {
+	_, waits := p.Waits(key)
+	return waits
 }
 
 // answer brings an answer now or later.
@@ -312,17 +336,23 @@ func (w *world) deliver(p *part) {
 			w.note("bookmark at %d", w.rv)
 			p.Bookmark(w.rv)
 			w.leave(p)
+			w.checkEnding(p)
 		}
 		return
 	}
 	c := p.log[p.pos]
 	p.pos++
+	repeated := p.pos <= p.seen
 	p.seen = max(p.seen, p.pos)
 	is := w.state(c.object, w.sums)
 	w.note("event: %+v", c)
 	w.carryOut(p.Event(c.key, w.held(c.key), is, c.deleted), c.key, is, c.object, c.deleted, false)
+	if p.has(c.key) && !repeated && !p.Told(c.key, 0) {
+		w.fail("an event has told of key %d", c.key)
+	}
 	p.Bookmark(is.Version)
 	w.leave(p)
+	w.checkEnding(p)
 }
 
 func (w *world) leave(p *part) {
@@ -332,11 +362,37 @@ func (w *world) leave(p *part) {
 		if o := w.cache[key].object; w.objects[key] == o && o.selected && w.aside[key].object != o {
 			w.fail("key %d leaves, and the server has it: %v", key, o)
 		}
-		delete(w.cache, key)
-		if s, any := w.aside[key]; any {
-			w.cache[key] = s
+		w.withdraw(key)
+	}
+}
+
+// checkEnding makes sure that list and watch tell of each deletion that they have passed.
+func (w *world) checkEnding(p *part) {
+	for key, o := range p.ahead {
+		if o.Version <= p.At() && !p.Told(key, p.At()) {
+			w.fail("list and watch are past the own write of key %d, and do not tell: %v", key, o)
 		}
-		delete(w.aside, key)
+	}
+}
+
+// withdraw takes an own write back.
+func (w *world) withdraw(key int) {
+	w.part(key).Drop(key)
+	delete(w.cache, key)
+	if s, any := w.aside[key]; any {
+		w.cache[key] = s
+	}
+	delete(w.aside, key)
+}
+
+// expire withdraws the own writes of a part whose time is over, if list and watch have gone on without them:
+// that they are lost is certain in the model.
+func (w *world) expire(p *part) {
+	for key := range 5 {
+		if w.stale[key] && p.has(key) && p.Told(key, p.At()) {
+			w.note("expired: key %d", key)
+			w.withdraw(key)
+		}
 	}
 }
 
@@ -385,6 +441,9 @@ func (w *world) list(p *part, anew bool) {
 	if version = max(version, p.At()); !w.versions {
 		version = 0
 	}
+	if to == len(p.log) && w.versions {
+		version = w.rv
+	}
 	w.note("list at %d: %v", version, objects)
 	for _, key := range p.Relisted(p.Made()) {
 		delete(w.aside, key)
@@ -399,36 +458,13 @@ func (w *world) list(p *part, anew bool) {
 		} else if waits && !has.Any && !listed.Any {
 			continue
 		}
-		w.carryOut(p.Listed(key, has, listed, 0), key, listed.State, objects[key], !listed.Any, anew)
+		w.carryOut(p.Listed(key, has, listed), key, listed.State, objects[key], !listed.Any, anew)
+		if p.has(key) && !p.Told(key, 0) {
+			w.fail("a list has told of key %d", key)
+		}
 	}
 	p.Bookmark(version)
 	w.leave(p)
-}
-
-// ask asks for one key. The answer may come late.
-func (w *world) ask(key int) {
-	if w.restored || !w.versions {
-		return
-	}
-	p := w.part(key)
-	epoch := p.Epoch()
-	to := w.rand.IntN(len(p.log) + 1)
-	objects, version := w.at(p, to)
-	if to == len(p.log) {
-		version = w.rv
-	}
-	definition := w.definition
-	w.answer(func() {
-		if epoch != p.Epoch() || w.restored || definition != w.definition {
-			return
-		}
-		w.note("asked at %d: key %d", version, key)
-		verdict := p.Asked(key, w.held(key), w.listed(objects, key), version)
-		if o := p.ahead[key]; o.asked || !o.absent {
-			delete(w.aside, key)
-		}
-		w.carryOut(verdict, key, w.listed(objects, key).State, objects[key], objects[key].uid == "", false)
-	})
 }
 
 // restore brings the server back to an earlier version. Answers of before may still come.
@@ -455,6 +491,48 @@ func (w *world) restore() {
 	for n := range w.parts {
 		w.parts[n].log, w.parts[n].pos, w.parts[n].seen = nil, 0, 0
 	}
+	w.lost++
+	clear(w.written)
+	clear(w.stale)
+	clear(w.removed)
+}
+
+// lose brings the server back to an earlier version, which no list or watch has passed. So they go on, and
+// notice nothing. Own writes of after that version are lost. Their answers may still come.
+func (w *world) lose() {
+	if !w.versions || w.restored {
+		return
+	}
+	version := w.base
+	for n := range w.parts {
+		version = max(version, w.parts[n].At())
+	}
+	version += w.rand.Uint64N(w.rv - version + 1)
+	for known := false; !known; {
+		if _, known = w.past[version]; !known {
+			version--
+		}
+	}
+	for n := range w.parts {
+		if version < w.parts[n].At() {
+			return
+		}
+	}
+	w.note("lost all from %d to %d", version+1, w.rv)
+	w.rv, w.objects = version, maps.Clone(w.past[version])
+	maps.DeleteFunc(w.past, func(at uint64, _ map[int]object) bool { return at > version })
+	for n := range w.parts {
+		p := &w.parts[n]
+		for len(p.log) > p.seen && p.log[len(p.log)-1].object.version > version {
+			p.log = p.log[:len(p.log)-1]
+		}
+		p.pos = min(p.pos, len(p.log))
+		for key := range 5 {
+			o := p.ahead[key]
+			w.stale[key] = w.stale[key] || o.Version > version || o.gone && o.UID == w.objects[key].uid
+		}
+	}
+	w.lost++
 	clear(w.written)
 	clear(w.removed)
 }
@@ -484,6 +562,11 @@ func (w *world) check() {
 			w.fail("key %d: %v is read after its own deletion", key, s.object)
 		}
 	}
+	for key := range w.stale {
+		if !w.part(key).has(key) {
+			delete(w.stale, key)
+		}
+	}
 	for uid, version := range w.written {
 		if got, any := read[uid]; any && got < version || !any && !w.absent[uid] {
 			w.fail("%s: read %d %v after own write %d", uid, got, any, version)
@@ -506,25 +589,19 @@ func (w *world) settle() {
 		}
 		w.deliver(p) // a bookmark
 	}
-	for n := range w.parts { // where there are no bookmarks
+	for n := range w.parts {
 		p := &w.parts[n]
-		for _, key := range slices.Collect(p.Ahead()) {
-			if w.bookmarks {
+		for key := range p.ahead {
+			if w.bookmarks && !w.stale[key] {
 				w.fail("an own write of key %d is left over: %v", key, p.ahead[key])
 			}
-			objects, _ := w.at(p, len(p.log))
-			delete(w.aside, key)
-			w.carryOut(p.Asked(key, w.held(key), w.listed(objects, key), w.rv), key, w.listed(objects, key).State, objects[key], objects[key].uid == "", false)
 		}
-	}
-	if w.defined {
-		for n := range w.parts {
-			w.list(&w.parts[n], false)
+		if w.defined || p.Len() > 0 {
+			w.list(p, false)
+			w.expire(p)
 		}
-	}
-	for n := range w.parts {
-		if left := slices.Collect(w.parts[n].Ahead()); len(left) > 0 {
-			w.fail("own writes of %v are left over", left)
+		if p.Len() > 0 {
+			w.fail("own writes of %v are left over", p.ahead)
 		}
 	}
 	for key := range 5 {
@@ -560,7 +637,9 @@ func TestModel(t *testing.T) {
 			case n < 35:
 				w.list(p, false)
 			case n < 36:
-				w.ask(w.rand.IntN(5))
+				w.lose()
+			case n < 37:
+				w.expire(p)
 			case n < 41:
 				w.resume(p)
 			case n < 42:

@@ -1,0 +1,172 @@
+package informer_test
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
+)
+
+// A write of a history that the server has lost, however far its version is above the server's, is undone once it
+// counts as lost, and list or watch have brought something of the object.
+func TestLostWriteIsUndone(t *testing.T) {
+	const far = 1_000_000
+	for name, c := range map[string]struct {
+		do   func(src *byHand[*widget], inf *informer.Informer[key, *widget])
+		want string
+	}{
+		"by an event": {func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+			src.send(reflector.Modified, 22, at("w", 22))
+		}, "22"},
+		"by a deletion": {func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+			src.send(reflector.Deleted, 22, at("w", 22))
+		}, ""},
+		"by a list that has it": {func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+			src.set(listOf("30", at("w", 25)))
+			src.fail(errGone)
+		}, "25"},
+		"by a list that has it unchanged": {func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+			src.set(listOf("30", at("w", 10)))
+			src.fail(errGone)
+		}, "10"},
+		"by a list without it": {func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+			src.set(listOf("30"))
+			src.fail(errGone)
+		}, ""},
+		"not by other objects": {func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+			src.send(reflector.Added, 22, at("x", 22))
+		}, fmt.Sprint(far)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			withByHand(t, informer.Options[*widget]{}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+				events := heard(t, inf)
+				must(t, inf.RecordWrite(at("w", far), ""))
+				c.do(src, inf)
+				if got := version(inf, "w"); got != fmt.Sprint(far) {
+					t.Errorf("w is at %q at once, want the write", got)
+				}
+				for rv := range 10 {
+					time.Sleep(time.Minute)
+					src.bookmark(100 + rv)
+				}
+				if got := version(inf, "w"); got != c.want {
+					t.Errorf("w is at %q ten minutes later, want %q (%s; %s)", got, c.want, events(), dump(inf))
+				}
+			})
+		})
+	}
+}
+
+// So is a deletion, with a UID or without.
+func TestLostDeletionIsUndone(t *testing.T) {
+	for _, uid := range []types.UID{"", "uid"} {
+		for _, rv := range []int{20, 1_000_000} {
+			t.Run(fmt.Sprintf("uid=%q at %d", uid, rv), func(t *testing.T) {
+				withByHand(t, informer.Options[*widget]{}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+					events := heard(t, inf)
+					must(t, inf.RecordGone(key{Namespace: "a", Name: "w"}, uid, fmt.Sprint(rv)))
+					src.send(reflector.Modified, 15, at("w", 15))
+					if got := version(inf, "w"); got != "" {
+						t.Errorf("w is at %s at once", got)
+					}
+					for rv := range 10 {
+						time.Sleep(time.Minute)
+						src.bookmark(100 + rv)
+					}
+					if got := version(inf, "w"); got != "15" || inf.Stats().Writes != 0 {
+						t.Errorf("w is at %q ten minutes later, want 15 (%s; %s)", got, events(), dump(inf))
+					}
+				})
+			})
+		}
+	}
+}
+
+// A watch that is silent tells nothing, so the write stays whatever came before.
+func TestWriteStaysWhileTheWatchIsSilent(t *testing.T) {
+	withByHand(t, informer.Options[*widget]{}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		must(t, inf.RecordWrite(at("w", 20), ""))
+		must(t, inf.RecordWrite(at("w", 21), ""))
+		must(t, inf.RecordWrite(at("x", 22), ""))
+		src.send(reflector.Modified, 20, at("w", 20))
+		time.Sleep(time.Hour)
+		if w, x := version(inf, "w"), version(inf, "x"); w != "21" || x != "22" {
+			t.Errorf("w is at %q, x at %q, want 21 and 22", w, x)
+		}
+	})
+}
+
+// A lost write that is undone is lost once more: then a handle asks the server for the object.
+func TestUndoneWriteIsToldOf(t *testing.T) {
+	withByHand(t, informer.Options[*widget]{}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		must(t, inf.RecordWrite(at("w", 1000), ""))
+		src.send(reflector.Modified, 22, at("w", 22))
+		time.Sleep(3 * time.Minute)
+		_, seen, _ := inf.LostKeys(0)
+		src.bookmark(30)
+		time.Sleep(2 * time.Minute)
+		if got := version(inf, "w"); got != "22" {
+			t.Fatalf("w is at %q, want 22", got)
+		}
+		if keys, _, _ := inf.LostKeys(seen); len(keys) != 1 {
+			t.Errorf("lost keys %v when the write is undone", keys)
+		}
+		if n := inf.Stats().LostWrites; n != 1 {
+			t.Errorf("%d lost writes", n)
+		}
+		must(t, inf.RecordWrite(at("w", 40), ""))
+		if got := version(inf, "w"); got != "40" {
+			t.Errorf("w is at %q after another write, want 40", got)
+		}
+	})
+}
+
+// In a union, each member's list tells of the keys that the member may have.
+func TestLostWriteIsUndoneInUnion(t *testing.T) {
+	withUnion(t, func(u *informer.Union[key, *widget], a, b *byHand[*widget]) {
+		must(t, u.RecordWrite(at("w", 1_000_000), ""))
+		must(t, u.RecordWrite(at("x", 1_000_001), ""))
+		must(t, u.RecordGone(key{Namespace: "a", Name: "y"}, "", "1000002"))
+		a.send(reflector.Added, 15, at("y", 15))
+		b.set(listOf("20"))
+		b.fail(errGone)
+		for rv := range 10 {
+			time.Sleep(time.Minute)
+			a.bookmark(100 + rv)
+			b.bookmark(100 + rv)
+		}
+		if w, x, y := version(u.AsInformer(), "w"), version(u.AsInformer(), "x"), version(u.AsInformer(), "y"); w != "1000000" || x != "1000001" || y != "15" {
+			t.Errorf("w is at %q, x at %q, y at %q, want 1000000, 1000001 and 15: b cannot have them", w, x, y)
+		}
+		a.set(listOf("200", at("w", 10), at("y", 15)))
+		a.fail(errGone)
+		for rv := range 10 {
+			time.Sleep(time.Minute)
+			a.bookmark(300 + rv)
+			b.bookmark(300 + rv)
+		}
+		if w, x, n := version(u.AsInformer(), "w"), version(u.AsInformer(), "x"), u.Stats().Writes; w != "10" || x != "" || n != 0 {
+			t.Errorf("w is at %q, x at %q, want 10 and none; %d writes are ahead", w, x, n)
+		}
+	})
+}
+
+// withUnion runs test with a union of namespace a, which holds a/w at version 10, and b.
+func withUnion(t *testing.T, test func(u *informer.Union[key, *widget], a, b *byHand[*widget])) {
+	synctest.Test(t, func(t *testing.T) {
+		u := newUnion(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
+		a := &byHand[*widget]{events: make(chan byHandEvent[*widget])}
+		a.set(listOf("10", at("w", 10)))
+		must1(u.Add("a", a, informer.InNamespace("a")))(t)
+		b := &byHand[*widget]{events: make(chan byHandEvent[*widget])}
+		b.set(listOf("10"))
+		must1(u.Add("b", b, informer.InNamespace("b")))(t)
+		defer run(t, u.AsInformer())()
+		test(u, a, b)
+	})
+}
