@@ -46,7 +46,9 @@ func (t EventType) String() string {
 // handler that compares resourceVersions to find resyncs misses it, so ask for Sync instead.
 //
 // A write of this process ([Informer.RecordWrite]) comes as soon as it is recorded. What the watch
-// brings of it later is no change of the store, and so no event.
+// brings of it later is no change of the store, and so no event. If the write turns out to be lost, or not
+// to be in the selection, it is taken back: by a deletion, or by an update to an older version if list or
+// watch have brought one.
 type Event[K comparable, T any] struct {
 	Type EventType
 

@@ -151,6 +151,7 @@ func (i *Informer[K, T]) setUp(name string, key store.KeyFunc[K, T], opts Option
 		logger:    log,
 		synced:    make(chan struct{}),
 		lag:       HandlerLag,
+		own:       own[K, T]{limit: maxOwn},
 		versions:  newVersions[K, T](),
 		detector:  newDetector[K, T](opts.Mutations),
 		listeners: map[*listener[K, T]]struct{}{},

@@ -46,13 +46,15 @@ const (
 // Options.OnError, once, and keeps the object until list or watch tell more. If they bring an older state of
 // the object, or a list lacks it, and they go on for two more minutes without the write, it was of a history
 // that the server has lost, as after a restore from a backup that nobody noticed: then that state enters, or
-// the object leaves. So reads may return an older state for a while if the watch is more than about four
+// the object leaves: handlers get an update to an older version, or a deletion. The same happens to a write
+// that the watch has passed without its event. So reads may return an older state for a while if the watch is more than about four
 // minutes behind, but not while it brings nothing at all. When the informer notices a restore, it reports
 // the writes that the server has lost.
 //
 // Errors: those of the key function; store.ErrResourceVersion, with the resource and the key, if rv
 // is missing or cannot be compared with others; [ErrStopped] while the informer does not run;
-// [ErrTooManyWrites] if the watch is 10,000 objects behind; [ErrHandlerBehind] if a handler is further
+// [ErrTooManyWrites] if the watch is 10,000 objects behind and none of these writes counts as lost, because
+// otherwise the one that was lost first is taken back; [ErrHandlerBehind] if a handler is further
 // behind than the informer lets it be at all. After an error, reads return
 // what they did before. Cost: that of a commit of one operation (store.Store.Commit).
 func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
@@ -128,6 +130,7 @@ type ownWrite[T any] struct {
 
 // own knows which writes of this process are ahead of list and watch.
 type own[K comparable, T any] struct {
+	limit int           // of writes that are ahead: maxOwn, or less in tests
 	count atomic.Int64  // of writes that are ahead
 	lost  atomic.Uint64 // number of times that a write was found to be lost
 	once  atomic.Uint64 // number of lost writes
@@ -235,6 +238,28 @@ func (o *own[K, T]) awaited() (keys []K, moment uint64) {
 	return keys, uint64(o.door.Made())
 }
 
+// ofKey is what own knows of a key.
+type ofKey[T any] struct {
+	known door.Known
+	aside aside[T]
+	has   bool // something was put aside
+}
+
+// of returns what own knows of a key. Called with the informer's mu held.
+func (o *own[K, T]) of(key K) ofKey[T] {
+	kept, has := o.aside[key]
+	return ofKey[T]{known: o.door.Knows(key), aside: kept, has: has}
+}
+
+// undo goes back to what own knew of a key, because the store refused a write. Called with the informer's
+// mu held.
+func (o *own[K, T]) undo(key K, before ofKey[T]) {
+	o.change(func(d *door.Door[K]) {
+		d.Undo(key, before.known)
+		o.keep(key, before.has, before.aside)
+	})
+}
+
 // waits reports whether a write is still ahead. Called with the informer's mu held.
 func (o *own[K, T]) waits(w dueWrite[K]) bool {
 	version, waits := o.door.Waits(w.key)
@@ -246,40 +271,63 @@ func (i *Informer[K, T]) wrote(key K, w ownWrite[T]) error {
 	if parse(w.rv) == 0 {
 		return i.about(fmt.Errorf("%s: %w: %q", keytext.Of(key), store.ErrResourceVersion, w.rv))
 	}
+	failed, err := i.commitOwn(key, w)
+	for _, bad := range failed {
+		i.badObject(bad)
+	}
+	return err
+}
+
+// commitOwn is wrote with the informer's mu. It returns what left to make room and could not be replaced.
+func (i *Informer[K, T]) commitOwn(key K, w ownWrite[T]) (failed []*reflector.ObjectError, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	defer i.log.Publish()
 	switch {
 	case i.phase != running:
-		return ErrStopped
-	case i.own.door.Len() >= maxOwn && !i.own.awaits(key) && !i.own.makeRoom():
-		return ErrTooManyWrites
+		return nil, ErrStopped
 	case i.log.Lagging(awaitedLag*i.lag) != nil:
-		return i.about(ErrHandlerBehind)
-	case !i.enters(key, w):
-		return nil
+		return nil, i.about(ErrHandlerBehind)
 	}
-	op := store.Op[K, T]{Key: key, Object: w.obj, Delete: w.gone}
-	if err := i.commitAhead(&op, w.rv, true); err != nil {
-		return i.about(fmt.Errorf("%s: %w", keytext.Of(key), err))
+	if i.own.door.Len() >= i.own.limit && !i.own.awaits(key) {
+		room := false
+		if failed, room = i.makeRoom(); !room {
+			return failed, ErrTooManyWrites
+		}
 	}
-	i.log.Publish()
-	return nil
+	before := i.own.of(key)
+	enters := i.enters(key, w)
+	if enters {
+		op := store.Op[K, T]{Key: key, Object: w.obj, Delete: w.gone}
+		if err := i.commitAhead(&op, w.rv, true); err != nil {
+			i.own.undo(key, before)
+			return failed, i.about(fmt.Errorf("%s: %w", keytext.Of(key), err))
+		}
+	}
+	if version, waits := i.own.door.Waits(key); waits && version != before.known.Version() {
+		i.expect(dueWrite[K]{key: key, version: version, until: time.Now().Add(ownFor)})
+		i.touched(key)
+	}
+	return failed, nil
 }
 
-// makeRoom forgets a write that was reported as lost, whose state stays, and reports whether there was
-// one. A deletion whose object the watch has shown is none, because that would come back. Called with the
-// informer's mu held.
-func (o *own[K, T]) makeRoom() bool {
+// makeRoom takes back a write that was reported as lost, and reports whether there was one. A deletion whose
+// object the watch has shown is none, because the object would come back. Called with mu held.
+func (i *Informer[K, T]) makeRoom() (failed []*reflector.ObjectError, made bool) {
+	o := &i.own
 	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool { return w.lost && o.waits(w) && !o.door.Ending(w.key) })
 	if n < 0 {
-		return false
+		return nil, false
 	}
-	o.forget(o.due[n].key)
-	return true
+	due := o.due[n]
+	i.lose(due)
+	failed = i.withdraw(due.key, nil)
+	o.forget(due.key)
+	return failed, true
 }
 
-// enters asks the door about an own write, and puts aside what it takes the place of. Called with mu
-// held.
+// enters asks the door about an own write, and puts aside what it takes the place of. It reports whether
+// the write changes the store. Called with mu held.
 func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
 	waited := i.own.awaits(key)
 	has, is := i.held(key), door.State{UID: string(w.uid), Version: parse(w.rv)}
@@ -289,26 +337,19 @@ func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
 	if w.gone && !has.Any && !waited && i.hasLeft(key, w.rv) {
 		return false
 	}
-	verdict, ahead := door.Stays, false
+	verdict := door.Stays
 	obj, _ := i.store.Get(key)
 	i.own.change(func(d *door.Door[K]) {
 		i.reached(d)
-		before, _ := d.Waits(key)
 		if w.gone {
 			verdict = d.Removed(key, has, is)
 		} else {
 			verdict = d.Wrote(key, has, is)
 		}
-		is.Version, ahead = d.Waits(key)
-		if ahead && !waited {
+		if _, waits := d.Waits(key); waits && !waited {
 			i.own.keep(key, has.Any, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
 		}
-		ahead = ahead && is.Version != before
 	})
-	if ahead {
-		i.expect(dueWrite[K]{key: key, version: is.Version, until: time.Now().Add(ownFor)})
-		i.touched(key)
-	}
 	return verdict != door.Stays
 }
 
@@ -437,18 +478,21 @@ func (i *Informer[K, T]) dropPassed() (failed []*reflector.ObjectError) {
 }
 
 // withdraw takes the object of an own write out of the store, and what was put aside enters. An object of
-// which list or watch have brought a state that cannot be used stays. withdraw adds to failed what cannot be
-// stored. own.forget follows. Called with mu held.
+// which list or watch have brought a state that cannot be used stays. If what was put aside cannot be stored,
+// the key is empty then, and withdraw adds it to failed. own.forget follows. Called with mu held.
 func (i *Informer[K, T]) withdraw(key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
 	if !i.own.door.Leaves(key) {
 		return failed
 	}
 	kept, has := i.own.aside[key]
 	op := store.Op[K, T]{Key: key, Delete: !has, Object: kept.obj, Sum: kept.sum}
-	if err := i.commitAhead(&op, kept.rv, false); err != nil {
-		failed = append(failed, &reflector.ObjectError{Key: keytext.Of(key), Err: err})
+	err := i.commitAhead(&op, kept.rv, false)
+	if err == nil {
+		return failed
 	}
-	return failed
+	op = store.Op[K, T]{Key: key, Delete: true}
+	_ = i.commitAhead(&op, "", false) // the store is open while the informer runs
+	return append(failed, &reflector.ObjectError{Key: keytext.Of(key), Err: err})
 }
 
 // begin tells the door what a batch is. If it has a list of a server that was restored from a backup,

@@ -1,6 +1,7 @@
 package informer_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -8,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
 )
@@ -169,4 +171,89 @@ func withUnion(t *testing.T, test func(u *informer.Union[key, *widget], a, b *by
 		defer run(t, u.AsInformer())()
 		test(u, a, b)
 	})
+}
+
+// What makes room for other writes leaves the store, as a write that the watch has passed.
+func TestMakingRoomLeavesNothing(t *testing.T) {
+	withByHand(t, informer.Options[*widget]{OnError: ignore}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		write := func(first, n int) {
+			for i := range n {
+				must(t, inf.RecordWrite(at(fmt.Sprint("n", first+i), 20+first+i), ""))
+			}
+		}
+		write(0, 10_000)
+		time.Sleep(3 * time.Minute)
+		write(10_000, 5)
+		src.bookmark(100_000)
+		if got := inf.Store().Len(); got != 1 || version(inf, "w") != "10" {
+			t.Errorf("%d objects are left, want w alone: %.200s", got, dump(inf))
+		}
+	})
+}
+
+// A write that the store refuses keeps no other state out, and is not waited for.
+func TestRefusedWriteLeavesNoTrace(t *testing.T) {
+	var errs errorsOf
+	withByHand(t, informer.Options[*widget]{Indexes: index.Of(panics), OnError: errs.add}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		for _, bad := range []*widget{badAt("w", 22), badAt("y", 40)} {
+			if err := inf.RecordWrite(bad, ""); err == nil {
+				t.Fatal("no error")
+			}
+		}
+		if n := inf.Stats().Writes; n != 0 {
+			t.Errorf("%d writes are ahead", n)
+		}
+		src.send(reflector.Modified, 15, at("w", 15))
+		if got := version(inf, "w"); got != "15" {
+			t.Errorf("w is at %q, want 15", got)
+		}
+		src.send(reflector.Modified, 22, badAt("w", 22))
+		if got := version(inf, "w"); got != "15" {
+			t.Errorf("w is at %q, want 15, the last usable state", got)
+		}
+		src.send(reflector.Added, 35, at("y", 35))
+		if got := version(inf, "y"); got != "35" {
+			t.Errorf("y is at %q, want 35", got)
+		}
+		time.Sleep(10 * time.Minute)
+	})
+	if lost, ok := find[*informer.LostWriteError](&errs); ok {
+		t.Errorf("%v, which was never recorded", lost)
+	}
+}
+
+// What was put aside for the write before stays with it, if another one is refused.
+func TestRefusedWriteKeepsAside(t *testing.T) {
+	withByHand(t, informer.Options[*widget]{Indexes: index.Of(panics)}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		must(t, inf.RecordWrite(at("w", 1000), ""))
+		src.send(reflector.Modified, 15, at("w", 15))
+		if err := inf.RecordWrite(badAt("w", 1001), ""); err == nil {
+			t.Fatal("no error")
+		}
+		if rv, _ := inf.PendingWrite(key{Namespace: "a", Name: "w"}); rv != "1000" {
+			t.Errorf("the write at %q is ahead, want 1000", rv)
+		}
+		src.bookmark(1000)
+		if got := version(inf, "w"); got != "15" {
+			t.Errorf("w is at %q, want 15", got)
+		}
+	})
+}
+
+// If what was put aside cannot be stored, the store has no object rather than a lost write.
+func TestAsideThatIsRefused(t *testing.T) {
+	var errs errorsOf
+	withByHand(t, informer.Options[*widget]{Indexes: index.Of(panics), OnError: errs.add}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		events := heard(t, inf)
+		must(t, inf.RecordWrite(at("w", 20), ""))
+		src.send(reflector.Modified, 15, badAt("w", 15))
+		src.bookmark(30)
+		if got := version(inf, "w"); got != "" || events() != "U w@20*, D w@20?" {
+			t.Errorf("w is at %q, which the watch has passed (%s)", got, events())
+		}
+	})
+	var bad *reflector.ObjectError
+	if bad, _ = find[*reflector.ObjectError](&errs); bad == nil || !errors.As(bad, new(*informer.PanicError)) {
+		t.Errorf("the bad object is not reported: %v", errs.all)
+	}
 }

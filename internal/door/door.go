@@ -174,6 +174,26 @@ func (d *Door[K]) Unusable(key K) {
 	}
 }
 
+// Known is what a door knows of the own write of a key, if there is one.
+type Known struct{ own own }
+
+// Version returns the version of the own write, 0 for none.
+func (k Known) Version() uint64 { return k.own.Version }
+
+// Knows returns what the door knows of the own write of a key.
+func (d *Door[K]) Knows(key K) Known { return Known{d.ahead[key]} }
+
+// Undo goes back to what the door knew of a key before [Door.Wrote] or [Door.Removed], because the cache
+// refused the write.
+func (d *Door[K]) Undo(key K, before Known) {
+	if before.own.made == 0 {
+		delete(d.ahead, key)
+		return
+	}
+	before.own.queued = false // its entry may be gone
+	d.put(key, before.own)
+}
+
 // Made returns the number of own writes so far.
 func (d *Door[K]) Made() Moment { return d.made }
 

@@ -279,6 +279,10 @@ func (w *world) answered(key int, o object, removed bool, ended uint64, lost boo
 			is.Version = w.rv // of a list that followed
 		}
 	}
+	if w.rand.IntN(8) == 0 {
+		w.refused(key, is, removed)
+		return
+	}
 	if removed {
 		w.removed[o.uid] = w.removed[o.uid] || counts && w.uids
 		w.carryOut(p.Removed(key, w.held(key), is), key, is, o, true, false)
@@ -288,6 +292,24 @@ func (w *world) answered(key int, o object, removed bool, ended uint64, lost boo
 		w.written[o.uid] = max(w.written[o.uid], o.version)
 	}
 	w.carryOut(p.Wrote(key, w.held(key), is), key, is, o, false, w.restored)
+}
+
+// refused follows an answer that the cache refuses, if it is to enter: nothing has changed then.
+func (w *world) refused(key int, is State, removed bool) {
+	p := w.part(key)
+	before, had := p.ahead[key]
+	known := p.Knows(key)
+	if removed {
+		p.Removed(key, w.held(key), is)
+	} else {
+		p.Wrote(key, w.held(key), is)
+	}
+	w.note("  refused: key %d", key)
+	p.Undo(key, known)
+	after, has := p.ahead[key]
+	if before.queued, after.queued = false, false; before != after || had != has {
+		w.fail("key %d: %v ahead before a write that was refused, %v after it", key, before, after)
+	}
 }
 
 // spoil notes that an own write of a key is of a lost history, if it is ahead. Until list and watch are past
@@ -363,6 +385,17 @@ func (w *world) leave(p *part) {
 			w.fail("key %d leaves, and the server has it: %v", key, o)
 		}
 		w.withdraw(key)
+	}
+}
+
+// checkAhead makes sure that the cache has the own writes which are ahead.
+func (w *world) checkAhead() {
+	for n := range w.parts {
+		for key, o := range w.parts[n].ahead {
+			if s, any := w.cache[key]; !o.gone && !o.absent && (!any || s.State.Version != o.Version) {
+				w.fail("key %d: %v is ahead, and the cache has %v", key, o, s)
+			}
+		}
 	}
 }
 
@@ -556,6 +589,7 @@ func (w *world) check() {
 	if w.restored {
 		return
 	}
+	w.checkAhead()
 	read := map[string]uint64{}
 	for key, s := range w.cache {
 		if read[s.object.uid] = s.object.version; w.removed[s.object.uid] {
