@@ -45,11 +45,10 @@ const (
 // If the watch does not get that far within two minutes, the informer reports a [*LostWriteError] to
 // Options.OnError, once, and keeps the object until list or watch tell more. If they bring an older state of
 // the object, or a list lacks it, and they go on for two more minutes without the write, it was of a history
-// that the server has lost, as after a restore from a backup that nobody noticed: then that state enters, or
-// the object leaves: handlers get an update to an older version, or a deletion. The same happens to a write
-// that the watch has passed without its event. So reads may return an older state for a while if the watch is more than about four
-// minutes behind, but not while it brings nothing at all. When the informer notices a restore, it reports
-// the writes that the server has lost.
+// that the server has lost, as after a restore from a backup that nobody noticed. Then that state enters, or
+// the object leaves: handlers get an update to an older version, or a deletion. So reads may return an older
+// state for a while if the watch is more than about four minutes behind, but not while it brings nothing at
+// all. When the informer notices a restore, it reports the writes that the server has lost.
 //
 // Errors: those of the key function; store.ErrResourceVersion, with the resource and the key, if rv
 // is missing or cannot be compared with others; [ErrStopped] while the informer does not run;
@@ -89,7 +88,7 @@ func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 }
 
 // LostWrites returns a number that grows with each recorded write that list and watch did not reach in two
-// minutes, and again every two minutes until they do or the write is undone: it says when to look for the keys, see
+// minutes, and again every two minutes until they do or the write is undone. It says when to look for the keys, see
 // [Informer.LostKeys]. Stats.LostWrites counts each write once. Cost: one atomic load.
 func (i *Informer[K, T]) LostWrites() uint64 { return i.own.lost.Load() }
 
