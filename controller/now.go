@@ -168,7 +168,7 @@ type look[T metav1.Object] struct {
 
 // located is a source of objects in a namespace, or in all if it is empty.
 type located[T metav1.Object] struct {
-	*client.Resource[T]
+	resource  *client.Resource[T]
 	namespace string
 }
 
@@ -237,7 +237,7 @@ func (l *look[T]) list(ctx context.Context, source located[T], limit int64) (fou
 		defer cancel()
 	}
 	found, lacks = keySet{}, keySet{}
-	meta, err := source.List(ctx, metav1.ListOptions{Limit: limit}, func(ev reflector.Event[T], err error) bool {
+	meta, err := source.resource.List(ctx, metav1.ListOptions{Limit: limit}, func(ev reflector.Event[T], err error) bool {
 		if err != nil {
 			bad, ok := keyOfBad(err)
 			found[bad] = struct{}{}
@@ -310,7 +310,7 @@ var errNoBookmark = errors.New("the watch has brought no bookmark")
 func (l *look[T]) watch(ctx context.Context, source located[T]) (lacks keySet, err error) {
 	lacks = keySet{}
 	seconds := int64(lookTime / time.Second)
-	for ev, err := range source.Watch(ctx, metav1.ListOptions{ResourceVersion: l.from, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}) {
+	for ev, err := range source.resource.Watch(ctx, metav1.ListOptions{ResourceVersion: l.from, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}) {
 		if err != nil {
 			if _, ok := keyOfBad(err); ok {
 				continue

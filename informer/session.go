@@ -43,7 +43,7 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 		fetch.FirstVersion = &rv // otherwise a lagging server cache would take the store back in time
 	}
 	var err error
-	to := &sink[K, T]{Sink: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i, committer: &s.committer}
+	to := &sink[K, T]{to: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i, committer: &s.committer}
 	to.commit = func(batch deltafifo.Batch[K, T]) error {
 		s.commits, to.committed = true, true
 		err := i.commit(&s.changes, batch)

@@ -11,7 +11,7 @@ import (
 // the committer. It also notices when the server answers a list, because an answer ends the refusal
 // of earlier tries. The reflector's goroutine owns it.
 type sink[K comparable, T any] struct {
-	*deltafifo.Sink[K, T]
+	to        *deltafifo.Sink[K, T]
 	inf       *Informer[K, T]
 	commit    func(deltafifo.Batch[K, T]) error
 	committer *committer // for what commit does not get
@@ -25,10 +25,10 @@ type sink[K comparable, T any] struct {
 // hand, they are decoded while the committer commits.
 func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	if !s.isLast(ev.Idle) || s.inf.log.Lagging(s.inf.lag) != nil {
-		return s.leave(s.Sink.Apply(ctx, ev))
+		return s.leave(s.to.Apply(ctx, ev))
 	}
 	s.committed = false // commit gets nothing while the committer commits, or if too much is pending
-	if err := s.Sink.ApplyNow(ctx, ev, s.commit); err != nil || s.committed {
+	if err := s.to.ApplyNow(ctx, ev, s.commit); err != nil || s.committed {
 		return err
 	}
 	return s.leave(nil)
@@ -57,18 +57,27 @@ func (s *sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 		s.listed = true
 		s.inf.refusal.set(nil)
 	}
-	return s.Sink.Listed(ctx, ev)
+	return s.to.Listed(ctx, ev)
 }
 
 // Replace implements reflector.Sink.
 func (s *sink[K, T]) Replace(ctx context.Context, resourceVersion string) error {
 	s.listed = false
 	s.inf.refusal.set(nil)
-	return s.leave(s.Sink.Replace(ctx, resourceVersion))
+	return s.leave(s.to.Replace(ctx, resourceVersion))
 }
+
+// Skipped implements reflector.Sink.
+func (s *sink[K, T]) Skipped(bad *reflector.ObjectError) { s.to.Skipped(bad) }
+
+// Rewound implements reflector.Rewinder.
+func (s *sink[K, T]) Rewound(certain bool) { s.to.Rewound(certain) }
+
+// Lookup implements reflector.Recaller.
+func (s *sink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return s.to.Lookup() }
 
 // Discard implements reflector.Sink.
 func (s *sink[K, T]) Discard() {
 	s.listed = false
-	s.Sink.Discard()
+	s.to.Discard()
 }
