@@ -178,7 +178,7 @@ type dueWrite[K comparable] struct {
 	late    bool   // it was recorded after a list was compared with the store; set for the list of a restored server
 }
 
-// change changes the door.
+// change changes the door. Called with the informer's mu held, so who has that may read the door.
 func (o *own[K, T]) change(f func(*door.Door[K])) {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -572,9 +572,12 @@ func (u *members[K, T]) settleIdle() {
 // relisted notes that a member has listed when writes of keys were ahead.
 func (u *members[K, T]) relisted(m *deltafifo.Member[K, T], keys []K, moment door.Moment) {
 	keys = slices.DeleteFunc(keys, func(key K) bool { return !m.Covers(key) })
-	if len(keys) > 0 {
-		u.inf.own.change(func(d *door.Door[K]) { d.RelistedInPart(moment, keys) })
+	if len(keys) == 0 {
+		return
 	}
+	u.inf.mu.Lock()
+	defer u.inf.mu.Unlock()
+	u.inf.own.change(func(d *door.Door[K]) { d.RelistedInPart(moment, keys) })
 }
 
 // Skipped implements reflector.Sink.
