@@ -47,8 +47,12 @@ func testSelectors(ctx context.Context, t *testing.T, conn client.Connection, _ 
 		}
 	}
 	must(t, h.AsInformer().WaitFor(ctx, key, func(s *website.Website, ok bool) bool { return ok && s.ResourceVersion == site.ResourceVersion }))
-	if all := h.Members(); len(all) != 3 || all[0].Objects+all[1].Objects+all[2].Objects == 0 {
-		t.Errorf("the members are %+v", all)
+	counted := func() bool { // reads have the write before a member does
+		all := h.Members()
+		return len(all) == 3 && all[0].Objects+all[1].Objects+all[2].Objects > 0
+	}
+	if err := eventually(ctx, counted); err != nil {
+		t.Errorf("the members are %+v", h.Members())
 	}
 	must(t, h.Delete(ctx, key, metav1.DeleteOptions{}))
 	limited, cancel := context.WithTimeout(ctx, time.Minute)
