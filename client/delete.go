@@ -127,15 +127,14 @@ func (c *objectCodec[T]) accepted(a *answer) (said accepted, err error) {
 // consent reads a whole answer, and the Status if it is one.
 func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, said accepted, err error) {
 	var ok bool
-	switch e {
-	case Protobuf:
+	if e == Protobuf {
 		var m message
 		m, err = openEnvelope(body, expectation{})
 		said.kind = m.kind
 		if st, ok = m.status(); ok {
 			said.kind = statusKind
 		}
-	default:
+	} else {
 		said.body, err = decode.Delimit(body)
 	}
 	if err != nil {

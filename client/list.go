@@ -61,18 +61,18 @@ func (r *Resource[T]) list(ctx context.Context, opts metav1.ListOptions, known f
 
 // readList reads a body in its encoding.
 func (r *Resource[T]) readList(a *answer, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (*listing[T], error) {
-	work := r.objects.workspace(a.encoding())
+	encoding, in := a.encoding(), r.meter(a)
+	work := r.objects.workspace(encoding)
 	defer work.close()
 	work.inquiry.known = known
 	l := listing[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, yield: yield, work: work, decoders: r.decoders}
 	l.want.kind, l.want.guess = r.kind.Kind, "" // a list is not judged by the previous list
-	encoding, in := a.encoding(), r.meter(a)
 	if encoding == Protobuf {
 		d := protobufList[T]{listing: l, in: kubeproto.NewListReader(in, r.protobufLimit())}
 		defer func() { d.listing.crew.close() }()
 		return &d.listing, d.run()
 	}
-	d := listDecoder[T]{listing: l, in: decode.NewJSON(in, r.limit), encoding: encoding}
+	d := listDecoder[T]{listing: l, in: decode.NewJSON(in, r.limit)}
 	defer func() { d.listing.crew.close() }()
 	return &d.listing, d.run()
 }

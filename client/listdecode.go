@@ -12,9 +12,8 @@ import (
 // listDecoder reads the body of one list in JSON. The members may come in any order.
 // The API server sends kind, apiVersion, metadata, items.
 type listDecoder[T any] struct {
-	listing  listing[T]
-	in       *decode.Reader
-	encoding Encoding
+	listing listing[T]
+	in      *decode.Reader
 
 	items  bool // seen
 	at     string
@@ -114,7 +113,7 @@ func (d *listDecoder[T]) readItems() error {
 		if err != nil {
 			return d.listing.ended(err)
 		}
-		if obj.known && !d.listing.add(obj, nil) || !obj.known && !d.listing.take(d.encoding, d.index, message{raw: raw}, problem) {
+		if obj.known && !d.listing.add(obj, nil) || !obj.known && !d.listing.take(JSON, d.index, message{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}

@@ -60,7 +60,7 @@ func (c *objectCodec[T]) singleStatus(s single) (metav1.Status, bool) {
 	if s.encoding == Protobuf {
 		return s.message.status()
 	}
-	return c.statusIn(s.encoding, s.body)
+	return c.status(s.body)
 }
 
 // readObject reads an answer of one object. For a created subresource that the server only

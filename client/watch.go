@@ -102,9 +102,9 @@ type eventReader[T any] interface {
 
 // newEvents makes the decoder for the encoding of a body.
 func (r *Resource[T]) newEvents(a *answer, w *watching[T]) eventReader[T] {
-	encoding, in := a.encoding(), r.meter(a)
-	if encoding == Protobuf {
+	in := r.meter(a)
+	if a.encoding() == Protobuf {
 		return &protobufWatch[T]{watching: w, in: kubeproto.NewFrameReader(in, r.protobufLimit())}
 	}
-	return &watchDecoder[T]{watching: w, in: decode.NewJSON(in, r.limit), encoding: encoding}
+	return &watchDecoder[T]{watching: w, in: decode.NewJSON(in, r.limit)}
 }

@@ -18,7 +18,6 @@ import (
 type watchDecoder[T any] struct {
 	watching *watching[T]
 	in       *decode.Reader
-	encoding Encoding
 	kept     []byte // an object
 
 	// Of a value that is no event so far: its kind, and other members of a Status.
@@ -160,7 +159,7 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 		e.event, e.problem = d.watching.accept(reflector.Added, known, nil)
 		return nil
 	}
-	if e.kind == "" || d.watching.ahead(d.encoding) {
+	if e.kind == "" || d.watching.ahead(JSON) {
 		d.kept = append(d.kept[:0], raw...)
 		e.late, e.fault = d.kept, fault
 		return nil
@@ -200,7 +199,7 @@ func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte, fault error) {
 		obj, err := d.watching.objects.decode(raw, fault, d.watching.want, d.watching.work)
 		e.event, e.problem = d.watching.accept(typeOfUnread([]byte(e.kind)), obj, err)
 	case e.kind == errorEvent:
-		st, ok := d.watching.objects.statusIn(d.encoding, raw)
+		st, ok := d.watching.objects.status(raw)
 		e.problem = failure(st, ok, raw)
 	case e.typ == 0:
 		e.problem = d.watching.report(0, identityOf(d.watching.work.codec.Header(raw)), unknownType(e.kind))

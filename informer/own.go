@@ -295,8 +295,7 @@ func (i *Informer[K, T]) commitOwn(key K, w ownWrite[T]) (failed []*reflector.Ob
 		}
 	}
 	before := i.own.of(key)
-	enters := i.enters(key, w)
-	if enters {
+	if i.enters(key, w) {
 		op := store.Op[K, T]{Key: key, Object: w.obj, Delete: w.gone}
 		if err := i.commitAhead(&op, w.rv, true); err != nil {
 			i.own.undo(key, before)
