@@ -100,6 +100,9 @@ func checkImports(t *testing.T, path, folder string) {
 		if strings.HasPrefix(imported, "k8s.io/client-go") || strings.HasPrefix(imported, "k8s.io/api/") {
 			t.Errorf("%s imports %s: only nested modules may", path, imported)
 		}
+		if strings.HasPrefix(imported, "sigs.k8s.io/structured-merge-diff/") {
+			t.Errorf("%s imports %s: its path depends on the version of apimachinery", path, imported)
+		}
 		if strings.HasPrefix(imported, "github.com/google/go-cmp") && folder != "fake/faketest" {
 			t.Errorf("%s imports %s: only tests and fake/faketest may", path, imported)
 		}

@@ -149,9 +149,8 @@ func hasNull(v any) bool {
 	return false
 }
 
-// covered reports whether owned, a part of managed fields
-// (https://pkg.go.dev/sigs.k8s.io/structured-merge-diff/v6/fieldpath), has exactly the fields of
-// want, and have the same values in them.
+// covered reports whether owned, a part of managed fields ([metav1.FieldsV1] has their form), has
+// exactly the fields of want, and have the same values in them.
 func covered(owned tree, want, have any) bool {
 	parts := len(owned)
 	if _, self := owned["."]; self {

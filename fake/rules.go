@@ -7,7 +7,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kinform/kinform/fake/internal/fieldmanager"
 )
@@ -136,24 +135,21 @@ func (r *resource) refusesBlind() bool {
 func (r *resource) statusHasMetadata() bool { return !r.custom() && !statusOnly.hold(r) }
 
 // resets returns the fields that a write of the object, or of its status, leaves as they are.
-func (r *resource) resets() (out fieldmanager.Resets) {
+func (r *resource) resets() fieldmanager.Resets {
 	if !r.Status {
-		return out
+		return fieldmanager.Resets{}
 	}
-	add := func(to *[]fieldpath.Path, names ...any) { *to = append(*to, fieldpath.MakePathOrDie(names...)) }
-	add(&out.Object, "status")
-	add(&out.Status, "spec")
+	out := fieldmanager.Resets{Object: `{"f:status":{}}`, Status: `{"f:spec":{}}`}
 	switch {
 	case certificateRequests.hold(r):
-		add(&out.Object, "spec")
-		add(&out.Status, "status", "conditions")
+		out.Object = `{"f:spec":{},"f:status":{}}`
+		out.Status = `{"f:spec":{},"f:status":{"f:conditions":{}}}`
 	case deployments.hold(r):
-		add(&out.Status, "metadata", "labels")
+		out.Status = `{"f:metadata":{"f:labels":{}},"f:spec":{}}`
 	case pods.hold(r):
-		add(&out.Status, "metadata", "deletionTimestamp")
-		add(&out.Status, "metadata", "ownerReferences")
+		out.Status = `{"f:metadata":{"f:deletionTimestamp":{},"f:ownerReferences":{}},"f:spec":{}}`
 	case !r.statusHasMetadata():
-		add(&out.Status, "metadata")
+		out.Status = `{"f:metadata":{},"f:spec":{}}`
 	}
 	return out
 }

@@ -22,10 +22,10 @@ var ErrBadShard = errors.New("reflector: bad shard")
 // uid or namespace, for controllers whose replicas divide the objects of one collection among
 // them (KEP-5866). [EvenShard] makes the usual selector.
 //
-// Servers from Kubernetes 1.36 with feature gate ShardedListAndWatch send only these objects.
-// Other servers ignore the selector and send all objects; Shard then drops the rest, at the
-// cost of decoding them. A list that the server made with another selector ends with
-// [ErrOtherShard].
+// Servers with feature gate ShardedListAndWatch (alpha in Kubernetes 1.36, beta and on by default
+// in 1.38) send only these objects. Other servers ignore the selector and send all objects; Shard
+// then drops the rest, at the cost of decoding them. A list that the server made with another
+// selector ends with [ErrOtherShard].
 //
 // The hash is FNV-1a. It spreads random uids evenly, but hardly spreads names that differ only
 // in their last characters, as namespaces may.

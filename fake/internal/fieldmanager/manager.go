@@ -7,12 +7,13 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
+
+	"github.com/kinform/kinform/internal/typeconverter"
 )
 
 // unnamed owns the fields that a caller without a name writes.
@@ -24,52 +25,56 @@ type Manager struct {
 	kind           schema.GroupVersionKind
 	types          managedfields.TypeConverter
 	versions       Versions
-	schema         *typed.ParseableType        // nil if the caller completes and checks keys
+	typ            reflect.Type                // nil if the caller completes and checks keys
 	object, status *managedfields.FieldManager // status is nil without a status subresource
 }
 
-// Resets are the fields that writes leave as they are, so that their managers do not come to own them.
+// Resets are the fields that writes leave as they are, so that their managers do not come to own them. They have
+// the form of managed fields, such as {"f:status":{}}.
 type Resets struct {
-	Object []fieldpath.Path // of the object
-	Status []fieldpath.Path // of the status; nil if that is no subresource
+	Object string // of the object; empty means none
+	Status string // of the status; empty if that is no subresource
+}
+
+// untyped is what is known about the objects of no Go type.
+type untyped struct {
+	metav1.ObjectMeta `json:"metadata"`
 }
 
 // New returns a manager for objects of kind. typ is the struct that holds them; nil means
 // Unstructured, whose lists are owned as a whole, except for those of the metadata. Cost: it walks
 // the struct's type once.
 func New(kind schema.GroupVersionKind, typ reflect.Type, resets Resets, versions Versions) (*Manager, error) {
-	schema := untypedSchema()
-	if typ != nil {
-		schema = schemaOf(typ)
+	open := typ == nil
+	if open {
+		typ = reflect.TypeFor[untyped]()
 	}
-	return build(&Manager{kind: kind, schema: &schema, types: goTypes{schema}, versions: versions}, resets)
+	types, err := typesOf(kind, typ, open)
+	if err != nil {
+		return nil, err
+	}
+	return NewWith(kind, types, typ, resets, versions)
 }
 
 // NewWith is New with another description of the objects. typ says which keys of merged lists are
 // completed and checked; nil means that the caller does so.
 func NewWith(kind schema.GroupVersionKind, types managedfields.TypeConverter, typ reflect.Type, resets Resets, versions Versions) (*Manager, error) {
-	m := &Manager{kind: kind, types: types, versions: versions}
-	if typ != nil {
-		m.schema = ptr(schemaOf(typ))
-	}
-	return build(m, resets)
-}
-
-func build(m *Manager, resets Resets) (*Manager, error) {
+	m := &Manager{kind: kind, types: types, versions: versions, typ: typ}
 	var err error
-	if m.object, err = m.newFieldManager("", resets.Object); err == nil && resets.Status != nil {
+	if m.object, err = m.newFieldManager("", resets.Object); err == nil && resets.Status != "" {
 		m.status, err = m.newFieldManager("status", resets.Status)
 	}
 	return m, err
 }
 
-func (m *Manager) newFieldManager(subresource string, resets []fieldpath.Path) (*managedfields.FieldManager, error) {
-	filters := map[fieldpath.APIVersion]fieldpath.Filter{}
-	for _, kind := range slices.Concat(m.versions.Kinds, []schema.GroupVersionKind{m.kind}) {
-		filters[fieldpath.APIVersion(kind.GroupVersion().String())] = fieldpath.NewExcludeSetFilter(fieldpath.NewSet(resets...))
+func (m *Manager) newFieldManager(subresource, resets string) (*managedfields.FieldManager, error) {
+	kinds := slices.Concat(m.versions.Kinds, []schema.GroupVersionKind{m.kind})
+	filters, err := filtersFor(managedfields.NewDefaultCRDFieldManager, kinds, resets)
+	if err != nil {
+		return nil, err
 	}
 	c := converter{m}
-	return managedfields.NewDefaultCRDFieldManager(c, c, c, c, m.kind, m.kind.GroupVersion(), subresource, filters)
+	return managedfields.NewDefaultCRDFieldManager(typeconverter.Choose(m.typesFor), c, c, c, m.kind, m.kind.GroupVersion(), subresource, filters)
 }
 
 func (m *Manager) of(status bool) *managedfields.FieldManager {
@@ -91,10 +96,10 @@ func (m *Manager) Apply(live *unstructured.Unstructured, want map[string]any, ma
 		return nil, err
 	}
 	merged := result.(*unstructured.Unstructured)
-	if m.schema == nil {
+	if m.typ == nil {
 		return merged, nil
 	}
-	if errs := fillKeys(m.schema.Schema, m.schema.TypeRef, merged.Object, nil); len(errs) > 0 {
+	if errs := fillKeys(m.typ, "", merged.Object, nil); len(errs) > 0 {
 		return nil, apierrors.NewInvalid(m.kind.GroupKind(), merged.GetName(), errs)
 	}
 	return merged, nil
@@ -113,25 +118,4 @@ func (m *Manager) Update(live, next *unstructured.Unstructured, manager string, 
 		return next
 	}
 	return result.(*unstructured.Unstructured)
-}
-
-// goTypes merges by the tags of a Go type.
-type goTypes struct{ typ typed.ParseableType }
-
-// ObjectToTyped implements managedfields.TypeConverter.
-func (g goTypes) ObjectToTyped(o runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	u, ok := o.(*unstructured.Unstructured)
-	if !ok {
-		return nil, runtime.NewNotRegisteredErrForKind("fake", o.GetObjectKind().GroupVersionKind())
-	}
-	return g.typ.FromUnstructured(u.Object, opts...)
-}
-
-// TypedToObject implements managedfields.TypeConverter.
-func (g goTypes) TypedToObject(v *typed.TypedValue) (runtime.Object, error) {
-	object, ok := v.AsValue().Unstructured().(map[string]any)
-	if !ok {
-		return nil, runtime.NewNotRegisteredErrForKind("fake", schema.GroupVersionKind{})
-	}
-	return &unstructured.Unstructured{Object: object}, nil
 }

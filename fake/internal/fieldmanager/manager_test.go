@@ -11,7 +11,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
 
 	"github.com/kinform/kinform/fake/internal/fieldmanager"
 )
@@ -47,7 +46,7 @@ func ports(port map[string]any) map[string]any {
 func newManager(t *testing.T, typ reflect.Type) *fieldmanager.Manager {
 	t.Helper()
 	m, err := fieldmanager.New(appKind, typ, fieldmanager.Resets{
-		Object: []fieldpath.Path{fieldpath.MakePathOrDie("status")}, Status: []fieldpath.Path{fieldpath.MakePathOrDie("spec")},
+		Object: `{"f:status":{}}`, Status: `{"f:spec":{}}`,
 	}, fieldmanager.Versions{})
 	if err != nil {
 		t.Fatal(err)

@@ -1,163 +1,138 @@
 package fieldmanager
 
 import (
+	"cmp"
 	"encoding"
 	"encoding/json"
+	"maps"
 	"reflect"
 	"slices"
 	"strconv"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"sigs.k8s.io/structured-merge-diff/v6/schema"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+	"k8s.io/kube-openapi/pkg/validation/spec"
 )
 
-// The names of types of any JSON value. One of anyType is owned as a whole. Maps of formType are
-// owned member by member, at any depth.
-const (
-	anyType  = "any"
-	formType = "form"
-)
-
-// schemaOf describes how server-side apply merges objects of a Go struct. It goes by the tags
+// typesOf describes how server-side apply merges objects of a Go struct. It goes by the tags
 // patchStrategy and patchMergeKey, which strategic merge patches use. The OpenAPI schema of the
 // API server knows more, but the tags agree with it about most lists: the items of a list to be
 // merged are owned one by one. Other lists are owned as a whole, and so are values of types that
-// encode themselves.
-func schemaOf(typ reflect.Type) typed.ParseableType {
-	b := newSchemaBuilder()
-	root := b.root(typ)
-	return b.of(root)
-}
-
-// untypedSchema describes objects without a Go type: their metadata is known, and the form of the
-// object decides about the rest.
-func untypedSchema() typed.ParseableType {
-	b := newSchemaBuilder()
-	free, form, whole := schema.Untyped, schema.TypeRef{NamedType: ptr(formType)}, schema.TypeRef{NamedType: ptr(anyType)}
-	b.types = append(b.types, schema.TypeDef{Name: formType, Atom: schema.Atom{
-		Scalar: &free,
-		List:   &schema.List{ElementType: whole, ElementRelationship: schema.Atomic},
-		Map:    &schema.Map{ElementType: form, ElementRelationship: schema.Separable},
-	}})
-	root := b.root(reflect.TypeFor[struct {
-		metav1.ObjectMeta `json:"metadata"`
-	}]())
-	for _, t := range b.types {
-		if t.Name == *root.NamedType {
-			t.Map.ElementType, t.Map.ElementRelationship = form, schema.Separable
-		}
-	}
-	return b.of(root)
-}
-
-// schemaBuilder collects the named types of a schema.
-type schemaBuilder struct {
-	types []schema.TypeDef
-	names map[reflect.Type]string
-}
-
-func newSchemaBuilder() *schemaBuilder {
-	b := &schemaBuilder{names: map[reflect.Type]string{}}
-	whole, free := schema.Atomic, schema.Untyped
-	self := schema.TypeRef{NamedType: ptr(anyType)}
-	b.types = append(b.types, schema.TypeDef{Name: anyType, Atom: schema.Atom{
-		Scalar: &free,
-		List:   &schema.List{ElementType: self, ElementRelationship: whole},
-		Map:    &schema.Map{ElementType: self, ElementRelationship: whole},
-	}})
-	return b
-}
-
-// of returns the type root of the schema.
-func (b *schemaBuilder) of(root schema.TypeRef) typed.ParseableType {
-	return typed.ParseableType{TypeRef: root, Schema: &schema.Schema{Types: b.types}}
-}
-
-func ptr[V any](v V) *V { return &v }
-
-func scalar(s schema.Scalar) schema.TypeRef {
-	return schema.TypeRef{Inlined: schema.Atom{Scalar: &s}, Nullable: true}
-}
-
-// root returns the type of an object. The type has a kind and metadata even if the struct has none.
-func (b *schemaBuilder) root(typ reflect.Type) schema.TypeRef {
-	root := b.ref(typ, "")
-	for i := range b.types {
-		if root.NamedType == nil || b.types[i].Name != *root.NamedType || b.types[i].Map == nil {
-			continue
-		}
-		for _, name := range []string{"apiVersion", "kind", "metadata"} {
-			m := b.types[i].Map
-			if !slices.ContainsFunc(m.Fields, func(f schema.StructField) bool { return f.Name == name }) {
-				m.Fields = append(m.Fields, schema.StructField{Name: name, Type: schema.TypeRef{NamedType: ptr(anyType)}})
-			}
-		}
-	}
-	return root
-}
-
-// ref returns the type of a value. tag belongs to the field that holds the value.
-func (b *schemaBuilder) ref(typ reflect.Type, tag reflect.StructTag) schema.TypeRef {
-	for typ.Kind() == reflect.Pointer {
-		typ = typ.Elem()
-	}
+// encode themselves. If the struct is open, an object may have more members, and their form decides.
+func typesOf(kind schema.GroupVersionKind, typ reflect.Type, open bool) (managedfields.TypeConverter, error) {
+	b := &builder{schemas: map[string]*spec.Schema{}, names: map[reflect.Type]string{}}
+	root := whole()
 	if encodesItself(typ) {
-		return schema.TypeRef{NamedType: ptr(anyType), Nullable: true}
+		b.schemas["object"] = root
+	} else {
+		root = b.schemas[b.object(typ)]
 	}
+	root.AddExtension("x-kubernetes-group-version-kind", []any{
+		map[string]any{"group": kind.Group, "version": kind.Version, "kind": kind.Kind},
+	})
+	for _, name := range []string{"apiVersion", "kind", "metadata"} { // the struct need not have them
+		if _, ok := root.Properties[name]; !ok {
+			root.SetProperty(name, *whole())
+		}
+	}
+	if open {
+		root.AdditionalProperties = &spec.SchemaOrBool{Allows: true}
+	}
+	return managedfields.NewTypeConverter(b.schemas, false)
+}
+
+// builder makes OpenAPI schemas. Those of structs have names, because a struct may contain itself.
+type builder struct {
+	schemas map[string]*spec.Schema
+	names   map[reflect.Type]string
+}
+
+// whole returns the schema of any value, which is owned as a whole.
+func whole() *spec.Schema {
+	s := &spec.Schema{}
+	s.AddExtension("x-kubernetes-map-type", "atomic")
+	return s
+}
+
+// value returns the schema of a value. tag belongs to the field that holds the value.
+func (b *builder) value(typ reflect.Type, tag reflect.StructTag) *spec.Schema {
+	typ = indirect(typ)
+	if encodesItself(typ) {
+		return whole().AsNullable()
+	}
+	s := &spec.Schema{}
 	switch typ.Kind() {
+	case reflect.Interface:
+		s = whole()
 	case reflect.String:
-		return scalar(schema.String)
+		s.Typed("string", "")
 	case reflect.Bool:
-		return scalar(schema.Boolean)
+		s.Typed("boolean", "")
 	case reflect.Struct:
-		return schema.TypeRef{NamedType: ptr(b.object(typ)), Nullable: true}
+		s = spec.RefProperty("#/components/schemas/" + b.object(typ))
 	case reflect.Map:
-		return schema.TypeRef{Nullable: true, Inlined: schema.Atom{Map: &schema.Map{
-			ElementType: b.ref(typ.Elem(), ""), ElementRelationship: schema.Separable,
-		}}}
+		s = spec.MapProperty(b.value(typ.Elem(), ""))
 	case reflect.Slice, reflect.Array:
 		if typ.Elem().Kind() == reflect.Uint8 {
-			return scalar(schema.String)
+			s.Typed("string", "byte")
+		} else {
+			s = b.list(typ.Elem(), tag)
 		}
-		return schema.TypeRef{Nullable: true, Inlined: schema.Atom{List: b.list(typ.Elem(), tag)}}
-	case reflect.Interface:
-		return schema.TypeRef{NamedType: ptr(anyType), Nullable: true}
+	default:
+		s.Typed("number", "")
 	}
-	return scalar(schema.Numeric)
+	return s.AsNullable()
 }
 
-// encodesItself reports whether typ has its own methods for JSON or text.
-func encodesItself(typ reflect.Type) bool {
-	for _, t := range []reflect.Type{typ, reflect.PointerTo(typ)} {
-		if t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
-			return true
-		}
+func (b *builder) list(item reflect.Type, tag reflect.StructTag) *spec.Schema {
+	s := spec.ArrayProperty(b.value(item, ""))
+	keys, merged := mergeKeys(item, tag)
+	switch {
+	case !merged:
+		s.AddExtension("x-kubernetes-list-type", "atomic")
+	case keys == nil:
+		s.AddExtension("x-kubernetes-list-type", "set")
+	default:
+		s.AddExtension("x-kubernetes-list-type", "map")
+		s.AddExtension("x-kubernetes-list-map-keys", keys)
 	}
-	return false
+	return s
 }
 
-func (b *schemaBuilder) list(item reflect.Type, tag reflect.StructTag) *schema.List {
-	l := &schema.List{ElementType: b.ref(item, ""), ElementRelationship: schema.Atomic}
+// object returns the name of a struct's schema.
+func (b *builder) object(typ reflect.Type) string {
+	if name, ok := b.names[typ]; ok {
+		return name
+	}
+	name := strconv.Itoa(len(b.names))
+	s := &spec.Schema{}
+	b.names[typ], b.schemas[name] = name, s
+	s.Typed("object", "")
+	s.AdditionalProperties = &spec.SchemaOrBool{} // unknown fields are refused
+	for name, m := range membersOf(typ) {
+		s.SetProperty(name, *b.value(m.typ, m.tag).WithDefault(m.standard))
+	}
+	return name
+}
+
+// mergeKeys reports whether the items of a list are merged, and returns the keys by which they are found: nil if
+// they are scalars.
+func mergeKeys(item reflect.Type, tag reflect.StructTag) (keys []string, merged bool) {
 	if !slices.Contains(strings.Split(tag.Get("patchStrategy"), ","), "merge") {
-		return l
+		return nil, false
 	}
-	for item.Kind() == reflect.Pointer {
-		item = item.Elem()
-	}
+	item = indirect(item)
 	key := tag.Get("patchMergeKey")
-	if (key != "") != (item.Kind() == reflect.Struct) {
-		return l // a struct without a key, or a key of no struct
+	switch {
+	case (key != "") != (item.Kind() == reflect.Struct):
+		return nil, false // a struct without a key, or a key of no struct
+	case key == "":
+		return nil, true
+	case isPort(item):
+		return []string{key, "protocol"}, true
 	}
-	l.ElementRelationship = schema.Associative
-	if key != "" {
-		l.Keys = []string{key}
-		if isPort(item) {
-			l.Keys = append(l.Keys, "protocol")
-		}
-	}
-	return l
+	return []string{key}, true
 }
 
 // isPort reports whether the protocol is a second key of such items. The tag has room for one
@@ -167,21 +142,16 @@ func isPort(item reflect.Type) bool {
 	return ok && strings.HasSuffix(item.Name(), "Port") && f.Type.Kind() == reflect.String
 }
 
-// object returns the name of a struct's type. The struct may contain itself.
-func (b *schemaBuilder) object(typ reflect.Type) string {
-	if name, ok := b.names[typ]; ok {
-		return name
-	}
-	name := typ.String() + "#" + strconv.Itoa(len(b.names))
-	b.names[typ] = name
-	m := &schema.Map{} // without an element type, so unknown fields are refused
-	b.fields(m, typ)
-	b.types = append(b.types, schema.TypeDef{Name: name, Atom: schema.Atom{Map: m}})
-	return name
+// member is one of the members that a struct has in JSON.
+type member struct {
+	typ      reflect.Type
+	tag      reflect.StructTag
+	standard any // the default; nil for none
 }
 
-func (b *schemaBuilder) fields(m *schema.Map, typ reflect.Type) {
-	port := isPort(typ)
+// membersOf returns the members of a struct, with those of embedded structs.
+func membersOf(typ reflect.Type) map[string]member {
+	out, port := map[string]member{}, isPort(typ)
 	for i := range typ.NumField() {
 		f := typ.Field(i)
 		name, opts, _ := strings.Cut(f.Tag.Get("json"), ",")
@@ -192,22 +162,37 @@ func (b *schemaBuilder) fields(m *schema.Map, typ reflect.Type) {
 		switch {
 		case name == "-" && opts == "":
 		case name == "" && (f.Anonymous || strings.Contains(opts, "inline")) && inner.Kind() == reflect.Struct:
-			b.fields(m, inner)
-		case !f.IsExported():
-		default:
-			if name == "" {
-				name = f.Name
-			}
-			field := schema.StructField{Name: name, Type: b.ref(f.Type, f.Tag)}
+			maps.Copy(out, membersOf(inner))
+		case f.IsExported():
+			m := member{typ: f.Type, tag: f.Tag}
+			name = cmp.Or(name, f.Name)
 			switch {
 			case port && name == "protocol":
-				field.Default = "TCP"
+				m.standard = "TCP"
 			case !strings.Contains(opts, "omit"):
-				field.Default = zeroOf(f.Type)
+				m.standard = zeroOf(f.Type)
 			}
-			m.Fields = append(m.Fields, field)
+			out[name] = m
 		}
 	}
+	return out
+}
+
+func indirect(typ reflect.Type) reflect.Type {
+	for typ.Kind() == reflect.Pointer {
+		typ = typ.Elem()
+	}
+	return typ
+}
+
+// encodesItself reports whether typ has its own methods for JSON or text.
+func encodesItself(typ reflect.Type) bool {
+	for _, t := range []reflect.Type{typ, reflect.PointerTo(typ)} {
+		if t.Implements(reflect.TypeFor[json.Marshaler]()) || t.Implements(reflect.TypeFor[encoding.TextMarshaler]()) {
+			return true
+		}
+	}
+	return false
 }
 
 // zeroOf returns the default that OpenAPI gives to required scalars, and nil for other types.

@@ -8,7 +8,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/managedfields"
-	"sigs.k8s.io/structured-merge-diff/v6/typed"
 )
 
 // Versions are all versions of a resource, in which managers own fields. The zero value stands for
@@ -26,29 +25,24 @@ type Versions struct {
 	Empty map[string]any
 }
 
-// converter answers the library's questions about a manager's resource: how to merge its objects,
-// and how to convert them. It sets no defaults.
-type converter struct{ *Manager }
-
-// ObjectToTyped implements managedfields.TypeConverter.
-func (c converter) ObjectToTyped(o runtime.Object, opts ...typed.ValidationOptions) (*typed.TypedValue, error) {
-	kind := o.GetObjectKind().GroupVersionKind()
-	if kind == c.kind || !slices.Contains(c.versions.Kinds, kind) {
-		return c.types.ObjectToTyped(o, opts...)
+// typesFor returns the converter for an object, which may be of another version.
+func (m *Manager) typesFor(o runtime.Object) (managedfields.TypeConverter, error) {
+	if o == nil {
+		return m.types, nil
 	}
-	other, err := c.versions.Manager(kind)
+	kind := o.GetObjectKind().GroupVersionKind()
+	if kind == m.kind || !slices.Contains(m.versions.Kinds, kind) {
+		return m.types, nil
+	}
+	other, err := m.versions.Manager(kind)
 	if err != nil {
 		return nil, err
 	}
-	return other.types.ObjectToTyped(o, opts...)
+	return other.types, nil
 }
 
-// TypedToObject implements managedfields.TypeConverter.
-func (c converter) TypedToObject(v *typed.TypedValue) (runtime.Object, error) {
-	return c.types.TypedToObject(v)
-}
-
-var _ managedfields.TypeConverter = converter{}
+// converter converts the objects of a manager's resource between its versions. It sets no defaults.
+type converter struct{ *Manager }
 
 // ConvertToVersion implements runtime.ObjectConvertor.
 func (c converter) ConvertToVersion(in runtime.Object, to runtime.GroupVersioner) (runtime.Object, error) {

@@ -15,7 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/version"
 
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/internal/lazytypes"
+	"github.com/kinform/kinform/internal/typeconverter"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -96,7 +96,7 @@ func definitionOf(d *definition, v apiextensionsv1.CustomResourceDefinitionVersi
 	}
 	rules := fake.Rules{
 		ListKind: names.ListKind, Singular: names.Singular, Custom: true, OpenAPI: s.openAPI,
-		TypeConverter: lazytypes.New(s.converter),
+		TypeConverter: typeconverter.Lazy(s.converter),
 	}
 	hooks := fake.Hooks[*object]{
 		Prune: s.prune, Default: s.setDefaults, Validate: s.validate, ValidateStatus: s.validateStatus, Fields: fieldsOf(v.SelectableFields),

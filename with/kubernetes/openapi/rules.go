@@ -10,7 +10,7 @@ import (
 	"k8s.io/kube-openapi/pkg/validation/spec"
 
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/internal/lazytypes"
+	"github.com/kinform/kinform/internal/typeconverter"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -20,7 +20,7 @@ import (
 // keep.
 func Rules[T metav1.Object](k kind.Kind[T]) fake.Rules {
 	d := description{kind: k.GroupVersionKind, typ: reflect.TypeFor[T]()}
-	return fake.Rules{OpenAPI: d.schemas, TypeConverter: lazytypes.New(d.converter)}
+	return fake.Rules{OpenAPI: d.schemas, TypeConverter: typeconverter.Lazy(d.converter)}
 }
 
 // description is what a server knows about a kind. Its methods can be called concurrently.
