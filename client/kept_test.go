@@ -36,7 +36,8 @@ func keptBodies(t *testing.T) map[string][]byte {
 		for k := range 12 {
 			m.Labels[fmt.Sprint("example.com/a-label-of-many-objects-", k)] = fmt.Sprint("and-its-value-which-is-not-short-", rng.Intn(3))
 		}
-		fields := metav1.NewFieldsV1(`{"f:` + strings.Repeat("x", keptFields) + `":{}}`)
+		// Equal fields would be kept once: from 0.38 on, apimachinery shares their text.
+		fields := metav1.NewFieldsV1(fmt.Sprintf(`{"f:%0*d":{}}`, keptFields, i))
 		m.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: fmt.Sprint("m", i), FieldsType: "FieldsV1", FieldsV1: fields}}
 		items = append(items, *m)
 		text, err := json.Marshal(m)

@@ -52,22 +52,24 @@ func plainText(err error) string {
 // maxShown is the number of bytes of a value that an error shows.
 const maxShown = 80
 
-// plainFieldError says in our own words which value does not fit, and where.
+// plainFieldError says in our own words which value does not fit, and where. The outermost error of the library
+// knows the place: it may wrap one of a method that decodes by encoding/json.
 func plainFieldError(err error) error {
-	var typed *jsonv1.UnmarshalTypeError
-	var semantic *json.SemanticError
 	var known *fieldError
-	switch {
-	case errors.As(err, &known):
+	if errors.As(err, &known) {
 		return known
-	case errors.As(err, &typed):
-		got := typed.Value
-		if len(got) > maxShown {
-			got = strings.ToValidUTF8(got[:maxShown], "") + "…"
+	}
+	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
+		switch e := inner.(type) {
+		case *jsonv1.UnmarshalTypeError:
+			got := e.Value
+			if len(got) > maxShown {
+				got = strings.ToValidUTF8(got[:maxShown], "") + "…"
+			}
+			return &fieldError{path: plainPath(e.Field), at: e.Offset, got: got, want: e.Type, err: e.Err}
+		case *json.SemanticError:
+			return &fieldError{path: pointerPath(e.JSONPointer), at: e.ByteOffset, want: e.GoType, err: e.Err}
 		}
-		return &fieldError{path: plainPath(typed.Field), at: typed.Offset, got: got, want: typed.Type, err: typed.Err}
-	case errors.As(err, &semantic):
-		return &fieldError{path: pointerPath(semantic.JSONPointer), at: semantic.ByteOffset, want: semantic.GoType, err: semantic.Err}
 	}
 	return err
 }
@@ -89,8 +91,8 @@ func Located(err, elsewhere error) error {
 	case err == nil || !errors.As(elsewhere, &place):
 	case !errors.As(err, &has):
 		return &fieldError{path: place.path, at: place.at, err: err}
-	case has.path == place.path:
-		has.at = place.at
+	case has.path == "" || has.path == place.path:
+		has.path, has.at = place.path, place.at
 	}
 	return err
 }
