@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
@@ -15,6 +16,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/with/clientgo/internal/stock"
 )
 
 // NewSharedInformer is cache.NewSharedInformer. See [NewSharedIndexInformer].
@@ -33,9 +35,12 @@ func NewSharedIndexInformer(lw cache.ListerWatcher, exampleObject runtime.Object
 }
 
 // NewSharedIndexInformerWithOptions is cache.NewSharedIndexInformerWithOptions. See
-// [NewSharedIndexInformer]. opts.Identifier and opts.InformerMetricsProvider are not used.
+// [NewSharedIndexInformer]. opts.Identifier and opts.InformerMetricsProvider are not used. client-go 0.38 has
+// opts.ShardSelector: see SetShardSelector of the result.
 func NewSharedIndexInformerWithOptions(lw cache.ListerWatcher, exampleObject runtime.Object, opts cache.SharedIndexInformerOptions) cache.SharedIndexInformer {
-	return newUntyped(lw, exampleObject, opts)
+	s := newUntyped(lw, exampleObject, opts)
+	_ = s.SetShardSelector(stock.ShardOf(opts)) // requests fail with the error
+	return s
 }
 
 func newUntyped(lw cache.ListerWatcher, exampleObject runtime.Object, opts cache.SharedIndexInformerOptions) *sharedInformer {
@@ -43,9 +48,10 @@ func newUntyped(lw cache.ListerWatcher, exampleObject runtime.Object, opts cache
 	if name == "" {
 		name = fmt.Sprintf("%T", exampleObject)
 	}
-	s := &sharedInformer{lw: lw, example: exampleObject}
+	whole := Source[runtime.Object](name, lw)
+	s := &sharedInformer{lw: lw, example: exampleObject, whole: whole, selected: &selected{whole}}
 	fits := checkType(exampleObject)
-	source := reflector.Map(Source[runtime.Object](name, lw), func(obj runtime.Object) (any, error) {
+	source := reflector.Map[runtime.Object](s.selected, func(obj runtime.Object) (any, error) {
 		if err := fits(obj); err != nil || s.transform == nil {
 			return obj, err
 		}
@@ -75,8 +81,10 @@ type sharedInformer struct {
 	shared[string, any]
 
 	// Set by New and never changed.
-	lw      cache.ListerWatcher
-	example runtime.Object
+	lw       cache.ListerWatcher
+	example  runtime.Object
+	whole    reflector.Source[runtime.Object] // of lw
+	selected *selected
 
 	mu      sync.Mutex
 	started bool
@@ -86,6 +94,11 @@ type sharedInformer struct {
 	onError   cache.WatchErrorHandlerWithContext
 	ctx       context.Context  // of Run
 	reflector *cache.Reflector // for onError; it does not run
+}
+
+// selected is the source of an informer: of all objects or of a shard. SetShardSelector replaces it before Run.
+type selected struct {
+	reflector.Source[runtime.Object]
 }
 
 var errStarted = errors.New("clientgo: the informer has started already")
@@ -154,4 +167,17 @@ func (s *sharedInformer) SetWatchErrorHandler(f cache.WatchErrorHandler) error {
 // SetWatchErrorHandlerWithContext implements cache.SharedInformer. See SetWatchErrorHandler.
 func (s *sharedInformer) SetWatchErrorHandlerWithContext(f cache.WatchErrorHandlerWithContext) error {
 	return s.set(func() { s.onError = f })
+}
+
+// SetShardSelector implements cache.SharedInformer of client-go 0.38 and later. The informer has the objects that
+// selector selects, as reflector.Shard describes; nil, and a selector that selects everything, mean all objects. A
+// selector that reflector.Shard refuses fails each request, too: factories of client-go drop the error.
+func (s *sharedInformer) SetShardSelector(selector sharding.Selector) error {
+	source, bad := s.whole, error(nil)
+	if selector != nil && !selector.Empty() {
+		if source, bad = reflector.Shard(s.whole, selector); bad != nil {
+			source = failing[runtime.Object](s.whole.Resource(), bad)
+		}
+	}
+	return errors.Join(s.set(func() { s.selected.Source = source }), bad)
 }

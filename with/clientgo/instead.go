@@ -11,8 +11,8 @@ import (
 )
 
 // InsteadOf returns an informer of Kinform in place of one that client-go or generated code has
-// made. It has the same ListerWatcher, example object, resync period, indexers, transform function
-// and handler of watch errors:
+// made. It has the same ListerWatcher, example object, resync period, indexers, transform function,
+// shard selector and handler of watch errors:
 //
 //	pods := clientgo.InsteadOf(coreinformers.NewFilteredPodInformer(clients, "prod", resync, indexers, tweak))
 //
@@ -33,6 +33,7 @@ func InsteadOf(inf cache.SharedIndexInformer) cache.SharedIndexInformer {
 	}
 	s := newUntyped(made.ListerWatcher, made.Example, made.Options)
 	s.transform, s.onError = made.Transform, made.OnError
+	_ = s.SetShardSelector(made.Shard) // requests fail with the error
 	return s
 }
 

@@ -33,7 +33,11 @@ var configMaps = kind.Kind[*corev1.ConfigMap]{
 
 // newServer returns a server of ConfigMaps, and a ListerWatcher of them by client-go's own client.
 func newServer(t testing.TB) (*fake.Server, cache.ListerWatcher) {
-	server := fake.New(fake.Options{})
+	return newServerWith(t, fake.Options{})
+}
+
+func newServerWith(t testing.TB, opts fake.Options) (*fake.Server, cache.ListerWatcher) {
+	server := fake.New(opts)
 	check(t, fake.Register(server, configMaps, fake.Rules{}))
 	clients, err := kubernetes.NewForConfigAndClient(&rest.Config{Host: fake.URL}, server.Client())
 	check(t, err)

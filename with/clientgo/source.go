@@ -30,16 +30,23 @@ var errNoListerWatcher = errors.New("clientgo: the ListerWatcher is nil")
 // one. A nil one fails each request. client.Resource costs less: it decodes objects one by one,
 // while a ListerWatcher returns whole lists.
 func Source[T runtime.Object](name string, lw cache.ListerWatcher) reflector.Source[T] {
-	source := reflector.SourceFuncs[T]{Name: name}
 	if isNil(lw) {
-		source.ListFunc = func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, errNoListerWatcher }
-		source.WatchFunc = func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, errNoListerWatcher }
-		return source
+		return failing[T](name, errNoListerWatcher)
 	}
 	with := cache.ToListerWatcherWithContext(lw)
-	source.ListFunc, source.WatchFunc = with.ListWithContext, with.WatchWithContext
-	source.NoWatchList = watchlist.DoesClientNotSupportWatchListSemantics(lw)
-	return source
+	return reflector.SourceFuncs[T]{
+		Name: name, ListFunc: with.ListWithContext, WatchFunc: with.WatchWithContext,
+		NoWatchList: watchlist.DoesClientNotSupportWatchListSemantics(lw),
+	}
+}
+
+// failing returns a source of which each request fails with err.
+func failing[T runtime.Object](name string, err error) reflector.Source[T] {
+	return reflector.SourceFuncs[T]{
+		Name:      name,
+		ListFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, err },
+		WatchFunc: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, err },
+	}
 }
 
 func isNil(v any) bool {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"log/slog"
 
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
 	"k8s.io/client-go/tools/cache"
@@ -35,8 +36,8 @@ type InformerOptions struct {
 //
 // What differs from an informer of [NewSharedIndexInformer]: a panic in a handler ends the Run of
 // the informer with an error, and its RunWithContext here with the panic. It may run again after a
-// stop. SetTransform and SetWatchErrorHandler return an error: reflector.Map and
-// informer.Options.OnError are in their place.
+// stop. SetTransform, SetShardSelector and SetWatchErrorHandler return an error: reflector.Map,
+// reflector.Shard and informer.Options.OnError are in their place.
 //
 // Errors: informer.ErrNoInformer if inf is nil.
 func Informer[T any](inf informer.Informed[types.NamespacedName, T], opts ...InformerOptions) (cache.SharedIndexInformer, error) {
@@ -72,7 +73,7 @@ type typedInformer[T any] struct {
 	shared[types.NamespacedName, T]
 }
 
-var errTyped = errors.New("clientgo: the source of a typed informer transforms its objects, and informer.Options.OnError gets its errors")
+var errTyped = errors.New("clientgo: the source of a typed informer selects and transforms its objects, and informer.Options.OnError gets its errors")
 
 // Run implements cache.SharedInformer.
 func (s *typedInformer[T]) Run(stop <-chan struct{}) { s.RunWithContext(wait.ContextForChannel(stop)) }
@@ -83,6 +84,9 @@ func (s *typedInformer[T]) RunWithContext(ctx context.Context) { s.run(ctx) }
 
 // SetTransform implements cache.SharedInformer.
 func (s *typedInformer[T]) SetTransform(cache.TransformFunc) error { return errTyped }
+
+// SetShardSelector implements cache.SharedInformer of client-go 0.38 and later.
+func (s *typedInformer[T]) SetShardSelector(sharding.Selector) error { return errTyped }
 
 // SetWatchErrorHandler implements cache.SharedInformer.
 func (s *typedInformer[T]) SetWatchErrorHandler(cache.WatchErrorHandler) error { return errTyped }

@@ -10,6 +10,7 @@ import (
 	"unsafe"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/client-go/tools/cache"
 )
 
@@ -25,6 +26,7 @@ type Informer struct {
 	Example       runtime.Object
 	Options       cache.SharedIndexInformerOptions
 	Transform     cache.TransformFunc
+	Shard         sharding.Selector // from client-go 0.38 on
 	OnError       cache.WatchErrorHandlerWithContext
 }
 
@@ -69,6 +71,9 @@ func Of(inf cache.SharedIndexInformer) (Informer, error) {
 		Transform: read[cache.TransformFunc](&f, "transform"),
 		OnError:   read[cache.WatchErrorHandlerWithContext](&f, "watchErrorHandler"),
 	}
+	if f.of.FieldByName("shardSelector").IsValid() {
+		made.Shard = read[sharding.Selector](&f, "shardSelector")
+	}
 	started := read[bool](&f, "started")
 	switch {
 	case f.missing != "" || listeners.Kind() != reflect.Map:
@@ -77,6 +82,16 @@ func Of(inf cache.SharedIndexInformer) (Informer, error) {
 		return Informer{}, errInUse
 	}
 	return made, nil
+}
+
+// ShardOf returns opts.ShardSelector, which options have from client-go 0.38 on.
+func ShardOf(opts cache.SharedIndexInformerOptions) sharding.Selector {
+	f := reflect.ValueOf(opts).FieldByName("ShardSelector")
+	if !f.IsValid() {
+		return nil
+	}
+	selector, _ := f.Interface().(sharding.Selector)
+	return selector
 }
 
 // isCache reports whether v is a pointer to a type of package cache, the name of which begins with
