@@ -109,6 +109,10 @@ func catchUp(ctx context.Context, handle writer) error {
 // Nothing can tell. Errors: those of Get and List of client.Resource and of
 // informer.Informer.WaitForRV, with the name of the resource.
 func (r *Requests[T]) CatchUp(ctx context.Context) error {
+	return r.engine.CatchUp(ctx)
+}
+
+func (r *requests[T]) CatchUp(ctx context.Context) error {
 	if !r.behind() {
 		return nil
 	}
@@ -118,15 +122,21 @@ func (r *Requests[T]) CatchUp(ctx context.Context) error {
 	return nil
 }
 
-func (r *Requests[T]) reads() any { return r.cache.informer() }
+func (r *Requests[T]) behind() bool { return r.engine.behind() }
+
+func (r *Requests[T]) awaits(namespace string) bool { return r.engine.awaits(namespace) }
+
+func (r *Requests[T]) reads() any { return r.engine.reads() }
+
+func (r *requests[T]) reads() any { return r.cache.informer() }
 
 // behind reports whether CatchUp has something to do.
-func (r *Requests[T]) behind() bool {
+func (r *requests[T]) behind() bool {
 	d := &r.debt
 	return d.some.Load() || d.all.Load() > d.paid.Load() || r.cache.lost() > d.lost.Load()
 }
 
-func (r *Requests[T]) catchUp(ctx context.Context) error {
+func (r *requests[T]) catchUp(ctx context.Context) error {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
@@ -146,7 +156,7 @@ func (r *Requests[T]) catchUp(ctx context.Context) error {
 }
 
 // settleAll asks for the objects in doubt.
-func (r *Requests[T]) settleAll(ctx context.Context) error {
+func (r *requests[T]) settleAll(ctx context.Context) error {
 	for _, key := range r.debt.doubts() {
 		if err := r.settle(ctx, key); err != nil {
 			return err
@@ -158,7 +168,7 @@ func (r *Requests[T]) settleAll(ctx context.Context) error {
 // reach waits until the cache has the writes that could not be recorded. If that takes long, it
 // asks for the objects: mostly they can be recorded by now. It also asks if a namespace fails,
 // because the cache's version then says nothing about the objects of that namespace.
-func (r *Requests[T]) reach(ctx context.Context) error {
+func (r *requests[T]) reach(ctx context.Context) error {
 	rv := r.debt.version()
 	if rv == "" {
 		return nil
@@ -184,7 +194,7 @@ func (r *Requests[T]) reach(ctx context.Context) error {
 }
 
 // payAll waits until reads have the writes of unknown objects.
-func (r *Requests[T]) payAll(ctx context.Context) error {
+func (r *requests[T]) payAll(ctx context.Context) error {
 	due, where := r.debt.unpaid()
 	if due == 0 {
 		return nil

@@ -62,7 +62,7 @@ type OpenOptions[P any] struct {
 // not copy it.
 type Handle[T metav1.Object] struct {
 	Projected[T, T]
-	lister informer.Lister[types.NamespacedName, T]
+	list func(namespace string, selector labels.Selector) []T // that of a lister
 }
 
 // Open returns a handle on the objects of a kind. There may be one OpenOptions; none is the zero
@@ -74,14 +74,16 @@ func Open[T metav1.Object](server client.Connection, of kind.Kind[T], options ..
 		return nil, err
 	}
 	h := &Handle[T]{}
-	if err := open(&h.Projected, server, of, view[T, T]{
+	h.Projected, err = open(server, of, view[T, T]{
 		key:    store.ObjectKey[T],
 		part:   func(obj T) (T, error) { return obj, nil },
 		source: func(from *client.Resource[T]) reflector.Source[T] { return from },
-	}, opts); err != nil {
+	}, opts)
+	if err != nil {
 		return nil, err
 	}
-	h.lister = informer.NewLister(h.inf)
+	lister := informer.NewLister(h.inf)
+	h.list = func(namespace string, selector labels.Selector) []T { return lister.In(namespace).List(selector) }
 	return h, nil
 }
 
@@ -94,14 +96,14 @@ func (h *Handle[T]) NotOwn(ev informer.Event[types.NamespacedName, T]) bool {
 // selector; nil matches everything. The first list of one namespace in a large cache adds an index of
 // the namespaces, so such lists are O(result). See informer.Lister.List.
 func (h *Handle[T]) List(namespace string, selector labels.Selector) []T {
-	return h.lister.In(namespace).List(selector)
+	return h.list(namespace, selector)
 }
 
 // current is Cached for [CreateOrUpdate]. sure says that the cache is filled, and with all objects,
 // so that an object which it does not have most likely does not exist.
 func (h *Handle[T]) current(key types.NamespacedName) (obj T, found, sure bool) {
 	obj, found = h.Cached(key)
-	return obj, found, !h.selects && h.inf.Store().ResourceVersion() != "" && (h.union == nil || h.union.Covers(key))
+	return obj, found, h.engine.sure(key)
 }
 
 // AsInformer implements informer.Informed.
@@ -116,8 +118,7 @@ func (h *Handle[T]) AsInformer() *informer.Informer[types.NamespacedName, T] {
 // controller reads. Its requests are about T. Make one with [OpenProjected], and do not copy it.
 type Projected[T metav1.Object, P any] struct {
 	Requests[T]
-	inf   *informer.Informer[types.NamespacedName, P]
-	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces and Selectors
+	inf *informer.Informer[types.NamespacedName, P]
 }
 
 // OpenProjected returns a handle whose cache holds the result of part for each object, see
@@ -132,15 +133,15 @@ func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kin
 	if part == nil {
 		return nil, fmt.Errorf("controller: %s: the function that takes a part of each object is nil: %w", of, reflector.ErrNoSource)
 	}
-	h := &Projected[T, P]{}
-	if err := open(h, server, of, view[T, P]{
+	h, err := open(server, of, view[T, P]{
 		key:    key,
 		part:   part,
 		source: func(from *client.Resource[T]) reflector.Source[P] { return reflector.Map(from, part) },
-	}, opts); err != nil {
+	}, opts)
+	if err != nil {
 		return nil, err
 	}
-	return h, nil
+	return &h, nil
 }
 
 // view is the part of each object that the cache of a handle holds.
@@ -150,31 +151,32 @@ type view[T, P any] struct {
 	source func(*client.Resource[T]) reflector.Source[P]
 }
 
-// open fills an empty handle. It and merge are functions and not methods, because a method is
-// compiled once more for each type that embeds it.
-func open[T metav1.Object, P any](h *Projected[T, P], server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
+// open returns a new handle.
+func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (h Projected[T, P], err error) {
 	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
 	many := opts.Namespaces != nil || len(opts.Selectors) > 0
 	if many && opts.Part != nil {
-		return fmt.Errorf("controller: %s: %w: Part is set, so leave out Namespaces and Selectors", of, ErrInvalid)
+		return h, fmt.Errorf("controller: %s: %w: Part is set, so leave out Namespaces and Selectors", of, ErrInvalid)
 	}
 	if (many || opts.Part != nil) && server.Breaker == nil {
 		server.Breaker = new(reflector.Breaker) // of all sources
 	}
-	if err = openRequests(&h.Requests, server, of, opts.Client, opts.Selectors); err != nil {
-		return err
+	r := &requests[T]{}
+	if err = openRequests(r, server, of, opts.Client, opts.Selectors); err != nil {
+		return h, err
 	}
+	c := &cached[T, P]{part: v.part, key: v.key, only: opts.Part}
 	switch {
 	case opts.Part != nil:
-		h.selects = true
-		h.inf, err = followPart(h.client.Resource(), v.source(h.client), v.key, opts)
+		r.selects = true
+		c.inf, err = followPart(r.resource(), v.source(r.client), v.key, opts)
 	case many:
-		err = merge(h, server, of, v, opts)
+		err = merge(r, c, server, of, v, opts)
 	default:
-		h.inf, err = informer.New(v.source(h.client), v.key, opts.Informer)
+		c.inf, err = informer.New(v.source(r.client), v.key, opts.Informer)
 	}
-	h.cache = &cached[T, P]{h.inf, h.union, h.members, v.part, v.key, opts.Part}
-	return err
+	r.cache, c.sources = c, r.members
+	return Projected[T, P]{Requests[T]{r, r.namespace}, c.inf}, err
 }
 
 // followPart makes the cache of a handle for a part of the objects.
@@ -187,16 +189,16 @@ func followPart[P any](resource string, source reflector.Source[P], key store.Ke
 }
 
 // merge makes the cache of a handle over several namespaces or selectors.
-func merge[T metav1.Object, P any](h *Projected[T, P], server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
-	if h.members, err = newMembers(server, of, opts.Client, opts.Namespaces, opts.Selectors); err != nil {
+func merge[T metav1.Object, P any](r *requests[T], c *cached[T, P], server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
+	if r.members, err = newMembers(server, of, opts.Client, opts.Namespaces, opts.Selectors); err != nil {
 		return err
 	}
-	if h.union, err = informer.NewUnion(h.client.Resource(), v.key, opts.Informer); err != nil {
+	if c.union, err = informer.NewUnion(r.resource(), v.key, opts.Informer); err != nil {
 		return err
 	}
-	h.inf = h.union.AsInformer()
+	c.inf = c.union.AsInformer()
 	sources := func(namespace string) (map[string]reflector.Source[P], error) {
-		all, err := h.members.join(namespace)
+		all, err := r.members.join(namespace)
 		byName := map[string]reflector.Source[P]{}
 		for name, from := range all {
 			byName[name] = v.source(from)
@@ -204,12 +206,12 @@ func merge[T metav1.Object, P any](h *Projected[T, P], server client.Connection,
 		return byName, err
 	}
 	if opts.Namespaces != nil {
-		return h.union.Follow(opts.Namespaces, sources, informer.InNamespace)
+		return c.union.Follow(opts.Namespaces, sources, informer.InNamespace)
 	}
 	all, err := sources(opts.Client.Namespace)
 	for name, from := range all {
 		if err == nil {
-			_, err = h.union.Add(name, from, within(opts.Client.Namespace))
+			_, err = c.union.Add(name, from, within(opts.Client.Namespace))
 		}
 	}
 	return err
@@ -248,7 +250,7 @@ func (h *Projected[T, P]) Untyped() informer.Untyped { return h.inf }
 // Cached returns the cached part of the object under key, and whether there is one. It includes the
 // writes through the handle. Cost: see informer.Informer.Get. [Requests.Get] asks the server.
 func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {
-	return h.inf.Get(h.complete(key))
+	return h.inf.Get(completed(h.namespace, key))
 }
 
 // List returns the cached parts of all objects, in no order, in a new slice. It includes the writes
@@ -277,7 +279,7 @@ func (h *Projected[T, P]) NotOwn(ev informer.Event[types.NamespacedName, P]) boo
 			return true
 		}
 	}
-	return now == "" || !h.own.leads(ev.Key, old, now)
+	return now == "" || !h.engine.leads(ev.Key, old, now)
 }
 
 // Run runs the informer, see informer.Informer.Run. A [Controller] runs its handles itself. This
@@ -297,8 +299,8 @@ func (h *Projected[T, P]) Resource() string { return h.inf.Resource() }
 type cached[T metav1.Object, P any] struct {
 	inf   *informer.Informer[types.NamespacedName, P]
 	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces and Selectors
-	// members are the sources of union.
-	members *members[T]
+	// sources are those of union.
+	sources *members[T]
 	part    func(T) (P, error)
 	key     store.KeyFunc[types.NamespacedName, P]
 	only    *informer.Part[P] // nil for all objects
@@ -368,16 +370,23 @@ func (c *cached[T, P]) stale() (all []string) {
 	if c.union == nil {
 		return nil
 	}
-	return slices.DeleteFunc(c.members.namespaces(), c.covers)
+	return slices.DeleteFunc(c.sources.namespaces(), c.covers)
 }
 
 func (c *cached[T, P]) waits(namespace string) bool {
 	return slices.ContainsFunc(c.union.Members(), func(m informer.MemberStats) bool {
-		return c.members.isOf(m.Name, namespace) && (m.Synced || m.Refused == nil)
+		return c.sources.isOf(m.Name, namespace) && (m.Synced || m.Refused == nil)
 	})
 }
 
 func (c *cached[T, P]) informer() any { return c.inf }
+
+func (c *cached[T, P]) members() []informer.MemberStats {
+	if c.union == nil {
+		return nil
+	}
+	return c.union.Members()
+}
 
 // waitGone waits until the store has no object under key.
 func (c *cached[T, P]) waitGone(ctx context.Context, key types.NamespacedName) error {

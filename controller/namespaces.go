@@ -213,7 +213,7 @@ func (m *members[T]) outside(resource string, key types.NamespacedName) error {
 }
 
 // check returns an [ErrOutside] if the handle is not for the namespace of a key.
-func (r *Requests[T]) check(key types.NamespacedName) error {
+func (r *requests[T]) check(key types.NamespacedName) error {
 	if r.members == nil || r.members.has(key.Namespace) {
 		return nil
 	}
@@ -221,7 +221,7 @@ func (r *Requests[T]) check(key types.NamespacedName) error {
 }
 
 // checkObject is check for an object that is to be written. It returns an [ErrNoObject] for nil.
-func (r *Requests[T]) checkObject(obj T) error {
+func (r *requests[T]) checkObject(obj T) error {
 	if isNil(obj) {
 		return noObject(r.resource(), obj)
 	}
@@ -230,7 +230,7 @@ func (r *Requests[T]) checkObject(obj T) error {
 
 // sources returns the sources of the handle's objects. Those of namespace come first. Those that
 // fail come last, because a server that does not answer one of them would hold up the others.
-func (r *Requests[T]) sources(namespace string) []*client.Resource[T] {
+func (r *requests[T]) sources(namespace string) []*client.Resource[T] {
 	if r.members == nil {
 		return []*client.Resource[T]{r.client}
 	}
@@ -239,7 +239,7 @@ func (r *Requests[T]) sources(namespace string) []*client.Resource[T] {
 
 // within returns the sources for some namespaces, nil for all of the handle. It leaves out those of
 // the namespaces in without.
-func (r *Requests[T]) within(some, without []string) (all []located[T]) {
+func (r *requests[T]) within(some, without []string) (all []located[T]) {
 	if r.members == nil {
 		return []located[T]{{r.client, r.namespace}}
 	}
@@ -249,7 +249,7 @@ func (r *Requests[T]) within(some, without []string) (all []located[T]) {
 // now returns a resourceVersion that is not older than any change so far in a namespace or, if it
 // is empty, in all. Versions compare across namespaces, so if one cannot answer soon, another one
 // can. It is empty if the handle is for none.
-func (r *Requests[T]) now(ctx context.Context, namespace string) (rv string, err error) {
+func (r *requests[T]) now(ctx context.Context, namespace string) (rv string, err error) {
 	all := r.sources(namespace)
 	for n, source := range all {
 		last := n == len(all)-1
@@ -273,7 +273,7 @@ func nowOf[T metav1.Object](ctx context.Context, source *client.Resource[T], las
 }
 
 // deleteCollection deletes what each source of the handle selects.
-func deleteCollection[T metav1.Object](ctx context.Context, r *Requests[T], opts metav1.DeleteOptions, list metav1.ListOptions) error {
+func deleteCollection[T metav1.Object](ctx context.Context, r *requests[T], opts metav1.DeleteOptions, list metav1.ListOptions) error {
 	var failed []error
 	for _, source := range r.sources("") {
 		failed = append(failed, source.DeleteCollection(ctx, opts, list))
@@ -291,13 +291,17 @@ func deleteCollection[T metav1.Object](ctx context.Context, r *Requests[T], opts
 // see the package documentation. A reconcile that reads another namespace than that of its key has
 // to ask. O(members).
 func (h *Projected[T, P]) Covers(namespace string) bool {
-	if h.union == nil {
-		return h.inf.Store().ResourceVersion() != "" && (h.namespace == "" || h.namespace == namespace)
-	}
-	return h.union.Covers(types.NamespacedName{Namespace: namespace})
+	return h.engine.covers(namespace)
 }
 
-func (r *Requests[T]) awaits(namespace string) bool {
+func (r *requests[T]) covers(namespace string) bool {
+	if r.members == nil {
+		return r.cache.version() != "" && (r.namespace == "" || r.namespace == namespace)
+	}
+	return r.cache.covers(namespace)
+}
+
+func (r *requests[T]) awaits(namespace string) bool {
 	if r.cache.listing(namespace) {
 		return true
 	}
@@ -309,8 +313,7 @@ func (r *Requests[T]) awaits(namespace string) bool {
 // whether it has listed, how many objects it has, and what refuses it. Nil for any other handle.
 // O(members).
 func (h *Projected[T, P]) Members() []informer.MemberStats {
-	if h.union == nil {
-		return nil
-	}
-	return h.union.Members()
+	return h.engine.memberStats()
 }
+
+func (r *requests[T]) memberStats() []informer.MemberStats { return r.cache.members() }

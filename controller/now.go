@@ -57,13 +57,15 @@ const (
 // the versions of a server do not compare at all, the error matches store.ErrResourceVersion.
 // Namespaces that are refused, or have failed for 10 seconds, are not waited for. Other errors: those of List of
 // client.Resource and of informer.Informer.WaitForRV, with the name of the resource.
-func (h *Projected[T, P]) WaitForNow(ctx context.Context) error {
-	err := h.nows.do(ctx, func() error {
-		_, err := h.reachNow(ctx, nil)
+func (h *Projected[T, P]) WaitForNow(ctx context.Context) error { return h.engine.waitForNow(ctx) }
+
+func (r *requests[T]) waitForNow(ctx context.Context) error {
+	err := r.nows.do(ctx, func() error {
+		_, err := r.reachNow(ctx, nil)
 		return err
 	})
 	if err != nil {
-		return fmt.Errorf("%s: the cache may be older than this moment: %w", h.client.Resource(), err)
+		return fmt.Errorf("%s: the cache may be older than this moment: %w", r.resource(), err)
 	}
 	return nil
 }
@@ -97,7 +99,7 @@ func (t *turns) do(ctx context.Context, work func() error) error {
 
 // reachNow returns nil once reads have all changes so far in some namespaces; nil stands for all of
 // the handle. stale are the namespaces whose reads may lack some.
-func (r *Requests[T]) reachNow(ctx context.Context, within []string) (stale []string, err error) {
+func (r *requests[T]) reachNow(ctx context.Context, within []string) (stale []string, err error) {
 	rv, err := r.now(ctx, "")
 	if err != nil || rv == "" {
 		return nil, err
@@ -131,7 +133,7 @@ func (r *Requests[T]) reachNow(ctx context.Context, within []string) (stale []st
 
 // askNow asks the server what reads lack, and for each of these objects. ok is false if it cannot find
 // out, or if there are too many. stale are namespaces that it has not asked for.
-func (r *Requests[T]) askNow(ctx context.Context, to string, within []string) (stale []string, ok bool) {
+func (r *requests[T]) askNow(ctx context.Context, to string, within []string) (stale []string, ok bool) {
 	stale = r.cache.stale()
 	l := look[T]{from: r.cache.version(), to: to, cache: r.cache, sources: r.within(within, stale)}
 	if l.from == "" { // not filled

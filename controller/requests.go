@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -29,6 +30,44 @@ import (
 // selectors, reads have no such object. Field selectors are left to the server: until the watch
 // has caught up, reads may have an object that such a selector leaves out.
 type Requests[T metav1.Object] struct {
+	engine    sender[T]
+	namespace string // of keys that have none
+}
+
+// sender carries out the requests of a handle. It is a *requests[T], which only the functions that open
+// handles name. Go compiles all methods of a generic type wherever the type is named, so a package
+// that holds a handle compiles the few lines of [Requests], and not the client.
+type sender[T metav1.Object] interface {
+	writer
+	subject
+	Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error)
+	Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error)
+	Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
+	UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
+	Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error)
+	PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error)
+	Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error)
+	Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error
+	DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error
+	Subresource(name string, more ...string) Subresource[T]
+	Kind() kind.Kind[T]
+	ServerVersion(ctx context.Context, key string) (string, error)
+	// waitForNow is [Projected.WaitForNow], and so on.
+	waitForNow(ctx context.Context) error
+	covers(namespace string) bool
+	memberStats() []informer.MemberStats
+	// stats returns the numbers of all requests.
+	stats() client.Stats
+	// leads reports whether writes of the handle alone made version now of an object from version old.
+	leads(key types.NamespacedName, old, now string) bool
+	// sure reports whether an object that the cache does not have most likely does not exist.
+	sure(key types.NamespacedName) bool
+	// opened returns the connection of the handle.
+	opened() client.Connection
+}
+
+// requests are the sender of a handle.
+type requests[T metav1.Object] struct {
 	server    client.Connection
 	client    *client.Resource[T]
 	members   *members[T]       // nil without OpenOptions.Namespaces and Selectors
@@ -65,6 +104,8 @@ type cache[T any] interface {
 	// live reports whether the informer runs and has its first list.
 	live() bool
 	informer() any
+	// members is [Projected.Members].
+	members() []informer.MemberStats
 	listing(namespace string) bool
 	// stale returns the namespaces that are not up to date with the version of the cache. A cache
 	// that is not divided by namespace is the namespace "".
@@ -76,7 +117,7 @@ type cache[T any] interface {
 	waits(namespace string) bool
 }
 
-func openRequests[T metav1.Object](r *Requests[T], server client.Connection, of kind.Kind[T], opts client.Options, selectors []string) (err error) {
+func openRequests[T metav1.Object](r *requests[T], server client.Connection, of kind.Kind[T], opts client.Options, selectors []string) (err error) {
 	if r.client, err = client.New(server, of, opts); err != nil {
 		return err
 	}
@@ -96,8 +137,22 @@ func openRequests[T metav1.Object](r *Requests[T], server client.Connection, of 
 	return nil
 }
 
+func (r *requests[T]) opened() client.Connection { return r.server }
+
+func (r *requests[T]) leads(key types.NamespacedName, old, now string) bool {
+	return r.own.leads(key, old, now)
+}
+
+func (r *requests[T]) sure(key types.NamespacedName) bool {
+	return !r.selects && r.cache.version() != "" && r.cache.covers(key.Namespace)
+}
+
 // Get asks the server for an object.
 func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+	return r.engine.Get(ctx, key, opts)
+}
+
+func (r *requests[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
 	if err := r.check(key); err != nil {
 		return *new(T), err
 	}
@@ -119,6 +174,10 @@ func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 
 // Create writes a new object. A nil object is [ErrNoObject], here and in Update and Apply.
 func (r *Requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
+	return r.engine.Create(ctx, obj, opts)
+}
+
+func (r *requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
 	if err := r.checkObject(obj); err != nil {
 		return *new(T), err
 	}
@@ -128,6 +187,10 @@ func (r *Requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptio
 
 // Update replaces an object.
 func (r *Requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+	return r.engine.Update(ctx, obj, opts)
+}
+
+func (r *requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
 	if err := r.checkObject(obj); err != nil {
 		return *new(T), err
 	}
@@ -138,6 +201,10 @@ func (r *Requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptio
 
 // UpdateStatus replaces the status of an object.
 func (r *Requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+	return r.engine.UpdateStatus(ctx, obj, opts)
+}
+
+func (r *requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
 	if err := r.checkObject(obj); err != nil {
 		return *new(T), err
 	}
@@ -147,13 +214,17 @@ func (r *Requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.Updat
 	return r.wrote(ctx, w, now, err)
 }
 
-func (r *Requests[T]) updates(obj T, opts metav1.UpdateOptions) write {
+func (r *requests[T]) updates(obj T, opts metav1.UpdateOptions) write {
 	base := obj.GetResourceVersion()
 	return write{key: keyOf(obj), seen: r.look(keyOf(obj)), dry: opts.DryRun, base: base, known: base != ""}
 }
 
 // Patch changes an object.
 func (r *Requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	return r.engine.Patch(ctx, key, pt, data, opts)
+}
+
+func (r *requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
 	if err := r.check(key); err != nil {
 		return *new(T), err
 	}
@@ -164,6 +235,10 @@ func (r *Requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt ty
 
 // PatchStatus changes the status of an object.
 func (r *Requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+	return r.engine.PatchStatus(ctx, key, pt, data, opts)
+}
+
+func (r *requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
 	if err := r.check(key); err != nil {
 		return *new(T), err
 	}
@@ -173,7 +248,7 @@ func (r *Requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName,
 	return r.wrote(ctx, w, now, err)
 }
 
-func patches[T metav1.Object](r *Requests[T], key types.NamespacedName, data []byte, opts metav1.PatchOptions) write {
+func patches[T metav1.Object](r *requests[T], key types.NamespacedName, data []byte, opts metav1.PatchOptions) write {
 	base := statedVersion(data)
 	return write{key: key, seen: r.look(key), dry: opts.DryRun, base: base, known: base != ""}
 }
@@ -202,6 +277,10 @@ func statedVersion(data []byte) string {
 
 // Apply is a server-side apply.
 func (r *Requests[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
+	return r.engine.Apply(ctx, config, opts)
+}
+
+func (r *requests[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
 	key, err := appliedKey(r.resource(), config)
 	if err == nil {
 		err = r.check(key)
@@ -236,6 +315,10 @@ func appliedKey(resource string, config any) (types.NamespacedName, error) {
 // deleted. Then reads may show the object until CatchUp has returned nil. [Controller.Run] waits for
 // that before it calls reconcile again.
 func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
+	return r.engine.Delete(ctx, key, opts)
+}
+
+func (r *requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
 	if err := r.check(key); err != nil {
 		return err
 	}
@@ -262,6 +345,10 @@ func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 // DeleteCollection asks the server to delete all objects of the handle that match list. If it
 // succeeds, it also waits until reads have caught up, as [Requests.CatchUp] does.
 func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
+	return r.engine.DeleteCollection(ctx, opts, list)
+}
+
+func (r *requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
 	noteWriter(ctx, r)
 	err := deleteCollection(ctx, r, opts, list)
 	if len(opts.DryRun) > 0 {
@@ -296,22 +383,27 @@ type sight struct {
 	has bool
 }
 
-func (r *Requests[T]) look(key types.NamespacedName) (s sight) {
+func (r *requests[T]) look(key types.NamespacedName) (s sight) {
 	s.key = r.complete(key)
 	s.uid, s.rv, s.has = r.cache.shown(s.key)
 	return s
 }
 
 // complete adds the handle's namespace to a key without one.
-func (r *Requests[T]) complete(key types.NamespacedName) types.NamespacedName {
+func (r *requests[T]) complete(key types.NamespacedName) types.NamespacedName {
+	return completed(r.namespace, key)
+}
+
+// completed adds a namespace to a key without one.
+func completed(namespace string, key types.NamespacedName) types.NamespacedName {
 	if key.Namespace == "" {
-		key.Namespace = r.namespace
+		key.Namespace = namespace
 	}
 	return key
 }
 
 // wrote records the answer to a write.
-func (r *Requests[T]) wrote(ctx context.Context, w write, now T, err error) (T, error) {
+func (r *requests[T]) wrote(ctx context.Context, w write, now T, err error) (T, error) {
 	noteWriter(ctx, r)
 	switch {
 	case len(w.dry) > 0:
@@ -329,7 +421,7 @@ func (r *Requests[T]) wrote(ctx context.Context, w write, now T, err error) (T, 
 }
 
 // learn records a state of an object that the server sent.
-func (r *Requests[T]) learn(ctx context.Context, obj T) {
+func (r *requests[T]) learn(ctx context.Context, obj T) {
 	if finished(obj) {
 		r.end(ctx, obj)
 		return
@@ -346,7 +438,7 @@ func (r *Requests[T]) learn(ctx context.Context, obj T) {
 }
 
 // matches reports whether the labels of obj are among those that the handle selects.
-func (r *Requests[T]) matches(obj T) bool {
+func (r *requests[T]) matches(obj T) bool {
 	return slices.ContainsFunc(r.labels, func(s labels.Selector) bool { return s.Matches(labels.Set(obj.GetLabels())) })
 }
 
@@ -359,7 +451,7 @@ func finished(obj metav1.Object) bool {
 }
 
 // end records that obj, which the server sent, is gone.
-func (r *Requests[T]) end(ctx context.Context, obj T) {
+func (r *requests[T]) end(ctx context.Context, obj T) {
 	s := sight{key: keyOf(obj), rv: obj.GetResourceVersion()}
 	if r.cache.hasUID(obj) {
 		s.uid = obj.GetUID()
@@ -369,7 +461,7 @@ func (r *Requests[T]) end(ctx context.Context, obj T) {
 
 // gone records that an object that reads have shown is gone from the server. Without its UID, only
 // a version from after the deletion tells it apart from later objects.
-func (r *Requests[T]) gone(ctx context.Context, seen sight) {
+func (r *requests[T]) gone(ctx context.Context, seen sight) {
 	var err error
 	if seen.uid == "" || seen.rv == "" {
 		seen.uid = ""
@@ -385,7 +477,7 @@ func (r *Requests[T]) gone(ctx context.Context, seen sight) {
 
 // failed notes a write that failed, if the server may have carried it out, or if it shows that
 // reads are behind.
-func (r *Requests[T]) failed(ctx context.Context, seen sight, key types.NamespacedName, err error) {
+func (r *requests[T]) failed(ctx context.Context, seen sight, key types.NamespacedName, err error) {
 	switch {
 	case errors.Is(err, client.ErrNotSent):
 	case isGone(err, key):
@@ -419,7 +511,7 @@ func isRefusal(err error) bool {
 }
 
 // doubt asks for the object of key, or has CatchUp do so if that fails.
-func (r *Requests[T]) doubt(ctx context.Context, key types.NamespacedName) {
+func (r *requests[T]) doubt(ctx context.Context, key types.NamespacedName) {
 	r.debt.doubt(key)
 	_ = r.settle(ctx, key)
 }
@@ -427,7 +519,7 @@ func (r *Requests[T]) doubt(ctx context.Context, key types.NamespacedName) {
 // settle asks the server for an object in doubt. If that is forbidden, fails for a time, or if the
 // object does not fit its type, the watch has to come as far. An object outside of the handle's
 // namespaces is in doubt no more.
-func (r *Requests[T]) settle(ctx context.Context, key types.NamespacedName) error {
+func (r *requests[T]) settle(ctx context.Context, key types.NamespacedName) error {
 	since := r.debt.since(key)
 	_, err := r.Get(ctx, key, metav1.GetOptions{})
 	switch {

@@ -27,22 +27,34 @@ type Stats struct {
 }
 
 // Kind returns the kind that the handle was opened for.
-func (r *Requests[T]) Kind() kind.Kind[T] { return r.client.Kind() }
+func (r *Requests[T]) Kind() kind.Kind[T] {
+	return r.engine.Kind()
+}
+
+func (r *requests[T]) Kind() kind.Kind[T] { return r.client.Kind() }
 
 // Stats returns the current numbers. They are read one by one and may be of different moments. It
 // is safe from any goroutine.
 func (h *Projected[T, P]) Stats() Stats {
-	all := h.client.Stats()
-	if h.members != nil {
-		all = plus(all, h.members.stats())
+	return Stats{Kind: h.Kind().GroupVersionKind, Resource: h.Resource(), Cache: h.inf.Stats(), Client: h.engine.stats()}
+}
+
+func (r *requests[T]) stats() client.Stats {
+	all := r.client.Stats()
+	if r.members != nil {
+		all = plus(all, r.members.stats())
 	}
-	return Stats{Kind: h.Kind().GroupVersionKind, Resource: h.Resource(), Cache: h.inf.Stats(), Client: all}
+	return all
 }
 
 // ServerVersion asks the server for the object under the key with this text, and returns its
 // resourceVersion. It is for programs that look at handles of any type. Errors: those of Get, and
 // one for a text that is no key.
 func (r *Requests[T]) ServerVersion(ctx context.Context, key string) (string, error) {
+	return r.engine.ServerVersion(ctx, key)
+}
+
+func (r *requests[T]) ServerVersion(ctx context.Context, key string) (string, error) {
 	of, ok := keytext.As[types.NamespacedName](key)
 	if !ok {
 		return "", fmt.Errorf("%q is no key", key)

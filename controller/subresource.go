@@ -17,7 +17,16 @@ import (
 // handle gets the object from the server, and then its reads have the write.
 type Subresource[B metav1.Object] struct {
 	of     subject
-	client client.Subresource[B]
+	client subresource[B]
+}
+
+// subresource is a client.Subresource, which a package that holds a handle does not compile.
+type subresource[B metav1.Object] interface {
+	Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (B, error)
+	Create(ctx context.Context, body B, opts metav1.CreateOptions) (B, error)
+	Update(ctx context.Context, body B, opts metav1.UpdateOptions) (B, error)
+	Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (B, error)
+	Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (B, error)
 }
 
 // subject is a [Requests] of any type.
@@ -31,6 +40,10 @@ type subject interface {
 // Subresource returns the requests of a subresource whose body is a T, such as "status" or
 // "ephemeralcontainers". [SubresourceAs] is for others.
 func (r *Requests[T]) Subresource(name string, more ...string) Subresource[T] {
+	return r.engine.Subresource(name, more...)
+}
+
+func (r *requests[T]) Subresource(name string, more ...string) Subresource[T] {
 	return Subresource[T]{r, r.client.Subresource(name, more...)}
 }
 
@@ -54,11 +67,11 @@ func SubresourceAs[B, T metav1.Object](handle Requested[T], name string, more ..
 		return Subresource[B]{}, noInformer[T]()
 	}
 	r := handle.requests()
-	c, err := client.New(r.server, kind.As[B](r.Kind()), client.Options{Namespace: r.namespace})
+	c, err := client.New(r.engine.opened(), kind.As[B](r.Kind()), client.Options{Namespace: r.namespace})
 	if err != nil {
 		return Subresource[B]{}, err
 	}
-	return Subresource[B]{r, c.Subresource(name, more...)}, nil
+	return Subresource[B]{r.engine, c.Subresource(name, more...)}, nil
 }
 
 // Get reads the subresource of an object.
@@ -121,11 +134,11 @@ func (s Subresource[B]) checkBody(body B) error {
 	return s.of.check(keyOf(body))
 }
 
-func (r *Requests[T]) wroteSubresource(ctx context.Context, key types.NamespacedName, err error) {
+func (r *requests[T]) wroteSubresource(ctx context.Context, key types.NamespacedName, err error) {
 	noteWriter(ctx, r)
 	if !errors.Is(err, client.ErrNotSent) && (!isRefusal(err) || apierrors.IsNotFound(err)) {
 		r.doubt(ctx, r.complete(key))
 	}
 }
 
-func (r *Requests[T]) resource() string { return r.client.Resource() }
+func (r *requests[T]) resource() string { return r.client.Resource() }

@@ -35,7 +35,7 @@ func (w *writers) inContext(ctx context.Context) context.Context {
 }
 
 // noteWriter notes a handle if ctx is that of a reconcile.
-func noteWriter[T metav1.Object](ctx context.Context, r *Requests[T]) {
+func noteWriter[T metav1.Object](ctx context.Context, r *requests[T]) {
 	w, ok := ctx.Value(writersKey{}).(*writers)
 	if !ok {
 		return

@@ -34,23 +34,23 @@ func Bind[K comparable, T any, V comparable](from Informed[K, T], of *index.Inde
 	case inf == nil:
 		return Index[K, T, V]{}, fmt.Errorf("index %q of %T: %w", of.Name(), *new(T), ErrNoInformer)
 	case of == nil:
-		return Index[K, T, V]{}, inf.about(errors.New("the index is nil"))
+		return Index[K, T, V]{}, about(inf.Resource(), errors.New("the index is nil"))
 	}
 	if err := of.Check(inf.Store()); err != nil {
-		return Index[K, T, V]{}, inf.about(err)
+		return Index[K, T, V]{}, about(inf.Resource(), err)
 	}
 	return Index[K, T, V]{inf: inf, of: of}, nil
 }
 
 // Get returns the objects that have value, in no order, in a new slice.
-func (x Index[K, T, V]) Get(value V) []T { return x.of.Get(x.inf.store, value) }
+func (x Index[K, T, V]) Get(value V) []T { return x.of.Get(x.inf.reader, value) }
 
 // Keys returns the keys of the objects that have value, in no order, in a new slice.
 func (x Index[K, T, V]) Keys(value V) []K {
-	objs := x.Get(value)
+	objs, keyOf := x.Get(value), x.inf.engine.keyFunc()
 	keys := make([]K, 0, len(objs))
 	for _, obj := range objs {
-		if key, err := x.inf.key(obj); err == nil {
+		if key, err := keyOf(obj); err == nil {
 			keys = append(keys, key)
 		}
 	}
@@ -58,4 +58,4 @@ func (x Index[K, T, V]) Keys(value V) []K {
 }
 
 // Count returns the number of objects that have value. O(1).
-func (x Index[K, T, V]) Count(value V) int { return x.of.Count(x.inf.store, value) }
+func (x Index[K, T, V]) Count(value V) int { return x.of.Count(x.inf.reader, value) }

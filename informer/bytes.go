@@ -26,7 +26,9 @@ type objectSize struct {
 // each of them. An unexported field counts without the memory that it refers to. The mean is
 // computed at the first call, and again a minute after that. Cost: up to some 100 µs when it is
 // found, otherwise that of Store().Len. It reads objects, so nobody may write to them.
-func (i *Informer[K, T]) Bytes() uint64 {
+func (i *Informer[K, T]) Bytes() uint64 { return i.engine.Bytes() }
+
+func (i *core[K, T]) Bytes() uint64 {
 	n := i.store.Len()
 	if n == 0 {
 		return 0

@@ -23,7 +23,7 @@ func TestBytes(t *testing.T) {
 		}
 		put := func(from, to, size int) {
 			for i := from; i < to; i++ {
-				if err := inf.Writer().Set(newWidget("a", strconv.Itoa(i), strings.Repeat("x", size))); err != nil {
+				if err := informer.Writer(inf).Set(newWidget("a", strconv.Itoa(i), strings.Repeat("x", size))); err != nil {
 					t.Fatal(err)
 				}
 			}

@@ -39,7 +39,7 @@ type outcome[T any] struct {
 }
 
 // process commits batches until the informer stops.
-func (i *Informer[K, T]) process(s *session[K, T]) error {
+func (i *core[K, T]) process(s *session[K, T]) error {
 	for {
 		batch, err := s.fifo.Pop(s.Ctx)
 		if err != nil {
@@ -52,7 +52,7 @@ func (i *Informer[K, T]) process(s *session[K, T]) error {
 }
 
 // commitPending commits batches until nothing is pending.
-func (i *Informer[K, T]) commitPending(s *session[K, T]) error {
+func (i *core[K, T]) commitPending(s *session[K, T]) error {
 	for {
 		batch, ok := s.fifo.TryPop()
 		if !ok {
@@ -65,7 +65,7 @@ func (i *Informer[K, T]) commitPending(s *session[K, T]) error {
 }
 
 // commitPopped commits a batch once no handler is too far behind.
-func (i *Informer[K, T]) commitPopped(s *session[K, T], batch deltafifo.Batch[K, T]) error {
+func (i *core[K, T]) commitPopped(s *session[K, T], batch deltafifo.Batch[K, T]) error {
 	if err := i.waitForHandlers(s.Ctx); err != nil {
 		return err
 	}
@@ -85,7 +85,7 @@ func (i *Informer[K, T]) commitPopped(s *session[K, T], batch deltafifo.Batch[K,
 const largePart = 256
 
 // write writes batch to the store.
-func (i *Informer[K, T]) write(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+func (i *core[K, T]) write(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
 	rv, n := batch.ResourceVersion(), batch.Len()
 	if n > keepChanges {
 		return i.store.CommitChunks(rv, n, func(yield func([]store.Op[K, T]) bool) { i.writeParts(c, batch, yield) })
@@ -102,7 +102,7 @@ func (i *Informer[K, T]) write(c *changes[K, T], batch deltafifo.Batch[K, T]) er
 
 // writeParts makes the ops of a large batch part by part, and records the outcomes of each
 // part.
-func (i *Informer[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T], yield func([]store.Op[K, T]) bool) {
+func (i *core[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T], yield func([]store.Op[K, T]) bool) {
 	part := func() bool {
 		goOn := yield(c.ops)
 		i.take(c)
@@ -121,7 +121,7 @@ func (i *Informer[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T
 }
 
 // addOps adds the ops of a key to c.
-func (i *Informer[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delta[T]) {
+func (i *core[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delta[T]) {
 	last := -1 // the last one that is not older than an own write
 	for n := range deltas {
 		d := &deltas[n]
@@ -143,7 +143,7 @@ func (i *Informer[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delt
 
 // keeps reports whether delta n of a key brings nothing new, for objects that do not carry their
 // version. last is the delta that enters before it, -1 if the store has the state before it.
-func (i *Informer[K, T]) keeps(key K, deltas []deltafifo.Delta[T], last, n int) bool {
+func (i *core[K, T]) keeps(key K, deltas []deltafifo.Delta[T], last, n int) bool {
 	d := &deltas[n]
 	if last >= 0 {
 		before := &deltas[last]
@@ -161,7 +161,7 @@ func (i *Informer[K, T]) keeps(key K, deltas []deltafifo.Delta[T], last, n int) 
 }
 
 // take records the outcomes of the ops.
-func (i *Informer[K, T]) take(c *changes[K, T]) {
+func (i *core[K, T]) take(c *changes[K, T]) {
 	i.detector.committed(c.ops)
 	for n := range c.ops {
 		op := &c.ops[n]
@@ -179,7 +179,7 @@ func (i *Informer[K, T]) take(c *changes[K, T]) {
 
 // commit writes the changes to the store and appends their events to the log. An error comes
 // from the store and ends Run. c is empty before and after.
-func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+func (i *core[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
 	began, synced := time.Now(), i.hasSynced()
 	if err := i.commitLocked(c, batch); err != nil {
 		return err
@@ -199,7 +199,7 @@ func (i *Informer[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) e
 	return nil
 }
 
-func (i *Informer[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+func (i *core[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.cutLagging()
@@ -241,7 +241,7 @@ func (c *changes[K, T]) isInitialList(batch deltafifo.Batch[K, T]) bool {
 
 // logInitialList appends the initial list, which is in the store already. One mark stands for
 // all its events, which would take as much memory as the store's own tables.
-func (i *Informer[K, T]) logInitialList() {
+func (i *core[K, T]) logInitialList() {
 	list := i.store.Snapshot()
 	for l := range i.listeners {
 		l.initial = &list
@@ -251,7 +251,7 @@ func (i *Informer[K, T]) logInitialList() {
 }
 
 // logEvents appends the events of a batch after its commit.
-func (i *Informer[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T], begins bool) {
+func (i *core[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T], begins bool) {
 	var plain outcome[T]
 	at, number, outcomes, stayed := 0, 0, c.outcomes, c.stayed
 	for key, deltas := range batch.All() {

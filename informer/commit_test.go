@@ -84,7 +84,7 @@ func TestRepetitionsInABatch(t *testing.T) {
 // them.
 func TestInitialListOfAFilledCache(t *testing.T) {
 	i := newSilent(t)
-	if err := i.Writer().Set(state{1, 1}); err != nil {
+	if err := i.store.Set(state{1, 1}); err != nil {
 		t.Fatal(err)
 	}
 	cursor := i.log.NewCursor()
@@ -104,17 +104,17 @@ func TestInitialListOfAFilledCache(t *testing.T) {
 	}
 }
 
-func newSilent(t *testing.T) *Informer[int, state] {
+func newSilent(t *testing.T) *core[int, state] {
 	t.Helper()
 	i, err := New(silent{}, state.key, Options[state]{OnError: func(err error) { t.Error(err) }})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return i
+	return coreOf(i)
 }
 
 // commitList commits a list as Run does.
-func commitList(t *testing.T, i *Informer[int, state], list ...state) {
+func commitList(t *testing.T, i *core[int, state], list ...state) {
 	t.Helper()
 	items, fifo := &deltafifo.Objects[int, state]{}, i.session.Load().fifo
 	for _, obj := range list {

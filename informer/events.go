@@ -16,6 +16,10 @@ import (
 // Before Run it waits. Each use of the sequence begins anew. It starts no goroutine, and Run
 // does not wait for its body.
 func (i *Informer[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Seq[Event[K, T]] {
+	return i.engine.Events(ctx, opts)
+}
+
+func (i *core[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Seq[Event[K, T]] {
 	return func(yield func(Event[K, T]) bool) {
 		l := &listener[K, T]{inf: i, opts: opts, loop: true, active: true}
 		l.handler = HandlerFunc[K, T](func(ev Event[K, T]) {
@@ -45,7 +49,7 @@ func (i *Informer[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) ite
 }
 
 // leave ends a loop over Events. Calling it again does nothing.
-func (i *Informer[K, T]) leave(l *listener[K, T]) {
+func (i *core[K, T]) leave(l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.forget(l)

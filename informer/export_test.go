@@ -3,12 +3,14 @@ package informer
 import "github.com/kinform/kinform/deltafifo"
 
 // SetLag makes handlers count as slow when they are n events behind instead of HandlerLag.
-func SetLag[K comparable, T any](i *Informer[K, T], n uint64) { i.lag = n }
+func SetLag[K comparable, T any](i *Informer[K, T], n uint64) { coreOf(i).lag = n }
 
 // SetOwnLimit limits the own writes that are ahead to n instead of 10,000.
-func SetOwnLimit[K comparable, T any](i *Informer[K, T], n int) { i.own.limit = n }
+func SetOwnLimit[K comparable, T any](i *Informer[K, T], n int) { coreOf(i).own.limit = n }
 
 // Comparer returns what the queue asks about the objects of a list.
 func Comparer[K comparable, T any](i *Informer[K, T]) deltafifo.Comparer[K, T] {
-	return &cache[K, T]{i.store.Reader(), i}
+	return &cache[K, T]{i.reader, coreOf(i)}
 }
+
+func coreOf[K comparable, T any](i *Informer[K, T]) *core[K, T] { return i.engine.(*core[K, T]) }

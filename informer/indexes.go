@@ -8,6 +8,10 @@ import "github.com/kinform/kinform/index"
 // meanwhile. Errors: those of store.Store.AddIndexes, such as index.ErrDuplicate, with the resource
 // in their text.
 func (i *Informer[K, T]) AddIndexes(defs ...index.Definition[T]) error {
+	return i.engine.AddIndexes(defs...)
+}
+
+func (i *core[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	if err := i.store.AddIndexes(defs...); err != nil {
 		return i.about(err)
 	}

@@ -1,11 +1,15 @@
 package informer
 
 import (
+	"context"
 	"fmt"
+	"iter"
 	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/eventlog"
@@ -70,6 +74,45 @@ const (
 // documentation.
 type Informer[K comparable, T any] struct {
 	// Set by New and never changed.
+	reader *store.Reader[K, T] // of the engine's store, so that reads cost no call more
+	engine engine[K, T]
+}
+
+// engine is what an Informer drives: a core. Only New and NewUnion name that. Go compiles all methods
+// of a generic type wherever the type is named, so a package that holds an informer or a handle compiles
+// the few lines of Informer, and not a core.
+type engine[K comparable, T any] interface {
+	Resource() string
+	Run(ctx context.Context) error
+	Started() bool
+	Done() <-chan struct{}
+	Synced() <-chan struct{}
+	WaitForSync(ctx context.Context) error
+	WaitForRV(ctx context.Context, rv string) error
+	WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error
+	AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error)
+	Events(ctx context.Context, opts HandlerOptions[T]) iter.Seq[Event[K, T]]
+	AddIndexes(defs ...index.Definition[T]) error
+	RecordWrite(obj T, rv string) error
+	RecordGone(key K, uid types.UID, rv string) error
+	LostWrites() uint64
+	LostKeys(since uint64) (keys []K, now uint64, complete bool)
+	PendingWrite(key K) (rv string, ok bool)
+	Stats() Stats
+	Handlers() []HandlerStats
+	Bytes() uint64
+	Lookup(key string) Found
+	Trace(n int)
+	Traced(key string) []Traced
+	// keyFunc returns the function that New got.
+	keyFunc() store.KeyFunc[K, T]
+	// indexNamespaces follows a list of one namespace.
+	indexNamespaces()
+}
+
+// core is the engine of an Informer.
+type core[K comparable, T any] struct {
+	// Set by New and never changed.
 	name   string              // of the collection
 	source reflector.Source[T] // nil in a Union
 	union  union[K, T]         // nil but in a Union
@@ -130,21 +173,26 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	if key == nil {
 		return nil, fmt.Errorf("%s: %w", source.Resource(), ErrNoKeyFunc)
 	}
-	i := &Informer[K, T]{}
-	if err := i.setUp(source.Resource(), key, opts); err != nil {
+	i, err := newCore(source.Resource(), key, opts)
+	if err != nil {
 		return nil, err
 	}
 	i.source = source
-	return i, i.firstSession()
+	return informerOf(i), i.firstSession()
 }
 
-// setUp makes i an informer without a source and a session.
-func (i *Informer[K, T]) setUp(name string, key store.KeyFunc[K, T], opts Options[T]) error {
+// informerOf returns the Informer of a core. There must be only one.
+func informerOf[K comparable, T any](i *core[K, T]) *Informer[K, T] {
+	return &Informer[K, T]{reader: i.store.Reader(), engine: i}
+}
+
+// newCore returns a core without a source and a session.
+func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Options[T]) (*core[K, T], error) {
 	log := logs.New(opts.Logger, "informer", name)
 	if opts.OnError == nil {
 		opts.OnError = log.Error
 	}
-	*i = Informer[K, T]{
+	i := &core[K, T]{
 		name:      name,
 		key:       key,
 		opts:      opts,
@@ -159,12 +207,12 @@ func (i *Informer[K, T]) setUp(name string, key store.KeyFunc[K, T], opts Option
 	var err error
 	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: i.versions.unchanged(), OnError: opts.OnError})
 	if err != nil {
-		return i.about(err)
+		return nil, i.about(err)
 	}
-	return nil
+	return i, nil
 }
 
-func (i *Informer[K, T]) firstSession() error {
+func (i *core[K, T]) firstSession() error {
 	next, err := i.newSession()
 	if err != nil {
 		return err
@@ -174,7 +222,9 @@ func (i *Informer[K, T]) firstSession() error {
 }
 
 // Resource names the cached collection, as reflector.Source.Resource does.
-func (i *Informer[K, T]) Resource() string { return i.name }
+func (i *Informer[K, T]) Resource() string { return i.engine.Resource() }
+
+func (i *core[K, T]) Resource() string { return i.name }
 
 // AsInformer returns i. With it an informer is an [Informed].
 func (i *Informer[K, T]) AsInformer() *Informer[K, T] { return i }
@@ -187,15 +237,20 @@ type Informed[K comparable, T any] interface {
 	AsInformer() *Informer[K, T]
 }
 
-// Writer returns the store itself. It is for adapters to libraries whose caches can be written to,
-// and for tests that fill a cache without a server. Handlers get no event for such a write, but the
-// next event of its key has it as Old. The next change or list of the source overrides it. Do not
-// call Close, EndWaits and Rewind: the informer does.
-func (i *Informer[K, T]) Writer() *store.Store[K, T] { return i.store }
+// Writer returns the store of an informer itself. It is for adapters to libraries whose caches can be
+// written to, and for tests that fill a cache without a server. Handlers get no event for such a write, but
+// the next event of its key has it as Old. The next change or list of the source overrides it. Do not
+// call Close, EndWaits and Rewind: the informer does. It is a function and no method, because a method
+// would have each package that names an Informer compile the store's writes.
+func Writer[K comparable, T any](of Informed[K, T]) *store.Store[K, T] {
+	return of.AsInformer().engine.(*core[K, T]).store
+}
 
 // Get returns the object under key and whether there is one. It is that of the store.
-func (i *Informer[K, T]) Get(key K) (T, bool) { return i.store.Get(key) }
+func (i *Informer[K, T]) Get(key K) (T, bool) { return i.reader.Get(key) }
 
 // Store returns the reading side of the cache. Until the initial list is complete, it has nothing but the
 // writes of this process that were recorded.
-func (i *Informer[K, T]) Store() *store.Reader[K, T] { return i.store.Reader() }
+func (i *Informer[K, T]) Store() *store.Reader[K, T] { return i.reader }
+
+func (i *core[K, T]) keyFunc() store.KeyFunc[K, T] { return i.key }

@@ -13,13 +13,13 @@ import (
 )
 
 // newStates returns an informer of states that are committed by the test.
-func newStates(t *testing.T) *Informer[int, state] {
+func newStates(t *testing.T) *core[int, state] {
 	t.Helper()
 	i, err := New(silent{}, state.key, Options[state]{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return i
+	return coreOf(i)
 }
 
 // TestInitialListWithMore: an initial list that is committed with what happened after it is

@@ -11,7 +11,7 @@ import (
 
 // keyOf calls the user's key function. It returns the function's error, [ErrZeroKey] or a
 // *PanicError.
-func (i *Informer[K, T]) keyOf(obj T) (K, error) {
+func (i *core[K, T]) keyOf(obj T) (K, error) {
 	key, err := usercode.Key(i.key, obj)
 	if panicked, ok := err.(*PanicError); ok {
 		i.located(panicked)
@@ -20,14 +20,16 @@ func (i *Informer[K, T]) keyOf(obj T) (K, error) {
 }
 
 // badObject reports and counts an object that the informer itself could not use.
-func (i *Informer[K, T]) badObject(bad *reflector.ObjectError) {
+func (i *core[K, T]) badObject(bad *reflector.ObjectError) {
 	bad.Resource = i.Resource()
 	i.badObjects.Add(1)
 	i.report(bad)
 }
 
 // about puts the name of the collection before an error.
-func (i *Informer[K, T]) about(err error) error { return fmt.Errorf("%s: %w", i.Resource(), err) }
+func (i *core[K, T]) about(err error) error { return about(i.name, err) }
+
+func about(resource string, err error) error { return fmt.Errorf("%s: %w", resource, err) }
 
 // older reports whether resourceVersion a is older than b. If they cannot be compared, it is
 // not.

@@ -41,10 +41,11 @@ func (silent) Watch(context.Context, metav1.ListOptions) iter.Seq2[reflector.Eve
 func TestLargeBatches(t *testing.T) {
 	const n = keepChanges + 3*largePart + 7
 	var bad []string
-	i, err := New(silent{}, state.key, Options[state]{OnError: func(err error) { bad = append(bad, err.Error()) }})
+	made, err := New(silent{}, state.key, Options[state]{OnError: func(err error) { bad = append(bad, err.Error()) }})
 	if err != nil {
 		t.Fatal(err)
 	}
+	i := coreOf(made)
 	fifo, cursor := i.session.Load().fifo, i.log.NewCursor()
 	var c changes[int, state]
 	has := map[int]state{}

@@ -16,7 +16,7 @@ import (
 type listener[K comparable, T any] struct {
 	// Set when it is registered and never changed.
 	reg     *Registration
-	inf     *Informer[K, T]
+	inf     *core[K, T]
 	handler Handler[K, T]
 	opts    HandlerOptions[T]
 	loop    bool // called by a loop over Events instead of a goroutine of a session
@@ -54,7 +54,7 @@ const (
 )
 
 // start begins to call l's handler. Called with mu held, while the informer runs.
-func (i *Informer[K, T]) start(s *session[K, T], l *listener[K, T]) {
+func (i *core[K, T]) start(s *session[K, T], l *listener[K, T]) {
 	if l.loop || l.active {
 		return
 	}
@@ -75,7 +75,7 @@ func (l *listener[K, T]) describe(err *PanicError) {
 }
 
 // end marks l as inactive: its handler is not called again before the next Run.
-func (i *Informer[K, T]) end(l *listener[K, T]) {
+func (i *core[K, T]) end(l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	l.active = false
@@ -109,7 +109,7 @@ func (l *listener[K, T]) takeBack() {
 }
 
 // forget removes l for good. Called with mu held.
-func (i *Informer[K, T]) forget(l *listener[K, T]) {
+func (i *core[K, T]) forget(l *listener[K, T]) {
 	l.reg.removed.Store(true)
 	l.cursor.Close()
 	l.overrun, l.initial = nil, nil

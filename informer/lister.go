@@ -63,7 +63,9 @@ func (l Lister[K, T]) notFound(key K) error {
 // lists do not wait. So a list of a namespace is O(result), and a program that lists none has no
 // such index.
 func (l Lister[K, T]) List(selector labels.Selector) []T {
-	l.indexNamespaces()
+	if l.namespace != "" {
+		l.inf.engine.indexNamespaces()
+	}
 	return index.Select(l.inf.Store(), l.namespace, selector)
 }
 
@@ -73,9 +75,8 @@ const indexedFrom = 1024
 
 // indexNamespaces adds an index of the namespaces for a list of one. Only one call does, and lists
 // in the meantime work without it.
-func (l Lister[K, T]) indexNamespaces() {
-	i := l.inf
-	if l.namespace == "" || i.namespaced.Load() || i.store.Len() < indexedFrom || i.namespaced.Swap(true) {
+func (i *core[K, T]) indexNamespaces() {
+	if i.namespaced.Load() || i.store.Len() < indexedFrom || i.namespaced.Swap(true) {
 		return
 	}
 	_, _ = index.AddNamespace(i.store) // lists work without it
@@ -100,5 +101,5 @@ func (l Lister[K, T]) All(selector labels.Selector) iter.Seq[T] {
 // List returns all objects, in no order, in a new slice. They are shared: treat them as read-only.
 // O(store). See [Lister] for those of a namespace or selector.
 func (i *Informer[K, T]) List() []T {
-	return slices.AppendSeq(make([]T, 0, i.store.Len()), i.store.Values())
+	return slices.AppendSeq(make([]T, 0, i.reader.Len()), i.reader.Values())
 }

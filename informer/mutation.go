@@ -218,7 +218,7 @@ func (w *watched[T]) isOf(obj, old T) bool { return same(w.obj, obj) || same(w.o
 func (w *watched[T]) intact() bool { return reflect.DeepEqual(w.obj, w.copied) }
 
 // reportMutations reports the errors whose difference is not empty.
-func (i *Informer[K, T]) reportMutations(found []*MutationError) {
+func (i *core[K, T]) reportMutations(found []*MutationError) {
 	for _, err := range found {
 		err.Resource = i.Resource()
 		if err.Diff = err.diff(); err.Diff != "" {
@@ -229,7 +229,7 @@ func (i *Informer[K, T]) reportMutations(found []*MutationError) {
 }
 
 // detect checks the objects periodically until ctx is done.
-func (i *Informer[K, T]) detect(ctx context.Context) {
+func (i *core[K, T]) detect(ctx context.Context) {
 	period := checkPeriod
 	if i.detector.sampling {
 		period = samplePeriod

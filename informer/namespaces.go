@@ -207,7 +207,7 @@ func checkNamespace(name string) error {
 // sources and [Union.Add].
 func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (map[string]reflector.Source[T], error), covers func(namespace string) func(K) bool) error {
 	if set == nil || sources == nil {
-		return u.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))
+		return u.members.inf.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))
 	}
 	covering := func(namespace string) func(K) bool {
 		if covers == nil {
@@ -247,11 +247,11 @@ func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (ma
 	}
 	f := &follower{join, leave}
 	if !u.beginToFollow(following[K]{f, coming}) {
-		return u.about(ErrHashesAlone)
+		return u.members.inf.about(ErrHashesAlone)
 	}
 	if err := set.follow(f); err != nil {
-		u.mu.Lock()
-		defer u.mu.Unlock()
+		u.members.inf.mu.Lock()
+		defer u.members.inf.mu.Unlock()
 		u.members.follows = slices.DeleteFunc(slices.Clone(u.members.follows), func(other following[K]) bool { return other.follower == f })
 		return err
 	}
@@ -261,8 +261,8 @@ func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (ma
 // beginToFollow adds f to the sets that the union follows. It returns false if the union follows
 // hashes.
 func (u *Union[K, T]) beginToFollow(f following[K]) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+	u.members.inf.mu.Lock()
+	defer u.members.inf.mu.Unlock()
 	if u.members.alone {
 		return false
 	}

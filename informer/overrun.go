@@ -18,7 +18,7 @@ type overrun[K comparable, T any] struct {
 
 // cutLagging leaves behind the coalescing handlers that are too slow. Called with mu held,
 // before a commit.
-func (i *Informer[K, T]) cutLagging() {
+func (i *core[K, T]) cutLagging() {
 	for _, l := range i.coalescing {
 		if missed, from, cut := i.log.Cut(l.cursor, i.lag); cut {
 			l.overrun = &overrun[K, T]{missed: missed, from: from, then: i.store.Snapshot()}

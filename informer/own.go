@@ -56,7 +56,9 @@ const (
 // otherwise the one that was lost first is taken back; [ErrHandlerBehind] if a handler is further
 // behind than the informer lets it be at all. After an error, reads return
 // what they did before. Cost: that of a commit of one operation (store.Store.Commit).
-func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
+func (i *Informer[K, T]) RecordWrite(obj T, rv string) error { return i.engine.RecordWrite(obj, rv) }
+
+func (i *core[K, T]) RecordWrite(obj T, rv string) error {
 	key, err := i.keyOf(obj)
 	if err != nil {
 		return err
@@ -81,6 +83,10 @@ func (i *Informer[K, T]) RecordWrite(obj T, rv string) error {
 // [Informer.RecordWrite]. An object that still waits for finalizers is not gone: record the answer,
 // which has it, as a write.
 func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
+	return i.engine.RecordGone(key, uid, rv)
+}
+
+func (i *core[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 	if err := usercode.CheckKey(key); err != nil {
 		return err
 	}
@@ -90,13 +96,19 @@ func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 // LostWrites returns a number that grows with each recorded write that list and watch did not reach in two
 // minutes, and again every two minutes until they do or the write is undone. It says when to look for the keys, see
 // [Informer.LostKeys]. Stats.LostWrites counts each write once. Cost: one atomic load.
-func (i *Informer[K, T]) LostWrites() uint64 { return i.own.lost.Load() }
+func (i *Informer[K, T]) LostWrites() uint64 { return i.engine.LostWrites() }
+
+func (i *core[K, T]) LostWrites() uint64 { return i.own.lost.Load() }
 
 // LostKeys returns the keys of the writes that were lost since an earlier call of LostWrites or
 // LostKeys. since is the number that this call returned, and now is the present one. A key may be there
 // twice. complete is false if some keys are not known any more: the informer
 // knows the last 5,000 or more.
 func (i *Informer[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
+	return i.engine.LostKeys(since)
+}
+
+func (i *core[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
 	o := &i.own
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -109,7 +121,9 @@ func (i *Informer[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete 
 // PendingWrite returns the resourceVersion of the recorded write under key ([Informer.RecordWrite])
 // that the watch has not reached yet, and whether there is one. Stats.Writes is the number of all
 // such writes. O(1), with the lock of the commits.
-func (i *Informer[K, T]) PendingWrite(key K) (rv string, ok bool) {
+func (i *Informer[K, T]) PendingWrite(key K) (rv string, ok bool) { return i.engine.PendingWrite(key) }
+
+func (i *core[K, T]) PendingWrite(key K) (rv string, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	version, ok := i.own.door.Waits(key)
@@ -266,7 +280,7 @@ func (o *own[K, T]) waits(w dueWrite[K]) bool {
 }
 
 // wrote commits an own write, unless the store is past it.
-func (i *Informer[K, T]) wrote(key K, w ownWrite[T]) error {
+func (i *core[K, T]) wrote(key K, w ownWrite[T]) error {
 	if parse(w.rv) == 0 {
 		return i.about(fmt.Errorf("%s: %w: %q", keytext.Of(key), store.ErrResourceVersion, w.rv))
 	}
@@ -278,7 +292,7 @@ func (i *Informer[K, T]) wrote(key K, w ownWrite[T]) error {
 }
 
 // commitOwn is wrote with the informer's mu. It returns what left to make room and could not be replaced.
-func (i *Informer[K, T]) commitOwn(key K, w ownWrite[T]) (failed []*reflector.ObjectError, err error) {
+func (i *core[K, T]) commitOwn(key K, w ownWrite[T]) (failed []*reflector.ObjectError, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	defer i.log.Publish()
@@ -311,7 +325,7 @@ func (i *Informer[K, T]) commitOwn(key K, w ownWrite[T]) (failed []*reflector.Ob
 
 // makeRoom takes back a write that was reported as lost, and reports whether there was one. A deletion whose
 // object the watch has shown is none, because the object would come back. Called with mu held.
-func (i *Informer[K, T]) makeRoom() (failed []*reflector.ObjectError, made bool) {
+func (i *core[K, T]) makeRoom() (failed []*reflector.ObjectError, made bool) {
 	o := &i.own
 	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool { return w.lost && o.waits(w) && !o.door.Ending(w.key) })
 	if n < 0 {
@@ -326,7 +340,7 @@ func (i *Informer[K, T]) makeRoom() (failed []*reflector.ObjectError, made bool)
 
 // enters asks the door about an own write, and puts aside what it takes the place of. It reports whether
 // the write changes the store. Called with mu held.
-func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
+func (i *core[K, T]) enters(key K, w ownWrite[T]) bool {
 	waited := i.own.awaits(key)
 	has, is := i.held(key), door.State{UID: string(w.uid), Version: parse(w.rv)}
 	if i.union != nil && !w.gone && (has.Any && has.Version >= is.Version || !has.Any && i.union.lacks(key, w.rv)) {
@@ -353,7 +367,7 @@ func (i *Informer[K, T]) enters(key K, w ownWrite[T]) bool {
 
 // hasLeft reports whether list and watch have passed a state, at rv, of an object that the store lacks. Then
 // they have brought the deletion already, and it will not come again.
-func (i *Informer[K, T]) hasLeft(key K, rv string) bool {
+func (i *core[K, T]) hasLeft(key K, rv string) bool {
 	if i.union != nil {
 		return i.union.lacks(key, rv)
 	}
@@ -361,21 +375,21 @@ func (i *Informer[K, T]) hasLeft(key K, rv string) bool {
 }
 
 // reached tells the door how far list and watch are. Called with mu held.
-func (i *Informer[K, T]) reached(d *door.Door[K]) {
+func (i *core[K, T]) reached(d *door.Door[K]) {
 	if i.union == nil {
 		d.Bookmark(parse(i.store.ResourceVersion()))
 	}
 }
 
 // touched lets a union look whether its members have passed an own write. Called with mu held.
-func (i *Informer[K, T]) touched(key K) {
+func (i *core[K, T]) touched(key K) {
 	if i.union != nil {
 		i.union.touched(key)
 	}
 }
 
 // held returns what the store has under a key. Called with mu held.
-func (i *Informer[K, T]) held(key K) door.Held {
+func (i *core[K, T]) held(key K) door.Held {
 	obj, sum, ok := i.store.GetSum(key)
 	if !ok {
 		return door.Held{}
@@ -389,7 +403,7 @@ func (i *Informer[K, T]) held(key K) door.Held {
 
 // commitAhead commits one operation that neither list nor watch brings, and appends its event to the
 // log. Called with mu held; it never waits for handlers.
-func (i *Informer[K, T]) commitAhead(op *store.Op[K, T], rv string, own bool) error {
+func (i *core[K, T]) commitAhead(op *store.Op[K, T], rv string, own bool) error {
 	i.cutLagging()
 	ops := []store.Op[K, T]{*op}
 	if err := i.store.Commit("", ops); err != nil {
@@ -419,7 +433,7 @@ func (i *Informer[K, T]) commitAhead(op *store.Op[K, T], rv string, own bool) er
 
 // stays asks the door about a delta of a key whose own write is ahead. It reports whether the delta is
 // older than that write. Called with mu held.
-func (i *Informer[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool {
+func (i *core[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool {
 	if !i.own.awaits(key) {
 		return false
 	}
@@ -455,7 +469,7 @@ func (i *Informer[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool
 // dropPassed takes the own writes out of the store that list and watch have passed without a state of the
 // object: it is not in the selection, or has ended. It returns what was put aside and cannot be stored.
 // Called with mu held.
-func (i *Informer[K, T]) dropPassed() (failed []*reflector.ObjectError) {
+func (i *core[K, T]) dropPassed() (failed []*reflector.ObjectError) {
 	if i.own.count.Load() == 0 && i.union == nil {
 		return nil
 	}
@@ -478,7 +492,7 @@ func (i *Informer[K, T]) dropPassed() (failed []*reflector.ObjectError) {
 // withdraw takes the object of an own write out of the store, and what was put aside enters. An object of
 // which list or watch have brought a state that cannot be used stays. If what was put aside cannot be stored,
 // the key is empty then, and withdraw adds it to failed. own.forget follows. Called with mu held.
-func (i *Informer[K, T]) withdraw(key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
+func (i *core[K, T]) withdraw(key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
 	if !i.own.door.Leaves(key) {
 		return failed
 	}
@@ -527,7 +541,7 @@ func (o *own[K, T]) begin(batch deltafifo.Batch[K, T], all bool) (ahead []dueWri
 
 // lostOf returns those of the writes that the list of a restored server does not have. What was recorded
 // after that list was compared with the store leaves the store. Called with mu held.
-func (i *Informer[K, T]) lostOf(ahead []dueWrite[K]) (lost []*LostWriteError) {
+func (i *core[K, T]) lostOf(ahead []dueWrite[K]) (lost []*LostWriteError) {
 	for _, w := range ahead {
 		has := i.held(w.key)
 		stored := has.Any && has.Version == w.version
@@ -546,7 +560,7 @@ func (i *Informer[K, T]) lostOf(ahead []dueWrite[K]) (lost []*LostWriteError) {
 }
 
 // expect sets a timer for a write. Called with mu held.
-func (i *Informer[K, T]) expect(w dueWrite[K]) {
+func (i *core[K, T]) expect(w dueWrite[K]) {
 	o := &i.own
 	if len(o.due) >= 2*o.door.Len() { // as long as most of them are ahead, they come off in takeDue
 		o.due = slices.DeleteFunc(o.due, func(w dueWrite[K]) bool { return !o.waits(w) })
@@ -558,7 +572,7 @@ func (i *Informer[K, T]) expect(w dueWrite[K]) {
 }
 
 // expireOwn reports the writes that are due.
-func (i *Informer[K, T]) expireOwn() {
+func (i *core[K, T]) expireOwn() {
 	i.mu.Lock()
 	if i.phase != running {
 		i.mu.Unlock()
@@ -579,7 +593,7 @@ func (i *Informer[K, T]) expireOwn() {
 // takeDue returns the writes that are due and still ahead. They are due again after some time. If list and
 // watch have told of a lost one, and have gone on without it, it was of a history that the server has lost:
 // it is undone. Called with mu held.
-func (i *Informer[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed []*reflector.ObjectError) {
+func (i *core[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed []*reflector.ObjectError) {
 	o, at := &i.own, parse(i.store.ResourceVersion())
 	var undone []K
 	for len(o.due) > 0 && !o.due[0].until.After(now) {
@@ -617,7 +631,7 @@ func (i *Informer[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed 
 }
 
 // lose notes that a write is lost, or still is. Called with mu held.
-func (i *Informer[K, T]) lose(w dueWrite[K]) *LostWriteError {
+func (i *core[K, T]) lose(w dueWrite[K]) *LostWriteError {
 	o := &i.own
 	if len(o.lostKeys) == maxOwn {
 		o.lostKeys = slices.Clone(o.lostKeys[maxOwn/2:])
@@ -633,7 +647,7 @@ func sortLost(lost []*LostWriteError) {
 	slices.SortFunc(lost, func(a, b *LostWriteError) int { return cmp.Compare(a.Key, b.Key) })
 }
 
-func (i *Informer[K, T]) reportLost(all []*LostWriteError) {
+func (i *core[K, T]) reportLost(all []*LostWriteError) {
 	for _, lost := range all {
 		lost.Resource = i.Resource()
 		i.report(lost)
@@ -641,7 +655,7 @@ func (i *Informer[K, T]) reportLost(all []*LostWriteError) {
 }
 
 // resume waits for the writes that were ahead at the end of the run before. Called with mu held.
-func (i *Informer[K, T]) resume() {
+func (i *core[K, T]) resume() {
 	until := time.Now().Add(ownFor)
 	i.own.door.Each(func(key K, version uint64, _ bool) {
 		i.expect(dueWrite[K]{key: key, version: version, until: until})
@@ -650,7 +664,7 @@ func (i *Informer[K, T]) resume() {
 
 // unusable follows an object of list or watch that cannot be used: the watch may pass a write of it
 // without bringing its state.
-func (i *Informer[K, T]) unusable(bad *reflector.ObjectError) {
+func (i *core[K, T]) unusable(bad *reflector.ObjectError) {
 	if i.own.count.Load() == 0 {
 		return
 	}
@@ -671,7 +685,7 @@ func (i *Informer[K, T]) unusable(bad *reflector.ObjectError) {
 
 // rest ends the wait for own writes at the end of Run. The door still knows them: the first list of
 // the next Run takes none of them back.
-func (i *Informer[K, T]) rest() {
+func (i *core[K, T]) rest() {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	o := &i.own

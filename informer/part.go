@@ -83,15 +83,15 @@ const (
 // Errors: [ErrHashes], [ErrHashesAlone], reflector.ErrNoSource, reflector.ErrBadShard.
 func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) error {
 	if source == nil {
-		return u.about(reflector.ErrNoSource)
+		return u.members.inf.about(reflector.ErrNoSource)
 	}
 	hash, err := part.hash()
 	if err != nil {
-		return u.about(err)
+		return u.members.inf.about(err)
 	}
 	part.Hash = hash
 	if !u.standsAlone(true) {
-		return u.about(ErrHashesAlone)
+		return u.members.inf.about(ErrHashesAlone)
 	}
 	p := &parts[K, T]{union: u.members, add: u.add, remove: u.Remove, prune: u.prune, part: part, source: source}
 	f := &hashFollower{p.set, p.wait}
@@ -99,8 +99,8 @@ func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) err
 		u.standsAlone(false)
 		return err
 	}
-	u.mu.Lock()
-	defer u.mu.Unlock()
+	u.members.inf.mu.Lock()
+	defer u.members.inf.mu.Unlock()
 	u.members.parts = append(u.members.parts, f)
 	return nil
 }
@@ -108,8 +108,8 @@ func (u *Union[K, T]) FollowHashes(part Part[T], source reflector.Source[T]) err
 // standsAlone keeps other members out of a union that begins to follow hashes, or lets them in again
 // if begins is false. It returns false if the union has other members or follows something already.
 func (u *Union[K, T]) standsAlone(begins bool) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+	u.members.inf.mu.Lock()
+	defer u.members.inf.mu.Unlock()
 	if m := u.members; begins && (m.alone || len(m.byName) > 0 || len(m.follows) > 0) {
 		return false
 	}
@@ -120,9 +120,9 @@ func (u *Union[K, T]) standsAlone(begins bool) bool {
 // prune deletes the objects that a member no longer keeps. Without a session, the list at the
 // beginning of the next one does the same.
 func (u *Union[K, T]) prune(m *Member[K, T]) {
-	u.mu.Lock()
-	runs, s := u.phase == running, u.session.Load()
-	u.mu.Unlock()
+	u.members.inf.mu.Lock()
+	runs, s := u.members.inf.phase == running, u.members.inf.session.Load()
+	u.members.inf.mu.Unlock()
 	if runs {
 		_ = m.sink.Prune(s.Ctx) // fails only if the session ends
 	}

@@ -92,6 +92,10 @@ func (r *Registration) cease() {
 // object in the store, and then the changes since; the informer waits for it as for any other.
 // It returns [ErrNoHandler] if h has nothing to call.
 func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error) {
+	return i.engine.AddHandler(h, opts)
+}
+
+func (i *core[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error) {
 	if isNil(h) {
 		return nil, ErrNoHandler
 	}
@@ -102,7 +106,7 @@ func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*R
 }
 
 // add registers l and starts it if the informer runs.
-func (i *Informer[K, T]) add(l *listener[K, T]) {
+func (i *core[K, T]) add(l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.register(l)
@@ -115,7 +119,7 @@ func (i *Informer[K, T]) add(l *listener[K, T]) {
 }
 
 // register gives l a view of the store and the log at the same moment. Called with mu held.
-func (i *Informer[K, T]) register(l *listener[K, T]) {
+func (i *core[K, T]) register(l *listener[K, T]) {
 	i.named++
 	if l.opts.Name == "" {
 		l.opts.Name = "handler " + strconv.Itoa(i.named)
@@ -144,7 +148,7 @@ func (i *Informer[K, T]) register(l *listener[K, T]) {
 	i.listeners[l] = struct{}{}
 }
 
-func (i *Informer[K, T]) newCursor(l *listener[K, T]) *eventlog.Cursor[Event[K, T]] {
+func (i *core[K, T]) newCursor(l *listener[K, T]) *eventlog.Cursor[Event[K, T]] {
 	if l.opts.Lag == LagCoalesce {
 		return i.log.NewLossyCursor()
 	}
@@ -152,7 +156,7 @@ func (i *Informer[K, T]) newCursor(l *listener[K, T]) *eventlog.Cursor[Event[K, 
 }
 
 // remove ends l. If l is not being called, it is forgotten at once.
-func (i *Informer[K, T]) remove(l *listener[K, T], drain bool) {
+func (i *core[K, T]) remove(l *listener[K, T], drain bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	l.leaving = true

@@ -20,7 +20,9 @@ import (
 //
 // A stopped informer can run again. It keeps the handlers that were not removed, with their
 // undelivered events. It also keeps the store and updates it: handlers get the difference.
-func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
+func (i *Informer[K, T]) Run(ctx context.Context) error { return i.engine.Run(ctx) }
+
+func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	s, err := i.begin(ctx)
 	if err != nil {
 		return err
@@ -42,7 +44,7 @@ func (i *Informer[K, T]) Run(ctx context.Context) (err error) {
 }
 
 // left follows the end of what Run does itself: value is what recover returned.
-func (i *Informer[K, T]) left(s *session[K, T], returned bool, value any) {
+func (i *core[K, T]) left(s *session[K, T], returned bool, value any) {
 	where := "source"
 	if s.commits || i.union != nil {
 		where = "commit"
@@ -55,7 +57,7 @@ func (i *Informer[K, T]) left(s *session[K, T], returned bool, value any) {
 // setOff starts what runs beside the goroutine of Run.
 //
 //go:noinline
-func (i *Informer[K, T]) setOff(s *session[K, T]) {
+func (i *core[K, T]) setOff(s *session[K, T]) {
 	i.logger.Debug("runs")
 	s.Add(1)
 	context.AfterFunc(s.Ctx, func() {
@@ -71,7 +73,9 @@ func (i *Informer[K, T]) setOff(s *session[K, T]) {
 }
 
 // Started reports whether Run was ever called. It is safe from any goroutine. O(1).
-func (i *Informer[K, T]) Started() bool {
+func (i *Informer[K, T]) Started() bool { return i.engine.Started() }
+
+func (i *core[K, T]) Started() bool {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	return i.phase != notStarted
@@ -82,10 +86,12 @@ func (i *Informer[K, T]) Started() bool {
 // again, Done returns a new channel for the new run; the old one stays closed. So a goroutine
 // that got [ErrRunning] from Run can wait for Done and then call Run, unless another goroutine
 // is faster.
-func (i *Informer[K, T]) Done() <-chan struct{} { return i.session.Load().done }
+func (i *Informer[K, T]) Done() <-chan struct{} { return i.engine.Done() }
+
+func (i *core[K, T]) Done() <-chan struct{} { return i.session.Load().done }
 
 // begin starts the handlers that were added so far.
-func (i *Informer[K, T]) begin(ctx context.Context) (*session[K, T], error) {
+func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch i.phase {
@@ -110,7 +116,7 @@ func (i *Informer[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 }
 
 // renew replaces a session that has ended. Called with mu held.
-func (i *Informer[K, T]) renew() error {
+func (i *core[K, T]) renew() error {
 	next, err := i.newSession()
 	if err != nil {
 		return err
@@ -123,7 +129,7 @@ func (i *Informer[K, T]) renew() error {
 
 // stop ends the calls of handlers and the waits of others, even while the source goes on although
 // its context is done.
-func (i *Informer[K, T]) stop(s *session[K, T]) {
+func (i *core[K, T]) stop(s *session[K, T]) {
 	i.mu.Lock()
 	i.phase = stopping // no handler can be started any more
 	i.mu.Unlock()
@@ -132,7 +138,7 @@ func (i *Informer[K, T]) stop(s *session[K, T]) {
 }
 
 // finish waits for all goroutines and returns why they ended: nil if Run's context ended.
-func (i *Informer[K, T]) finish(s *session[K, T]) error {
+func (i *core[K, T]) finish(s *session[K, T]) error {
 	s.Cancel()                 // no goroutine goes on for long after that
 	s.committer.running.Wait() // it commits what is pending
 	i.stop(s)
@@ -150,7 +156,7 @@ func (i *Informer[K, T]) finish(s *session[K, T]) error {
 }
 
 // over lets Run be called again.
-func (i *Informer[K, T]) over(s *session[K, T]) {
+func (i *core[K, T]) over(s *session[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.phase = stopped

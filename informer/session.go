@@ -29,7 +29,7 @@ type session[K comparable, T any] struct {
 }
 
 // newSession returns a session that continues from the store's state.
-func (i *Informer[K, T]) newSession() (*session[K, T], error) {
+func (i *core[K, T]) newSession() (*session[K, T], error) {
 	s := &session[K, T]{
 		fifo: deltafifo.New(deltafifo.KnownObjects[K, T](&cache[K, T]{i.store.Reader(), i}), deltafifo.Options{Limit: i.opts.Pending}),
 	}
@@ -65,7 +65,7 @@ func (i *Informer[K, T]) newSession() (*session[K, T], error) {
 
 // contain calls user code. It reports a panic or a call of runtime.Goexit there, and ends Run.
 // about completes the error.
-func (i *Informer[K, T]) contain(s *session[K, T], where string, about func(*PanicError), run func()) {
+func (i *core[K, T]) contain(s *session[K, T], where string, about func(*PanicError), run func()) {
 	usercode.Contain(where, run, func(err *PanicError) {
 		about(err)
 		i.failed(s, err)
@@ -73,14 +73,14 @@ func (i *Informer[K, T]) contain(s *session[K, T], where string, about func(*Pan
 }
 
 // failed ends Run because of err, and reports it.
-func (i *Informer[K, T]) failed(s *session[K, T], err *PanicError) {
+func (i *core[K, T]) failed(s *session[K, T], err *PanicError) {
 	err.Resource = i.Resource()
 	s.Fail(err)
 	i.report(err)
 }
 
 // report calls OnError. A panic there ends Run. Called while the informer runs.
-func (i *Informer[K, T]) report(err error) {
+func (i *core[K, T]) report(err error) {
 	defer func() {
 		if value := recover(); value != nil {
 			i.session.Load().Fail(i.located(usercode.Panicked("OnError", value)))
@@ -90,7 +90,7 @@ func (i *Informer[K, T]) report(err error) {
 }
 
 // located adds the collection's name to an error.
-func (i *Informer[K, T]) located(err *PanicError) *PanicError {
+func (i *core[K, T]) located(err *PanicError) *PanicError {
 	err.Resource = i.Resource()
 	return err
 }

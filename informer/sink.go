@@ -12,7 +12,7 @@ import (
 // of earlier tries. The reflector's goroutine owns it.
 type sink[K comparable, T any] struct {
 	to        *deltafifo.Sink[K, T]
-	inf       *Informer[K, T]
+	inf       *core[K, T]
 	commit    func(deltafifo.Batch[K, T]) error
 	committer *committer // for what commit does not get
 	committed bool       // commit has got everything pending since the flag was cleared

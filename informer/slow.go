@@ -99,7 +99,7 @@ func (w *waits) end(now time.Time) {
 }
 
 // reportSlow reports the handler that is furthest behind.
-func (i *Informer[K, T]) reportSlow() {
+func (i *core[K, T]) reportSlow() {
 	i.counted.slowHandlers.Add(1)
 	name, lag := i.slowest()
 	i.opts.OnError(&SlowHandlerError{

@@ -49,7 +49,9 @@ func (c *counters) committed(changes int, took time.Duration) {
 
 // Stats returns the counters. It is safe from any goroutine. The counters are read one by one
 // and may be of different moments.
-func (i *Informer[K, T]) Stats() Stats {
+func (i *Informer[K, T]) Stats() Stats { return i.engine.Stats() }
+
+func (i *core[K, T]) Stats() Stats {
 	i.mu.Lock()
 	current := i.session.Load()
 	fetched := i.withPast(i.fetched(current))
@@ -73,13 +75,13 @@ func (i *Informer[K, T]) Stats() Stats {
 
 // keepStats adds the counters of a reflector that has ended to those of the others. Called with mu
 // held.
-func (i *Informer[K, T]) keepStats(of reflector.Stats) {
+func (i *core[K, T]) keepStats(of reflector.Stats) {
 	of = i.withPast(of)
 	i.past = &of
 }
 
 // withPast adds the counters of the reflectors that have ended. Called with mu held.
-func (i *Informer[K, T]) withPast(present reflector.Stats) reflector.Stats {
+func (i *core[K, T]) withPast(present reflector.Stats) reflector.Stats {
 	if i.past == nil {
 		return present
 	}
@@ -87,7 +89,7 @@ func (i *Informer[K, T]) withPast(present reflector.Stats) reflector.Stats {
 }
 
 // fetched returns the counters of a session's reflectors. Called with mu held.
-func (i *Informer[K, T]) fetched(s *session[K, T]) reflector.Stats {
+func (i *core[K, T]) fetched(s *session[K, T]) reflector.Stats {
 	if i.union != nil {
 		return i.union.stats()
 	}
@@ -156,7 +158,9 @@ type HandlerStats struct {
 
 // Handlers returns the statistics of all handlers, sorted by name. Loops over Events are
 // included. O(handlers).
-func (i *Informer[K, T]) Handlers() []HandlerStats {
+func (i *Informer[K, T]) Handlers() []HandlerStats { return i.engine.Handlers() }
+
+func (i *core[K, T]) Handlers() []HandlerStats {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	all := make([]HandlerStats, 0, len(i.listeners))

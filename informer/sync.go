@@ -9,7 +9,9 @@ import (
 )
 
 // Synced is closed once the initial list is in the store.
-func (i *Informer[K, T]) Synced() <-chan struct{} { return i.synced }
+func (i *Informer[K, T]) Synced() <-chan struct{} { return i.engine.Synced() }
+
+func (i *core[K, T]) Synced() <-chan struct{} { return i.synced }
 
 // WaitForSync waits until the initial list is in the store. It returns early if that will not
 // happen without help: it returns a [*NotSyncingError] if the last list or watch failed in a
@@ -21,7 +23,9 @@ func (i *Informer[K, T]) Synced() <-chan struct{} { return i.synced }
 // failed so far.
 //
 // An informer that has synced stays synced, even if it stops and runs again.
-func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
+func (i *Informer[K, T]) WaitForSync(ctx context.Context) error { return i.engine.WaitForSync(ctx) }
+
+func (i *core[K, T]) WaitForSync(ctx context.Context) error {
 	for !i.hasSynced() {
 		refused, changed := i.refusal.last()
 		if refused != nil {
@@ -41,7 +45,7 @@ func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
 
 // hasSynced reports whether the initial list is in the store. With mu held the answer stays
 // the same.
-func (i *Informer[K, T]) hasSynced() bool {
+func (i *core[K, T]) hasSynced() bool {
 	select {
 	case <-i.synced:
 		return true
@@ -51,7 +55,7 @@ func (i *Informer[K, T]) hasSynced() bool {
 }
 
 // requestFailed gets every error that the reflector reports.
-func (i *Informer[K, T]) requestFailed(err error) {
+func (i *core[K, T]) requestFailed(err error) {
 	var failed *reflector.RequestError
 	if errors.As(err, &failed) {
 		if failed.Lasting() {

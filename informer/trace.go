@@ -44,7 +44,9 @@ type Turn struct {
 // objects are no events here.
 //
 // A second call with a larger n begins anew; any other call does nothing.
-func (i *Informer[K, T]) Trace(n int) {
+func (i *Informer[K, T]) Trace(n int) { i.engine.Trace(n) }
+
+func (i *core[K, T]) Trace(n int) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	old := i.trace.Load()
@@ -64,7 +66,9 @@ func (i *Informer[K, T]) Trace(n int) {
 
 // Traced returns the kept events of the key that has this text in logs and errors, the newest
 // first. O(kept events).
-func (i *Informer[K, T]) Traced(key string) []Traced {
+func (i *Informer[K, T]) Traced(key string) []Traced { return i.engine.Traced(key) }
+
+func (i *core[K, T]) Traced(key string) []Traced {
 	t := i.trace.Load()
 	if t == nil {
 		return nil
@@ -144,7 +148,7 @@ func (t *trace[K]) find(key string) (found []traced[K]) {
 
 // traceInitial notes the newest objects of the initial list. Called with mu held, before the mark
 // is appended to the log.
-func (i *Informer[K, T]) traceInitial() {
+func (i *core[K, T]) traceInitial() {
 	t := i.trace.Load()
 	if t == nil {
 		return
@@ -161,7 +165,7 @@ func (i *Informer[K, T]) traceInitial() {
 }
 
 // traceEvent notes an event. Called with mu held, before ev is appended to the log.
-func (i *Informer[K, T]) traceEvent(ev *Event[K, T], version string) {
+func (i *core[K, T]) traceEvent(ev *Event[K, T], version string) {
 	t := i.trace.Load()
 	if t == nil {
 		return
@@ -229,7 +233,7 @@ func (l *listener[K, T]) traceWalk(n int) {
 }
 
 // traceFrom makes l note its turns from now on, if the informer keeps events. Called with mu held.
-func (i *Informer[K, T]) traceFrom(l *listener[K, T]) {
+func (i *core[K, T]) traceFrom(l *listener[K, T]) {
 	if t := i.trace.Load(); t != nil {
 		l.turns.Store(&turns{base: t.base, from: t.place(i.log.Position()), began: make([]turn, len(t.events))})
 	}

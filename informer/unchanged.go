@@ -176,7 +176,7 @@ func parse(rv string) uint64 {
 // would all be compiled once more for every T.
 type cache[K comparable, T any] struct {
 	reader *store.Reader[K, T]
-	inf    *Informer[K, T]
+	inf    *core[K, T]
 }
 
 // Get implements deltafifo.KnownObjects.

@@ -197,7 +197,7 @@ func TestUnchangedOfAnyT(t *testing.T) {
 func TestCompare(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		inf := must1(informer.New(&script{}, store.ObjectKey, informer.Options[*widget]{}))(t)
-		if err := inf.Writer().Commit("20", nil); err != nil {
+		if err := informer.Writer(inf).Commit("20", nil); err != nil {
 			t.Fatal(err)
 		}
 		known := informer.Comparer(inf)

@@ -111,7 +111,7 @@ type union[K comparable, T any] interface {
 
 // members are the sources of a Union.
 type members[K comparable, T any] struct {
-	inf   *Informer[K, T]
+	inf   *core[K, T]
 	merge *deltafifo.Merge[K, T]
 
 	// Guarded by the informer's mu.
@@ -151,13 +151,13 @@ func NewUnion[K comparable, T any](name string, key store.KeyFunc[K, T], opts Op
 	if key == nil {
 		return nil, fmt.Errorf("%s: %w", name, ErrNoKeyFunc)
 	}
-	u := &Union[K, T]{}
-	if err := u.setUp(name, key, opts); err != nil {
+	i, err := newCore(name, key, opts)
+	if err != nil {
 		return nil, err
 	}
-	u.members = &members[K, T]{inf: &u.Informer, merge: deltafifo.NewMerge(u.keyOf, u.badObject), byName: map[string]*Member[K, T]{}}
-	u.union = u.members
-	return u, u.firstSession()
+	m := &members[K, T]{inf: i, merge: deltafifo.NewMerge(i.keyOf, i.badObject), byName: map[string]*Member[K, T]{}}
+	i.union = m
+	return &Union[K, T]{Informer: *informerOf(i), members: m}, i.firstSession()
 }
 
 // AsInformer implements [Informed].
@@ -174,7 +174,7 @@ func (u *Union[K, T]) AsInformer() *Informer[K, T] {
 // keys. Errors: [ErrDuplicate], [ErrHashesAlone], reflector.ErrNoSource.
 func (u *Union[K, T]) Add(name string, source reflector.Source[T], covers func(K) bool) (*Member[K, T], error) {
 	if source == nil {
-		return nil, u.about(fmt.Errorf("member %q: %w", name, reflector.ErrNoSource))
+		return nil, u.members.inf.about(fmt.Errorf("member %q: %w", name, reflector.ErrNoSource))
 	}
 	m := &Member[K, T]{name: name, source: source}
 	if err := u.add(m, membership[K, T]{covers: covers}); err != nil {
@@ -191,18 +191,18 @@ type membership[K comparable, T any] struct {
 
 // add adds a member.
 func (u *Union[K, T]) add(m *Member[K, T], of membership[K, T]) error {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+	u.members.inf.mu.Lock()
+	defer u.members.inf.mu.Unlock()
 	if u.members.alone && of.has == nil {
-		return u.about(fmt.Errorf("member %q: %w", m.name, ErrHashesAlone))
+		return u.members.inf.about(fmt.Errorf("member %q: %w", m.name, ErrHashesAlone))
 	}
 	if u.members.byName[m.name] != nil {
-		return u.about(fmt.Errorf("member %q: %w: remove the other member first, or use another name", m.name, ErrDuplicate))
+		return u.members.inf.about(fmt.Errorf("member %q: %w: remove the other member first, or use another name", m.name, ErrDuplicate))
 	}
 	m.sink, m.synced, m.gone = u.members.merge.Join(of.covers, of.has), make(chan struct{}), make(chan struct{})
 	u.members.byName[m.name] = m
-	if u.phase == running {
-		u.members.startMember(u.session.Load(), m)
+	if u.members.inf.phase == running {
+		u.members.startMember(u.members.inf.session.Load(), m)
 	}
 	return nil
 }
@@ -212,8 +212,8 @@ func (u *Union[K, T]) add(m *Member[K, T], of membership[K, T]) error {
 // come soon, or in the next Run if the union does not run. A source may be added under the name at
 // once: what it brings in time is not deleted before.
 func (u *Union[K, T]) Remove(name string) bool {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+	u.members.inf.mu.Lock()
+	defer u.members.inf.mu.Unlock()
 	m := u.members.byName[name]
 	if m == nil {
 		return false
@@ -221,7 +221,7 @@ func (u *Union[K, T]) Remove(name string) bool {
 	delete(u.members.byName, name)
 	m.removed = true
 	if m.reflector != nil {
-		u.keepStats(m.stats())
+		u.members.inf.keepStats(m.stats())
 	}
 	if m.cancel != nil {
 		m.cancel() // its goroutine does the rest
@@ -243,9 +243,9 @@ func (u *Union[K, T]) Covers(key K) bool {
 // refused: its objects are on their way, or it is late. A namespace that is just being added to a
 // set that the union follows counts as one. O(members).
 func (u *Union[K, T]) Listing(key K) bool {
-	u.mu.Lock()
+	u.members.inf.mu.Lock()
 	follows := u.members.follows
-	u.mu.Unlock()
+	u.members.inf.mu.Unlock()
 	return slices.ContainsFunc(follows, func(f following[K]) bool { return f.coming(key) }) || u.members.merge.Listing(key)
 }
 
@@ -284,8 +284,8 @@ type MemberStats struct {
 
 // Members returns how each member is, sorted by name. O(members).
 func (u *Union[K, T]) Members() []MemberStats {
-	u.mu.Lock()
-	defer u.mu.Unlock()
+	u.members.inf.mu.Lock()
+	defer u.members.inf.mu.Unlock()
 	all := make([]MemberStats, 0, len(u.members.byName))
 	for _, m := range u.members.byName {
 		s := MemberStats{Stats: m.stats(), Name: m.name, Resource: m.source.Resource(), Synced: m.sink.HasListed(), Late: m.sink.IsLate(), Objects: m.sink.Len()}

@@ -26,7 +26,7 @@ type Untyped interface {
 func (i *Informer[K, T]) Untyped() Untyped { return i }
 
 // IndexStats returns the sizes of the indexes of the store, see index.Indexer.Stats.
-func (i *Informer[K, T]) IndexStats() []index.Stats { return i.store.Reader().Indexer().Stats() }
+func (i *Informer[K, T]) IndexStats() []index.Stats { return i.reader.Indexer().Stats() }
 
 // Found is an informer's knowledge of a key.
 type Found struct {
@@ -41,7 +41,9 @@ type Found struct {
 
 // Lookup returns what the informer knows about the key that has this text in logs and errors. Cost:
 // O(1) for strings and types.NamespacedName, otherwise it looks at all keys of the store.
-func (i *Informer[K, T]) Lookup(key string) Found {
+func (i *Informer[K, T]) Lookup(key string) Found { return i.engine.Lookup(key) }
+
+func (i *core[K, T]) Lookup(key string) Found {
 	var f Found
 	k, ok := keytext.Find(key, i.store.Keys())
 	if !ok {

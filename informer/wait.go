@@ -25,17 +25,25 @@ import (
 // A write to an object outside the informer's selection brings no event. The wait then ends
 // with a later event or with the next bookmark, which servers send about once a minute.
 func (i *Informer[K, T]) WaitForRV(ctx context.Context, rv string) error {
+	return i.engine.WaitForRV(ctx, rv)
+}
+
+func (i *core[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	return i.whileAlive(ctx, func(ctx context.Context) error { return i.store.WaitForRV(ctx, rv) })
 }
 
 // WaitFor returns nil once until returns true for the store's object under key, see
 // store.Reader.WaitFor. Like WaitForRV, it can end with [ErrStopped] or [ErrHandlerBehind].
 func (i *Informer[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
+	return i.engine.WaitFor(ctx, key, until)
+}
+
+func (i *core[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
 	return i.whileAlive(ctx, func(ctx context.Context) error { return i.store.WaitFor(ctx, key, until) })
 }
 
 // whileAlive calls wait with a context that also ends with the informer.
-func (i *Informer[K, T]) whileAlive(ctx context.Context, wait func(context.Context) error) error {
+func (i *core[K, T]) whileAlive(ctx context.Context, wait func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(i.session.Load().life, func() { cancel(ErrStopped) })
@@ -48,7 +56,7 @@ const awaitedLag = 4
 
 // waitForHandlers waits until no handler is too far behind. It does not wait for a handler
 // that may itself be waiting for the next commit.
-func (i *Informer[K, T]) waitForHandlers(ctx context.Context) error {
+func (i *core[K, T]) waitForHandlers(ctx context.Context) error {
 	if i.log.Lagging(i.lag) == nil {
 		return nil
 	}
@@ -72,7 +80,7 @@ func (i *Informer[K, T]) waitForHandlers(ctx context.Context) error {
 // waitForNobody is waitForHandlers while somebody waits for the store. If a handler is too far
 // behind even for that, waitForNobody ends all waits, so the handler continues if it was among
 // the waiters.
-func (i *Informer[K, T]) waitForNobody(ctx context.Context, slow <-chan time.Time) error {
+func (i *core[K, T]) waitForNobody(ctx context.Context, slow <-chan time.Time) error {
 	most := awaitedLag * i.lag
 	if i.log.Lagging(most) == nil {
 		return nil
@@ -86,7 +94,7 @@ func (i *Informer[K, T]) waitForNobody(ctx context.Context, slow <-chan time.Tim
 // waitForLag waits until no handler is more than limit events behind. It returns true if the
 // channel of awaited is closed before. Whenever slow has a value, it reports the slowest handler if
 // a report is due.
-func (i *Informer[K, T]) waitForLag(ctx context.Context, limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
+func (i *core[K, T]) waitForLag(ctx context.Context, limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
 	for {
 		moved := i.log.Lagging(limit)
 		if moved == nil {
@@ -107,7 +115,7 @@ func (i *Informer[K, T]) waitForLag(ctx context.Context, limit uint64, awaited f
 }
 
 // behind returns the error that names a handler more than most events behind.
-func (i *Informer[K, T]) behind(most uint64) error {
+func (i *core[K, T]) behind(most uint64) error {
 	if name, lag := i.slowest(); lag > most {
 		return fmt.Errorf("%w: %s: %q has not been given %d events", ErrHandlerBehind, i.Resource(), name, lag)
 	}
@@ -116,7 +124,7 @@ func (i *Informer[K, T]) behind(most uint64) error {
 
 // slowest returns the handler that is furthest behind, of those that the informer waits for, and by
 // how many events.
-func (i *Informer[K, T]) slowest() (name string, lag uint64) {
+func (i *core[K, T]) slowest() (name string, lag uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for l := range i.listeners {

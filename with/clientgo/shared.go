@@ -23,7 +23,7 @@ type shared[K comparable, T any] struct {
 }
 
 func newShared[K comparable, T any](inf *informer.Informer[K, T], names names[K], log logs.Log) shared[K, T] {
-	return shared[K, T]{inf: inf, indexer: &indexer[K, T]{store: inf.Writer(), names: names, log: log}, log: log}
+	return shared[K, T]{inf: inf, indexer: &indexer[K, T]{store: informer.Writer(inf), names: names, log: log}, log: log}
 }
 
 // run runs the informer. A panic of a handler or another function of the user goes on here, with
