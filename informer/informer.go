@@ -106,8 +106,8 @@ type engine[K comparable, T any] interface {
 	Traced(key string) []Traced
 	// keyFunc returns the function that New got.
 	keyFunc() store.KeyFunc[K, T]
-	// indexNamespaces follows a list of one namespace.
-	indexNamespaces()
+	// lacksNamespaces reports, once, that a list of one namespace has to add their index.
+	lacksNamespaces() bool
 }
 
 // core is the engine of an Informer.

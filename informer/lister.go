@@ -63,8 +63,8 @@ func (l Lister[K, T]) notFound(key K) error {
 // lists do not wait. So a list of a namespace is O(result), and a program that lists none has no
 // such index.
 func (l Lister[K, T]) List(selector labels.Selector) []T {
-	if l.namespace != "" {
-		l.inf.engine.indexNamespaces()
+	if l.namespace != "" && l.inf.engine.lacksNamespaces() {
+		_, _ = index.AddNamespace(indexed[K, T]{l.inf}) // lists work without it
 	}
 	return index.Select(l.inf.Store(), l.namespace, selector)
 }
@@ -73,13 +73,19 @@ func (l Lister[K, T]) List(selector labels.Selector) []T {
 // microseconds.
 const indexedFrom = 1024
 
-// indexNamespaces adds an index of the namespaces for a list of one. Only one call does, and lists
+// lacksNamespaces reports, in one call, that a list of one namespace has to add an index of them. Lists
 // in the meantime work without it.
-func (i *core[K, T]) indexNamespaces() {
-	if i.namespaced.Load() || i.store.Len() < indexedFrom || i.namespaced.Swap(true) {
-		return
-	}
-	_, _ = index.AddNamespace(i.store) // lists work without it
+func (i *core[K, T]) lacksNamespaces() bool {
+	return !i.namespaced.Load() && i.store.Len() >= indexedFrom && !i.namespaced.Swap(true)
+}
+
+// indexed is an informer that takes an index.
+type indexed[K comparable, T any] struct{ inf *Informer[K, T] }
+
+func (x indexed[K, T]) Indexer() *index.Indexer[T] { return x.inf.reader.Indexer() }
+
+func (x indexed[K, T]) AddIndexes(defs ...index.Definition[T]) error {
+	return x.inf.AddIndexes(defs...)
 }
 
 // All iterates over the objects that List returns. Without a namespace and a selector it walks the
