@@ -82,7 +82,7 @@ func newCrew[T any](n int, objects *objectCodec[T], encoding Encoding, want expe
 	c := &crew[T]{objects: objects, encoding: encoding, want: want, work: work, most: 2 * n, last: time.Now()}
 	c.jobs = make(chan *load[T], c.most+1)
 	for range n {
-		c.running.Go(func() { c.decode(objects.helperWorkspace(encoding), nil) })
+		c.running.Go(func() { c.decode(helperWorkspace(objects, encoding), nil) })
 	}
 	return c
 }
@@ -105,13 +105,13 @@ func (c *crew[T]) decode(w *workspace, l *load[T]) {
 	}()
 	for more := true; more; l, more = <-c.jobs {
 		if l != nil {
-			c.decodeLoad(l, w)
+			decodeLoad(c, l, w)
 		}
 	}
 	ended = true
 }
 
-func (c *crew[T]) decodeLoad(l *load[T], w *workspace) {
+func decodeLoad[T any](c *crew[T], l *load[T], w *workspace) {
 	for l.next < len(l.objects) {
 		p := &l.objects[l.next]
 		from := 0
@@ -122,7 +122,7 @@ func (c *crew[T]) decodeLoad(l *load[T], w *workspace) {
 		p.raw = l.raw[from:p.end:p.end]
 		p.err = errUndecoded
 		if c.encoding == Protobuf {
-			p.object, p.err = c.objects.decodeMessage(p.message, p.problem, c.want, w)
+			p.object, p.err = decodeMessage(c.objects, p.message, p.problem, c.want, w)
 		} else {
 			p.object, p.err = c.objects.decode(p.raw, p.problem, c.want, w)
 		}
@@ -134,7 +134,7 @@ func (c *crew[T]) decodeLoad(l *load[T], w *workspace) {
 // there are too many of them. It returns false if deliver does.
 func (c *crew[T]) put(m message, problem error, deliver func(decoded[T], error) bool) bool {
 	if c.filling == nil {
-		c.filling = c.newLoad()
+		c.filling = newLoad(c)
 	}
 	l := c.filling
 	l.raw = append(l.raw, m.raw...)
@@ -144,7 +144,7 @@ func (c *crew[T]) put(m message, problem error, deliver func(decoded[T], error) 
 		return c.flush(deliver)
 	}
 	if len(l.objects) >= loadObjects || len(l.raw) >= loadBytes {
-		c.handOver()
+		handOver(c)
 	}
 	for len(c.ahead) > c.most || c.held > mostAhead {
 		if !c.deliver(deliver) {
@@ -155,7 +155,7 @@ func (c *crew[T]) put(m message, problem error, deliver func(decoded[T], error) 
 }
 
 // newLoad returns an empty load.
-func (c *crew[T]) newLoad() *load[T] {
+func newLoad[T any](c *crew[T]) *load[T] {
 	if n := len(c.free); n > 0 {
 		l := c.free[n-1]
 		c.free = c.free[:n-1]
@@ -165,7 +165,7 @@ func (c *crew[T]) newLoad() *load[T] {
 }
 
 // handOver gives the load that is being filled to a decoder.
-func (c *crew[T]) handOver() {
+func handOver[T any](c *crew[T]) {
 	l := c.filling
 	if l == nil {
 		return
@@ -181,7 +181,7 @@ func (c *crew[T]) flush(deliver func(decoded[T], error) bool) bool {
 	if c == nil {
 		return true
 	}
-	c.handOver()
+	handOver(c)
 	for len(c.ahead) > 0 {
 		if !c.deliver(deliver) {
 			return false
@@ -198,7 +198,7 @@ func (c *crew[T]) deliver(deliver func(decoded[T], error) bool) bool {
 	for i := range l.objects {
 		p := &l.objects[i]
 		if p.err == nil {
-			p.err = c.objects.shareParts(&p.object, c.work)
+			p.err = shareParts(c.objects, &p.object, c.work)
 		}
 		if !deliver(p.object, p.err) {
 			return false

@@ -42,14 +42,14 @@ type Removal[T any] struct {
 func (r *Resource[T]) Remove(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) (Removal[T], error) {
 	c := call{verb: "delete", key: key, accept: jsonType}
 	var err error
-	if c.key, err = r.objectKey(key); err != nil {
-		return Removal[T]{}, r.refuse(c, err)
+	if c.key, err = objectKey(r, key); err != nil {
+		return Removal[T]{}, refuse(r, c, err)
 	}
-	said, err := r.remove(ctx, c, opts)
+	said, err := remove(r, ctx, c, opts)
 	if err != nil || said.kind == statusKind {
 		return Removal[T]{UID: said.uid}, err
 	}
-	d, err := r.objects.decodeSingle(single{encoding: JSON, body: said.body}, r.expected())
+	d, err := decodeSingle(&r.objects, single{encoding: JSON, body: said.body}, expected(r))
 	if err != nil {
 		return Removal[T]{}, nil // the server has accepted the deletion nevertheless
 	}
@@ -68,10 +68,10 @@ func (r *Resource[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 		accept: fmt.Sprintf("%s;as=%sList;g=%s;v=v1,%[1]s", jsonType, partialKind, metav1.GroupName),
 	}
 	var err error
-	if c.query, err = r.selection(list, false); err != nil {
-		return r.refuse(c, err)
+	if c.query, err = selection(r, list, false); err != nil {
+		return refuse(r, c, err)
 	}
-	_, err = r.remove(ctx, c, opts)
+	_, err = remove(r, ctx, c, opts)
 	return err
 }
 
@@ -82,11 +82,11 @@ type accepted struct {
 	body []byte    // JSON; nil if it is too long
 }
 
-func (r *Resource[T]) remove(ctx context.Context, c call, opts metav1.DeleteOptions) (said accepted, err error) {
+func remove[T any](r *Resource[T], ctx context.Context, c call, opts metav1.DeleteOptions) (said accepted, err error) {
 	c.method, c.contentType, c.retry = http.MethodDelete, jsonType, true
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
 	if c.body, err = r.objects.json.Marshal(&opts); err != nil {
-		return said, r.refuse(c, err)
+		return said, refuse(r, c, err)
 	}
 	a, err := r.send(ctx, c)
 	if err != nil {
@@ -111,7 +111,7 @@ func (c *objectCodec[T]) accepted(a *answer) (said accepted, err error) {
 		said.kind, err = longKind(a, body)
 	} else {
 		var st metav1.Status
-		if st, said, err = c.consent(a.encoding(), body); err == nil && said.kind == statusKind && st.Status != metav1.StatusSuccess {
+		if st, said, err = consent(c, a.encoding(), body); err == nil && said.kind == statusKind && st.Status != metav1.StatusSuccess {
 			return said, failed(st)
 		}
 	}
@@ -125,7 +125,7 @@ func (c *objectCodec[T]) accepted(a *answer) (said accepted, err error) {
 }
 
 // consent reads a whole answer, and the Status if it is one.
-func (c *objectCodec[T]) consent(e Encoding, body []byte) (st metav1.Status, said accepted, err error) {
+func consent[T any](c *objectCodec[T], e Encoding, body []byte) (st metav1.Status, said accepted, err error) {
 	var ok bool
 	if e == Protobuf {
 		var m message

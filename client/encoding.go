@@ -40,7 +40,7 @@ func encodingOf(contentType string) Encoding {
 func (a *answer) encoding() Encoding { return encodingOf(a.header.Get("Content-Type")) }
 
 // statusIn decodes a metav1.Status in any encoding; ok is false if body is not a Status.
-func (c *objectCodec[T]) statusIn(e Encoding, body []byte) (st metav1.Status, ok bool) {
+func statusIn[T any](c *objectCodec[T], e Encoding, body []byte) (st metav1.Status, ok bool) {
 	if e == Protobuf {
 		m, _ := openEnvelope(body, expectation{})
 		return m.status()
@@ -94,7 +94,7 @@ func (r *Resource[T]) accept(suffix string) string {
 // encoding, which happens before it does anything else, ask requests JSON, now and from now
 // on. (kube-apiserver 1.37 refuses custom resources as protobuf only if nothing else is
 // accepted. Other servers refuse whenever protobuf is the first choice.)
-func (r *Resource[T]) ask(ctx context.Context, c call, suffix string) (*answer, error) {
+func ask[T any](r *Resource[T], ctx context.Context, c call, suffix string) (*answer, error) {
 	c.accept = r.accept(suffix)
 	a, err := r.send(ctx, c)
 	if r.encoding == JSON || !notAcceptable(err) || r.jsonOnly.Swap(true) && !strings.Contains(c.accept, string(r.encoding)) {

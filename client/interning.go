@@ -46,7 +46,7 @@ type workspace struct {
 
 // workspace makes the workspace of a list or watch in an encoding. The caller closes it.
 func (c *objectCodec[T]) workspace(e Encoding) *workspace {
-	w := c.helperWorkspace(e)
+	w := helperWorkspace(c, e)
 	if c.sharer != nil && e != Protobuf {
 		w.sharer, w.parts = c.sharer, c.sharer.kept.Swap(nil)
 	}
@@ -55,7 +55,7 @@ func (c *objectCodec[T]) workspace(e Encoding) *workspace {
 
 // helperWorkspace makes the workspace of a goroutine that decodes for another one, which then
 // shares the parts that are not shared by their bytes.
-func (c *objectCodec[T]) helperWorkspace(e Encoding) *workspace {
+func helperWorkspace[T any](c *objectCodec[T], e Encoding) *workspace {
 	w := &workspace{codec: c.json, interned: c.interned}
 	if c.sharer != nil && e == Protobuf {
 		w.wire = c.sharer.wire()
@@ -113,7 +113,7 @@ func (w *workspace) share(object any) {
 }
 
 // shareParts is share for an object that was decoded in another goroutine.
-func (c *objectCodec[T]) shareParts(d *decoded[T], w *workspace) (err error) {
+func shareParts[T any](c *objectCodec[T], d *decoded[T], w *workspace) (err error) {
 	if w.sharer == nil {
 		return nil
 	}

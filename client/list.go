@@ -40,35 +40,35 @@ func (r *Resource[T]) list(ctx context.Context, opts metav1.ListOptions, known f
 		key: types.NamespacedName{Namespace: r.options.Namespace},
 	}
 	var err error
-	if c.query, err = r.selection(opts, false); err != nil {
+	if c.query, err = selection(r, opts, false); err != nil {
 		return metav1.ListMeta{}, r.fail(c, err)
 	}
-	a, err := r.ask(ctx, c, "List")
+	a, err := ask(r, ctx, c, "List")
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
 	defer a.abandon()
-	l, err := r.readList(a, known, yield)
+	l, err := readList(r, a, known, yield)
 	if err == reflector.ErrListStopped {
 		return metav1.ListMeta{}, err
 	}
 	if err != nil {
-		return metav1.ListMeta{}, r.fail(c, r.sized(err))
+		return metav1.ListMeta{}, r.fail(c, sized(r, err))
 	}
 	r.listed.Store(&expectation{kind: l.want.kind, guess: l.want.guess})
 	return l.meta, nil
 }
 
 // readList reads a body in its encoding.
-func (r *Resource[T]) readList(a *answer, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (*listing[T], error) {
-	encoding, in := a.encoding(), r.meter(a)
+func readList[T any](r *Resource[T], a *answer, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (*listing[T], error) {
+	encoding, in := a.encoding(), meter(r, a)
 	work := r.objects.workspace(encoding)
 	defer work.close()
 	work.inquiry.known = known
-	l := listing[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, yield: yield, work: work, decoders: r.decoders}
+	l := listing[T]{objects: &r.objects, body: a, want: expected(r), report: r.objectError, yield: yield, work: work, decoders: r.decoders}
 	l.want.kind, l.want.guess = r.kind.Kind, "" // a list is not judged by the previous list
 	if encoding == Protobuf {
-		d := protobufList[T]{listing: l, in: kubeproto.NewListReader(in, r.protobufLimit())}
+		d := protobufList[T]{listing: l, in: kubeproto.NewListReader(in, protobufLimit(r))}
 		defer func() { d.listing.crew.close() }()
 		return &d.listing, d.run()
 	}

@@ -59,9 +59,9 @@ func (d *listDecoder[T]) member(name string) (err error) {
 	case "apiVersion":
 		err = d.text(&d.listing.apiVersion, d.listing.checkHeader)
 	case "metadata":
-		err = d.metadata()
+		err = metadata(d)
 	case "items":
-		err = d.readItems()
+		err = readItems(d)
 	default:
 		err = d.status.keep(d.in, name)
 	}
@@ -84,7 +84,7 @@ func (d *listDecoder[T]) text(s *string, check func() error) error {
 	return check()
 }
 
-func (d *listDecoder[T]) metadata() error {
+func metadata[T any](d *listDecoder[T]) error {
 	raw, err := d.in.Value()
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func (d *listDecoder[T]) metadata() error {
 	return nil
 }
 
-func (d *listDecoder[T]) readItems() error {
+func readItems[T any](d *listDecoder[T]) error {
 	d.items = true
 	d.index = -1
 	if k, err := d.in.Peek(); err == nil && k == 'n' {
@@ -109,11 +109,11 @@ func (d *listDecoder[T]) readItems() error {
 		if err != nil || !more {
 			return d.listing.ended(err)
 		}
-		obj, raw, problem, err := d.listing.objects.readListed(d.in, d.listing.want, d.listing.work)
+		obj, raw, problem, err := readListed(d.listing.objects, d.in, d.listing.want, d.listing.work)
 		if err != nil {
 			return d.listing.ended(err)
 		}
-		if obj.known && !d.listing.add(obj, nil) || !obj.known && !d.listing.take(JSON, d.index, message{raw: raw}, problem) {
+		if obj.known && !d.listing.add(obj, nil) || !obj.known && !take(&d.listing, JSON, d.index, message{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}
@@ -122,7 +122,7 @@ func (d *listDecoder[T]) readItems() error {
 // complete judges the body after all of its members.
 func (d *listDecoder[T]) complete() error {
 	if !d.items {
-		if err := d.listing.objects.refusalIn(d.listing.apiVersion, d.listing.kind, &d.status); err != nil {
+		if err := refusalIn(d.listing.objects, d.listing.apiVersion, d.listing.kind, &d.status); err != nil {
 			return err
 		}
 	}
@@ -132,7 +132,7 @@ func (d *listDecoder[T]) complete() error {
 	case d.listing.apiVersion == "":
 		return d.listing.body.unlike(errors.New(`no "apiVersion"`))
 	case !d.items:
-		return d.listing.withoutItems()
+		return withoutItems(&d.listing)
 	}
-	return d.listing.release()
+	return release(&d.listing)
 }

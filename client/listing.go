@@ -48,7 +48,7 @@ func (l *listing[T]) named() error {
 	if !l.want.partial || l.kind != partialKind+"List" {
 		l.want.guess = itemKind(l.kind)
 	}
-	return l.release()
+	return release(l)
 }
 
 // checkHeader judges kind and apiVersion together, once both are read.
@@ -76,7 +76,7 @@ func (l *listing[T]) add(obj decoded[T], err error) bool {
 
 func (l *listing[T]) deliver(obj decoded[T], err error) bool {
 	if err == nil && !obj.known {
-		obj, err = l.objects.completed(obj, l.want)
+		obj, err = completed(l.objects, obj, l.want)
 	}
 	if l.want.misled() && obj.id.kind == "" && errors.Is(err, ErrWrongKind) {
 		l.wrong = err
@@ -96,7 +96,7 @@ func (l *listing[T]) deliver(obj decoded[T], err error) bool {
 }
 
 // take decodes an object and delivers it, now or later. It returns false to stop.
-func (l *listing[T]) take(e Encoding, index int, m message, problem error) bool {
+func take[T any](l *listing[T], e Encoding, index int, m message, problem error) bool {
 	if l.crew == nil && index == crewSoon && l.decoders > 1 && l.want.kind != "" && l.work.inquiry.known == nil {
 		l.crew = newCrew(l.decoders, l.objects, e, l.want, l.work)
 	}
@@ -104,7 +104,7 @@ func (l *listing[T]) take(e Encoding, index int, m message, problem error) bool 
 	case l.crew != nil:
 		return l.crew.put(m, problem, l.deliver)
 	case e == Protobuf:
-		return l.deliver(l.objects.decodeListedMessage(m, problem, l.want, l.work))
+		return l.deliver(decodeListedMessage(l.objects, m, problem, l.want, l.work))
 	}
 	return l.add(l.objects.decode(m.raw, problem, l.want, l.work))
 }
@@ -118,7 +118,7 @@ func (l *listing[T]) ended(err error) error {
 }
 
 // release delivers the held objects after the list's kind became known.
-func (l *listing[T]) release() error {
+func release[T any](l *listing[T]) error {
 	held := l.held
 	l.held = nil
 	for _, obj := range held {
@@ -130,7 +130,7 @@ func (l *listing[T]) release() error {
 }
 
 // withoutItems returns the error for an object that is not a list.
-func (l *listing[T]) withoutItems() error {
+func withoutItems[T any](l *listing[T]) error {
 	return fmt.Errorf("%w: got %s without items (%s)", ErrWrongKind, kindName(l.apiVersion, l.kind), l.body.excerpt())
 }
 

@@ -93,29 +93,29 @@ func (c *objectCodec[T]) decode(raw []byte, problem error, want expectation, w *
 	case err != nil:
 		d.id = identityOf(w.codec.Header(raw))
 	default:
-		d, err = c.fromRaw(raw, w)
+		d, err = fromRaw(c, raw, w)
 	}
 	err = want.judge(d.id, err)
 	c.stats.decoded(start, err)
 	return d, err
 }
 
-func (c *objectCodec[T]) fromRaw(raw []byte, w *workspace) (d decoded[T], err error) {
+func fromRaw[T any](c *objectCodec[T], raw []byte, w *workspace) (d decoded[T], err error) {
 	if k := w.codec.Kind(raw); k != '{' {
 		return d, fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(k))
 	}
-	d.sum = c.sumOf(w.codec, raw)
+	d.sum = sumOf(c, w.codec, raw)
 	if c.drop {
 		raw = w.codec.WithoutManagedFields(raw, &w.cut)
 	}
-	if err := c.unmarshal(w, raw, &d); err != nil {
+	if err := unmarshal(c, w, raw, &d); err != nil {
 		return decoded[T]{id: identityOf(w.codec.Header(raw))}, err
 	}
 	return d, nil
 }
 
 // unmarshal fills d from raw.
-func (c *objectCodec[T]) unmarshal(w *workspace, raw []byte, d *decoded[T]) (err error) {
+func unmarshal[T any](c *objectCodec[T], w *workspace, raw []byte, d *decoded[T]) (err error) {
 	defer contain(&err)
 	target := c.target(d)
 	if u, ok := target.(*unstructured.Unstructured); ok {
@@ -151,7 +151,7 @@ func (c *objectCodec[T]) target(d *decoded[T]) any {
 
 // completed is complete for a value. In its callers, the objects that need no completion then stay
 // on the stack.
-func (c *objectCodec[T]) completed(d decoded[T], want expectation) (decoded[T], error) {
+func completed[T any](c *objectCodec[T], d decoded[T], want expectation) (decoded[T], error) {
 	err := c.complete(&d, want)
 	return d, err
 }

@@ -53,7 +53,7 @@ func (r *Resource[T]) complete(key types.NamespacedName) (types.NamespacedName, 
 }
 
 // selection turns opts into a query, narrowed by the selectors of the Options.
-func (r *Resource[T]) selection(opts metav1.ListOptions, watch bool) (url.Values, error) {
+func selection[T any](r *Resource[T], opts metav1.ListOptions, watch bool) (url.Values, error) {
 	opts.Watch = watch
 	opts.LabelSelector = both(r.options.LabelSelector, opts.LabelSelector)
 	opts.FieldSelector = both(r.options.FieldSelector, opts.FieldSelector)

@@ -56,13 +56,13 @@ func (m message) status() (st metav1.Status, ok bool) {
 }
 
 // decodeMessage is decode for protobuf. problem is an error known in advance, or nil.
-func (c *objectCodec[T]) decodeMessage(m message, problem error, want expectation, w *workspace) (decoded[T], error) {
+func decodeMessage[T any](c *objectCodec[T], m message, problem error, want expectation, w *workspace) (decoded[T], error) {
 	start := time.Now()
 	w.count()
 	var d decoded[T]
 	err := problem
 	if err == nil {
-		err = c.fromMessage(m, &d, w)
+		err = fromMessage(c, m, &d, w)
 	}
 	if err != nil {
 		d = decoded[T]{id: identityOf(m.header())}
@@ -72,7 +72,7 @@ func (c *objectCodec[T]) decodeMessage(m message, problem error, want expectatio
 	return d, err
 }
 
-func (c *objectCodec[T]) fromMessage(m message, d *decoded[T], w *workspace) (err error) {
+func fromMessage[T any](c *objectCodec[T], m message, d *decoded[T], w *workspace) (err error) {
 	defer contain(&err)
 	if c.protobuf != nil {
 		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", Protobuf, c.of, c.protobuf)
@@ -92,7 +92,7 @@ func (c *objectCodec[T]) fromMessage(m message, d *decoded[T], w *workspace) (er
 }
 
 // protobufLimit returns the limit as an int, for the readers of frames and lists.
-func (r *Resource[T]) protobufLimit() int { return int(min(r.limit, math.MaxInt)) }
+func protobufLimit[T any](r *Resource[T]) int { return int(min(r.limit, math.MaxInt)) }
 
 // wireError turns errors of kubeproto into errors of this package.
 func wireError(err error) error {

@@ -46,7 +46,7 @@ func (d *protobufList[T]) read() error {
 		return err
 	}
 	d.listing.apiVersion, d.listing.kind = apiVersion, kind
-	if err := d.head(); err != nil {
+	if err := head(d); err != nil {
 		return err
 	}
 	for d.index = 0; ; d.index++ {
@@ -59,7 +59,7 @@ func (d *protobufList[T]) read() error {
 		if problem != nil && problem != decode.ErrOverLimit {
 			return d.listing.ended(problem)
 		}
-		if !d.listing.take(Protobuf, d.index, message{raw: raw}, problem) {
+		if !take(&d.listing, Protobuf, d.index, message{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}
@@ -68,10 +68,10 @@ func (d *protobufList[T]) read() error {
 // head checks the envelope. In protobuf only the kind's name distinguishes a list from an
 // object, and all lists of built-in types end in "List". If the client's kind gives the objects'
 // kind, head accepts any other word as the kind of their list.
-func (d *protobufList[T]) head() error {
+func head[T any](d *protobufList[T]) error {
 	switch {
 	case d.listing.kind == "" || d.listing.kind == statusKind:
-		return d.notAList()
+		return notAList(d)
 	case d.listing.kind == "List":
 		return fmt.Errorf("%w: got %s, want a list of %s", ErrWrongKind,
 			kindName(d.listing.apiVersion, d.listing.kind), kindName(d.listing.want.apiVersion, d.listing.want.kind))
@@ -80,13 +80,13 @@ func (d *protobufList[T]) head() error {
 		return err
 	}
 	if !strings.HasSuffix(d.listing.kind, "List") && (d.listing.want.kind == "" || d.listing.kind == d.listing.want.kind) {
-		return d.listing.withoutItems()
+		return withoutItems(&d.listing)
 	}
 	return nil
 }
 
 // notAList returns the error for a Status, or for an object without a kind.
-func (d *protobufList[T]) notAList() error {
+func notAList[T any](d *protobufList[T]) error {
 	raw, err := d.in.Raw()
 	if err == nil {
 		if st, ok := (message{d.listing.apiVersion, d.listing.kind, raw}).status(); ok && st.Status != metav1.StatusSuccess {
@@ -99,5 +99,5 @@ func (d *protobufList[T]) notAList() error {
 	case err != nil:
 		return wireError(err)
 	}
-	return d.listing.withoutItems()
+	return withoutItems(&d.listing)
 }

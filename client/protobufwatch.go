@@ -27,7 +27,7 @@ func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 	case err == decode.ErrOverLimit:
 		d.watching.events++
 		start, _ := kubeproto.ParseWatchEvent(frame)
-		return d.oversized(start, err)
+		return oversized(d, start, err)
 	case err != nil:
 		return none, d.watching.explain(err, at)
 	}
@@ -69,23 +69,23 @@ func (d *protobufWatch[T]) judge(event kubeproto.WatchEvent) (reflector.Event[T]
 	case err != nil:
 		return none, d.watching.report(typ, identityOf(m.header()), err)
 	case typ == reflector.Bookmark:
-		return d.watching.bookmark(m.header())
-	case typ == reflector.Added && d.watching.ahead(Protobuf):
-		return none, d.watching.give(m)
+		return bookmark(d.watching, m.header())
+	case typ == reflector.Added && ahead(d.watching, Protobuf):
+		return none, give(d.watching, m)
 	case typ == reflector.Added:
-		obj, err := d.watching.objects.decodeListedMessage(m, nil, d.watching.want, d.watching.work)
+		obj, err := decodeListedMessage(d.watching.objects, m, nil, d.watching.want, d.watching.work)
 		return d.watching.accept(typ, obj, err)
 	}
-	obj, err := d.watching.objects.decodeMessage(m, nil, d.watching.want, d.watching.work)
+	obj, err := decodeMessage(d.watching.objects, m, nil, d.watching.want, d.watching.work)
 	return d.watching.accept(typ, obj, err)
 }
 
 // oversized returns the error for a frame of which only the beginning was kept.
-func (d *protobufWatch[T]) oversized(start kubeproto.WatchEvent, cause error) (reflector.Event[T], error) {
+func oversized[T any](d *protobufWatch[T], start kubeproto.WatchEvent, cause error) (reflector.Event[T], error) {
 	if string(start.Type) == errorEvent {
 		return reflector.Event[T]{}, d.watching.explain(cause, d.in.Offset())
 	}
 	m, _ := openEnvelope(start.Object, d.watching.want)
-	obj, err := d.watching.objects.decodeMessage(m, cause, d.watching.want, d.watching.work)
+	obj, err := decodeMessage(d.watching.objects, m, cause, d.watching.want, d.watching.work)
 	return d.watching.accept(typeOfUnread(start.Type), obj, err)
 }

@@ -38,7 +38,7 @@ func (r *relister[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 	if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
 		return r.resource.Watch(ctx, opts)
 	}
-	return r.resource.events(ctx, opts, r.known)
+	return events(r.resource, ctx, opts, r.known)
 }
 
 // inquiry asks about the objects of one list whether they are known. It belongs to one goroutine.
@@ -85,7 +85,7 @@ func likelyText(text []byte, likely string) string {
 
 // readListed reads an object of a list in JSON. If the object is known, d is the object.
 // Otherwise it returns what decode.ReadObject does.
-func (c *objectCodec[T]) readListed(in *decode.Reader, want expectation, w *workspace) (d decoded[T], raw []byte, problem, err error) {
+func readListed[T any](c *objectCodec[T], in *decode.Reader, want expectation, w *workspace) (d decoded[T], raw []byte, problem, err error) {
 	if w.inquiry.known == nil {
 		raw, problem, err = decode.ReadObject(in, nil)
 		return d, raw, problem, err
@@ -97,28 +97,28 @@ func (c *objectCodec[T]) readListed(in *decode.Reader, want expectation, w *work
 		return d, raw, problem, err
 	}
 	id := identity{apiVersion: likelyText(s.APIVersion, want.apiVersion), kind: likelyText(s.Kind, want.kind)}
-	if recalled, ok := c.recall(id, s.State, c.sumOf(w.codec, raw), want, w); ok {
+	if recalled, ok := recall(c, id, s.State, sumOf(c, w.codec, raw), want, w); ok {
 		d = recalled
 	}
 	return d, raw, nil, nil
 }
 
 // decodeListedMessage is decodeMessage for an object of a list, which may be known.
-func (c *objectCodec[T]) decodeListedMessage(m message, problem error, want expectation, w *workspace) (decoded[T], error) {
+func decodeListedMessage[T any](c *objectCodec[T], m message, problem error, want expectation, w *workspace) (decoded[T], error) {
 	if w.inquiry.known != nil && problem == nil && c.protobuf == nil {
 		if s, ok := kubeproto.ScanState(m.raw); ok {
-			if d, ok := c.recall(identity{apiVersion: m.apiVersion, kind: m.kind}, s, c.sum(m.raw), want, w); ok {
+			if d, ok := recall(c, identity{apiVersion: m.apiVersion, kind: m.kind}, s, c.sum(m.raw), want, w); ok {
 				return d, nil
 			}
 		}
 	}
-	return c.decodeMessage(m, problem, want, w)
+	return decodeMessage(c, m, problem, want, w)
 }
 
 // recall returns an object that need not be decoded; ok is false if it must be. An object that
 // would be refused must be, so that the refusal is reported. So must one of an unknown kind, which
 // depends on the rest of the list.
-func (c *objectCodec[T]) recall(id identity, s kubeproto.State, sum uint64, want expectation, w *workspace) (d decoded[T], ok bool) {
+func recall[T any](c *objectCodec[T], id identity, s kubeproto.State, sum uint64, want expectation, w *workspace) (d decoded[T], ok bool) {
 	d.id, d.known = id, true
 	if want.check(d.id) != nil || c.kinded && want.kind == "" && d.id.kind == "" && want.guess == "" {
 		return d, false

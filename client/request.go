@@ -56,7 +56,9 @@ func (r *Resource[T]) fail(c call, err error) error {
 }
 
 // refuse is fail for a call that is not sent because of err.
-func (r *Resource[T]) refuse(c call, err error) error { return r.fail(c, remark{err, ErrNotSent}) }
+func refuse[T any](r *Resource[T], c call, err error) error {
+	return r.fail(c, remark{err, ErrNotSent})
+}
 
 // send sends the call and returns an answer of status 2xx, whose body the caller closes. Any
 // other status is an *apierrors.StatusError. Errors are complete: they name verb and resource.
@@ -116,7 +118,7 @@ func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
 	a.header, a.body = resp.Header, unzip(resp)
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer a.close()
-		return nil, r.refusal(c, resp.StatusCode, a)
+		return nil, refusal(r, c, resp.StatusCode, a)
 	}
 	if resp.StatusCode == http.StatusPartialContent && c.method == http.MethodGet {
 		a.abandon()

@@ -233,7 +233,7 @@ func checkSegment(s string) error {
 }
 
 // expected returns the identity of the collection's objects, as far as it is known.
-func (r *Resource[T]) expected() expectation {
+func expected[T any](r *Resource[T]) expectation {
 	want := expectation{apiVersion: r.gvr.GroupVersion().String(), kind: r.kind.Kind}
 	if listed := r.listed.Load(); want.kind == "" && listed != nil {
 		want.kind, want.guess = listed.kind, listed.guess
@@ -245,7 +245,7 @@ func (r *Resource[T]) expected() expectation {
 // objectError returns the error for an object left out of a watch, or of a list if typ is
 // zero.
 func (r *Resource[T]) objectError(typ reflector.EventType, id identity, cause error) error {
-	return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: r.sized(cause)}
+	return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: sized(r, cause)}
 }
 
 // concrete returns the type that values of the type t are decoded into, and whether t points to it.

@@ -18,9 +18,9 @@ type single struct {
 }
 
 // readSingle reads a body of one object in its encoding.
-func (r *Resource[T]) readSingle(a *answer) (single, error) {
+func readSingle[T any](r *Resource[T], a *answer) (single, error) {
 	s := single{encoding: a.encoding()}
-	body, err := readLimited(r.meter(a), r.limit)
+	body, err := readLimited(meter(r, a), r.limit)
 	if err != nil {
 		return s, fmt.Errorf("reading the object: %w", err)
 	}
@@ -36,17 +36,17 @@ func (r *Resource[T]) readSingle(a *answer) (single, error) {
 }
 
 // header returns the identifying fields of the object.
-func (c *objectCodec[T]) header(s single) decode.Header {
+func header[T any](c *objectCodec[T], s single) decode.Header {
 	if s.encoding == Protobuf {
 		return s.message.header()
 	}
 	return c.json.Header(s.body)
 }
 
-func (c *objectCodec[T]) decodeSingle(s single, want expectation) (d decoded[T], err error) {
+func decodeSingle[T any](c *objectCodec[T], s single, want expectation) (d decoded[T], err error) {
 	w := &workspace{codec: c.json} // nothing is shared: it may be for an update
 	if s.encoding == Protobuf {
-		d, err = c.decodeMessage(s.message, nil, want, w)
+		d, err = decodeMessage(c, s.message, nil, want, w)
 	} else {
 		d, err = c.decode(s.body, nil, want, w)
 	}
@@ -56,7 +56,7 @@ func (c *objectCodec[T]) decodeSingle(s single, want expectation) (d decoded[T],
 	return d, err
 }
 
-func (c *objectCodec[T]) singleStatus(s single) (metav1.Status, bool) {
+func singleStatus[T any](c *objectCodec[T], s single) (metav1.Status, bool) {
 	if s.encoding == Protobuf {
 		return s.message.status()
 	}
@@ -67,19 +67,19 @@ func (c *objectCodec[T]) singleStatus(s single) (metav1.Status, bool) {
 // confirms, the T is zero.
 func (r *Resource[T]) readObject(c call, a *answer) (T, error) {
 	none := *new(T)
-	s, err := r.readSingle(a)
+	s, err := readSingle(r, a)
 	if err != nil {
 		return none, err
 	}
-	want := r.expected()
+	want := expected(r)
 	if c.foreign() {
-		want = asIs(r.objects.header(s))
+		want = asIs(header(&r.objects, s))
 	}
-	d, err := r.objects.decodeSingle(s, want)
+	d, err := decodeSingle(&r.objects, s, want)
 	if err == nil {
 		return d.object, nil
 	}
-	if st, ok := r.objects.singleStatus(s); ok && st.Status != metav1.StatusSuccess {
+	if st, ok := singleStatus(&r.objects, s); ok && st.Status != metav1.StatusSuccess {
 		err = failed(st)
 	} else if ok && c.method == http.MethodPost && c.foreign() {
 		return none, nil

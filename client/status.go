@@ -24,13 +24,13 @@ const statusLimit = 1 << 20
 
 // refusal makes the *apierrors.StatusError for an answer outside of 2xx: from the Status in
 // its body if there is one, and otherwise from the HTTP status code.
-func (r *Resource[T]) refusal(c call, code int, a *answer) error {
+func refusal[T any](r *Resource[T], c call, code int, a *answer) error {
 	body, readErr := io.ReadAll(io.LimitReader(a, statusLimit))
 	if ctxErr := a.ctx.Err(); ctxErr != nil && readErr != nil {
 		return ctxErr // the refusal was not read to its end
 	}
 	retry := retryAfter(a.header)
-	if st, ok := r.objects.statusIn(a.encoding(), body); ok && st.Status != metav1.StatusSuccess {
+	if st, ok := statusIn(&r.objects, a.encoding(), body); ok && st.Status != metav1.StatusSuccess {
 		if st.Code < 300 || st.Code > 599 {
 			st.Code = int32(code) // that is what the server meant
 		}
@@ -102,7 +102,7 @@ func (m *statusMembers) keep(in *decode.Reader, name string) error {
 }
 
 // refusalIn returns the error for a body that is the Status of a failure, and nil for another one.
-func (c *objectCodec[T]) refusalIn(apiVersion, kind string, m *statusMembers) error {
+func refusalIn[T any](c *objectCodec[T], apiVersion, kind string, m *statusMembers) error {
 	if !mayBeStatus(apiVersion, kind) {
 		return nil
 	}

@@ -31,7 +31,7 @@ func (r *Resource[T]) Subresource(name string, more ...string) Subresource[T] {
 
 // Get reads the subresource of an object.
 func (s Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	return s.of.one(ctx, call{verb: "get", method: http.MethodGet, key: key, subresource: s.path}, &opts)
+	return one(s.of, ctx, call{verb: "get", method: http.MethodGet, key: key, subresource: s.path}, &opts)
 }
 
 // Create creates the subresource of the existing object with object's name, such as the
@@ -48,7 +48,7 @@ func (s Subresource[T]) Update(ctx context.Context, object T, opts metav1.Update
 
 // Patch changes the subresource of an object as [Resource.Patch] changes an object.
 func (s Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return s.of.patch(ctx, call{key: key, subresource: s.path, contentType: string(pt), body: data}, opts)
+	return patch(s.of, ctx, call{key: key, subresource: s.path, contentType: string(pt), body: data}, opts)
 }
 
 // Apply applies config to the subresource of an object as [Resource.Apply] does to an object.

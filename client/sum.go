@@ -13,6 +13,6 @@ func (c *objectCodec[T]) sum(contents []byte) uint64 {
 }
 
 // sumOf is sum for an object in a codec's encoding.
-func (c *objectCodec[T]) sumOf(codec decode.Codec, raw []byte) uint64 {
+func sumOf[T any](c *objectCodec[T], codec decode.Codec, raw []byte) uint64 {
 	return c.sum(codec.Contents(raw))
 }

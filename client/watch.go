@@ -27,11 +27,11 @@ import (
 // ErrNotKubernetes, ErrTable, io.ErrUnexpectedEOF (the stream or the connection broke off
 // within an event) or the error of the transport.
 func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
-	return r.events(ctx, opts, nil)
+	return events(r, ctx, opts, nil)
 }
 
 // events is Watch. If known is not nil, it asks about the initial events.
-func (r *Resource[T]) events(ctx context.Context, opts metav1.ListOptions, known func(reflector.Identity) bool) iter.Seq2[reflector.Event[T], error] {
+func events[T any](r *Resource[T], ctx context.Context, opts metav1.ListOptions, known func(reflector.Identity) bool) iter.Seq2[reflector.Event[T], error] {
 	return func(yield func(reflector.Event[T], error) bool) {
 		err := r.watch(ctx, &opts, known, yield)
 		if err != nil && err != reflector.ErrListStopped {
@@ -44,45 +44,45 @@ func (r *Resource[T]) events(ctx context.Context, opts metav1.ListOptions, known
 // stream properly. The values that only opening the stream needs are off the stack when it waits
 // for events.
 func (r *Resource[T]) watch(ctx context.Context, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) error {
-	w, err := r.openWatch(ctx, opts, known)
+	w, err := openWatch(r, ctx, opts, known)
 	if err != nil {
 		return err
 	}
 	defer w.close()
 	w.pass = func(ev reflector.Event[T], err error) error {
 		if ctx.Err() != nil {
-			return r.fail(r.watchCall(), ctx.Err())
+			return r.fail(watchCall(r), ctx.Err())
 		}
 		if err != nil && !isObjectError(err) {
-			return r.fail(r.watchCall(), r.sized(err))
+			return r.fail(watchCall(r), sized(r, err))
 		}
 		if !yield(ev, err) {
 			return reflector.ErrListStopped
 		}
 		return nil
 	}
-	return w.run(ctx, r.newEvents(w.body, w))
+	return w.run(ctx, newEvents(r, w.body, w))
 }
 
 // watchCall is the request of a watch, as far as errors name it.
-func (r *Resource[T]) watchCall() call {
+func watchCall[T any](r *Resource[T]) call {
 	return call{verb: "watch", method: http.MethodGet, key: types.NamespacedName{Namespace: r.options.Namespace}}
 }
 
 // openWatch sends the request. The caller closes the result.
-func (r *Resource[T]) openWatch(ctx context.Context, opts *metav1.ListOptions, known func(reflector.Identity) bool) (*watching[T], error) {
-	c := r.watchCall()
-	query, err := r.selection(*opts, true)
+func openWatch[T any](r *Resource[T], ctx context.Context, opts *metav1.ListOptions, known func(reflector.Identity) bool) (*watching[T], error) {
+	c := watchCall(r)
+	query, err := selection(r, *opts, true)
 	if err != nil {
 		return nil, r.fail(c, err)
 	}
 	initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
 	c.query, c.encoding = query, r.server.acceptEncoding(initial)
-	a, err := r.ask(ctx, c, "")
+	a, err := ask(r, ctx, c, "")
 	if err != nil {
 		return nil, err
 	}
-	w := &watching[T]{objects: &r.objects, body: a, want: r.expected(), report: r.objectError, work: r.objects.workspace(a.encoding())}
+	w := &watching[T]{objects: &r.objects, body: a, want: expected(r), report: r.objectError, work: r.objects.workspace(a.encoding())}
 	w.work.inquiry.known = known
 	if known == nil && initial && opts.AllowWatchBookmarks {
 		w.decoders = r.decoders // without bookmarks nothing would follow the last initial event
@@ -101,10 +101,10 @@ type eventReader[T any] interface {
 }
 
 // newEvents makes the decoder for the encoding of a body.
-func (r *Resource[T]) newEvents(a *answer, w *watching[T]) eventReader[T] {
-	in := r.meter(a)
+func newEvents[T any](r *Resource[T], a *answer, w *watching[T]) eventReader[T] {
+	in := meter(r, a)
 	if a.encoding() == Protobuf {
-		return &protobufWatch[T]{watching: w, in: kubeproto.NewFrameReader(in, r.protobufLimit())}
+		return &protobufWatch[T]{watching: w, in: kubeproto.NewFrameReader(in, protobufLimit(r))}
 	}
 	return &watchDecoder[T]{watching: w, in: decode.NewJSON(in, r.limit)}
 }

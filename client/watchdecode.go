@@ -67,11 +67,11 @@ func (d *watchDecoder[T]) event() (reflector.Event[T], error) {
 		}
 	}
 	if e.kind == "" && !e.object {
-		return none, d.notAnEvent()
+		return none, notAnEvent(d)
 	}
 	d.watching.events++
 	if e.late != nil && e.typ == reflector.Added && e.fault == nil && d.watching.crew != nil {
-		return none, d.watching.give(message{raw: e.late})
+		return none, give(d.watching, message{raw: e.late})
 	}
 	if e.late != nil {
 		d.judge(&e, e.late, e.fault)
@@ -98,11 +98,11 @@ func (d *watchDecoder[T]) member(e *envelope[T]) error {
 	}
 	switch string(name) {
 	case "type":
-		return d.readType(e)
+		return readType(d, e)
 	case "object":
 		return d.readObject(e)
 	case "kind":
-		return d.readKind(e)
+		return readKind(d, e)
 	}
 	if e.kind != "" || e.object {
 		return d.in.Skip()
@@ -114,9 +114,9 @@ func (d *watchDecoder[T]) member(e *envelope[T]) error {
 }
 
 // notAnEvent returns the error for a value without type and object.
-func (d *watchDecoder[T]) notAnEvent() error {
+func notAnEvent[T any](d *watchDecoder[T]) error {
 	if d.status != nil {
-		if err := d.watching.objects.refusalIn("", d.foreign, d.status); err != nil {
+		if err := refusalIn(d.watching.objects, "", d.foreign, d.status); err != nil {
 			return err
 		}
 	}
@@ -126,7 +126,7 @@ func (d *watchDecoder[T]) notAnEvent() error {
 	return d.watching.body.unlike(errors.New(`neither "type" nor "object" in an event`))
 }
 
-func (d *watchDecoder[T]) readType(e *envelope[T]) error {
+func readType[T any](d *watchDecoder[T], e *envelope[T]) error {
 	raw, err := d.in.Value()
 	if err != nil {
 		return err
@@ -148,7 +148,7 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 	var raw []byte
 	var fault, err error
 	if e.typ == reflector.Added {
-		known, raw, fault, err = d.watching.objects.readListed(d.in, d.watching.want, d.watching.work)
+		known, raw, fault, err = readListed(d.watching.objects, d.in, d.watching.want, d.watching.work)
 	} else {
 		raw, fault, err = decode.ReadObject(d.in, nil)
 	}
@@ -159,7 +159,7 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 		e.event, e.problem = d.watching.accept(reflector.Added, known, nil)
 		return nil
 	}
-	if e.kind == "" || d.watching.ahead(JSON) {
+	if e.kind == "" || ahead(d.watching, JSON) {
 		d.kept = append(d.kept[:0], raw...)
 		e.late, e.fault = d.kept, fault
 		return nil
@@ -171,7 +171,7 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 // readKind reads a member that no event has but every other answer of the API has: the body
 // may be a Status, or a list from a server that cannot watch. Of anything but a Status, the rest is
 // not worth reading.
-func (d *watchDecoder[T]) readKind(e *envelope[T]) error {
+func readKind[T any](d *watchDecoder[T], e *envelope[T]) error {
 	raw, err := d.in.Value()
 	if err != nil {
 		return err
@@ -186,7 +186,7 @@ func (d *watchDecoder[T]) readKind(e *envelope[T]) error {
 	case tableKind:
 		return ErrTable
 	}
-	return d.notAnEvent()
+	return notAnEvent(d)
 }
 
 // judge turns the object into the event or its problem.
@@ -204,7 +204,7 @@ func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte, fault error) {
 	case e.typ == 0:
 		e.problem = d.watching.report(0, identityOf(d.watching.work.codec.Header(raw)), unknownType(e.kind))
 	case e.typ == reflector.Bookmark:
-		e.event, e.problem = d.watching.bookmark(d.watching.work.codec.Header(raw))
+		e.event, e.problem = bookmark(d.watching, d.watching.work.codec.Header(raw))
 	default:
 		obj, err := d.watching.objects.decode(raw, fault, d.watching.want, d.watching.work)
 		e.event, e.problem = d.watching.accept(e.typ, obj, err)

@@ -65,7 +65,7 @@ func (w *watching[T]) run(ctx context.Context, d eventReader[T]) error {
 }
 
 // ahead reports whether added objects are given to the crew.
-func (w *watching[T]) ahead(e Encoding) bool {
+func ahead[T any](w *watching[T], e Encoding) bool {
 	if w.crew == nil && w.decoders > 1 && w.events >= crewSoon && w.want.kind != "" {
 		w.crew = newCrew(w.decoders, w.objects, e, w.want, w.work)
 	}
@@ -73,7 +73,7 @@ func (w *watching[T]) ahead(e Encoding) bool {
 }
 
 // give gives an added object to the crew.
-func (w *watching[T]) give(m message) error {
+func give[T any](w *watching[T], m message) error {
 	w.crew.put(m, nil, w.passAdded)
 	return errAhead
 }
@@ -132,7 +132,7 @@ func unknownType(text string) error {
 // accept makes the event for a decoded object, or the error for it.
 func (w *watching[T]) accept(typ reflector.EventType, obj decoded[T], err error) (reflector.Event[T], error) {
 	if err == nil && !obj.known {
-		obj, err = w.objects.completed(obj, w.want)
+		obj, err = completed(w.objects, obj, w.want)
 	}
 	if err != nil {
 		return reflector.Event[T]{}, w.problem(typ, obj.id, err)
@@ -151,7 +151,7 @@ func (w *watching[T]) problem(typ reflector.EventType, id identity, err error) e
 
 // bookmark reads a Bookmark: its object only has kind, resourceVersion, and the annotation
 // that ends initial events (KEP-3157).
-func (w *watching[T]) bookmark(h decode.Header) (reflector.Event[T], error) {
+func bookmark[T any](w *watching[T], h decode.Header) (reflector.Event[T], error) {
 	id := identityOf(h)
 	err := w.want.check(id)
 	end := h.Metadata.Annotations.InitialEventsEnd == "true"

@@ -20,7 +20,7 @@ import (
 // apierrors.IsNotFound and its like), and the context's error if ctx is done. Otherwise their
 // errors wrap the error of the transport, of the decoding, or one of this package.
 func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	return r.one(ctx, call{verb: "get", method: http.MethodGet, key: key}, &opts)
+	return one(r, ctx, call{verb: "get", method: http.MethodGet, key: key}, &opts)
 }
 
 // Create writes a new object and returns it as stored. Its namespace comes from its metadata,
@@ -48,48 +48,48 @@ func (r *Resource[T]) UpdateStatus(ctx context.Context, object T, opts metav1.Up
 // put sends a call with an object, or a part of one, and returns the object in the answer.
 func (r *Resource[T]) put(ctx context.Context, c call, object any, opts any) (T, error) {
 	if r.objects.partial && c.method != http.MethodPatch && !c.foreign() {
-		return *new(T), r.refuse(c, ErrMetadataOnly)
+		return *new(T), refuse(r, c, ErrMetadataOnly)
 	}
-	if err := r.encode(&c, object); err != nil {
-		return *new(T), r.refuse(c, err)
+	if err := encode(r, &c, object); err != nil {
+		return *new(T), refuse(r, c, err)
 	}
 	if c.method == http.MethodPatch {
 		c.contentType = string(types.ApplyYAMLPatchType)
 	}
-	return r.one(ctx, c, opts)
+	return one(r, ctx, c, opts)
 }
 
 // one sends a call whose answer is one object. opts is a pointer to options that go into the
 // query.
-func (r *Resource[T]) one(ctx context.Context, c call, opts any) (T, error) {
+func one[T any](r *Resource[T], ctx context.Context, c call, opts any) (T, error) {
 	var err error
 	none := *new(T)
 	c.accept, c.retry = r.accept(""), true
 	if c.method != http.MethodPost || len(c.subresource) > 0 {
-		if c.key, err = r.objectKey(c.key); err != nil {
-			return none, r.refuse(c, err)
+		if c.key, err = objectKey(r, c.key); err != nil {
+			return none, refuse(r, c, err)
 		}
 	}
 	if err := checkSubresource(c.subresource); err != nil {
-		return none, r.refuse(c, err)
+		return none, refuse(r, c, err)
 	}
 	if c.query, err = queryparams.Convert(opts); err != nil {
-		return none, r.refuse(c, err)
+		return none, refuse(r, c, err)
 	}
-	a, err := r.ask(ctx, c, "")
+	a, err := ask(r, ctx, c, "")
 	if err != nil {
 		return none, err
 	}
 	defer a.abandon()
 	object, err := r.readObject(c, a)
 	if err != nil {
-		return none, r.fail(c, remark{r.sized(err), ErrAccepted})
+		return none, r.fail(c, remark{sized(r, err), ErrAccepted})
 	}
 	return object, nil
 }
 
 // objectKey checks the key of a call that needs a name.
-func (r *Resource[T]) objectKey(key types.NamespacedName) (types.NamespacedName, error) {
+func objectKey[T any](r *Resource[T], key types.NamespacedName) (types.NamespacedName, error) {
 	if key.Name == "" {
 		return key, reflector.ErrNoName
 	}
@@ -97,7 +97,7 @@ func (r *Resource[T]) objectKey(key types.NamespacedName) (types.NamespacedName,
 }
 
 // encode sets the object's JSON and its key in a call.
-func (r *Resource[T]) encode(c *call, object any) error {
+func encode[T any](r *Resource[T], c *call, object any) error {
 	raw, err := r.objects.json.Marshal(object)
 	if err != nil {
 		return err
@@ -106,7 +106,7 @@ func (r *Resource[T]) encode(c *call, object any) error {
 		return fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(k))
 	}
 	h := r.objects.json.Header(raw)
-	want := r.expected()
+	want := expected(r)
 	if c.foreign() {
 		want = asIs(h)
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 )
 
@@ -24,7 +25,7 @@ const listingDelay = time.Second
 // It also does so for a kinform.Key while a handle has not listed the key's namespace, because that
 // is new. If a namespace of a set fails, and reads lack writes to it, only its keys wait, and keys
 // without a namespace.
-func (c *Controller[Q]) caughtUp(reconcile func(context.Context, Q) error) func(context.Context, Q) error {
+func caughtUp[Q comparable](c *Controller[Q], reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
 		for _, handle := range c.behind() {
 			if err := catchUp(ctx, handle); err != nil {
@@ -41,14 +42,14 @@ func (c *Controller[Q]) caughtUp(reconcile func(context.Context, Q) error) func(
 
 // awaits reports whether a handle waits for a namespace, which is empty for a key that is for none.
 func (c *Controller[Q]) awaits(namespace string) (waits bool) {
-	c.eachHandle(func(w writer) { waits = waits || w.awaits(namespace) })
+	eachHandle(c, func(w writer) { waits = waits || w.awaits(namespace) })
 	return waits
 }
 
 // behind returns the handles that have to catch up, nil for none. One may come twice: its second
 // CatchUp has nothing to do.
 func (c *Controller[Q]) behind() (all []writer) {
-	c.eachHandle(func(w writer) {
+	eachHandle(c, func(w writer) {
 		if w.behind() {
 			all = append(all, w)
 		}
@@ -59,7 +60,7 @@ func (c *Controller[Q]) behind() (all []writer) {
 // eachHandle calls f for the handles whose reads reconcile relies on: the inputs, and those that it
 // has written through. One whose informer is an input instead of the handle itself is left out: its
 // author wants no other keys to wait.
-func (c *Controller[Q]) eachHandle(f func(writer)) {
+func eachHandle[Q comparable](c *Controller[Q], f func(writer)) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	for _, in := range c.inputs {
@@ -146,19 +147,19 @@ func (r *requests[T]) catchUp(ctx context.Context) error {
 	if seen := r.debt.lost.Load(); r.cache.lost() > seen {
 		r.debt.take(r.cache.lostKeys(seen))
 	}
-	if err := r.settleAll(ctx); err != nil {
+	if err := settleAll(r, ctx); err != nil {
 		return err
 	}
-	if err := r.reach(ctx); err != nil {
+	if err := reach(r, ctx); err != nil {
 		return err
 	}
-	return r.payAll(ctx)
+	return payAll(r, ctx)
 }
 
 // settleAll asks for the objects in doubt.
-func (r *requests[T]) settleAll(ctx context.Context) error {
+func settleAll[T metav1.Object](r *requests[T], ctx context.Context) error {
 	for _, key := range r.debt.doubts() {
-		if err := r.settle(ctx, key); err != nil {
+		if err := settle(r, ctx, key); err != nil {
 			return err
 		}
 	}
@@ -168,7 +169,7 @@ func (r *requests[T]) settleAll(ctx context.Context) error {
 // reach waits until the cache has the writes that could not be recorded. If that takes long, it
 // asks for the objects: mostly they can be recorded by now. It also asks if a namespace fails,
 // because the cache's version then says nothing about the objects of that namespace.
-func (r *requests[T]) reach(ctx context.Context) error {
+func reach[T metav1.Object](r *requests[T], ctx context.Context) error {
 	rv := r.debt.version()
 	if rv == "" {
 		return nil
@@ -179,7 +180,7 @@ func (r *requests[T]) reach(ctx context.Context) error {
 	cancel()
 	if err != nil && late && ctx.Err() == nil || err == nil && len(r.cache.stale()) > 0 {
 		r.debt.ask()
-		if err := r.settleAll(ctx); err != nil {
+		if err := settleAll(r, ctx); err != nil {
 			return err
 		}
 		if rv = r.debt.version(); rv == "" {
@@ -194,12 +195,12 @@ func (r *requests[T]) reach(ctx context.Context) error {
 }
 
 // payAll waits until reads have the writes of unknown objects.
-func (r *requests[T]) payAll(ctx context.Context) error {
+func payAll[T metav1.Object](r *requests[T], ctx context.Context) error {
 	due, where := r.debt.unpaid()
 	if due == 0 {
 		return nil
 	}
-	stale, err := r.reachNow(ctx, where)
+	stale, err := reachNow(r, ctx, where)
 	if err == nil {
 		r.debt.pay(due, stale)
 	}

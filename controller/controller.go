@@ -169,5 +169,5 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func
 		return err
 	}
 	c.logger.Debug("caches are filled")
-	return queue.Run(c.writers.inContext(ctx), c.queue, c.opts.Run, c.caughtUp(c.taken.noted(c.traced(reconcile), c.queue.Add)))
+	return queue.Run(c.writers.inContext(ctx), c.queue, c.opts.Run, caughtUp(c, noted(&c.taken, traced(c, reconcile), c.queue.Add)))
 }

@@ -375,7 +375,7 @@ func (c *cached[T, P]) stale() (all []string) {
 
 func (c *cached[T, P]) waits(namespace string) bool {
 	return slices.ContainsFunc(c.union.Members(), func(m informer.MemberStats) bool {
-		return c.sources.isOf(m.Name, namespace) && (m.Synced || m.Refused == nil)
+		return isOf(c.sources, m.Name, namespace) && (m.Synced || m.Refused == nil)
 	})
 }
 

@@ -83,14 +83,14 @@ func (m *members[T]) join(namespace string) (all map[string]*client.Resource[T],
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	m.prune(namespace)
+	prune(m, namespace)
 	m.byName[namespace] = all
 	return all, nil
 }
 
 // prune drops the sources of namespaces that have left the set, and of one that is new in it.
 // Called with mu held.
-func (m *members[T]) prune(renewed string) {
+func prune[T metav1.Object](m *members[T], renewed string) {
 	for namespace, sources := range m.byName {
 		if namespace == renewed || !m.has(namespace) {
 			for _, source := range sources {
@@ -113,7 +113,7 @@ func (m *members[T]) namespaces() []string {
 }
 
 // isOf reports whether the member of that name is of a namespace.
-func (m *members[T]) isOf(member, namespace string) bool {
+func isOf[T metav1.Object](m *members[T], member, namespace string) bool {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return m.byName[namespace][member] != nil
@@ -194,7 +194,7 @@ func plus(a, b client.Stats) client.Stats {
 }
 
 // outside says that a key is in no namespace of the handle.
-func (m *members[T]) outside(resource string, key types.NamespacedName) error {
+func outside[T metav1.Object](m *members[T], resource string, key types.NamespacedName) error {
 	const most = 5
 	names := m.set.Names()
 	list := strings.Join(names[:min(len(names), most)], ", ")
@@ -217,11 +217,11 @@ func (r *requests[T]) check(key types.NamespacedName) error {
 	if r.members == nil || r.members.has(key.Namespace) {
 		return nil
 	}
-	return r.members.outside(r.client.Resource(), key)
+	return outside(r.members, r.client.Resource(), key)
 }
 
 // checkObject is check for an object that is to be written. It returns an [ErrNoObject] for nil.
-func (r *requests[T]) checkObject(obj T) error {
+func checkObject[T metav1.Object](r *requests[T], obj T) error {
 	if isNil(obj) {
 		return noObject(r.resource(), obj)
 	}

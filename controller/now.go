@@ -61,7 +61,7 @@ func (h *Projected[T, P]) WaitForNow(ctx context.Context) error { return h.engin
 
 func (r *requests[T]) waitForNow(ctx context.Context) error {
 	err := r.nows.do(ctx, func() error {
-		_, err := r.reachNow(ctx, nil)
+		_, err := reachNow(r, ctx, nil)
 		return err
 	})
 	if err != nil {
@@ -99,7 +99,7 @@ func (t *turns) do(ctx context.Context, work func() error) error {
 
 // reachNow returns nil once reads have all changes so far in some namespaces; nil stands for all of
 // the handle. stale are the namespaces whose reads may lack some.
-func (r *requests[T]) reachNow(ctx context.Context, within []string) (stale []string, err error) {
+func reachNow[T metav1.Object](r *requests[T], ctx context.Context, within []string) (stale []string, err error) {
 	rv, err := r.now(ctx, "")
 	if err != nil || rv == "" {
 		return nil, err
@@ -117,7 +117,7 @@ func (r *requests[T]) reachNow(ctx context.Context, within []string) (stale []st
 				return
 			case <-time.After(pause):
 			}
-			if stale, ok := r.askNow(waiting, rv, within); ok {
+			if stale, ok := askNow(r, waiting, rv, within); ok {
 				seen <- stale
 				return
 			}
@@ -133,21 +133,21 @@ func (r *requests[T]) reachNow(ctx context.Context, within []string) (stale []st
 
 // askNow asks the server what reads lack, and for each of these objects. ok is false if it cannot find
 // out, or if there are too many. stale are namespaces that it has not asked for.
-func (r *requests[T]) askNow(ctx context.Context, to string, within []string) (stale []string, ok bool) {
+func askNow[T metav1.Object](r *requests[T], ctx context.Context, to string, within []string) (stale []string, ok bool) {
 	stale = r.cache.stale()
 	l := look[T]{from: r.cache.version(), to: to, cache: r.cache, sources: r.within(within, stale)}
 	if l.from == "" { // not filled
 		return nil, false
 	}
-	lacks, complete, err := l.listAll(ctx, fewObjects)
+	lacks, complete, err := listAll(&l, ctx, fewObjects)
 	if err != nil {
 		return nil, false
 	}
 	if !complete {
-		lacks, err = l.watchAll(ctx)
+		lacks, err = watchAll(&l, ctx)
 	}
 	if err != nil {
-		lacks, _, err = l.listAll(ctx, 0)
+		lacks, _, err = listAll(&l, ctx, 0)
 	}
 	if err != nil || len(lacks) > maxAsked {
 		return nil, false
@@ -178,12 +178,12 @@ type keySet = map[types.NamespacedName]struct{}
 
 // listAll compares lists with reads. A limit that is not 0 is that of each list. complete is false if
 // a source has more objects.
-func (l *look[T]) listAll(ctx context.Context, limit int64) (lacks keySet, complete bool, err error) {
+func listAll[T metav1.Object](l *look[T], ctx context.Context, limit int64) (lacks keySet, complete bool, err error) {
 	reads := l.cache.keys() // before: the lists have what is written meanwhile, or something newer
 	listed := keySet{}
 	complete = true
 	var mu sync.Mutex
-	lacks, err = l.each(func(source located[T]) (keySet, error) {
+	lacks, err = each(l, func(source located[T]) (keySet, error) {
 		found, lacks, more, err := l.list(ctx, source, limit)
 		mu.Lock()
 		defer mu.Unlock()
@@ -192,7 +192,7 @@ func (l *look[T]) listAll(ctx context.Context, limit int64) (lacks keySet, compl
 		return lacks, err
 	})
 	for _, key := range reads {
-		if _, ok := listed[key]; !ok && l.asks(key.Namespace) {
+		if _, ok := listed[key]; !ok && asks(l, key.Namespace) {
 			lacks[key] = struct{}{}
 		}
 	}
@@ -200,7 +200,7 @@ func (l *look[T]) listAll(ctx context.Context, limit int64) (lacks keySet, compl
 }
 
 // each calls f for all sources at once. It returns all their keys, and one of the errors.
-func (l *look[T]) each(f func(located[T]) (keySet, error)) (keySet, error) {
+func each[T metav1.Object](l *look[T], f func(located[T]) (keySet, error)) (keySet, error) {
 	all := keySet{}
 	var failed error
 	var mu sync.Mutex
@@ -221,7 +221,7 @@ func (l *look[T]) each(f func(located[T]) (keySet, error)) (keySet, error) {
 }
 
 // asks reports whether a source has the objects of a namespace.
-func (l *look[T]) asks(namespace string) bool {
+func asks[T metav1.Object](l *look[T], namespace string) bool {
 	for _, source := range l.sources {
 		if overlap(source.namespace, namespace) {
 			return true
@@ -285,14 +285,14 @@ func older(a, b string) bool {
 
 // watchAll watches all sources for the changes after the cache's version. It fails if one does not
 // say that these are all.
-func (l *look[T]) watchAll(ctx context.Context) (lacks keySet, err error) {
+func watchAll[T metav1.Object](l *look[T], ctx context.Context) (lacks keySet, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bookmarkTime)
 	defer cancel()
-	return l.each(func(source located[T]) (keySet, error) { return l.watch(ctx, source) })
+	return each(l, func(source located[T]) (keySet, error) { return l.watch(ctx, source) })
 }
 
 // note adds the key of an event if reads lack its state, and otherwise removes it.
-func (l *look[T]) note(lacks keySet, ev reflector.Event[T]) {
+func note[T metav1.Object](l *look[T], lacks keySet, ev reflector.Event[T]) {
 	key := keyOf(ev.Object)
 	has := l.has(key, ev.ResourceVersion)
 	if ev.Type == reflector.Deleted {
@@ -324,7 +324,7 @@ func (l *look[T]) watch(ctx context.Context, source located[T]) (lacks keySet, e
 		case err != nil:
 			return lacks, err
 		case ev.Type != reflector.Bookmark && l.cache.keeps(ev.Object):
-			l.note(lacks, ev)
+			note(l, lacks, ev)
 		}
 		if order > 0 || order == 0 && ev.Type == reflector.Bookmark {
 			return lacks, nil

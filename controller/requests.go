@@ -178,11 +178,11 @@ func (r *Requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptio
 }
 
 func (r *requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
-	if err := r.checkObject(obj); err != nil {
+	if err := checkObject(r, obj); err != nil {
 		return *new(T), err
 	}
 	made, err := r.client.Create(ctx, obj, opts)
-	return r.wrote(ctx, write{key: keyOf(obj), dry: opts.DryRun, known: true}, made, err)
+	return wrote(r, ctx, write{key: keyOf(obj), dry: opts.DryRun, known: true}, made, err)
 }
 
 // Update replaces an object.
@@ -191,12 +191,12 @@ func (r *Requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptio
 }
 
 func (r *requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
-	if err := r.checkObject(obj); err != nil {
+	if err := checkObject(r, obj); err != nil {
 		return *new(T), err
 	}
-	w := r.updates(obj, opts)
+	w := updates(r, obj, opts)
 	now, err := r.client.Update(ctx, obj, opts)
-	return r.wrote(ctx, w, now, err)
+	return wrote(r, ctx, w, now, err)
 }
 
 // UpdateStatus replaces the status of an object.
@@ -205,16 +205,16 @@ func (r *Requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.Updat
 }
 
 func (r *requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
-	if err := r.checkObject(obj); err != nil {
+	if err := checkObject(r, obj); err != nil {
 		return *new(T), err
 	}
-	w := r.updates(obj, opts)
+	w := updates(r, obj, opts)
 	w.status = true
 	now, err := r.client.UpdateStatus(ctx, obj, opts)
-	return r.wrote(ctx, w, now, err)
+	return wrote(r, ctx, w, now, err)
 }
 
-func (r *requests[T]) updates(obj T, opts metav1.UpdateOptions) write {
+func updates[T metav1.Object](r *requests[T], obj T, opts metav1.UpdateOptions) write {
 	base := obj.GetResourceVersion()
 	return write{key: keyOf(obj), seen: r.look(keyOf(obj)), dry: opts.DryRun, base: base, known: base != ""}
 }
@@ -230,7 +230,7 @@ func (r *requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt ty
 	}
 	w := patches(r, key, data, opts)
 	now, err := r.client.Patch(ctx, key, pt, data, opts)
-	return r.wrote(ctx, w, now, err)
+	return wrote(r, ctx, w, now, err)
 }
 
 // PatchStatus changes the status of an object.
@@ -245,7 +245,7 @@ func (r *requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName,
 	w := patches(r, key, data, opts)
 	w.status = true
 	now, err := r.client.PatchStatus(ctx, key, pt, data, opts)
-	return r.wrote(ctx, w, now, err)
+	return wrote(r, ctx, w, now, err)
 }
 
 func patches[T metav1.Object](r *requests[T], key types.NamespacedName, data []byte, opts metav1.PatchOptions) write {
@@ -289,7 +289,7 @@ func (r *requests[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOp
 		return *new(T), err
 	}
 	now, err := r.client.Apply(ctx, config, opts)
-	return r.wrote(ctx, write{key: key, dry: opts.DryRun}, now, err)
+	return wrote(r, ctx, write{key: key, dry: opts.DryRun}, now, err)
 }
 
 // appliedKey returns the namespace and the name in a config for resource.
@@ -403,7 +403,7 @@ func completed(namespace string, key types.NamespacedName) types.NamespacedName 
 }
 
 // wrote records the answer to a write.
-func (r *requests[T]) wrote(ctx context.Context, w write, now T, err error) (T, error) {
+func wrote[T metav1.Object](r *requests[T], ctx context.Context, w write, now T, err error) (T, error) {
 	noteWriter(ctx, r)
 	switch {
 	case len(w.dry) > 0:
@@ -427,7 +427,7 @@ func (r *requests[T]) learn(ctx context.Context, obj T) {
 		return
 	}
 	err := error(nil)
-	if r.matches(obj) {
+	if matches(r, obj) {
 		err = r.cache.record(obj)
 	} else { // even if reads do not have it: the watch may be about to bring an older state
 		err = r.cache.recordGone(keyOf(obj), "", obj.GetResourceVersion())
@@ -438,7 +438,7 @@ func (r *requests[T]) learn(ctx context.Context, obj T) {
 }
 
 // matches reports whether the labels of obj are among those that the handle selects.
-func (r *requests[T]) matches(obj T) bool {
+func matches[T metav1.Object](r *requests[T], obj T) bool {
 	return slices.ContainsFunc(r.labels, func(s labels.Selector) bool { return s.Matches(labels.Set(obj.GetLabels())) })
 }
 
@@ -511,15 +511,15 @@ func isRefusal(err error) bool {
 }
 
 // doubt asks for the object of key, or has CatchUp do so if that fails.
-func (r *requests[T]) doubt(ctx context.Context, key types.NamespacedName) {
+func doubt[T metav1.Object](r *requests[T], ctx context.Context, key types.NamespacedName) {
 	r.debt.doubt(key)
-	_ = r.settle(ctx, key)
+	_ = settle(r, ctx, key)
 }
 
 // settle asks the server for an object in doubt. If that is forbidden, fails for a time, or if the
 // object does not fit its type, the watch has to come as far. An object outside of the handle's
 // namespaces is in doubt no more.
-func (r *requests[T]) settle(ctx context.Context, key types.NamespacedName) error {
+func settle[T metav1.Object](r *requests[T], ctx context.Context, key types.NamespacedName) error {
 	since := r.debt.since(key)
 	_, err := r.Get(ctx, key, metav1.GetOptions{})
 	switch {

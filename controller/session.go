@@ -57,7 +57,7 @@ func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 	s.ctx, s.end = context.WithCancel(ctx)
 	c.session = s
 	for _, in := range c.inputs {
-		c.start(in.inf)
+		start(c, in.inf)
 	}
 	return s, slices.Clone(c.inputs), nil
 }
@@ -72,7 +72,7 @@ func (c *Controller[Q]) finish() []input {
 
 // join makes an input part of the session. Called with mu held.
 func (c *Controller[Q]) join(in input) {
-	c.start(in.inf)
+	start(c, in.inf)
 	if c.opts.SyncTimeout <= 0 {
 		return
 	}
@@ -85,7 +85,7 @@ func (c *Controller[Q]) join(in input) {
 		case <-in.removed:
 		case <-done:
 		case <-timer.C:
-			if err := c.unsynced(in); err != nil {
+			if err := unsynced(c, in); err != nil {
 				usercode.Report(c.logger, c.opts.OnError, err)
 			}
 		}
@@ -93,7 +93,7 @@ func (c *Controller[Q]) join(in input) {
 }
 
 // start runs an informer, unless the session does so already. Called with mu held.
-func (c *Controller[Q]) start(inf Cache) {
+func start[Q comparable](c *Controller[Q], inf Cache) {
 	s := c.session
 	last := s.informers[inf]
 	if last != nil && last.stop != nil {
@@ -124,7 +124,7 @@ func (c *Controller[Q]) start(inf Cache) {
 }
 
 // forget takes the inputs of inf out of the controller, and stops the informer.
-func (c *Controller[Q]) forget(inf Cache) (gone []input) {
+func forget[Q comparable](c *Controller[Q], inf Cache) (gone []input) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase == stopped {

@@ -85,7 +85,7 @@ func (s Subresource[B]) Get(ctx context.Context, key types.NamespacedName, opts 
 // Create creates the subresource of the existing object that body names, such as the eviction of a
 // pod. If the server only confirms, the returned B is zero.
 func (s Subresource[B]) Create(ctx context.Context, body B, opts metav1.CreateOptions) (B, error) {
-	if err := s.checkBody(body); err != nil {
+	if err := checkBody(s, body); err != nil {
 		return *new(B), err
 	}
 	made, err := s.client.Create(ctx, body, opts)
@@ -95,7 +95,7 @@ func (s Subresource[B]) Create(ctx context.Context, body B, opts metav1.CreateOp
 
 // Update replaces the subresource of the object that body names.
 func (s Subresource[B]) Update(ctx context.Context, body B, opts metav1.UpdateOptions) (B, error) {
-	if err := s.checkBody(body); err != nil {
+	if err := checkBody(s, body); err != nil {
 		return *new(B), err
 	}
 	now, err := s.client.Update(ctx, body, opts)
@@ -127,7 +127,7 @@ func (s Subresource[B]) Apply(ctx context.Context, config any, opts metav1.Apply
 	return now, err
 }
 
-func (s Subresource[B]) checkBody(body B) error {
+func checkBody[B metav1.Object](s Subresource[B], body B) error {
 	if isNil(body) {
 		return noObject(s.of.resource(), body)
 	}
@@ -137,7 +137,7 @@ func (s Subresource[B]) checkBody(body B) error {
 func (r *requests[T]) wroteSubresource(ctx context.Context, key types.NamespacedName, err error) {
 	noteWriter(ctx, r)
 	if !errors.Is(err, client.ErrNotSent) && (!isRefusal(err) || apierrors.IsNotFound(err)) {
-		r.doubt(ctx, r.complete(key))
+		doubt(r, ctx, r.complete(key))
 	}
 }
 

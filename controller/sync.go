@@ -22,7 +22,7 @@ func (c *Controller[Q]) sync(ctx context.Context, inputs []input) (synced bool, 
 		case <-ctx.Done():
 			return false, nil
 		case <-timeout:
-			if err := c.unsynced(inputs...); err != nil {
+			if err := unsynced(c, inputs...); err != nil {
 				return false, err
 			}
 			return true, nil // in this instant
@@ -32,7 +32,7 @@ func (c *Controller[Q]) sync(ctx context.Context, inputs []input) (synced bool, 
 }
 
 // unsynced returns an error for each informer that is not ready.
-func (c *Controller[Q]) unsynced(inputs ...input) error {
+func unsynced[Q comparable](c *Controller[Q], inputs ...input) error {
 	late, cancel := context.WithTimeout(context.Background(), -1)
 	defer cancel()
 	e := &SyncError{After: c.opts.SyncTimeout}

@@ -24,7 +24,7 @@ type takenNames[Q comparable] struct {
 
 // noted notes the result of each reconcile: if it is an [*OwnedError], its key waits for the name.
 // If any object went while reconcile ran, it may have been the one: then enqueue is called at once.
-func (n *takenNames[Q]) noted(reconcile func(context.Context, Q) error, enqueue func(Q)) func(context.Context, Q) error {
+func noted[Q comparable](n *takenNames[Q], reconcile func(context.Context, Q) error, enqueue func(Q)) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
 		gone := n.gone.Load()
 		err := reconcile(ctx, key)

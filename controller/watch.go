@@ -171,7 +171,7 @@ func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K,
 	if inf == nil {
 		return noInformer[T]()
 	}
-	gone := c.forget(inf)
+	gone := forget(c, inf)
 	for _, in := range gone {
 		close(in.removed)
 		in.reg.Remove()

@@ -53,7 +53,7 @@ func New[T any, V comparable](name string, fn IndexFunc[T, V]) *Index[T, V] {
 // Name returns the name under which dynamic lookups find the index.
 func (x *Index[T, V]) Name() string { return x.name }
 
-func (x *Index[T, V]) hash(value V) uint32 {
+func hash[T any, V comparable](x *Index[T, V], value V) uint32 {
 	return uint32(maphash.Comparable(x.seed, value) >> 32)
 }
 

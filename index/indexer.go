@@ -39,7 +39,7 @@ func (x *Indexer[T]) Definitions() map[string]Definition[T] {
 // ByIndex returns the objects that have value in the index called name, in no order.
 // Errors: ErrUnknownIndex, ErrNotString.
 func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
-	ix, err := x.lookup(name)
+	ix, err := lookup(x, name)
 	if err != nil {
 		return nil, err
 	}
@@ -50,7 +50,7 @@ func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
 // name, each once, in no order.
 // Errors: ErrUnknownIndex, *PanicError.
 func (x *Indexer[T]) Index(name string, obj T) ([]T, error) {
-	ix, err := x.lookup(name)
+	ix, err := lookup(x, name)
 	if err != nil {
 		return nil, err
 	}
@@ -61,14 +61,14 @@ func (x *Indexer[T]) Index(name string, obj T) ([]T, error) {
 // once, in no order.
 // Errors: ErrUnknownIndex, ErrNotString.
 func (x *Indexer[T]) Values(name string) ([]string, error) {
-	ix, err := x.lookup(name)
+	ix, err := lookup(x, name)
 	if err != nil {
 		return nil, err
 	}
 	return ix.values(x.slots())
 }
 
-func (x *Indexer[T]) lookup(name string) (dynamic[T], error) {
+func lookup[T any](x *Indexer[T], name string) (dynamic[T], error) {
 	s := x.slots()
 	st := s.Read()
 	defer s.Done()
@@ -92,7 +92,7 @@ func (l *live[T, V]) get(s *slots.Slots[T], value string) ([]T, error) {
 }
 
 func (l *live[T, V]) shared(s *slots.Slots[T], obj T) ([]T, error) {
-	return l.def.sharing(s, obj)
+	return sharing(l.def, s, obj)
 }
 
 func (l *live[T, V]) values(s *slots.Slots[T]) ([]string, error) {

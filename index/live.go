@@ -128,23 +128,25 @@ func distinct[V comparable](values []posting.Value[V]) int {
 func (l *live[T, V]) Unstage(n int) {
 	s := l.stage
 	end := s.begin(n)
-	s.dropValues(end)
+	dropValues(s, end)
 	if s.dirty { // the function panicked
 		clear(s.values[:cap(s.values)][end:])
 		clear(s.buf[:cap(s.buf)])
 		s.dirty = false
 	}
 	s.sets = s.sets[:n]
-	if n == 0 && (s.large() || cap(s.sets) > keepStaged) {
+	if n == 0 && (large(s) || cap(s.sets) > keepStaged) {
 		*s = stage[V]{}
 	}
 }
 
 // large reports whether an idle stage must give back the room for values.
-func (s *stage[V]) large() bool { return cap(s.values) > keepStaged || cap(s.buf) > keepStaged }
+func large[V comparable](s *stage[V]) bool {
+	return cap(s.values) > keepStaged || cap(s.buf) > keepStaged
+}
 
 // dropValues drops the values from begin on.
-func (s *stage[V]) dropValues(begin int) {
+func dropValues[V comparable](s *stage[V], begin int) {
 	if gone := s.values[begin:]; len(gone) == 1 { // the usual case, without a call of the runtime
 		gone[0] = posting.Value[V]{}
 	} else {
@@ -169,8 +171,8 @@ func (l *live[T, V]) Prepare(n int, slot uint32, stored bool) (changed bool) {
 			set.same = true
 			if n == len(s.sets)-1 {
 				set.end = s.begin(n)
-				s.dropValues(set.end)
-				if n == 0 && s.large() { // Unstage may not follow
+				dropValues(s, set.end)
+				if n == 0 && large(s) { // Unstage may not follow
 					s.values, s.buf = nil, nil
 				}
 			}
@@ -179,7 +181,7 @@ func (l *live[T, V]) Prepare(n int, slot uint32, stored bool) (changed bool) {
 		s.warmed ^= l.lists.Warm(slot)
 	}
 	for i := range values {
-		values[i].Hash = l.def.hash(values[i].V)
+		values[i].Hash = hash(l.def, values[i].V)
 	}
 	return true
 }

@@ -29,7 +29,7 @@ func (x *Index[T, V]) Check(from Reader[T]) error {
 	s := from.Indexer().slots()
 	st := s.Read()
 	defer s.Done()
-	if x.in(st) == nil {
+	if in(x, st) == nil {
 		return unknown(x.name, st)
 	}
 	return nil
@@ -44,7 +44,7 @@ func (x *Index[T, V]) Get(from Reader[T], value V) []T {
 // Append appends the objects that have value to dst, in no order. Cost: no allocation
 // when dst has room.
 func (x *Index[T, V]) Append(dst []T, from Reader[T], value V) []T {
-	want := posting.Value[V]{V: value, Hash: x.hash(value)}
+	want := posting.Value[V]{V: value, Hash: hash(x, value)}
 	s, st, l := x.begin(from)
 	if l == nil {
 		return dst
@@ -75,11 +75,11 @@ func (l *live[T, V]) append(dst []T, s *slots.Slots[T], st *slots.State[T], want
 // the loop's body may write to the store. The sequence can be used again; each loop sees the state
 // at its own beginning. Cost: no allocation.
 func (x *Index[T, V]) All(from Reader[T], value V) iter.Seq[T] {
-	return func(yield func(T) bool) { x.each(from, value, yield) }
+	return func(yield func(T) bool) { each(x, from, value, yield) }
 }
 
-func (x *Index[T, V]) each(from Reader[T], value V, yield func(T) bool) {
-	want := posting.Value[V]{V: value, Hash: x.hash(value)}
+func each[T any, V comparable](x *Index[T, V], from Reader[T], value V, yield func(T) bool) {
+	want := posting.Value[V]{V: value, Hash: hash(x, value)}
 	s, st, l := x.begin(from)
 	if l == nil {
 		return
@@ -109,7 +109,7 @@ func (x *Index[T, V]) each(from Reader[T], value V, yield func(T) bool) {
 
 // Count returns the number of objects that have value. Cost: O(1).
 func (x *Index[T, V]) Count(from Reader[T], value V) int {
-	want := posting.Value[V]{V: value, Hash: x.hash(value)}
+	want := posting.Value[V]{V: value, Hash: hash(x, value)}
 	s, _, l := x.begin(from)
 	if l == nil {
 		return 0
@@ -144,12 +144,12 @@ func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 // panics, the result is empty, and the first panic is reported to the store's Options.OnError.
 func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
 	s := from.Indexer().slots()
-	objs, err := x.sharing(s, obj)
+	objs, err := sharing(x, s, obj)
 	var panicked *PanicError
 	if errors.As(err, &panicked) {
 		s.Report("panic in index "+x.name, err)
 	} else if err != nil {
-		x.report(s, err)
+		report(x, s, err)
 	}
 	return objs
 }
@@ -174,13 +174,13 @@ func (x *Index[T, V]) ValuesOf(obj T) (values []V, err error) {
 	return x.fn(nil, obj), nil
 }
 
-func (x *Index[T, V]) sharing(s *slots.Slots[T], obj T) (objs []T, err error) {
-	wanted, err := x.evaluate(obj)
+func sharing[T any, V comparable](x *Index[T, V], s *slots.Slots[T], obj T) (objs []T, err error) {
+	wanted, err := evaluate(x, obj)
 	if err != nil {
 		return nil, err
 	}
 	st := s.Read()
-	l := x.in(st)
+	l := in(x, st)
 	if l == nil {
 		err := unknown(x.name, st)
 		s.Done()
@@ -213,7 +213,7 @@ func union(postings []posting.IDs) (ids []uint32) {
 }
 
 // evaluate calls the index function in the caller's goroutine and returns the hashed values.
-func (x *Index[T, V]) evaluate(obj T) (values []posting.Value[V], err error) {
+func evaluate[T any, V comparable](x *Index[T, V], obj T) (values []posting.Value[V], err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			panicked := usercode.Panicked("index function", r)
@@ -232,17 +232,17 @@ func (x *Index[T, V]) evaluate(obj T) (values []posting.Value[V], err error) {
 func (x *Index[T, V]) begin(from Reader[T]) (*slots.Slots[T], *slots.State[T], *live[T, V]) {
 	s := from.Indexer().slots()
 	st := s.Read()
-	l := x.in(st)
+	l := in(x, st)
 	if l == nil {
 		err := unknown(x.name, st)
 		s.Done()
-		x.report(s, err)
+		report(x, s, err)
 	}
 	return s, st, l
 }
 
 // in returns the live index of x in st, or nil if there is none.
-func (x *Index[T, V]) in(st *slots.State[T]) *live[T, V] {
+func in[T any, V comparable](x *Index[T, V], st *slots.State[T]) *live[T, V] {
 	for _, ix := range st.Indexes() {
 		if l, ok := ix.(*live[T, V]); ok && l.def == x {
 			return l
@@ -251,7 +251,9 @@ func (x *Index[T, V]) in(st *slots.State[T]) *live[T, V] {
 	return nil
 }
 
-func (x *Index[T, V]) report(s *slots.Slots[T], err error) { s.Report("index "+x.name, err) }
+func report[T any, V comparable](x *Index[T, V], s *slots.Slots[T], err error) {
+	s.Report("index "+x.name, err)
+}
 
 // unknown returns the error for a read of an index that a store with the state st does not have.
 func unknown[T any](name string, st *slots.State[T]) error {

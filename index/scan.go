@@ -45,13 +45,13 @@ func (s *scan[T]) of(view cowvec.View[T]) []T {
 	var c cowvec.Cursor
 	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
 		for objs := range slices.Chunk(run.Elems, scanBlock) {
-			s.block(objs)
+			block(s, objs)
 		}
 	}
 	return slices.Clip(s.out)
 }
 
-func (s *scan[T]) block(objs []T) {
+func block[T metav1.Object](s *scan[T], objs []T) {
 	s.n = copy(s.objs[:], objs)
 	if s.namespace != "" {
 		s.keep(func(i int) bool { return s.objs[i].GetNamespace() == s.namespace })
@@ -62,7 +62,7 @@ func (s *scan[T]) block(objs []T) {
 		}
 		if s.exact != nil {
 			s.keep(func(i int) bool { return len(s.maps[i]) > 0 })
-			s.keepExact()
+			keepExact(s)
 		}
 		s.keep(func(i int) bool { return s.selector.Matches(labels.Set(s.maps[i])) })
 	}
@@ -82,7 +82,7 @@ func (s *scan[T]) keep(f func(i int) bool) {
 }
 
 // keepExact drops the objects without one of the exact labels: most of them, as a rule.
-func (s *scan[T]) keepExact() {
+func keepExact[T metav1.Object](s *scan[T]) {
 	var values [scanBlock]string
 	key := s.exact[0].Key
 	for i, m := range s.maps[:s.n] {

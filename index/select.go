@@ -124,7 +124,7 @@ func candidates[T any](st *slots.State[T], namespace string, wanted []wantedLabe
 		switch l := ix.(type) {
 		case *live[T, string]:
 			if l.def.role.namespace && namespace != "" {
-				v := posting.Value[string]{V: namespace, Hash: l.def.hash(namespace)}
+				v := posting.Value[string]{V: namespace, Hash: hash(l.def, namespace)}
 				best.offer(l.lists.Count(v), byNamespace, func() []posting.IDs { return []posting.IDs{l.lists.Freeze(v)} })
 			}
 		case *live[T, Label]:
@@ -145,7 +145,7 @@ func offerLabels[T any](l *live[T, Label], best *choice, wanted []wantedLabels) 
 		n := 0
 		values := make([]posting.Value[Label], len(one))
 		for i, label := range one {
-			values[i] = posting.Value[Label]{V: label, Hash: l.def.hash(label)}
+			values[i] = posting.Value[Label]{V: label, Hash: hash(l.def, label)}
 			n += l.lists.Count(values[i])
 		}
 		best.offer(n, w.req, func() (ids []posting.IDs) {

@@ -39,38 +39,38 @@ type outcome[T any] struct {
 }
 
 // process commits batches until the informer stops.
-func (i *core[K, T]) process(s *session[K, T]) error {
+func process[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 	for {
 		batch, err := s.fifo.Pop(s.Ctx)
 		if err != nil {
 			return err
 		}
-		if err := i.commitPopped(s, batch); err != nil {
+		if err := commitPopped(i, s, batch); err != nil {
 			return err
 		}
 	}
 }
 
 // commitPending commits batches until nothing is pending.
-func (i *core[K, T]) commitPending(s *session[K, T]) error {
+func commitPending[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 	for {
 		batch, ok := s.fifo.TryPop()
 		if !ok {
 			return nil
 		}
-		if err := i.commitPopped(s, batch); err != nil {
+		if err := commitPopped(i, s, batch); err != nil {
 			return err
 		}
 	}
 }
 
 // commitPopped commits a batch once no handler is too far behind.
-func (i *core[K, T]) commitPopped(s *session[K, T], batch deltafifo.Batch[K, T]) error {
-	if err := i.waitForHandlers(s.Ctx); err != nil {
+func commitPopped[K comparable, T any](i *core[K, T], s *session[K, T], batch deltafifo.Batch[K, T]) error {
+	if err := waitForHandlers(i, s.Ctx); err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := i.commit(&s.changes, batch); err != nil {
+	if err := commit(i, &s.changes, batch); err != nil {
 		return err
 	}
 	pending := s.fifo.Len()
@@ -85,27 +85,27 @@ func (i *core[K, T]) commitPopped(s *session[K, T], batch deltafifo.Batch[K, T])
 const largePart = 256
 
 // write writes batch to the store.
-func (i *core[K, T]) write(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+func write[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafifo.Batch[K, T]) error {
 	rv, n := batch.ResourceVersion(), batch.Len()
 	if n > keepChanges {
-		return i.store.CommitChunks(rv, n, func(yield func([]store.Op[K, T]) bool) { i.writeParts(c, batch, yield) })
+		return i.store.CommitChunks(rv, n, func(yield func([]store.Op[K, T]) bool) { writeParts(i, c, batch, yield) })
 	}
 	for key, deltas := range batch.All() {
-		i.addOps(c, key, deltas)
+		addOps(i, c, key, deltas)
 	}
 	if err := i.store.Commit(rv, c.ops); err != nil {
 		return err
 	}
-	i.take(c)
+	take(i, c)
 	return nil
 }
 
 // writeParts makes the ops of a large batch part by part, and records the outcomes of each
 // part.
-func (i *core[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T], yield func([]store.Op[K, T]) bool) {
+func writeParts[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafifo.Batch[K, T], yield func([]store.Op[K, T]) bool) {
 	part := func() bool {
 		goOn := yield(c.ops)
-		i.take(c)
+		take(i, c)
 		c.begun += len(c.ops)
 		clear(c.ops)
 		clear(c.versions)
@@ -113,7 +113,7 @@ func (i *core[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T], y
 		return goOn
 	}
 	for key, deltas := range batch.All() {
-		if i.addOps(c, key, deltas); len(c.ops) >= largePart && !part() {
+		if addOps(i, c, key, deltas); len(c.ops) >= largePart && !part() {
 			return
 		}
 	}
@@ -121,7 +121,7 @@ func (i *core[K, T]) writeParts(c *changes[K, T], batch deltafifo.Batch[K, T], y
 }
 
 // addOps adds the ops of a key to c.
-func (i *core[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delta[T]) {
+func addOps[K comparable, T any](i *core[K, T], c *changes[K, T], key K, deltas []deltafifo.Delta[T]) {
 	last := -1 // the last one that is not older than an own write
 	for n := range deltas {
 		d := &deltas[n]
@@ -134,7 +134,7 @@ func (i *core[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delta[T]
 			c.initial++
 		}
 		c.ops = append(c.ops, store.Op[K, T]{
-			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: i.keeps(key, deltas, last, n), Sum: d.Sum,
+			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: keeps(i, key, deltas, last, n), Sum: d.Sum,
 		})
 		last = n
 		c.versions = append(c.versions, d.ResourceVersion)
@@ -143,13 +143,13 @@ func (i *core[K, T]) addOps(c *changes[K, T], key K, deltas []deltafifo.Delta[T]
 
 // keeps reports whether delta n of a key brings nothing new, for objects that do not carry their
 // version. last is the delta that enters before it, -1 if the store has the state before it.
-func (i *core[K, T]) keeps(key K, deltas []deltafifo.Delta[T], last, n int) bool {
+func keeps[K comparable, T any](i *core[K, T], key K, deltas []deltafifo.Delta[T], last, n int) bool {
 	d := &deltas[n]
 	if last >= 0 {
 		before := &deltas[last]
-		return i.versions.repeats(before, d) && sameContents(before.Object, d.Object)
+		return repeats(&i.versions, before, d) && sameContents(before.Object, d.Object)
 	}
-	if !i.versions.repeatsStored(key, d) {
+	if !repeatsStored(&i.versions, key, d) {
 		return false
 	}
 	known, sum, ok := i.store.GetSum(key)
@@ -161,7 +161,7 @@ func (i *core[K, T]) keeps(key K, deltas []deltafifo.Delta[T], last, n int) bool
 }
 
 // take records the outcomes of the ops.
-func (i *core[K, T]) take(c *changes[K, T]) {
+func take[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 	i.detector.committed(c.ops)
 	for n := range c.ops {
 		op := &c.ops[n]
@@ -179,9 +179,9 @@ func (i *core[K, T]) take(c *changes[K, T]) {
 
 // commit writes the changes to the store and appends their events to the log. An error comes
 // from the store and ends Run. c is empty before and after.
-func (i *core[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+func commit[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafifo.Batch[K, T]) error {
 	began, synced := time.Now(), i.hasSynced()
-	if err := i.commitLocked(c, batch); err != nil {
+	if err := commitLocked(i, c, batch); err != nil {
 		return err
 	}
 	if !synced && i.hasSynced() {
@@ -190,36 +190,36 @@ func (i *core[K, T]) commit(c *changes[K, T], batch deltafifo.Batch[K, T]) error
 	for _, bad := range c.failed {
 		i.badObject(bad)
 	}
-	i.reportLost(c.lost)
+	reportLost(i, c.lost)
 	if err := i.versions.variations.take(); err != nil {
 		i.report(fmt.Errorf("%s: %w", i.Resource(), err))
 	}
 	i.counted.committed(batch.Len(), time.Since(began))
-	c.reset()
+	reset(c)
 	return nil
 }
 
-func (i *core[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+func commitLocked[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafifo.Batch[K, T]) error {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.cutLagging()
+	cutLagging(i)
 	begins, empty := !i.hasSynced(), i.store.Len() == 0
 	c.listed = batch.ResourceVersion()
 	ahead := i.own.begin(batch, i.union == nil)
 	if batch.Rewound() {
 		i.store.Rewind()
 	}
-	if err := i.write(c, batch); err != nil {
+	if err := write(i, c, batch); err != nil {
 		return err
 	}
 	if i.union != nil {
 		i.union.committed(batch)
 	}
 	ends := begins && batch.EndsInitialList()
-	if ends && empty && i.log.Next() == 0 && c.isInitialList(batch) {
-		i.logInitialList()
+	if ends && empty && i.log.Next() == 0 && isInitialList(c, batch) {
+		logInitialList(i)
 	} else {
-		i.logEvents(c, batch, begins)
+		logEvents(i, c, batch, begins)
 		if ends {
 			i.log.Append(Event[K, T]{Type: syncedMark})
 		}
@@ -227,31 +227,31 @@ func (i *core[K, T]) commitLocked(c *changes[K, T], batch deltafifo.Batch[K, T])
 	if ends {
 		close(i.synced)
 	}
-	c.lost = i.lostOf(ahead)
-	c.failed = append(c.failed, i.dropPassed()...)
+	c.lost = lostOf(i, ahead)
+	c.failed = append(c.failed, dropPassed(i)...)
 	i.log.Publish()
 	return nil
 }
 
 // isInitialList reports whether the batch that ends the initial list contains nothing else.
 // Then the store holds exactly the list that handlers must get.
-func (c *changes[K, T]) isInitialList(batch deltafifo.Batch[K, T]) bool {
+func isInitialList[K comparable, T any](c *changes[K, T], batch deltafifo.Batch[K, T]) bool {
 	return c.initial == batch.Len() && !slices.ContainsFunc(c.outcomes, func(o outcome[T]) bool { return o.had })
 }
 
 // logInitialList appends the initial list, which is in the store already. One mark stands for
 // all its events, which would take as much memory as the store's own tables.
-func (i *core[K, T]) logInitialList() {
+func logInitialList[K comparable, T any](i *core[K, T]) {
 	list := i.store.Snapshot()
 	for l := range i.listeners {
 		l.initial = &list
 	}
-	i.traceInitial()
+	traceInitial(i)
 	i.log.Append(Event[K, T]{Type: initialMark})
 }
 
 // logEvents appends the events of a batch after its commit.
-func (i *core[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T], begins bool) {
+func logEvents[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafifo.Batch[K, T], begins bool) {
 	var plain outcome[T]
 	at, number, outcomes, stayed := 0, 0, c.outcomes, c.stayed
 	for key, deltas := range batch.All() {
@@ -267,7 +267,7 @@ func (i *core[K, T]) logEvents(c *changes[K, T], batch deltafifo.Batch[K, T], be
 			at++
 			if ev, ok := eventOf(i.versions.meta, key, &deltas[n], o); ok {
 				ev.Initial = ev.Initial && begins
-				i.traceEvent(&ev, deltas[n].ResourceVersion)
+				traceEvent(i, &ev, deltas[n].ResourceVersion)
 				i.log.Append(ev)
 			} else if o.unchanged && i.unchanged > 0 && deltas[n].Type == deltafifo.Replaced {
 				i.log.Append(Event[K, T]{Type: Updated, Sync: true, Key: key, Object: o.old, Old: o.old})
@@ -303,7 +303,7 @@ const keepChanges = 2 * deltafifo.DefaultLimit
 
 // reset empties c. It keeps no reference to an object, and no memory of a large list, of the
 // initial list, or of a burst that is over.
-func (c *changes[K, T]) reset() {
+func reset[K comparable, T any](c *changes[K, T]) {
 	most := max(cap(c.ops), cap(c.outcomes))
 	if tooLarge := c.full.TooLarge(most, c.begun+len(c.ops)); most > keepChanges || c.initial > 0 || tooLarge {
 		*c = changes[K, T]{}

@@ -18,7 +18,7 @@ func TestChangesAreEmptiedAndLetGo(t *testing.T) {
 		}
 	}
 	fill(10)
-	c.reset()
+	reset(&c)
 	if len(c.ops) != 0 || cap(c.ops) == 0 {
 		t.Errorf("%d of %d ops kept, want none of some", len(c.ops), cap(c.ops))
 	}
@@ -26,24 +26,24 @@ func TestChangesAreEmptiedAndLetGo(t *testing.T) {
 		t.Error("reset keeps an object alive")
 	}
 	fill(keepChanges + 1)
-	c.reset()
+	reset(&c)
 	if cap(c.ops) != 0 || cap(c.outcomes) != 0 {
 		t.Errorf("room for %d ops kept after a large batch", cap(c.ops))
 	}
 	fill(10)
 	c.initial = 10
-	c.reset()
+	reset(&c)
 	if cap(c.ops) != 0 || cap(c.outcomes) != 0 {
 		t.Errorf("room for %d ops kept after the initial list", cap(c.ops))
 	}
 	fill(1000)
-	c.reset()
+	reset(&c)
 	for n := range capacity.Patience {
 		if cap(c.ops) < 1000 {
 			t.Fatalf("room for %d ops kept right after a burst, and %d single changes", cap(c.ops), n)
 		}
 		fill(1)
-		c.reset()
+		reset(&c)
 	}
 	if cap(c.ops) != 0 || cap(c.outcomes) != 0 {
 		t.Errorf("room for %d ops kept long after a burst", cap(c.ops))
@@ -72,10 +72,10 @@ func TestRepetitionsInABatch(t *testing.T) {
 	delta := func(version int) deltafifo.Delta[state] {
 		return deltafifo.Delta[state]{Type: deltafifo.Updated, Object: state{id: 1, version: version}, ResourceVersion: "7"}
 	}
-	if !i.keeps(1, []deltafifo.Delta[state]{delta(2), delta(2)}, 0, 1) {
+	if !keeps(i, 1, []deltafifo.Delta[state]{delta(2), delta(2)}, 0, 1) {
 		t.Error("the same contents at the same version count as new")
 	}
-	if i.keeps(1, []deltafifo.Delta[state]{delta(2), delta(3)}, 0, 1) {
+	if keeps(i, 1, []deltafifo.Delta[state]{delta(2), delta(3)}, 0, 1) {
 		t.Error("other contents at the same version do not count as new")
 	}
 }
@@ -128,7 +128,7 @@ func commitList(t *testing.T, i *core[int, state], list ...state) {
 		t.Fatal(err)
 	}
 	var c changes[int, state]
-	if err := i.commit(&c, batch); err != nil {
+	if err := commit(i, &c, batch); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -30,9 +30,9 @@ func (i *core[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Se
 		})
 		i.mu.Lock()
 		life := i.session.Load().life
-		i.register(l)
+		register(i, l)
 		i.mu.Unlock()
-		defer l.release()
+		defer release(l)
 		defer i.leave(l)
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)

@@ -9,7 +9,7 @@ import (
 type followers[F any] []weak.Pointer[F]
 
 // living returns those that are still in use, and forgets the others.
-func (s *followers[F]) living() (all []*F) {
+func living[F any](s *followers[F]) (all []*F) {
 	*s = slices.DeleteFunc(*s, func(w weak.Pointer[F]) bool {
 		f := w.Value()
 		if f != nil {
@@ -22,6 +22,6 @@ func (s *followers[F]) living() (all []*F) {
 
 // add adds f, and forgets those that are not in use any more.
 func (s *followers[F]) add(f *F) {
-	s.living()
+	living(s)
 	*s = append(*s, weak.Make(f))
 }

@@ -58,7 +58,7 @@ func (h *Hashes) Set(ranges ...HashRange) error {
 	joined := joinRanges(ranges)
 	h.mu.Lock()
 	h.ranges = joined
-	all := h.followers.living()
+	all := living(&h.followers)
 	h.mu.Unlock()
 	var failed []error
 	for _, f := range all {
@@ -86,7 +86,7 @@ func (h *Hashes) Has(hash uint64) bool {
 // of Set bring that have not returned. It returns the cause of ctx's end.
 func (h *Hashes) WaitForLists(ctx context.Context) error {
 	h.mu.Lock()
-	all, ranges := h.followers.living(), h.ranges
+	all, ranges := living(&h.followers), h.ranges
 	h.mu.Unlock()
 	for _, f := range all {
 		if err := f.wait(ctx, ranges); err != nil {

@@ -178,7 +178,7 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 		return nil, err
 	}
 	i.source = source
-	return informerOf(i), i.firstSession()
+	return informerOf(i), firstSession(i)
 }
 
 // informerOf returns the Informer of a core. There must be only one.
@@ -205,15 +205,15 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 		listeners: map[*listener[K, T]]struct{}{},
 	}
 	var err error
-	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: i.versions.unchanged(), OnError: opts.OnError})
+	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: unchanged(&i.versions), OnError: opts.OnError})
 	if err != nil {
 		return nil, i.about(err)
 	}
 	return i, nil
 }
 
-func (i *core[K, T]) firstSession() error {
-	next, err := i.newSession()
+func firstSession[K comparable, T any](i *core[K, T]) error {
+	next, err := newSession(i)
 	if err != nil {
 		return err
 	}

@@ -38,7 +38,7 @@ func TestInitialListWithMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := i.commit(&changes[int, state]{}, batch); err != nil {
+	if err := commit(i, &changes[int, state]{}, batch); err != nil {
 		t.Fatal(err)
 	}
 	events, err := cursor.TryNext()

@@ -14,7 +14,7 @@ import (
 func (i *core[K, T]) keyOf(obj T) (K, error) {
 	key, err := usercode.Key(i.key, obj)
 	if panicked, ok := err.(*PanicError); ok {
-		i.located(panicked)
+		located(i, panicked)
 	}
 	return key, err
 }

@@ -74,13 +74,13 @@ func TestLargeBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := i.commit(&c, batch); err != nil {
+		if err := commit(i, &c, batch); err != nil {
 			t.Fatal(err)
 		}
 		if cap(c.ops) > keepChanges {
 			t.Errorf("round %d: all ops in memory at a time: %d", round, cap(c.ops))
 		}
-		c.reset()
+		reset(&c)
 		for _, op := range c.ops[:cap(c.ops)] {
 			if op.Object != (state{}) {
 				t.Fatalf("round %d: %+v is kept alive", round, op.Object)

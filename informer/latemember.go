@@ -53,7 +53,7 @@ func (e *LateMemberError) LogValue() slog.Value {
 // awaitMembers drops late members from the wait for the session's first list, until that list is
 // complete. It is called when one member has listed. If the server was away, the other members come
 // back when they ask again, so their failures before that do not count.
-func (u *members[K, T]) awaitMembers(s *session[K, T]) {
+func awaitMembers[K comparable, T any](u *members[K, T], s *session[K, T]) {
 	u.inf.mu.Lock()
 	for _, m := range u.byName {
 		m.brought.Store(false)
@@ -68,7 +68,7 @@ func (u *members[K, T]) awaitMembers(s *session[K, T]) {
 			return
 		case <-tick.C:
 		}
-		for _, m := range u.idleMembers(time.Now()) {
+		for _, m := range idleMembers(u, time.Now()) {
 			u.inf.mu.Lock()
 			late := &LateMemberError{Resource: m.source.Resource(), Member: m.name, Failing: m.stats().Failing}
 			u.inf.mu.Unlock()
@@ -80,7 +80,7 @@ func (u *members[K, T]) awaitMembers(s *session[K, T]) {
 
 // idleMembers returns the members that are awaited, and that have brought nothing since the last
 // call though they have asked.
-func (u *members[K, T]) idleMembers(now time.Time) (idle []*Member[K, T]) {
+func idleMembers[K comparable, T any](u *members[K, T], now time.Time) (idle []*Member[K, T]) {
 	u.inf.mu.Lock()
 	defer u.inf.mu.Unlock()
 	for _, m := range u.byName {

@@ -54,7 +54,7 @@ const (
 )
 
 // start begins to call l's handler. Called with mu held, while the informer runs.
-func (i *core[K, T]) start(s *session[K, T], l *listener[K, T]) {
+func start[K comparable, T any](i *core[K, T], s *session[K, T], l *listener[K, T]) {
 	if l.loop || l.active {
 		return
 	}
@@ -62,7 +62,7 @@ func (i *core[K, T]) start(s *session[K, T], l *listener[K, T]) {
 	l.reg.begin()
 	s.Go(func() {
 		defer i.end(l)
-		i.contain(s, handling, l.describe, func() { l.run(s.Ctx) })
+		contain(i, s, handling, l.describe, func() { l.run(s.Ctx) })
 	})
 }
 
@@ -79,24 +79,24 @@ func (i *core[K, T]) end(l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	l.active = false
-	l.takeBack()
+	takeBack(l)
 	if l.leaving {
 		i.forget(l)
-		l.release()
+		release(l)
 	}
 	l.reg.cease()
 }
 
 // release drops the events that a removed handler has not been given, because its Registration may
 // be kept for long. Called by the goroutine that owns l, or while none does.
-func (l *listener[K, T]) release() {
+func release[K comparable, T any](l *listener[K, T]) {
 	l.found, l.rest, l.current = nil, nil, nil
 	l.cursor.Leave()
 }
 
 // takeBack puts back an event on which the filter panicked. The handler has not seen it, and must
 // get it before later events.
-func (l *listener[K, T]) takeBack() {
+func takeBack[K comparable, T any](l *listener[K, T]) {
 	if l.doing != filtering {
 		return
 	}
@@ -124,13 +124,13 @@ func (i *core[K, T]) forget(l *listener[K, T]) {
 // run calls the handler until the handler is removed or ctx is done. When ctx ends, the caller
 // must wake the cursor.
 func (l *listener[K, T]) run(ctx context.Context) {
-	if !l.replay(ctx) {
+	if !replay(l, ctx) {
 		return
 	}
-	l.setDue(time.Now().Add(l.firstResync()))
-	for l.handleRest(ctx) && ctx.Err() == nil {
-		if l.isDue() {
-			if !l.resync(ctx) {
+	setDue(l, time.Now().Add(firstResync(l)))
+	for handleRest(l, ctx) && ctx.Err() == nil {
+		if isDue(l) {
+			if !resync(l, ctx) {
 				return
 			}
 			continue
@@ -138,7 +138,7 @@ func (l *listener[K, T]) run(ctx context.Context) {
 		events, err := l.next()
 		if err == nil {
 			l.rest, l.logged = events, true
-		} else if ctx.Err() != nil || !l.catchUp() {
+		} else if ctx.Err() != nil || !catchUp(l) {
 			return
 		}
 	}
@@ -160,11 +160,11 @@ func (l *listener[K, T]) next() ([]Event[K, T], error) {
 
 // replay delivers the objects of found. It returns false if the handler must stop. Walking
 // needs a large stack, so replay walks only if there is something to deliver.
-func (l *listener[K, T]) replay(ctx context.Context) bool {
+func replay[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
 	if l.found == nil {
 		return true
 	}
-	if l.found.Len() > 0 && !l.walk(ctx) {
+	if l.found.Len() > 0 && !walk(l, ctx) {
 		return false
 	}
 	early := l.early
@@ -176,27 +176,27 @@ func (l *listener[K, T]) replay(ctx context.Context) bool {
 }
 
 // walk delivers the objects of found that an earlier run has not delivered yet.
-func (l *listener[K, T]) walk(ctx context.Context) bool {
+func walk[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
 	n := 0
 	var ev Event[K, T] // one for all, since the handler gets a copy
 	for key, obj := range l.found.All() {
 		if n++; n <= l.replayed {
 			continue // the order of a snapshot does not change
 		}
-		if !l.mayContinue(ctx) {
+		if !mayContinue(l, ctx) {
 			return false
 		}
 		l.replayed++
-		l.traceWalk(l.replayed)
+		traceWalk(l, l.replayed)
 		l.backlog.Store(int64(l.found.Len() - l.replayed))
 		ev = Event[K, T]{Type: Added, Initial: true, Key: key, Object: obj}
-		l.deliver(&ev)
+		deliver(l, &ev)
 	}
 	return true
 }
 
 // takeInitial makes the initial list the next thing to deliver.
-func (l *listener[K, T]) takeInitial() {
+func takeInitial[K comparable, T any](l *listener[K, T]) {
 	l.inf.mu.Lock()
 	defer l.inf.mu.Unlock()
 	l.found, l.initial, l.listed = l.initial, nil, true
@@ -204,9 +204,9 @@ func (l *listener[K, T]) takeInitial() {
 
 // handleRest calls the handler for the rest of a run of the log. It returns false if the
 // handler must stop. Then the remaining events wait for the next Run.
-func (l *listener[K, T]) handleRest(ctx context.Context) bool {
+func handleRest[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
 	for len(l.rest) > 0 {
-		if !l.mayContinue(ctx) {
+		if !mayContinue(l, ctx) {
 			return false
 		}
 		if l.backlog.Load() > 0 {
@@ -218,8 +218,8 @@ func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 		case ev.Type == syncedMark:
 			l.hasSynced()
 		case ev.Type == initialMark:
-			l.takeInitial()
-			if !l.replay(ctx) {
+			takeInitial(l)
+			if !replay(l, ctx) {
 				return false
 			}
 		case ev.Sync && !l.opts.Unchanged:
@@ -228,9 +228,9 @@ func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 				l.touched[ev.Key] = struct{}{}
 			}
 			if l.logged && !ev.Sync {
-				l.traceTurn(position)
+				traceTurn(l, position)
 			}
-			l.deliver(ev)
+			deliver(l, ev)
 		}
 	}
 	l.rest, l.current = nil, nil
@@ -239,7 +239,7 @@ func (l *listener[K, T]) handleRest(ctx context.Context) bool {
 }
 
 // mayContinue reports whether the handler may be called once more.
-func (l *listener[K, T]) mayContinue(ctx context.Context) bool {
+func mayContinue[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
 	return !l.reg.removed.Load() && ctx.Err() == nil
 }
 
@@ -251,17 +251,17 @@ func (l *listener[K, T]) hasSynced() {
 }
 
 // deliver calls the handler for ev, if its filter lets ev pass.
-func (l *listener[K, T]) deliver(ev *Event[K, T]) {
+func deliver[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {
 	if l.inf.detector == nil {
-		l.call(ev)
+		call(l, ev)
 		return
 	}
-	l.inf.detector.enter(l.opts.Name, ev)
-	l.call(ev)
-	l.inf.reportMutations(l.inf.detector.leave(l.opts.Name, ev))
+	enter(l.inf.detector, l.opts.Name, ev)
+	call(l, ev)
+	reportMutations(l.inf, l.inf.detector.leave(l.opts.Name, ev))
 }
 
-func (l *listener[K, T]) call(ev *Event[K, T]) {
+func call[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {
 	l.current = ev
 	out, passes := *ev, true
 	if l.opts.Filter != nil {

@@ -42,10 +42,10 @@ func (l Lister[K, T]) Get(key K) (T, error) {
 	if ok && (l.namespace == "" || l.namespace == obj.GetNamespace()) {
 		return obj, nil
 	}
-	return *new(T), l.notFound(key)
+	return *new(T), notFound(l, key)
 }
 
-func (l Lister[K, T]) notFound(key K) error {
+func notFound[K comparable, T metav1.Object](l Lister[K, T], key K) error {
 	name, ok := any(key).(types.NamespacedName)
 	if !ok {
 		name.Name = fmt.Sprint(key)

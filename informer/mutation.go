@@ -96,14 +96,14 @@ func (d *detector[K, T]) committed(ops []store.Op[K, T]) {
 		if d.sampling && d.size >= sampleSize || op.Delete && same(op.Object, op.Old) {
 			continue
 		}
-		w := d.watch(op.Key, op.Object)
+		w := watch(d, op.Key, op.Object)
 		if op.Delete {
 			w.retired = now // handlers get the final state
 		}
 	}
 }
 
-func (d *detector[K, T]) watch(key K, obj T) *watched[T] {
+func watch[K comparable, T any](d *detector[K, T], key K, obj T) *watched[T] {
 	w := &watched[T]{obj: obj, copied: deepcopy.Of(obj)}
 	d.watched[key] = append(d.watched[key], w)
 	d.size++
@@ -111,11 +111,11 @@ func (d *detector[K, T]) watch(key K, obj T) *watched[T] {
 }
 
 // enter records that a handler is about to get ev.
-func (d *detector[K, T]) enter(handler string, ev *Event[K, T]) {
+func enter[K comparable, T any](d *detector[K, T], handler string, ev *Event[K, T]) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, w := range d.watched[ev.Key] {
-		if w.isOf(ev.Object, ev.Old) {
+		if isOf(w, ev.Object, ev.Old) {
 			w.calls = append(w.calls, handler)
 			if !slices.Contains(w.given, handler) {
 				w.given = append(w.given, handler)
@@ -130,10 +130,10 @@ func (d *detector[K, T]) leave(handler string, ev *Event[K, T]) (found []*Mutati
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, w := range slices.Clone(d.watched[ev.Key]) {
-		if !w.isOf(ev.Object, ev.Old) {
+		if !isOf(w, ev.Object, ev.Old) {
 			continue
 		}
-		if !w.intact() {
+		if !intact(w) {
 			found = append(found, d.found(ev.Key, w, w.calls))
 		}
 		if n := slices.Index(w.calls, handler); n >= 0 {
@@ -150,10 +150,10 @@ func (d *detector[K, T]) check(now time.Time) (found []*MutationError) {
 	defer d.mu.Unlock()
 	for key, states := range d.watched {
 		for _, w := range slices.Clone(states) {
-			if !w.intact() {
+			if !intact(w) {
 				found = append(found, d.found(key, w, w.given))
 			} else if !w.retired.IsZero() && now.Sub(w.retired) >= keepRetired {
-				d.drop(key, w)
+				drop(d, key, w)
 			}
 		}
 	}
@@ -163,7 +163,7 @@ func (d *detector[K, T]) check(now time.Time) (found []*MutationError) {
 // found makes the error without the difference, because computing that calls the users' Equal
 // methods.
 func (d *detector[K, T]) found(key K, w *watched[T], suspects []string) *MutationError {
-	d.drop(key, w)
+	drop(d, key, w)
 	before, after := w.copied, w.obj
 	return &MutationError{
 		Key:      keytext.Of(key),
@@ -172,7 +172,7 @@ func (d *detector[K, T]) found(key K, w *watched[T], suspects []string) *Mutatio
 	}
 }
 
-func (d *detector[K, T]) drop(key K, w *watched[T]) {
+func drop[K comparable, T any](d *detector[K, T], key K, w *watched[T]) {
 	states := slices.DeleteFunc(d.watched[key], func(other *watched[T]) bool { return other == w })
 	d.size--
 	if len(states) == 0 {
@@ -183,19 +183,19 @@ func (d *detector[K, T]) drop(key K, w *watched[T]) {
 }
 
 // resample replaces the watched objects by others. One goroutine calls it.
-func (d *detector[K, T]) resample(all store.Snapshot[K, T]) {
-	keys, objects := d.nextSample(all) // calls the key function
+func resample[K comparable, T any](d *detector[K, T], all store.Snapshot[K, T]) {
+	keys, objects := nextSample(d, all) // calls the key function
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	clear(d.watched)
 	d.size = 0
 	for n, key := range keys {
-		d.watch(key, objects[n])
+		watch(d, key, objects[n])
 	}
 }
 
 // nextSample returns the next objects in turn.
-func (d *detector[K, T]) nextSample(all store.Snapshot[K, T]) (keys []K, objects []T) {
+func nextSample[K comparable, T any](d *detector[K, T], all store.Snapshot[K, T]) (keys []K, objects []T) {
 	if d.turn >= all.Len() {
 		d.turn = 0
 	}
@@ -212,13 +212,13 @@ func (d *detector[K, T]) nextSample(all store.Snapshot[K, T]) (keys []K, objects
 }
 
 // isOf reports whether w is a state in an event with obj and old.
-func (w *watched[T]) isOf(obj, old T) bool { return same(w.obj, obj) || same(w.obj, old) }
+func isOf[T any](w *watched[T], obj, old T) bool { return same(w.obj, obj) || same(w.obj, old) }
 
 // intact reports whether the object is unchanged.
-func (w *watched[T]) intact() bool { return reflect.DeepEqual(w.obj, w.copied) }
+func intact[T any](w *watched[T]) bool { return reflect.DeepEqual(w.obj, w.copied) }
 
 // reportMutations reports the errors whose difference is not empty.
-func (i *core[K, T]) reportMutations(found []*MutationError) {
+func reportMutations[K comparable, T any](i *core[K, T], found []*MutationError) {
 	for _, err := range found {
 		err.Resource = i.Resource()
 		if err.Diff = err.diff(); err.Diff != "" {
@@ -229,7 +229,7 @@ func (i *core[K, T]) reportMutations(found []*MutationError) {
 }
 
 // detect checks the objects periodically until ctx is done.
-func (i *core[K, T]) detect(ctx context.Context) {
+func detect[K comparable, T any](i *core[K, T], ctx context.Context) {
 	period := checkPeriod
 	if i.detector.sampling {
 		period = samplePeriod
@@ -241,9 +241,9 @@ func (i *core[K, T]) detect(ctx context.Context) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			i.reportMutations(i.detector.check(now))
+			reportMutations(i, i.detector.check(now))
 			if i.detector.sampling {
-				i.detector.resample(i.store.Snapshot())
+				resample(i.detector, i.store.Snapshot())
 			}
 		}
 	}

@@ -111,7 +111,7 @@ func (n *Namespaces) join(name string) error {
 	if err := checkNamespace(name); err != nil {
 		return err
 	}
-	return allOrNone(n.followers.living(), func(f *follower) error { return f.join(name) }, func(f *follower) { f.leave(name) })
+	return allOrNone(living(&n.followers), func(f *follower) error { return f.join(name) }, func(f *follower) { f.leave(name) })
 }
 
 // allOrNone calls do for each element. If one call fails or panics, undo is called for those before
@@ -146,7 +146,7 @@ func (n *Namespaces) Remove(names ...string) {
 		n.mu.Lock()
 		delete(n.names, name)
 		n.mu.Unlock()
-		for _, f := range n.followers.living() {
+		for _, f := range living(&n.followers) {
 			f.leave(name)
 		}
 	}
@@ -246,7 +246,7 @@ func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (ma
 		return covered == nil || covered(key)
 	}
 	f := &follower{join, leave}
-	if !u.beginToFollow(following[K]{f, coming}) {
+	if !beginToFollow(u, following[K]{f, coming}) {
 		return u.members.inf.about(ErrHashesAlone)
 	}
 	if err := set.follow(f); err != nil {
@@ -260,7 +260,7 @@ func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (ma
 
 // beginToFollow adds f to the sets that the union follows. It returns false if the union follows
 // hashes.
-func (u *Union[K, T]) beginToFollow(f following[K]) bool {
+func beginToFollow[K comparable, T any](u *Union[K, T], f following[K]) bool {
 	u.members.inf.mu.Lock()
 	defer u.members.inf.mu.Unlock()
 	if u.members.alone {

@@ -18,7 +18,7 @@ type overrun[K comparable, T any] struct {
 
 // cutLagging leaves behind the coalescing handlers that are too slow. Called with mu held,
 // before a commit.
-func (i *core[K, T]) cutLagging() {
+func cutLagging[K comparable, T any](i *core[K, T]) {
 	for _, l := range i.coalescing {
 		if missed, from, cut := i.log.Cut(l.cursor, i.lag); cut {
 			l.overrun = &overrun[K, T]{missed: missed, from: from, then: i.store.Snapshot()}
@@ -30,7 +30,7 @@ func (i *core[K, T]) cutLagging() {
 
 // catchUp makes the difference since l was left behind l's next events. It returns false if l
 // was not left behind: then the handler must stop.
-func (l *listener[K, T]) catchUp() bool {
+func catchUp[K comparable, T any](l *listener[K, T]) bool {
 	i := l.inf
 	i.mu.Lock()
 	missed := l.overrun
@@ -41,7 +41,7 @@ func (l *listener[K, T]) catchUp() bool {
 	}
 	position := l.cursor.Position()
 	if !l.leaving {
-		l.cursor = i.newCursor(l)
+		l.cursor = newCursor(i, l)
 	}
 	if turns := l.turns.Load(); turns != nil {
 		turns.skip(i.trace.Load().place(i.log.Position()))

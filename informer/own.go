@@ -66,7 +66,7 @@ func (i *core[K, T]) RecordWrite(obj T, rv string) error {
 	if rv == "" {
 		rv = objmeta.VersionOf(obj)
 	}
-	return i.wrote(key, ownWrite[T]{obj: obj, rv: rv, uid: objmeta.UIDOf(obj)})
+	return wrote(i, key, ownWrite[T]{obj: obj, rv: rv, uid: objmeta.UIDOf(obj)})
 }
 
 // RecordGone takes the object with uid from under key: this process deleted it, removed the last
@@ -90,7 +90,7 @@ func (i *core[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 	if err := usercode.CheckKey(key); err != nil {
 		return err
 	}
-	return i.wrote(key, ownWrite[T]{rv: rv, uid: uid, gone: true})
+	return wrote(i, key, ownWrite[T]{rv: rv, uid: uid, gone: true})
 }
 
 // LostWrites returns a number that grows with each recorded write that list and watch did not reach in two
@@ -169,7 +169,7 @@ type aside[T any] struct {
 }
 
 // keep puts a state aside, or what is there away if there is no state. Called with mu held.
-func (o *own[K, T]) keep(key K, has bool, is aside[T]) {
+func keep[K comparable, T any](o *own[K, T], key K, has bool, is aside[T]) {
 	if !has {
 		delete(o.aside, key)
 		return
@@ -201,7 +201,7 @@ func (o *own[K, T]) change(f func(*door.Door[K])) {
 }
 
 // awaits reports whether a write of key is ahead. Safe from any goroutine.
-func (o *own[K, T]) awaits(key K) bool {
+func awaits[K comparable, T any](o *own[K, T], key K) bool {
 	if o.count.Load() == 0 {
 		return false
 	}
@@ -237,7 +237,7 @@ func (o *own[K, T]) forget(keys ...K) {
 }
 
 // forgetAside drops what was put aside for a write.
-func (o *own[K, T]) forgetAside(key K) {
+func forgetAside[K comparable, T any](o *own[K, T], key K) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.aside, key)
@@ -269,7 +269,7 @@ func (o *own[K, T]) of(key K) ofKey[T] {
 func (o *own[K, T]) undo(key K, before ofKey[T]) {
 	o.change(func(d *door.Door[K]) {
 		d.Undo(key, before.known)
-		o.keep(key, before.has, before.aside)
+		keep(o, key, before.has, before.aside)
 	})
 }
 
@@ -280,11 +280,11 @@ func (o *own[K, T]) waits(w dueWrite[K]) bool {
 }
 
 // wrote commits an own write, unless the store is past it.
-func (i *core[K, T]) wrote(key K, w ownWrite[T]) error {
+func wrote[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) error {
 	if parse(w.rv) == 0 {
 		return i.about(fmt.Errorf("%s: %w: %q", keytext.Of(key), store.ErrResourceVersion, w.rv))
 	}
-	failed, err := i.commitOwn(key, w)
+	failed, err := commitOwn(i, key, w)
 	for _, bad := range failed {
 		i.badObject(bad)
 	}
@@ -292,7 +292,7 @@ func (i *core[K, T]) wrote(key K, w ownWrite[T]) error {
 }
 
 // commitOwn is wrote with the informer's mu. It returns what left to make room and could not be replaced.
-func (i *core[K, T]) commitOwn(key K, w ownWrite[T]) (failed []*reflector.ObjectError, err error) {
+func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed []*reflector.ObjectError, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	defer i.log.Publish()
@@ -302,22 +302,22 @@ func (i *core[K, T]) commitOwn(key K, w ownWrite[T]) (failed []*reflector.Object
 	case i.log.Lagging(awaitedLag*i.lag) != nil:
 		return nil, i.about(ErrHandlerBehind)
 	}
-	if i.own.door.Len() >= i.own.limit && !i.own.awaits(key) {
+	if i.own.door.Len() >= i.own.limit && !awaits(&i.own, key) {
 		room := false
 		if failed, room = i.makeRoom(); !room {
 			return failed, ErrTooManyWrites
 		}
 	}
 	before := i.own.of(key)
-	if i.enters(key, w) {
+	if enters(i, key, w) {
 		op := store.Op[K, T]{Key: key, Object: w.obj, Delete: w.gone}
-		if err := i.commitAhead(&op, w.rv, true); err != nil {
+		if err := commitAhead(i, &op, w.rv, true); err != nil {
 			i.own.undo(key, before)
 			return failed, i.about(fmt.Errorf("%s: %w", keytext.Of(key), err))
 		}
 	}
 	if version, waits := i.own.door.Waits(key); waits && version != before.known.Version() {
-		i.expect(dueWrite[K]{key: key, version: version, until: time.Now().Add(ownFor)})
+		expect(i, dueWrite[K]{key: key, version: version, until: time.Now().Add(ownFor)})
 		i.touched(key)
 	}
 	return failed, nil
@@ -332,34 +332,34 @@ func (i *core[K, T]) makeRoom() (failed []*reflector.ObjectError, made bool) {
 		return nil, false
 	}
 	due := o.due[n]
-	i.lose(due)
-	failed = i.withdraw(due.key, nil)
+	lose(i, due)
+	failed = withdraw(i, due.key, nil)
 	o.forget(due.key)
 	return failed, true
 }
 
 // enters asks the door about an own write, and puts aside what it takes the place of. It reports whether
 // the write changes the store. Called with mu held.
-func (i *core[K, T]) enters(key K, w ownWrite[T]) bool {
-	waited := i.own.awaits(key)
-	has, is := i.held(key), door.State{UID: string(w.uid), Version: parse(w.rv)}
+func enters[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) bool {
+	waited := awaits(&i.own, key)
+	has, is := held(i, key), door.State{UID: string(w.uid), Version: parse(w.rv)}
 	if i.union != nil && !w.gone && (has.Any && has.Version >= is.Version || !has.Any && i.union.lacks(key, w.rv)) {
 		return false
 	}
-	if w.gone && !has.Any && !waited && i.hasLeft(key, w.rv) {
+	if w.gone && !has.Any && !waited && hasLeft(i, key, w.rv) {
 		return false
 	}
 	verdict := door.Stays
 	obj, _ := i.store.Get(key)
 	i.own.change(func(d *door.Door[K]) {
-		i.reached(d)
+		reached(i, d)
 		if w.gone {
 			verdict = d.Removed(key, has, is)
 		} else {
 			verdict = d.Wrote(key, has, is)
 		}
 		if _, waits := d.Waits(key); waits && !waited {
-			i.own.keep(key, has.Any, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
+			keep(&i.own, key, has.Any, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
 		}
 	})
 	return verdict != door.Stays
@@ -367,7 +367,7 @@ func (i *core[K, T]) enters(key K, w ownWrite[T]) bool {
 
 // hasLeft reports whether list and watch have passed a state, at rv, of an object that the store lacks. Then
 // they have brought the deletion already, and it will not come again.
-func (i *core[K, T]) hasLeft(key K, rv string) bool {
+func hasLeft[K comparable, T any](i *core[K, T], key K, rv string) bool {
 	if i.union != nil {
 		return i.union.lacks(key, rv)
 	}
@@ -375,7 +375,7 @@ func (i *core[K, T]) hasLeft(key K, rv string) bool {
 }
 
 // reached tells the door how far list and watch are. Called with mu held.
-func (i *core[K, T]) reached(d *door.Door[K]) {
+func reached[K comparable, T any](i *core[K, T], d *door.Door[K]) {
 	if i.union == nil {
 		d.Bookmark(parse(i.store.ResourceVersion()))
 	}
@@ -389,7 +389,7 @@ func (i *core[K, T]) touched(key K) {
 }
 
 // held returns what the store has under a key. Called with mu held.
-func (i *core[K, T]) held(key K) door.Held {
+func held[K comparable, T any](i *core[K, T], key K) door.Held {
 	obj, sum, ok := i.store.GetSum(key)
 	if !ok {
 		return door.Held{}
@@ -403,8 +403,8 @@ func (i *core[K, T]) held(key K) door.Held {
 
 // commitAhead commits one operation that neither list nor watch brings, and appends its event to the
 // log. Called with mu held; it never waits for handlers.
-func (i *core[K, T]) commitAhead(op *store.Op[K, T], rv string, own bool) error {
-	i.cutLagging()
+func commitAhead[K comparable, T any](i *core[K, T], op *store.Op[K, T], rv string, own bool) error {
+	cutLagging(i)
 	ops := []store.Op[K, T]{*op}
 	if err := i.store.Commit("", ops); err != nil {
 		return err
@@ -426,7 +426,7 @@ func (i *core[K, T]) commitAhead(op *store.Op[K, T], rv string, own bool) error 
 	default:
 		ev.Type = Added
 	}
-	i.traceEvent(&ev, rv)
+	traceEvent(i, &ev, rv)
 	i.log.Append(ev)
 	return nil
 }
@@ -434,7 +434,7 @@ func (i *core[K, T]) commitAhead(op *store.Op[K, T], rv string, own bool) error 
 // stays asks the door about a delta of a key whose own write is ahead. It reports whether the delta is
 // older than that write. Called with mu held.
 func (i *core[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool {
-	if !i.own.awaits(key) {
+	if !awaits(&i.own, key) {
 		return false
 	}
 	missing := d.Type == deltafifo.Deleted && d.FinalStateUnknown
@@ -457,10 +457,10 @@ func (i *core[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool {
 			verdict = at.Event(key, has, is, d.Type == deltafifo.Deleted)
 		}
 		if _, waits := at.Waits(key); verdict != door.Stays || !waits {
-			i.own.keep(key, verdict == door.Aside && d.Type != deltafifo.Deleted, aside[T]{d.Object, rv, d.Sum})
+			keep(&i.own, key, verdict == door.Aside && d.Type != deltafifo.Deleted, aside[T]{d.Object, rv, d.Sum})
 		}
 	})
-	if i.own.awaits(key) {
+	if awaits(&i.own, key) {
 		i.touched(key)
 	}
 	return verdict == door.Stays || verdict == door.Aside
@@ -469,7 +469,7 @@ func (i *core[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool {
 // dropPassed takes the own writes out of the store that list and watch have passed without a state of the
 // object: it is not in the selection, or has ended. It returns what was put aside and cannot be stored.
 // Called with mu held.
-func (i *core[K, T]) dropPassed() (failed []*reflector.ObjectError) {
+func dropPassed[K comparable, T any](i *core[K, T]) (failed []*reflector.ObjectError) {
 	if i.own.count.Load() == 0 && i.union == nil {
 		return nil
 	}
@@ -478,12 +478,12 @@ func (i *core[K, T]) dropPassed() (failed []*reflector.ObjectError) {
 		left = i.union.passed()
 	} else {
 		i.own.change(func(d *door.Door[K]) {
-			i.reached(d)
+			reached(i, d)
 			left, stay = d.Passed()
 		})
 	}
 	for _, key := range left {
-		failed = i.withdraw(key, failed)
+		failed = withdraw(i, key, failed)
 	}
 	i.own.forget(append(left, stay...)...)
 	return failed
@@ -492,18 +492,18 @@ func (i *core[K, T]) dropPassed() (failed []*reflector.ObjectError) {
 // withdraw takes the object of an own write out of the store, and what was put aside enters. An object of
 // which list or watch have brought a state that cannot be used stays. If what was put aside cannot be stored,
 // the key is empty then, and withdraw adds it to failed. own.forget follows. Called with mu held.
-func (i *core[K, T]) withdraw(key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
+func withdraw[K comparable, T any](i *core[K, T], key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
 	if !i.own.door.Leaves(key) {
 		return failed
 	}
 	kept, has := i.own.aside[key]
 	op := store.Op[K, T]{Key: key, Delete: !has, Object: kept.obj, Sum: kept.sum}
-	err := i.commitAhead(&op, kept.rv, false)
+	err := commitAhead(i, &op, kept.rv, false)
 	if err == nil {
 		return failed
 	}
 	op = store.Op[K, T]{Key: key, Delete: true}
-	_ = i.commitAhead(&op, "", false) // the store is open while the informer runs
+	_ = commitAhead(i, &op, "", false) // the store is open while the informer runs
 	return append(failed, &reflector.ObjectError{Key: keytext.Of(key), Err: err})
 }
 
@@ -541,26 +541,26 @@ func (o *own[K, T]) begin(batch deltafifo.Batch[K, T], all bool) (ahead []dueWri
 
 // lostOf returns those of the writes that the list of a restored server does not have. What was recorded
 // after that list was compared with the store leaves the store. Called with mu held.
-func (i *core[K, T]) lostOf(ahead []dueWrite[K]) (lost []*LostWriteError) {
+func lostOf[K comparable, T any](i *core[K, T], ahead []dueWrite[K]) (lost []*LostWriteError) {
 	for _, w := range ahead {
-		has := i.held(w.key)
+		has := held(i, w.key)
 		stored := has.Any && has.Version == w.version
 		switch {
 		case i.union != nil: // the other members list later
 		case stored && w.late:
 			op := store.Op[K, T]{Key: w.key, Delete: true}
-			_ = i.commitAhead(&op, "", false) // the store is open while the informer runs
+			_ = commitAhead(i, &op, "", false) // the store is open while the informer runs
 		case stored, w.gone && !has.Any:
 			continue
 		}
-		lost = append(lost, i.lose(w))
+		lost = append(lost, lose(i, w))
 	}
 	sortLost(lost)
 	return lost
 }
 
 // expect sets a timer for a write. Called with mu held.
-func (i *core[K, T]) expect(w dueWrite[K]) {
+func expect[K comparable, T any](i *core[K, T], w dueWrite[K]) {
 	o := &i.own
 	if len(o.due) >= 2*o.door.Len() { // as long as most of them are ahead, they come off in takeDue
 		o.due = slices.DeleteFunc(o.due, func(w dueWrite[K]) bool { return !o.waits(w) })
@@ -580,11 +580,11 @@ func (i *core[K, T]) expireOwn() {
 	}
 	s := i.session.Load()
 	s.Add(1) // Run waits for the report
-	lost, failed := i.takeDue(time.Now())
+	lost, failed := takeDue(i, time.Now())
 	i.log.Publish()
 	i.mu.Unlock()
 	defer s.Done()
-	i.reportLost(lost)
+	reportLost(i, lost)
 	for _, bad := range failed {
 		i.badObject(bad)
 	}
@@ -593,7 +593,7 @@ func (i *core[K, T]) expireOwn() {
 // takeDue returns the writes that are due and still ahead. They are due again after some time. If list and
 // watch have told of a lost one, and have gone on without it, it was of a history that the server has lost:
 // it is undone. Called with mu held.
-func (i *core[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed []*reflector.ObjectError) {
+func takeDue[K comparable, T any](i *core[K, T], now time.Time) (lost []*LostWriteError, failed []*reflector.ObjectError) {
 	o, at := &i.own, parse(i.store.ResourceVersion())
 	var undone []K
 	for len(o.due) > 0 && !o.due[0].until.After(now) {
@@ -603,7 +603,7 @@ func (i *core[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed []*r
 			continue
 		}
 		due.gone = o.door.Ends(due.key)
-		if report := i.lose(due); !due.lost {
+		if report := lose(i, due); !due.lost {
 			lost = append(lost, report)
 		}
 		if due.told && at > due.at {
@@ -617,7 +617,7 @@ func (i *core[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed []*r
 		o.due = append(o.due, due)
 	}
 	for _, key := range undone {
-		failed = i.withdraw(key, failed)
+		failed = withdraw(i, key, failed)
 	}
 	o.forget(undone...)
 	o.timer = nil
@@ -631,7 +631,7 @@ func (i *core[K, T]) takeDue(now time.Time) (lost []*LostWriteError, failed []*r
 }
 
 // lose notes that a write is lost, or still is. Called with mu held.
-func (i *core[K, T]) lose(w dueWrite[K]) *LostWriteError {
+func lose[K comparable, T any](i *core[K, T], w dueWrite[K]) *LostWriteError {
 	o := &i.own
 	if len(o.lostKeys) == maxOwn {
 		o.lostKeys = slices.Clone(o.lostKeys[maxOwn/2:])
@@ -647,7 +647,7 @@ func sortLost(lost []*LostWriteError) {
 	slices.SortFunc(lost, func(a, b *LostWriteError) int { return cmp.Compare(a.Key, b.Key) })
 }
 
-func (i *core[K, T]) reportLost(all []*LostWriteError) {
+func reportLost[K comparable, T any](i *core[K, T], all []*LostWriteError) {
 	for _, lost := range all {
 		lost.Resource = i.Resource()
 		i.report(lost)
@@ -655,16 +655,16 @@ func (i *core[K, T]) reportLost(all []*LostWriteError) {
 }
 
 // resume waits for the writes that were ahead at the end of the run before. Called with mu held.
-func (i *core[K, T]) resume() {
+func resume[K comparable, T any](i *core[K, T]) {
 	until := time.Now().Add(ownFor)
 	i.own.door.Each(func(key K, version uint64, _ bool) {
-		i.expect(dueWrite[K]{key: key, version: version, until: until})
+		expect(i, dueWrite[K]{key: key, version: version, until: until})
 	})
 }
 
 // unusable follows an object of list or watch that cannot be used: the watch may pass a write of it
 // without bringing its state.
-func (i *core[K, T]) unusable(bad *reflector.ObjectError) {
+func unusable[K comparable, T any](i *core[K, T], bad *reflector.ObjectError) {
 	if i.own.count.Load() == 0 {
 		return
 	}
@@ -685,7 +685,7 @@ func (i *core[K, T]) unusable(bad *reflector.ObjectError) {
 
 // rest ends the wait for own writes at the end of Run. The door still knows them: the first list of
 // the next Run takes none of them back.
-func (i *core[K, T]) rest() {
+func rest[K comparable, T any](i *core[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	o := &i.own

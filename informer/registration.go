@@ -109,17 +109,17 @@ func (i *core[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Regis
 func (i *core[K, T]) add(l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.register(l)
+	register(i, l)
 	switch i.phase {
 	case running:
-		i.start(i.session.Load(), l)
+		start(i, i.session.Load(), l)
 	case stopping, stopped:
 		l.reg.cease() // otherwise a waiter would wait for the next Run
 	}
 }
 
 // register gives l a view of the store and the log at the same moment. Called with mu held.
-func (i *core[K, T]) register(l *listener[K, T]) {
+func register[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	i.named++
 	if l.opts.Name == "" {
 		l.opts.Name = "handler " + strconv.Itoa(i.named)
@@ -130,12 +130,12 @@ func (i *core[K, T]) register(l *listener[K, T]) {
 		synced: make(chan struct{}),
 		done:   make(chan struct{}),
 		remove: func(drain bool) {
-			i.remove(l, drain)
+			remove(i, l, drain)
 			i.logger.Debug("handler is removed", slog.String("handler", l.reg.name), slog.Bool("drain", drain))
 		},
 	}
-	l.cursor = i.newCursor(l)
-	i.traceFrom(l)
+	l.cursor = newCursor(i, l)
+	traceFrom(i, l)
 	if l.opts.Lag == LagCoalesce {
 		i.coalescing = append(i.coalescing, l)
 	}
@@ -148,7 +148,7 @@ func (i *core[K, T]) register(l *listener[K, T]) {
 	i.listeners[l] = struct{}{}
 }
 
-func (i *core[K, T]) newCursor(l *listener[K, T]) *eventlog.Cursor[Event[K, T]] {
+func newCursor[K comparable, T any](i *core[K, T], l *listener[K, T]) *eventlog.Cursor[Event[K, T]] {
 	if l.opts.Lag == LagCoalesce {
 		return i.log.NewLossyCursor()
 	}
@@ -156,7 +156,7 @@ func (i *core[K, T]) newCursor(l *listener[K, T]) *eventlog.Cursor[Event[K, T]] 
 }
 
 // remove ends l. If l is not being called, it is forgotten at once.
-func (i *core[K, T]) remove(l *listener[K, T], drain bool) {
+func remove[K comparable, T any](i *core[K, T], l *listener[K, T], drain bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	l.leaving = true
@@ -167,6 +167,6 @@ func (i *core[K, T]) remove(l *listener[K, T], drain bool) {
 	}
 	if !l.active {
 		i.forget(l)
-		l.release()
+		release(l)
 	}
 }

@@ -13,36 +13,38 @@ const resyncStride = 32
 const maxResync = 100 * 365 * 24 * time.Hour
 
 // firstResync spreads the phases of handlers over one period.
-func (l *listener[K, T]) firstResync() time.Duration {
+func firstResync[K comparable, T any](l *listener[K, T]) time.Duration {
 	return time.Duration((0.5 + rand.Float64()) * float64(l.opts.Resync))
 }
 
-func (l *listener[K, T]) setDue(at time.Time) {
+func setDue[K comparable, T any](l *listener[K, T], at time.Time) {
 	if l.opts.Resync > 0 {
 		l.due = at
 	}
 }
 
-func (l *listener[K, T]) isDue() bool { return l.opts.Resync > 0 && !time.Now().Before(l.due) }
+func isDue[K comparable, T any](l *listener[K, T]) bool {
+	return l.opts.Resync > 0 && !time.Now().Before(l.due)
+}
 
 // resync delivers every object that the handler knows, and changes in between. It walks a
 // snapshot, so only the handler itself waits for it. If an overrun cuts a resync short, the
 // resync is not continued. It returns false if the handler must stop.
-func (l *listener[K, T]) resync(ctx context.Context) bool {
+func resync[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
 	began := time.Now()
 	l.touched = map[K]struct{}{} // objects handled from now on may be newer than the snapshot
 	defer func() {
 		l.touched = nil
 		// If a resync takes longer than its period, the next one waits as long as this one
 		// took.
-		l.setDue(maxTime(began.Add(l.opts.Resync), time.Now().Add(time.Since(began))))
+		setDue(l, maxTime(began.Add(l.opts.Resync), time.Now().Add(time.Since(began))))
 	}()
 	i := l.inf
 	i.mu.Lock()
 	found, position := i.store.Snapshot(), i.log.Position()
 	i.mu.Unlock()
 	for l.cursor.Position() < position { // the handler has not seen all of the snapshot
-		if open, goOn := l.handlePending(ctx); !open {
+		if open, goOn := handlePending(l, ctx); !open {
 			return goOn
 		}
 	}
@@ -50,18 +52,18 @@ func (l *listener[K, T]) resync(ctx context.Context) bool {
 	var ev Event[K, T] // one for all, since the handler gets a copy
 	for key, obj := range found.All() {
 		if n++; n%resyncStride == 0 {
-			if open, goOn := l.handlePending(ctx); !open {
+			if open, goOn := handlePending(l, ctx); !open {
 				return goOn
 			}
 		}
 		if _, ok := l.touched[key]; ok {
 			continue
 		}
-		if !l.mayContinue(ctx) {
+		if !mayContinue(l, ctx) {
 			return false
 		}
 		ev = Event[K, T]{Type: Updated, Sync: true, Key: key, Object: obj, Old: obj}
-		l.deliver(&ev)
+		deliver(l, &ev)
 	}
 	l.current = nil
 	return true
@@ -69,13 +71,13 @@ func (l *listener[K, T]) resync(ctx context.Context) bool {
 
 // handlePending handles one run of the log, if there is one. open reports whether there can be more,
 // and goOn whether the handler may go on.
-func (l *listener[K, T]) handlePending(ctx context.Context) (open, goOn bool) {
+func handlePending[K comparable, T any](l *listener[K, T], ctx context.Context) (open, goOn bool) {
 	events, err := l.cursor.TryNext()
 	if err != nil {
 		return false, true // run finds out why
 	}
 	l.rest, l.logged = events, true
-	goOn = l.handleRest(ctx)
+	goOn = handleRest(l, ctx)
 	return goOn, goOn
 }
 

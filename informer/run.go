@@ -27,12 +27,12 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = i.finish(s) }() // also if OnError ends this goroutine
+	defer func() { err = finish(i, s) }() // also if OnError ends this goroutine
 	returned := false
 	defer func() { i.left(s, returned, recover()) }() // contain would take twice as much of the stack
-	i.setOff(s)
+	setOff(i, s)
 	if i.union != nil {
-		err = i.process(s)
+		err = process(i, s)
 	} else {
 		err = s.reflector.Run(s.Ctx)
 	}
@@ -57,7 +57,7 @@ func (i *core[K, T]) left(s *session[K, T], returned bool, value any) {
 // setOff starts what runs beside the goroutine of Run.
 //
 //go:noinline
-func (i *core[K, T]) setOff(s *session[K, T]) {
+func setOff[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	i.logger.Debug("runs")
 	s.Add(1)
 	context.AfterFunc(s.Ctx, func() {
@@ -68,7 +68,7 @@ func (i *core[K, T]) setOff(s *session[K, T]) {
 		i.union.check()
 	}
 	if i.detector != nil {
-		s.Go(func() { i.contain(s, "OnError", noKey, func() { i.detect(s.Ctx) }) })
+		s.Go(func() { contain(i, s, "OnError", noKey, func() { detect(i, s.Ctx) }) })
 	}
 }
 
@@ -98,16 +98,16 @@ func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	case running, stopping:
 		return nil, ErrRunning
 	case stopped:
-		if err := i.renew(); err != nil {
+		if err := renew(i); err != nil {
 			return nil, err
 		}
 	}
 	i.phase = running
-	i.resume()
+	resume(i)
 	s := i.session.Load()
 	s.Run = usercode.NewRun(ctx)
 	for l := range i.listeners {
-		i.start(s, l)
+		start(i, s, l)
 	}
 	if i.union != nil {
 		i.union.begin(s)
@@ -116,12 +116,12 @@ func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 }
 
 // renew replaces a session that has ended. Called with mu held.
-func (i *core[K, T]) renew() error {
-	next, err := i.newSession()
+func renew[K comparable, T any](i *core[K, T]) error {
+	next, err := newSession(i)
 	if err != nil {
 		return err
 	}
-	i.keepStats(i.fetched(i.session.Load()))
+	keepStats(i, i.fetched(i.session.Load()))
 	i.session.Store(next)
 	i.refusal.set(nil)
 	return nil
@@ -138,17 +138,17 @@ func (i *core[K, T]) stop(s *session[K, T]) {
 }
 
 // finish waits for all goroutines and returns why they ended: nil if Run's context ended.
-func (i *core[K, T]) finish(s *session[K, T]) error {
+func finish[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 	s.Cancel()                 // no goroutine goes on for long after that
 	s.committer.running.Wait() // it commits what is pending
 	i.stop(s)
-	i.rest()
+	rest(i)
 	s.fifo.Close()
 	s.Wait()
-	defer i.over(s) // also if OnError or the logger ends this goroutine
-	i.contain(s, "OnError", noKey, func() {
+	defer over(i, s) // also if OnError or the logger ends this goroutine
+	contain(i, s, "OnError", noKey, func() {
 		if i.detector != nil {
-			i.reportMutations(i.detector.check(time.Now()))
+			reportMutations(i, i.detector.check(time.Now()))
 		}
 		i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
 	})
@@ -156,7 +156,7 @@ func (i *core[K, T]) finish(s *session[K, T]) error {
 }
 
 // over lets Run be called again.
-func (i *core[K, T]) over(s *session[K, T]) {
+func over[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.phase = stopped

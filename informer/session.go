@@ -29,7 +29,7 @@ type session[K comparable, T any] struct {
 }
 
 // newSession returns a session that continues from the store's state.
-func (i *core[K, T]) newSession() (*session[K, T], error) {
+func newSession[K comparable, T any](i *core[K, T]) (*session[K, T], error) {
 	s := &session[K, T]{
 		fifo: deltafifo.New(deltafifo.KnownObjects[K, T](&cache[K, T]{i.store.Reader(), i}), deltafifo.Options{Limit: i.opts.Pending}),
 	}
@@ -46,14 +46,14 @@ func (i *core[K, T]) newSession() (*session[K, T], error) {
 	to := &sink[K, T]{to: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i, committer: &s.committer}
 	to.commit = func(batch deltafifo.Batch[K, T]) error {
 		s.commits, to.committed = true, true
-		err := i.commit(&s.changes, batch)
+		err := commit(i, &s.changes, batch)
 		s.commits = false // not after a panic
 		return err
 	}
 	s.committer.commit = func() error {
 		err := context.Canceled // if commitPending does not return
-		i.contain(s, "commit", noKey, func() {
-			if err = i.commitPending(s); err != nil {
+		contain(i, s, "commit", noKey, func() {
+			if err = commitPending(i, s); err != nil {
 				s.Fail(err)
 			}
 		})
@@ -65,7 +65,7 @@ func (i *core[K, T]) newSession() (*session[K, T], error) {
 
 // contain calls user code. It reports a panic or a call of runtime.Goexit there, and ends Run.
 // about completes the error.
-func (i *core[K, T]) contain(s *session[K, T], where string, about func(*PanicError), run func()) {
+func contain[K comparable, T any](i *core[K, T], s *session[K, T], where string, about func(*PanicError), run func()) {
 	usercode.Contain(where, run, func(err *PanicError) {
 		about(err)
 		i.failed(s, err)
@@ -83,14 +83,14 @@ func (i *core[K, T]) failed(s *session[K, T], err *PanicError) {
 func (i *core[K, T]) report(err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			i.session.Load().Fail(i.located(usercode.Panicked("OnError", value)))
+			i.session.Load().Fail(located(i, usercode.Panicked("OnError", value)))
 		}
 	}()
 	i.opts.OnError(err)
 }
 
 // located adds the collection's name to an error.
-func (i *core[K, T]) located(err *PanicError) *PanicError {
+func located[K comparable, T any](i *core[K, T], err *PanicError) *PanicError {
 	err.Resource = i.Resource()
 	return err
 }

@@ -24,7 +24,7 @@ type sink[K comparable, T any] struct {
 // goroutine, because it takes longer to wake another one than to commit. If more events are at
 // hand, they are decoded while the committer commits.
 func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
-	if !s.isLast(ev.Idle) || s.inf.log.Lagging(s.inf.lag) != nil {
+	if !isLast(s, ev.Idle) || s.inf.log.Lagging(s.inf.lag) != nil {
 		return s.leave(s.to.Apply(ctx, ev))
 	}
 	s.committed = false // commit gets nothing while the committer commits, or if too much is pending
@@ -38,7 +38,7 @@ func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 // of any event, one for which a handler waits counts as the last: the handler gets it sooner. While
 // all handlers are busy with earlier events, or about to wake up for them, the source is likely to
 // be busy too.
-func (s *sink[K, T]) isLast(idle bool) bool {
+func isLast[K comparable, T any](s *sink[K, T], idle bool) bool {
 	s.marks = s.marks || idle
 	return idle || !s.marks && s.inf.log.Awaited()
 }

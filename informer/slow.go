@@ -99,9 +99,9 @@ func (w *waits) end(now time.Time) {
 }
 
 // reportSlow reports the handler that is furthest behind.
-func (i *core[K, T]) reportSlow() {
+func reportSlow[K comparable, T any](i *core[K, T]) {
 	i.counted.slowHandlers.Add(1)
-	name, lag := i.slowest()
+	name, lag := slowest(i)
 	i.opts.OnError(&SlowHandlerError{
 		Resource: i.Resource(), Handler: name, Behind: lag, Waited: i.waits.waited, Since: i.waits.since,
 	})

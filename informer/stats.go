@@ -54,7 +54,7 @@ func (i *Informer[K, T]) Stats() Stats { return i.engine.Stats() }
 func (i *core[K, T]) Stats() Stats {
 	i.mu.Lock()
 	current := i.session.Load()
-	fetched := i.withPast(i.fetched(current))
+	fetched := withPast(i, i.fetched(current))
 	i.mu.Unlock()
 	fetched.BadObjects += i.badObjects.Load()
 	return Stats{
@@ -75,13 +75,13 @@ func (i *core[K, T]) Stats() Stats {
 
 // keepStats adds the counters of a reflector that has ended to those of the others. Called with mu
 // held.
-func (i *core[K, T]) keepStats(of reflector.Stats) {
-	of = i.withPast(of)
+func keepStats[K comparable, T any](i *core[K, T], of reflector.Stats) {
+	of = withPast(i, of)
 	i.past = &of
 }
 
 // withPast adds the counters of the reflectors that have ended. Called with mu held.
-func (i *core[K, T]) withPast(present reflector.Stats) reflector.Stats {
+func withPast[K comparable, T any](i *core[K, T], present reflector.Stats) reflector.Stats {
 	if i.past == nil {
 		return present
 	}

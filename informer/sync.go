@@ -65,7 +65,7 @@ func (i *core[K, T]) requestFailed(err error) {
 		}
 	}
 	if bad := (*reflector.ObjectError)(nil); errors.As(err, &bad) {
-		i.unusable(bad)
+		unusable(i, bad)
 	}
 	i.report(err)
 }

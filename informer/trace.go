@@ -148,7 +148,7 @@ func (t *trace[K]) find(key string) (found []traced[K]) {
 
 // traceInitial notes the newest objects of the initial list. Called with mu held, before the mark
 // is appended to the log.
-func (i *core[K, T]) traceInitial() {
+func traceInitial[K comparable, T any](i *core[K, T]) {
 	t := i.trace.Load()
 	if t == nil {
 		return
@@ -165,7 +165,7 @@ func (i *core[K, T]) traceInitial() {
 }
 
 // traceEvent notes an event. Called with mu held, before ev is appended to the log.
-func (i *core[K, T]) traceEvent(ev *Event[K, T], version string) {
+func traceEvent[K comparable, T any](i *core[K, T], ev *Event[K, T], version string) {
 	t := i.trace.Load()
 	if t == nil {
 		return
@@ -217,14 +217,14 @@ func (t *turns) of(handler string, place uint64) Turn {
 }
 
 // traceTurn notes that the turn for the event at a position of the log has come.
-func (l *listener[K, T]) traceTurn(position uint64) {
+func traceTurn[K comparable, T any](l *listener[K, T], position uint64) {
 	if turns := l.turns.Load(); turns != nil {
 		turns.begin(l.inf.trace.Load().place(position))
 	}
 }
 
 // traceWalk notes that the turn for the n-th object of the initial list has come.
-func (l *listener[K, T]) traceWalk(n int) {
+func traceWalk[K comparable, T any](l *listener[K, T], n int) {
 	if turns := l.turns.Load(); turns != nil && l.listed {
 		if mark := l.inf.trace.Load().mark.Load(); mark != 0 {
 			turns.begin(mark - 1 + uint64(n) - 1)
@@ -233,7 +233,7 @@ func (l *listener[K, T]) traceWalk(n int) {
 }
 
 // traceFrom makes l note its turns from now on, if the informer keeps events. Called with mu held.
-func (i *core[K, T]) traceFrom(l *listener[K, T]) {
+func traceFrom[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	if t := i.trace.Load(); t != nil {
 		l.turns.Store(&turns{base: t.base, from: t.place(i.log.Position()), began: make([]turn, len(t.events))})
 	}

@@ -40,7 +40,7 @@ func newVersions[K comparable, T any]() versions[K, T] {
 }
 
 // unchanged returns store.Options.Unchanged, or nil if no T can carry its version.
-func (v *versions[K, T]) unchanged() func(known, listed T) bool {
+func unchanged[K comparable, T any](v *versions[K, T]) func(known, listed T) bool {
 	if !v.meta.Some() {
 		return nil
 	}
@@ -83,17 +83,17 @@ func (v *versions[K, T]) same(key K, known T, listed deltafifo.State) bool {
 
 // repeats reports whether a delta brings the same version as the one before it. Like repeatsStored, it
 // is for objects that do not carry their version.
-func (v *versions[K, T]) repeats(before, d *deltafifo.Delta[T]) bool {
-	return v.bare(d) && before.Type != deltafifo.Deleted && before.ResourceVersion == d.ResourceVersion
+func repeats[K comparable, T any](v *versions[K, T], before, d *deltafifo.Delta[T]) bool {
+	return bare(v, d) && before.Type != deltafifo.Deleted && before.ResourceVersion == d.ResourceVersion
 }
 
 // repeatsStored reports whether a delta brings the version that the store has.
-func (v *versions[K, T]) repeatsStored(key K, d *deltafifo.Delta[T]) bool {
-	return v.bare(d) && v.has(key, d.ResourceVersion)
+func repeatsStored[K comparable, T any](v *versions[K, T], key K, d *deltafifo.Delta[T]) bool {
+	return bare(v, d) && v.has(key, d.ResourceVersion)
 }
 
 // bare reports whether a delta has an object without a version.
-func (v *versions[K, T]) bare(d *deltafifo.Delta[T]) bool {
+func bare[K comparable, T any](v *versions[K, T], d *deltafifo.Delta[T]) bool {
 	return d.Type != deltafifo.Deleted && v.meta.Version(d.Object) == ""
 }
 
@@ -207,7 +207,7 @@ func (c *cache[K, T]) Brought(key K) (T, bool) {
 }
 
 // Awaits implements deltafifo.Comparer.
-func (c *cache[K, T]) Awaits(key K) bool { return c.inf.own.awaits(key) }
+func (c *cache[K, T]) Awaits(key K) bool { return awaits(&c.inf.own, key) }
 
 // Ahead implements deltafifo.Comparer.
 func (c *cache[K, T]) Ahead() bool { return c.inf.own.count.Load() > 0 }

@@ -157,7 +157,7 @@ func NewUnion[K comparable, T any](name string, key store.KeyFunc[K, T], opts Op
 	}
 	m := &members[K, T]{inf: i, merge: deltafifo.NewMerge(i.keyOf, i.badObject), byName: map[string]*Member[K, T]{}}
 	i.union = m
-	return &Union[K, T]{Informer: *informerOf(i), members: m}, i.firstSession()
+	return &Union[K, T]{Informer: *informerOf(i), members: m}, firstSession(i)
 }
 
 // AsInformer implements [Informed].
@@ -202,7 +202,7 @@ func (u *Union[K, T]) add(m *Member[K, T], of membership[K, T]) error {
 	m.sink, m.synced, m.gone = u.members.merge.Join(of.covers, of.has), make(chan struct{}), make(chan struct{})
 	u.members.byName[m.name] = m
 	if u.members.inf.phase == running {
-		u.members.startMember(u.members.inf.session.Load(), m)
+		startMember(u.members, u.members.inf.session.Load(), m)
 	}
 	return nil
 }
@@ -221,7 +221,7 @@ func (u *Union[K, T]) Remove(name string) bool {
 	delete(u.members.byName, name)
 	m.removed = true
 	if m.reflector != nil {
-		u.members.inf.keepStats(m.stats())
+		keepStats(u.members.inf, m.stats())
 	}
 	if m.cancel != nil {
 		m.cancel() // its goroutine does the rest
@@ -347,42 +347,42 @@ func (u *members[K, T]) committed(batch deltafifo.Batch[K, T]) {
 func (u *members[K, T]) begin(s *session[K, T]) {
 	u.merge.Begin(s.fifo)
 	for _, m := range u.byName {
-		u.startMember(s, m)
+		startMember(u, s, m)
 	}
 	u.begun = true
 }
 
 // startMember starts a member's reflectors, one after the other. Called with mu held, while the
 // informer runs.
-func (u *members[K, T]) startMember(s *session[K, T], m *Member[K, T]) {
+func startMember[K comparable, T any](u *members[K, T], s *session[K, T], m *Member[K, T]) {
 	late := m.reflector == nil && u.begun
 	ctx, cancel := context.WithCancel(s.Ctx) // ends with the member's removal
 	m.cancel = cancel
-	run := u.nextReflector(ctx, s, m, late)
+	run := nextReflector(u, ctx, s, m, late)
 	s.Go(func() {
 		defer cancel()
-		defer u.endMember(s, m) // also if the source or OnError ends this goroutine
+		defer endMember(u, s, m) // also if the source or OnError ends this goroutine
 		for run != nil {
 			began := time.Now()
 			if run(); ctx.Err() != nil || !m.sink.IsOutdated() {
 				break
 			}
 			_ = pause.For(ctx, restartsEvery-time.Since(began))
-			run = u.anotherReflector(ctx, s, m)
+			run = anotherReflector(u, ctx, s, m)
 		}
 	})
 }
 
 // anotherReflector is nextReflector after another one. It returns nil if the member was removed, or
 // the informer stops.
-func (u *members[K, T]) anotherReflector(ctx context.Context, s *session[K, T], m *Member[K, T]) (run func()) {
+func anotherReflector[K comparable, T any](u *members[K, T], ctx context.Context, s *session[K, T], m *Member[K, T]) (run func()) {
 	u.inf.mu.Lock()
 	defer u.inf.mu.Unlock()
 	if ctx.Err() != nil { // Remove ends it with mu held
 		return nil
 	}
-	u.inf.keepStats(m.stats())
-	return u.nextReflector(ctx, s, m, true)
+	keepStats(u.inf, m.stats())
+	return nextReflector(u, ctx, s, m, true)
 }
 
 // restartsEvery is the shortest time between two reflectors of one member, so that sources whose
@@ -392,9 +392,9 @@ const restartsEvery = 2 * time.Second
 // nextReflector makes a reflector for a member, and returns a function that runs it. The reflector
 // ends when the union notices a restore of the server that this member has not noticed itself. With
 // newest, its first list is the newest. Called with mu held.
-func (u *members[K, T]) nextReflector(ctx context.Context, s *session[K, T], m *Member[K, T], newest bool) (run func()) {
+func nextReflector[K comparable, T any](u *members[K, T], ctx context.Context, s *session[K, T], m *Member[K, T], newest bool) (run func()) {
 	ctx, cancel := context.WithCancel(ctx)
-	fetch := reflector.Options{Tuning: u.inf.opts.Reflector, Logger: u.inf.opts.Logger, OnError: func(err error) { u.memberFailed(ctx, m, err) }}
+	fetch := reflector.Options{Tuning: u.inf.opts.Reflector, Logger: u.inf.opts.Logger, OnError: func(err error) { memberFailed(u, ctx, m, err) }}
 	fetch.DisableWatchList = fetch.DisableWatchList || m.pages
 	switch rv := m.sink.Begin(cancel); {
 	case newest: // writes of this process may be newer than rv
@@ -410,7 +410,7 @@ func (u *members[K, T]) nextReflector(ctx context.Context, s *session[K, T], m *
 	m.reflector = r
 	return func() {
 		defer cancel()
-		u.inf.contain(s, "source", noKey, func() {
+		contain(u.inf, s, "source", noKey, func() {
 			if err := r.Run(ctx); err != nil {
 				s.Fail(err)
 			}
@@ -419,7 +419,7 @@ func (u *members[K, T]) nextReflector(ctx context.Context, s *session[K, T], m *
 }
 
 // endMember follows the end of a member's reflector.
-func (u *members[K, T]) endMember(s *session[K, T], m *Member[K, T]) {
+func endMember[K comparable, T any](u *members[K, T], s *session[K, T], m *Member[K, T]) {
 	u.inf.mu.Lock()
 	m.cancel = nil
 	removed := m.removed
@@ -427,13 +427,13 @@ func (u *members[K, T]) endMember(s *session[K, T], m *Member[K, T]) {
 	if removed {
 		_ = m.sink.Leave(s.Ctx) // after an error the next session does it
 		close(m.gone)
-		u.allRefused()
-		u.settle() // what no member can have any more
+		allRefused(u)
+		settle(u) // what no member can have any more
 	}
 }
 
 // memberFailed gets every error that a member's reflector reports.
-func (u *members[K, T]) memberFailed(ctx context.Context, m *Member[K, T], err error) {
+func memberFailed[K comparable, T any](u *members[K, T], ctx context.Context, m *Member[K, T], err error) {
 	var failed *reflector.RequestError
 	if errors.As(err, &failed) {
 		m.failed.Store(true)
@@ -442,22 +442,22 @@ func (u *members[K, T]) memberFailed(ctx context.Context, m *Member[K, T], err e
 			_ = m.sink.Refuse(ctx) // fails only if the session ends
 		} else {
 			m.refusal.set(nil)
-			if u.failsForLong(m) {
+			if failsForLong(u, m) {
 				_ = m.sink.Refuse(ctx)
 			}
 		}
-		u.allRefused()
+		allRefused(u)
 	}
 	if bad := (*reflector.ObjectError)(nil); errors.As(err, &bad) {
 		m.sink.Unusable(bad)
-		u.inf.unusable(bad)
+		unusable(u.inf, bad)
 	}
 	u.inf.report(err)
 }
 
 // failsForLong reports whether a member that has listed has brought nothing since lateAfter,
 // because its requests fail. Then the others' versions do not wait for it any more.
-func (u *members[K, T]) failsForLong(m *Member[K, T]) bool {
+func failsForLong[K comparable, T any](u *members[K, T], m *Member[K, T]) bool {
 	u.inf.mu.Lock()
 	since := m.stats().Failing.Since
 	u.inf.mu.Unlock()
@@ -465,7 +465,7 @@ func (u *members[K, T]) failsForLong(m *Member[K, T]) bool {
 }
 
 // allRefused notes whether all members are refused: then the union does not sync without help.
-func (u *members[K, T]) allRefused() {
+func allRefused[K comparable, T any](u *members[K, T]) {
 	u.inf.mu.Lock()
 	all := make([]*Member[K, T], 0, len(u.byName))
 	for _, name := range slices.Sorted(maps.Keys(u.byName)) {
@@ -496,10 +496,10 @@ type memberSink[K comparable, T any] struct {
 	answered bool // the list in progress has delivered something
 }
 
-func (s *memberSink[K, T]) answer() {
+func answer[K comparable, T any](s *memberSink[K, T]) {
 	if refused, _ := s.member.refusal.last(); refused != nil {
 		s.member.refusal.set(nil)
-		s.union.allRefused()
+		allRefused(s.union)
 	}
 }
 
@@ -507,7 +507,7 @@ func (s *memberSink[K, T]) answer() {
 func (s *memberSink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	if !s.answered {
 		s.answered = true
-		s.answer()
+		answer(s)
 	}
 	if !s.member.brought.Load() {
 		s.member.brought.Store(true)
@@ -518,13 +518,13 @@ func (s *memberSink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) er
 // Replace implements reflector.Sink.
 func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) error {
 	s.answered = false
-	s.answer()
+	answer(s)
 	keys, moment := s.union.inf.own.awaited()
 	if err := s.to.Replace(ctx, resourceVersion); err != nil {
 		return err
 	}
-	s.union.relisted(s.to, keys, door.Moment(moment))
-	s.union.settleIdle()
+	relisted(s.union, s.to, keys, door.Moment(moment))
+	settleIdle(s.union)
 	if !s.to.HasListed() {
 		return nil // the list is ignored, see deltafifo.Member.Begin
 	}
@@ -539,7 +539,7 @@ func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) 
 	if inf := s.union.inf; s.union.merge.Waiting() {
 		session := inf.session.Load()
 		session.waits.Do(func() {
-			session.Go(func() { inf.contain(session, "OnError", noKey, func() { s.union.awaitMembers(session) }) })
+			session.Go(func() { contain(inf, session, "OnError", noKey, func() { awaitMembers(s.union, session) }) })
 		})
 	}
 	return nil
@@ -553,24 +553,24 @@ func (s *memberSink[K, T]) Discard() {
 
 // Apply implements reflector.Sink.
 func (s *memberSink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
-	s.answer()
+	answer(s)
 	err := s.to.Apply(ctx, ev)
 	if ev.Idle || ev.Type == reflector.Bookmark {
-		s.union.settleIdle()
+		settleIdle(s.union)
 	}
 	return err
 }
 
 // settleIdle removes the writes that the members have caught up with, though no commit follows from
 // that: one that was behind the store's version has reached it.
-func (u *members[K, T]) settleIdle() {
+func settleIdle[K comparable, T any](u *members[K, T]) {
 	if u.inf.own.count.Load() > 0 && u.merge.Settled() {
-		u.settle()
+		settle(u)
 	}
 }
 
 // relisted notes that a member has listed when writes of keys were ahead.
-func (u *members[K, T]) relisted(m *deltafifo.Member[K, T], keys []K, moment door.Moment) {
+func relisted[K comparable, T any](u *members[K, T], m *deltafifo.Member[K, T], keys []K, moment door.Moment) {
 	keys = slices.DeleteFunc(keys, func(key K) bool { return !m.Covers(key) })
 	if len(keys) == 0 {
 		return
@@ -590,9 +590,9 @@ func (s *memberSink[K, T]) Rewound(certain bool) { s.to.Rewound(certain) }
 func (s *memberSink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return s.to.Lookup() }
 
 // settle takes the own writes out of the store that no member can bring any more.
-func (u *members[K, T]) settle() {
+func settle[K comparable, T any](u *members[K, T]) {
 	u.inf.mu.Lock()
-	failed := u.inf.dropPassed()
+	failed := dropPassed(u.inf)
 	u.inf.log.Publish()
 	u.inf.mu.Unlock()
 	for _, bad := range failed {
@@ -616,7 +616,7 @@ func (u *members[K, T]) touched(key K) {
 // passed implements union. A member that has yet to reach the version of a write brings it up again. An
 // object whose end is still to come is looked at with the next state that a member brings of it.
 func (u *members[K, T]) passed() (left []K) {
-	for _, key := range u.toLookAt() {
+	for _, key := range toLookAt(u) {
 		version, _ := u.inf.own.door.Waits(key)
 		ending := u.inf.own.door.Ending(key)
 		mayHave := u.merge.MayHave(key)
@@ -627,7 +627,7 @@ func (u *members[K, T]) passed() (left []K) {
 			u.inf.own.forget(key)
 			left = append(left, key)
 		case lacks:
-			u.inf.own.forgetAside(key)
+			forgetAside(&u.inf.own, key)
 			left = append(left, key)
 		case version != 0 && !ending && u.merge.Covers(key) && parse(u.inf.store.ResourceVersion()) >= version:
 			left = append(left, key)
@@ -640,7 +640,7 @@ func (u *members[K, T]) passed() (left []K) {
 
 // toLookAt returns the keys of own writes that members may have passed since the last call, in the order
 // of their versions.
-func (u *members[K, T]) toLookAt() (keys []K) {
+func toLookAt[K comparable, T any](u *members[K, T]) (keys []K) {
 	door := &u.inf.own.door
 	passed, all := u.merge.Passed()
 	if all || u.lookAll {

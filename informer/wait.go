@@ -29,7 +29,7 @@ func (i *Informer[K, T]) WaitForRV(ctx context.Context, rv string) error {
 }
 
 func (i *core[K, T]) WaitForRV(ctx context.Context, rv string) error {
-	return i.whileAlive(ctx, func(ctx context.Context) error { return i.store.WaitForRV(ctx, rv) })
+	return whileAlive(i, ctx, func(ctx context.Context) error { return i.store.WaitForRV(ctx, rv) })
 }
 
 // WaitFor returns nil once until returns true for the store's object under key, see
@@ -39,11 +39,11 @@ func (i *Informer[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, e
 }
 
 func (i *core[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
-	return i.whileAlive(ctx, func(ctx context.Context) error { return i.store.WaitFor(ctx, key, until) })
+	return whileAlive(i, ctx, func(ctx context.Context) error { return i.store.WaitFor(ctx, key, until) })
 }
 
 // whileAlive calls wait with a context that also ends with the informer.
-func (i *core[K, T]) whileAlive(ctx context.Context, wait func(context.Context) error) error {
+func whileAlive[K comparable, T any](i *core[K, T], ctx context.Context, wait func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(i.session.Load().life, func() { cancel(ErrStopped) })
@@ -56,7 +56,7 @@ const awaitedLag = 4
 
 // waitForHandlers waits until no handler is too far behind. It does not wait for a handler
 // that may itself be waiting for the next commit.
-func (i *core[K, T]) waitForHandlers(ctx context.Context) error {
+func waitForHandlers[K comparable, T any](i *core[K, T], ctx context.Context) error {
 	if i.log.Lagging(i.lag) == nil {
 		return nil
 	}
@@ -70,9 +70,9 @@ func (i *core[K, T]) waitForHandlers(ctx context.Context) error {
 		i.waits.end(ended)
 		i.counted.handlerWait.Add(int64(ended.Sub(began)))
 	}()
-	awaited, err := i.waitForLag(ctx, i.lag, i.store.Awaited, slow)
+	awaited, err := waitForLag(i, ctx, i.lag, i.store.Awaited, slow)
 	if awaited {
-		err = i.waitForNobody(ctx, slow)
+		err = waitForNobody(i, ctx, slow)
 	}
 	return err
 }
@@ -80,21 +80,21 @@ func (i *core[K, T]) waitForHandlers(ctx context.Context) error {
 // waitForNobody is waitForHandlers while somebody waits for the store. If a handler is too far
 // behind even for that, waitForNobody ends all waits, so the handler continues if it was among
 // the waiters.
-func (i *core[K, T]) waitForNobody(ctx context.Context, slow <-chan time.Time) error {
+func waitForNobody[K comparable, T any](i *core[K, T], ctx context.Context, slow <-chan time.Time) error {
 	most := awaitedLag * i.lag
 	if i.log.Lagging(most) == nil {
 		return nil
 	}
-	i.store.EndWaits(i.behind(most))
+	i.store.EndWaits(behind(i, most))
 	defer i.store.EndWaits(nil)
-	_, err := i.waitForLag(ctx, most, func() <-chan struct{} { return nil }, slow)
+	_, err := waitForLag(i, ctx, most, func() <-chan struct{} { return nil }, slow)
 	return err
 }
 
 // waitForLag waits until no handler is more than limit events behind. It returns true if the
 // channel of awaited is closed before. Whenever slow has a value, it reports the slowest handler if
 // a report is due.
-func (i *core[K, T]) waitForLag(ctx context.Context, limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
+func waitForLag[K comparable, T any](i *core[K, T], ctx context.Context, limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
 	for {
 		moved := i.log.Lagging(limit)
 		if moved == nil {
@@ -106,7 +106,7 @@ func (i *core[K, T]) waitForLag(ctx context.Context, limit uint64, awaited func(
 			return true, nil
 		case <-slow:
 			if i.waits.ring(time.Now()) {
-				i.reportSlow()
+				reportSlow(i)
 			}
 		case <-ctx.Done():
 			return false, ctx.Err()
@@ -115,8 +115,8 @@ func (i *core[K, T]) waitForLag(ctx context.Context, limit uint64, awaited func(
 }
 
 // behind returns the error that names a handler more than most events behind.
-func (i *core[K, T]) behind(most uint64) error {
-	if name, lag := i.slowest(); lag > most {
+func behind[K comparable, T any](i *core[K, T], most uint64) error {
+	if name, lag := slowest(i); lag > most {
 		return fmt.Errorf("%w: %s: %q has not been given %d events", ErrHandlerBehind, i.Resource(), name, lag)
 	}
 	return ErrHandlerBehind
@@ -124,7 +124,7 @@ func (i *core[K, T]) behind(most uint64) error {
 
 // slowest returns the handler that is furthest behind, of those that the informer waits for, and by
 // how many events.
-func (i *core[K, T]) slowest() (name string, lag uint64) {
+func slowest[K comparable, T any](i *core[K, T]) (name string, lag uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for l := range i.listeners {

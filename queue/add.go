@@ -19,18 +19,18 @@ func (q *Queue[K]) AddAfter(key K, d time.Duration) {
 		q.add(key, 0, addMode{retry: true})
 		return
 	}
-	q.addAfter(key, 0, AddOptions{After: d})
+	addAfter(q, key, 0, AddOptions{After: d})
 }
 
 // AddWith is Add, AddAfter and AddRateLimited in one, with priority: see [AddOptions].
 func (q *Queue[K]) AddWith(key K, opts AddOptions) {
 	prio := clampPriority(opts.Priority)
 	if opts.RateLimited {
-		q.addRateLimited(key, prio, opts)
+		addRateLimited(q, key, prio, opts)
 		return
 	}
 	if opts.After > 0 {
-		q.addAfter(key, prio, opts)
+		addAfter(q, key, prio, opts)
 		return
 	}
 	q.add(key, prio, addMode{replace: opts.Replace})
@@ -55,29 +55,29 @@ func (q *Queue[K]) add(key K, prio int32, mode addMode) {
 	if mode.retry {
 		q.count.retries++
 	}
-	e := q.store.table.find(key, hash)
+	e := find(&q.store.table, key, hash)
 	if mode.replace && e != nil {
-		q.undelay(e)
+		undelay(q, e)
 	}
 	if e != nil && e.state&ready != 0 && prio <= e.prio {
 		q.mu.Unlock() // queued already: by far the most frequent case in a burst
 		return
 	}
 	if e == nil {
-		e = q.newEntry(key, hash, class)
+		e = newEntry(q, key, hash, class)
 	}
 	if q.debounce > 0 {
 		q.hold(e, prio)
 	} else {
-		q.enqueue(e, prio, 0)
+		enqueue(q, e, prio, 0)
 	}
-	w := q.wake()
+	w := wake(q)
 	q.mu.Unlock()
 	w.signal()
 }
 
 // addAfter is AddAfter with a priority; opts.After is positive.
-func (q *Queue[K]) addAfter(key K, prio int32, opts AddOptions) {
+func addAfter[K comparable](q *Queue[K], key K, prio int32, opts AddOptions) {
 	class, hash := q.className(key), q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
@@ -85,20 +85,20 @@ func (q *Queue[K]) addAfter(key K, prio int32, opts AddOptions) {
 		return
 	}
 	q.count.retries++
-	q.delay(q.entry(key, hash, class), prio, opts)
+	delay(q, q.entry(key, hash, class), prio, opts)
 }
 
 // entry finds the entry of a key or makes one. Called with the lock held.
 func (q *Queue[K]) entry(key K, hash uint32, className string) *entry[K] {
-	e := q.store.table.find(key, hash)
+	e := find(&q.store.table, key, hash)
 	if e == nil {
-		e = q.newEntry(key, hash, className)
+		e = newEntry(q, key, hash, className)
 	}
 	return e
 }
 
 // newEntry makes the entry of a key that has none. Called with the lock held.
-func (q *Queue[K]) newEntry(key K, hash uint32, className string) *entry[K] {
+func newEntry[K comparable](q *Queue[K], key K, hash uint32, className string) *entry[K] {
 	e := q.store.make(key, hash)
 	if q.classes != nil {
 		e.class = q.classes.join(className)
@@ -107,14 +107,14 @@ func (q *Queue[K]) newEntry(key K, hash uint32, className string) *entry[K] {
 }
 
 // release drops an entry that has nothing left to record. Called with the lock held.
-func (q *Queue[K]) release(e *entry[K]) {
+func release[K comparable](q *Queue[K], e *entry[K]) {
 	if !e.idle() {
 		return
 	}
 	if e.class != nil {
 		q.classes.leave(e.class)
 	}
-	if q.store.drop(e) { // so nothing is delayed or queued either
+	if drop(&q.store, e) { // so nothing is delayed or queued either
 		q.ready = readyQueue[K]{}
 		for i := range q.pending {
 			q.pending[i].slots = nil
@@ -124,12 +124,12 @@ func (q *Queue[K]) release(e *entry[K]) {
 
 // enqueue adds a key to the ready queue, or marks it dirty if it runs. All adds come here in the
 // end. since is the start of the key's waiting time, zero for now. Called with the lock held.
-func (q *Queue[K]) enqueue(e *entry[K], prio int32, since int64) {
+func enqueue[K comparable](q *Queue[K], e *entry[K], prio int32, since int64) {
 	if q.debounce > 0 && e.pos[held] != 0 {
 		since = e.since // the held add is served by this hand-out as well
 		prio = max(prio, e.later[held])
 		q.pending[held].remove(e)
-		q.disarm()
+		disarm(q)
 	}
 	switch {
 	case e.state == 0:
@@ -149,29 +149,29 @@ func (q *Queue[K]) enqueue(e *entry[K], prio int32, since int64) {
 		q.ready.level(prio).coming++
 		e.since = since
 		if since == 0 {
-			e.since = q.stamp()
+			e.since = stamp(q)
 		}
 		q.dirties++
 		q.count.adds++
 	case prio > e.again:
-		q.uncome(e)
+		uncome(q, e)
 		e.again = prio
 		q.ready.level(prio).coming++
 	}
 }
 
 // uncome removes a dirty entry from the count of its level. Called with the lock held.
-func (q *Queue[K]) uncome(e *entry[K]) {
+func uncome[K comparable](q *Queue[K], e *entry[K]) {
 	l := q.ready.level(e.again)
 	l.coming--
-	q.ready.prune(l)
+	prune(&q.ready, l)
 }
 
 // push puts an entry that is marked ready into the ready queue. Called with the lock held.
 func (q *Queue[K]) push(e *entry[K], since int64) {
 	q.ready.push(e)
 	if since == 0 {
-		since = q.stamp()
+		since = stamp(q)
 	}
 	e.since = since
 }
@@ -181,14 +181,14 @@ func (q *Queue[K]) className(key K) string {
 	if q.classOf == nil {
 		return ""
 	}
-	return q.askClass(key)
+	return askClass(q, key)
 }
 
 // askClass is the slow part of className. It is a function of its own so that className is inlined.
-func (q *Queue[K]) askClass(key K) string {
+func askClass[K comparable](q *Queue[K], key K) string {
 	var name string
 	if err := q.call("Options.Class", func() { name = q.classOf(key) }); err != nil {
-		q.report(key, err)
+		report(q, key, err)
 	}
 	return name
 }

@@ -11,7 +11,7 @@ type ageing struct {
 // highest level, except that keys which have waited for ageAfter get every second turn. So no key
 // starves (controller-runtime#3496), and many aged keys take no more than half of the turns. Called
 // with the lock held.
-func (q *Queue[K]) pick() *level[K] {
+func pick[K comparable](q *Queue[K]) *level[K] {
 	r := &q.ready
 	if r.levels == nil {
 		return &r.base
@@ -29,7 +29,7 @@ func (q *Queue[K]) pick() *level[K] {
 		q.age.turn = false
 		return top
 	}
-	best := q.aged(r.levels[i+1:])
+	best := aged(q, r.levels[i+1:])
 	if best == nil {
 		return top
 	}
@@ -39,7 +39,7 @@ func (q *Queue[K]) pick() *level[K] {
 
 // aged returns the level whose next key has waited longest, or nil if no next key has waited for
 // ageAfter.
-func (q *Queue[K]) aged(levels []*level[K]) *level[K] {
+func aged[K comparable](q *Queue[K], levels []*level[K]) *level[K] {
 	var best *level[K]
 	now, oldest := q.now(), int64(math.MaxInt64)
 	for _, l := range levels {

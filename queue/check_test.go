@@ -210,4 +210,4 @@ func (q *Queue[K]) verifyClasses() error {
 }
 
 // find looks a key up. Called with the lock held.
-func (q *Queue[K]) find(key K) *entry[K] { return q.store.table.find(key, q.hash(key)) }
+func (q *Queue[K]) find(key K) *entry[K] { return find(&q.store.table, key, q.hash(key)) }

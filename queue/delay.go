@@ -15,25 +15,25 @@ func (q *Queue[K]) Cancel(key K) bool {
 	hash := q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	e := q.store.table.find(key, hash)
+	e := find(&q.store.table, key, hash)
 	if e == nil || e.pos[delayed] == 0 {
 		return false
 	}
-	q.undelay(e)
-	q.release(e)
+	undelay(q, e)
+	release(q, e)
 	return true
 }
 
 // undelay drops the pending delay of an entry, if there is one. Called with the lock held.
-func (q *Queue[K]) undelay(e *entry[K]) {
+func undelay[K comparable](q *Queue[K], e *entry[K]) {
 	if e.pos[delayed] != 0 {
 		q.pending[delayed].remove(e)
-		q.disarm()
+		disarm(q)
 	}
 }
 
 // delay schedules the add of a key after opts.After. Called with the lock held.
-func (q *Queue[K]) delay(e *entry[K], prio int32, opts AddOptions) {
+func delay[K comparable](q *Queue[K], e *entry[K], prio int32, opts AddOptions) {
 	h := &q.pending[delayed]
 	at := saturatingAdd(q.now(), int64(opts.After), 1)
 	if e.pos[delayed] != 0 && !opts.Replace {
@@ -42,7 +42,7 @@ func (q *Queue[K]) delay(e *entry[K], prio int32, opts AddOptions) {
 	}
 	e.later[delayed] = prio
 	q.set(h, e, at)
-	q.arm()
+	arm(q)
 }
 
 // set is timers.set; among entries of the same time, the last one set comes last. Called with the
@@ -57,7 +57,7 @@ func (q *Queue[K]) set(h *timers[K], e *entry[K], at int64) {
 func (q *Queue[K]) hold(e *entry[K], prio int32) {
 	h := &q.pending[held]
 	if e.state&(ready|dirty) != 0 {
-		q.enqueue(e, prio, 0) // queued already: this add is part of that burst
+		enqueue(q, e, prio, 0) // queued already: this add is part of that burst
 		return
 	}
 	now := q.now()
@@ -68,7 +68,7 @@ func (q *Queue[K]) hold(e *entry[K], prio int32) {
 		e.later[held] = max(e.later[held], prio)
 	}
 	q.set(h, e, min(saturatingAdd(now, q.debounce, 1), saturatingAdd(e.since, q.debounceMax, 1)))
-	q.arm()
+	arm(q)
 }
 
 // saturatingAdd returns a + b*times for non-negative values, or the largest int64 if that
@@ -82,7 +82,7 @@ func saturatingAdd(a, b, times int64) int64 {
 
 // arm sets the timer for the first pending time, unless it will fire before that anyway. Called
 // with the lock held.
-func (q *Queue[K]) arm() {
+func arm[K comparable](q *Queue[K]) {
 	at := int64(math.MaxInt64)
 	for i := range q.pending {
 		if s := q.pending[i].slots; len(s) > 0 {
@@ -103,7 +103,7 @@ func (q *Queue[K]) arm() {
 
 // disarm stops the timer if no key is delayed or held, so that the timer does not keep the queue in
 // memory. Called with the lock held.
-func (q *Queue[K]) disarm() {
+func disarm[K comparable](q *Queue[K]) {
 	for i := range q.pending {
 		if len(q.pending[i].slots) > 0 {
 			return
@@ -120,12 +120,12 @@ func (q *Queue[K]) disarm() {
 func (q *Queue[K]) fire() {
 	for more := true; more; {
 		q.mu.Lock()
-		more = q.expire(q.now(), fireBatch)
+		more = expire(q, q.now(), fireBatch)
 		if !more {
 			q.armed = 0
-			q.arm()
+			arm(q)
 		}
-		w := q.wake()
+		w := wake(q)
 		q.mu.Unlock()
 		w.signal()
 	}
@@ -133,9 +133,9 @@ func (q *Queue[K]) fire() {
 
 // expire moves up to limit keys that are due, in the order of their times, and reports whether it
 // stopped at the limit. Called with the lock held.
-func (q *Queue[K]) expire(now int64, limit int) bool {
+func expire[K comparable](q *Queue[K], now int64, limit int) bool {
 	for ; ; limit-- {
-		h := q.nextDue(now)
+		h := nextDue(q, now)
 		if h == nil {
 			return false
 		}
@@ -148,13 +148,13 @@ func (q *Queue[K]) expire(now int64, limit int) bool {
 		if h.which == held {
 			since = e.since
 		}
-		q.enqueue(e, e.later[h.which], since)
+		enqueue(q, e, e.later[h.which], since)
 	}
 }
 
 // nextDue returns the heap that has the earliest of all due entries, or nil if none is due. Called
 // with the lock held.
-func (q *Queue[K]) nextDue(now int64) *timers[K] {
+func nextDue[K comparable](q *Queue[K], now int64) *timers[K] {
 	var next *timers[K]
 	for i := range q.pending {
 		h := &q.pending[i]

@@ -201,7 +201,7 @@ func TestDueBothWays(t *testing.T) {
 	q.AddAfter("second", 2*time.Hour)
 	q.Add("first")
 	q.mu.Lock()
-	q.expire(q.now()+int64(3*time.Hour), fireBatch)
+	expire(q, q.now()+int64(3*time.Hour), fireBatch)
 	q.mu.Unlock()
 	for _, want := range []string{"first", "second"} {
 		if it := mustGet(t, q); it.Key != want {

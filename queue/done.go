@@ -22,8 +22,8 @@ func (it Item[K]) done(forget bool) bool {
 	if forget {
 		it.e.failures = 0
 	}
-	q.finish(it.e)
-	w := q.wake()
+	finish(q, it.e)
+	w := wake(q)
 	q.mu.Unlock()
 	w.signal()
 	return true
@@ -31,7 +31,7 @@ func (it Item[K]) done(forget bool) bool {
 
 // bringBack is done and an add of the key with its old priority, in one lock hold. It calls no user
 // code.
-func (it Item[K]) bringBack(after time.Duration, forget bool) {
+func bringBack[K comparable](it Item[K], after time.Duration, forget bool) {
 	q := it.q
 	q.mu.Lock()
 	e := it.e
@@ -46,14 +46,14 @@ func (it Item[K]) bringBack(after time.Duration, forget bool) {
 	case q.down:
 	case after > 0:
 		q.count.retries++
-		q.delay(e, prio, AddOptions{After: after})
+		delay(q, e, prio, AddOptions{After: after})
 	case q.debounce > 0:
 		q.hold(e, prio)
 	default:
-		q.enqueue(e, prio, 0)
+		enqueue(q, e, prio, 0)
 	}
-	q.finish(e)
-	w := q.wake()
+	finish(q, e)
+	w := wake(q)
 	q.mu.Unlock()
 	w.signal()
 }
@@ -63,35 +63,35 @@ func (it Item[K]) bringBack(after time.Duration, forget bool) {
 func (q *Queue[K]) Done(key K) bool {
 	hash := q.hash(key)
 	q.mu.Lock()
-	e := q.store.table.find(key, hash)
+	e := find(&q.store.table, key, hash)
 	if e == nil || e.state&running == 0 {
 		q.mu.Unlock()
 		return false
 	}
-	q.finish(e)
-	w := q.wake()
+	finish(q, e)
+	w := wake(q)
 	q.mu.Unlock()
 	w.signal()
 	return true
 }
 
 // finish ends the run of an entry. Called with the lock held.
-func (q *Queue[K]) finish(e *entry[K]) {
+func finish[K comparable](q *Queue[K], e *entry[K]) {
 	q.running--
 	if q.timing != nil {
 		q.timing.done(e, q.now())
 	}
 	if e.state&dirty != 0 {
 		q.dirties--
-		q.uncome(e)
+		uncome(q, e)
 		e.state = ready
 		e.prio = e.again
 		q.push(e, e.since)
 		return
 	}
 	e.state = 0
-	q.release(e)
+	release(q, e)
 	if q.down {
-		q.checkIdle()
+		checkIdle(q)
 	}
 }

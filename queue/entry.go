@@ -74,13 +74,13 @@ func (s *store[K]) make(key K, hash uint32) *entry[K] {
 		s.slab = s.slab[1:]
 	}
 	e.key, e.hash = key, hash
-	s.table.insert(e)
+	insert(&s.table, e)
 	return e
 }
 
 // drop removes the key of an idle entry and recycles the entry. If it was the last entry after a
 // burst, drop gives back all memory and returns true. Amortised O(1).
-func (s *store[K]) drop(e *entry[K]) (over bool) {
+func drop[K comparable](s *store[K], e *entry[K]) (over bool) {
 	s.table.remove(e)
 	var none K
 	e.key = none
@@ -93,7 +93,7 @@ func (s *store[K]) drop(e *entry[K]) (over bool) {
 	if len(s.table.slots) > keepTable {
 		s.burst = true
 		if s.table.n*tooLarge <= len(s.table.slots) {
-			s.shrink()
+			shrink(s)
 		}
 	} else if s.burst && s.table.n == 0 {
 		*s = store[K]{}
@@ -104,7 +104,7 @@ func (s *store[K]) drop(e *entry[K]) (over bool) {
 
 // shrink shrinks the table and drops the recycled entries. Its cost is amortised over the drops
 // since the last shrink.
-func (s *store[K]) shrink() {
+func shrink[K comparable](s *store[K]) {
 	s.table.resize(max(minTable, len(s.table.slots)/4))
 	for e := s.free; e != nil; {
 		next := e.next

@@ -19,22 +19,22 @@ type Item[K comparable] struct {
 // [Queue.Done]). Get returns [ErrShutDown] if the queue is shut down and no key is queued, and the
 // context's cause if ctx ends first or has ended before the call. If a key is queued, Get is O(1),
 // with priorities O(priorities in use).
-func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) { return q.get(ctx, false) }
+func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) { return get(q, ctx, false) }
 
 // get is Get. After shutdown, a patient caller also waits while keys run, because they can come
 // back.
-func (q *Queue[K]) get(ctx context.Context, patient bool) (Item[K], error) {
+func get[K comparable](q *Queue[K], ctx context.Context, patient bool) (Item[K], error) {
 	if ctx.Err() != nil {
 		return Item[K]{}, context.Cause(ctx)
 	}
 	q.mu.Lock()
 	if q.ready.n == 0 {
-		if err := q.await(ctx, patient); err != nil {
+		if err := await(q, ctx, patient); err != nil {
 			return Item[K]{}, err
 		}
 	}
-	it := q.take()
-	w := q.wake()
+	it := take(q)
+	w := wake(q)
 	q.mu.Unlock()
 	w.signal()
 	return it, nil
@@ -49,22 +49,22 @@ func (q *Queue[K]) GetBatch(ctx context.Context, dst []Item[K], n int) ([]Item[K
 	}
 	q.mu.Lock()
 	if q.ready.n == 0 {
-		if err := q.await(ctx, false); err != nil {
+		if err := await(q, ctx, false); err != nil {
 			return dst, err
 		}
 	}
 	for n = min(max(n, 1), q.ready.n); n > 0; n-- {
-		dst = append(dst, q.take())
+		dst = append(dst, take(q))
 	}
-	w := q.wake()
+	w := wake(q)
 	q.mu.Unlock()
 	w.signal()
 	return dst, nil
 }
 
 // take hands out the next entry; there must be one. Called with the lock held.
-func (q *Queue[K]) take() Item[K] {
-	e := q.ready.pop(q.pick())
+func take[K comparable](q *Queue[K]) Item[K] {
+	e := q.ready.pop(pick(q))
 	e.state = running
 	e.gen++
 	q.running++

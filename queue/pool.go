@@ -25,7 +25,7 @@ type pool[K comparable] struct {
 type worker struct{ cancel context.CancelFunc }
 
 // supervise handles ends of workers, resizes and shutdown, until the last worker has ended.
-func (p *pool[K]) supervise(opts RunOptions, cancelCalls func()) error {
+func supervise[K comparable](p *pool[K], opts RunOptions, cancelCalls func()) error {
 	stopped, drained, resize := p.stop.Done(), p.q.drained(), opts.Resize
 	ending := false
 	for !ending || p.live > 0 {
@@ -64,11 +64,11 @@ func (p *pool[K]) resize(n int) {
 		}
 		p.workers = slices.Delete(p.workers, n, len(p.workers))
 	}
-	p.fill()
+	fill(p)
 }
 
 // fill starts the workers that are missing, unless they would end at once.
-func (p *pool[K]) fill() {
+func fill[K comparable](p *pool[K]) {
 	for p.live < p.want && p.stop.Err() == nil {
 		ctx, cancel := context.WithCancel(p.stop)
 		w := &worker{cancel: cancel}
@@ -85,7 +85,7 @@ func (p *pool[K]) ended(w *worker) {
 	if i := slices.Index(p.workers, w); i >= 0 {
 		p.workers = slices.Delete(p.workers, i, i+1)
 	}
-	p.fill()
+	fill(p)
 }
 
 // work is the goroutine of a worker. It ends when ctx or its parent p.stop ends, or when a call
@@ -94,18 +94,18 @@ func (p *pool[K]) ended(w *worker) {
 func (p *pool[K]) work(ctx context.Context, w *worker) {
 	defer func() { p.exits <- w }()
 	for p.stop.Err() == nil {
-		it, err := p.q.get(ctx, true)
+		it, err := get(p.q, ctx, true)
 		if err != nil {
 			return
 		}
-		p.handle(it)
+		handle(p, it)
 	}
 }
 
 // handle calls fn for one key and settles the result, even if fn panics or ends the goroutine.
-func (p *pool[K]) handle(it Item[K]) {
+func handle[K comparable](p *pool[K], it Item[K]) {
 	v := verdict{outcome: Failed, err: ErrGoexit}
-	defer func() { p.settle(it, v) }()
+	defer func() { settle(p, it, v) }()
 	v = p.call(it.Key)
 }
 
@@ -127,18 +127,18 @@ func (p *pool[K]) call(key K) verdict {
 
 // settle gives a key back according to the result of its call. It gives the key back before it
 // reports an error, because OnError can end the goroutine.
-func (p *pool[K]) settle(it Item[K], v verdict) {
+func settle[K comparable](p *pool[K], it Item[K], v verdict) {
 	p.ran.count(v)
 	switch v.outcome {
 	case Succeeded, GaveUp, AskedAgain:
 		p.forget(it, v)
 	case CutShort:
-		it.bringBack(0, false)
+		bringBack(it, 0, false)
 	case Failed:
-		p.retry(it)
+		retry(p, it)
 	}
 	if v.err != nil {
-		p.q.report(it.Key, v.err)
+		report(p.q, it.Key, v.err)
 	}
 }
 
@@ -148,24 +148,24 @@ func (p *pool[K]) settle(it Item[K], v verdict) {
 func (p *pool[K]) forget(it Item[K], v verdict) {
 	defer func() {
 		if v.outcome == AskedAgain {
-			it.bringBack(v.after, true)
+			bringBack(it, v.after, true)
 		} else {
 			it.done(true)
 		}
 	}()
-	p.q.tellForgetter(it.Key)
+	tellForgetter(p.q, it.Key)
 }
 
 // retry gives a key back and adds it again, rate limited. If Limiter, Class or OnError ends the
 // goroutine, the key still comes back, as if the limiter had panicked.
-func (p *pool[K]) retry(it Item[K]) {
+func retry[K comparable](p *pool[K], it Item[K]) {
 	returned := false
 	defer func() {
 		if returned {
 			it.Done()
 			return
 		}
-		it.bringBack(Exponential[K]{}.Delay(it.Key, p.q.Retries(it.Key)-1), false)
+		bringBack(it, Exponential[K]{}.Delay(it.Key, p.q.Retries(it.Key)-1), false)
 	}()
 	p.q.AddWith(it.Key, AddOptions{Priority: it.Priority, RateLimited: true})
 	returned = true

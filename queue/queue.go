@@ -108,7 +108,7 @@ func (q *Queue[K]) Len() int {
 func (q *Queue[K]) now() int64 { return int64(time.Since(q.base)) }
 
 // stamp returns the time at which an entry starts to wait, or zero if it will not be used.
-func (q *Queue[K]) stamp() int64 {
+func stamp[K comparable](q *Queue[K]) int64 {
 	if q.timing != nil || q.ready.levels != nil && q.ageAfter >= 0 {
 		return q.now()
 	}

@@ -81,7 +81,7 @@ func (r *readyQueue[K]) remove(e *entry[K]) {
 	r.n--
 	l := r.level(e.prio)
 	l.remove(e)
-	r.prune(l)
+	prune(r, l)
 }
 
 // pop removes and returns the next entry of a level that is not empty.
@@ -89,7 +89,7 @@ func (r *readyQueue[K]) pop(l *level[K]) *entry[K] {
 	r.n--
 	e := l.pop()
 	if r.levels != nil {
-		r.prune(l)
+		prune(r, l)
 	}
 	return e
 }
@@ -113,7 +113,7 @@ func (r *readyQueue[K]) level(prio int32) *level[K] {
 }
 
 // prune drops an empty level if there are many, so that priorities from a large range stay cheap.
-func (r *readyQueue[K]) prune(l *level[K]) {
+func prune[K comparable](r *readyQueue[K], l *level[K]) {
 	if l.n+l.coming > 0 || l == &r.base || len(r.levels) <= keepLevels {
 		return
 	}

@@ -26,7 +26,7 @@ func (q *Queue[K]) call(where string, f func()) error {
 }
 
 // report passes an error to Options.OnError and counts panics. Called without the lock.
-func (q *Queue[K]) report(key K, err error) {
+func report[K comparable](q *Queue[K], key K, err error) {
 	_, panicked := err.(*PanicError)
 	r := q.reports
 	if r != nil && r.onError != nil && usercode.Call("Options.OnError", func() { r.onError(key, err) }) != nil {

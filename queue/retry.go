@@ -8,29 +8,29 @@ import (
 // everything else it is like AddAfter. If the limiter panics, the delay is that of the zero
 // [Exponential], and the panic is reported to [Options.OnError]. After shutdown it does nothing and
 // does not call the limiter. O(log delayed).
-func (q *Queue[K]) AddRateLimited(key K) { q.addRateLimited(key, 0, AddOptions{}) }
+func (q *Queue[K]) AddRateLimited(key K) { addRateLimited(q, key, 0, AddOptions{}) }
 
 // Forget sets the key's failure count to zero and calls the limiter's Forget, if it is a
 // [Forgetter]. It does not remove a pending delay: see [Queue.Cancel]. O(1).
 func (q *Queue[K]) Forget(key K) {
 	hash := q.hash(key)
 	q.mu.Lock()
-	if e := q.store.table.find(key, hash); e != nil {
+	if e := find(&q.store.table, key, hash); e != nil {
 		e.failures = 0
-		q.release(e)
+		release(q, e)
 	}
 	q.mu.Unlock()
-	q.tellForgetter(key)
+	tellForgetter(q, key)
 }
 
 // tellForgetter calls the Forget of the limiter. Called without the lock.
-func (q *Queue[K]) tellForgetter(key K) {
+func tellForgetter[K comparable](q *Queue[K], key K) {
 	forgetter, ok := q.limiter.(Forgetter[K])
 	if !ok {
 		return
 	}
 	if err := q.call("Limiter", func() { forgetter.Forget(key) }); err != nil {
-		q.report(key, err)
+		report(q, key, err)
 	}
 }
 
@@ -39,7 +39,7 @@ func (q *Queue[K]) Retries(key K) int {
 	hash := q.hash(key)
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if e := q.store.table.find(key, hash); e != nil {
+	if e := find(&q.store.table, key, hash); e != nil {
 		return int(e.failures)
 	}
 	return 0
@@ -47,7 +47,7 @@ func (q *Queue[K]) Retries(key K) int {
 
 // addRateLimited is AddRateLimited with a priority. With the built-in backoff it takes the lock
 // once. Any other limiter is called between two lock holds.
-func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
+func addRateLimited[K comparable](q *Queue[K], key K, prio int32, opts AddOptions) {
 	class, hash := q.className(key), q.hash(key)
 	q.mu.Lock()
 	if q.down {
@@ -64,7 +64,7 @@ func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
 		d = q.backoff.Delay(key, failures)
 	} else {
 		q.mu.Unlock()
-		d = q.askLimiter(key, failures)
+		d = askLimiter(q, key, failures)
 		q.mu.Lock()
 		if q.down {
 			q.mu.Unlock()
@@ -77,23 +77,23 @@ func (q *Queue[K]) addRateLimited(key K, prio int32, opts AddOptions) {
 	}
 	q.count.retries++
 	if opts.After > 0 {
-		q.delay(e, prio, opts)
+		delay(q, e, prio, opts)
 	} else {
 		if opts.Replace {
-			q.undelay(e)
+			undelay(q, e)
 		}
-		q.enqueue(e, prio, 0)
+		enqueue(q, e, prio, 0)
 	}
-	w := q.wake()
+	w := wake(q)
 	q.mu.Unlock()
 	w.signal()
 }
 
 // askLimiter calls the limiter. Called without the lock.
-func (q *Queue[K]) askLimiter(key K, failures int) time.Duration {
+func askLimiter[K comparable](q *Queue[K], key K, failures int) time.Duration {
 	var d time.Duration
 	if err := q.call("Limiter", func() { d = q.limiter.Delay(key, failures) }); err != nil {
-		q.report(key, err)
+		report(q, key, err)
 		return Exponential[K]{}.Delay(key, failures)
 	}
 	return d

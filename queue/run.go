@@ -52,5 +52,5 @@ func Run[K comparable](ctx context.Context, q *Queue[K], opts RunOptions, fn fun
 	calls = context.WithValue(calls, callsKey{}, calls)
 	p := &pool[K]{q: q, ran: q.ran(), fn: fn, calls: calls, stop: ctx, timeout: opts.Timeout, exits: make(chan *worker)}
 	p.resize(max(1, opts.Workers))
-	return p.supervise(opts, cancel)
+	return supervise(p, opts, cancel)
 }

@@ -14,17 +14,17 @@ func (q *Queue[K]) ShutDown() {
 	for h := &q.pending[held]; len(h.slots) > 0; {
 		e := h.slots[0].e
 		h.remove(e)
-		q.enqueue(e, e.later[held], e.since)
+		enqueue(q, e, e.later[held], e.since)
 	}
 	for h := &q.pending[delayed]; len(h.slots) > 0; {
 		e := h.slots[len(h.slots)-1].e
 		h.remove(e)
-		q.release(e)
+		release(q, e)
 	}
-	q.disarm()
+	disarm(q)
 	q.down = true
-	q.wakeAll()
-	q.checkIdle()
+	wakeAll(q)
+	checkIdle(q)
 }
 
 // ShuttingDown reports whether ShutDown or Drain was called.
@@ -61,14 +61,14 @@ func (q *Queue[K]) drained() <-chan struct{} {
 	defer q.mu.Unlock()
 	if q.idle == nil {
 		q.idle = make(chan struct{})
-		q.checkIdle()
+		checkIdle(q)
 	}
 	return q.idle
 }
 
 // checkIdle closes idle once the queue is shut down and no key is queued or running. No key can be
 // added after that, so it is closed once. Called with the lock held.
-func (q *Queue[K]) checkIdle() {
+func checkIdle[K comparable](q *Queue[K]) {
 	if q.idle == nil || !q.down || q.ready.n > 0 || q.running > 0 {
 		return
 	}

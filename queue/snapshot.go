@@ -55,7 +55,7 @@ type RunningKey[K comparable] struct {
 // Snapshot copies the contents of the queue, for a debug page or a log. It holds the lock for
 // O(keys known) and sorts afterwards: do not use it in a hot path.
 func (q *Queue[K]) Snapshot() Snapshot[K] {
-	s := q.copyOut()
+	s := copyOut(q)
 	// Package slices would be compiled anew for each K, which is 20 KB of code.
 	sort.SliceStable(s.Delayed, func(i, j int) bool { return s.Delayed[i].In < s.Delayed[j].In })
 	sort.SliceStable(s.Running, func(i, j int) bool { return s.Running[i].For > s.Running[j].For })
@@ -63,7 +63,7 @@ func (q *Queue[K]) Snapshot() Snapshot[K] {
 }
 
 // copyOut is Snapshot unsorted.
-func (q *Queue[K]) copyOut() Snapshot[K] {
+func copyOut[K comparable](q *Queue[K]) Snapshot[K] {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	now := q.now()

@@ -18,7 +18,7 @@ type tableSlot[K comparable] struct {
 }
 
 // find returns the entry of a key with that hash, or nil. O(1) expected.
-func (t *table[K]) find(key K, hash uint32) *entry[K] {
+func find[K comparable](t *table[K], key K, hash uint32) *entry[K] {
 	if t.n == 0 {
 		return nil
 	}
@@ -35,7 +35,7 @@ func (t *table[K]) find(key K, hash uint32) *entry[K] {
 }
 
 // insert adds an entry whose key is not in the table. Amortised O(1).
-func (t *table[K]) insert(e *entry[K]) {
+func insert[K comparable](t *table[K], e *entry[K]) {
 	if 4*(t.n+1) > 3*len(t.slots) {
 		t.resize(max(minTable, 2*len(t.slots)))
 	}

@@ -20,7 +20,7 @@ func TestTable(t *testing.T) {
 			if e := want[k]; e == nil {
 				e = &entry[int]{key: k, hash: hash(k)}
 				want[k] = e
-				tab.insert(e)
+				insert(&tab, e)
 			} else if rand.IntN(2) == 0 {
 				delete(want, k)
 				tab.remove(e)
@@ -29,7 +29,7 @@ func TestTable(t *testing.T) {
 				tab.resize(1 << (9 + rand.IntN(2))) // 300 entries fit in either
 			}
 			probe := rand.IntN(span)
-			if got := tab.find(probe, hash(probe)); got != want[probe] {
+			if got := find(&tab, probe, hash(probe)); got != want[probe] {
 				t.Fatalf("mask %x: find(%d) = %v, want %v", mask, probe, got, want[probe])
 			}
 		}
@@ -55,7 +55,7 @@ func TestTableDoesNotDecay(t *testing.T) {
 	add := func(k int) {
 		e := &entry[int]{key: k, hash: uint32(rand.Uint32())}
 		live = append(live, e)
-		tab.insert(e)
+		insert(&tab, e)
 	}
 	for k := range cap(live) {
 		add(k)

@@ -38,14 +38,14 @@ func (t *timers[K]) set(e *entry[K], at int64, seq uint64) {
 	if i < 0 {
 		i = len(t.slots)
 		t.slots = append(t.slots, s)
-		t.up(i, s)
+		up(t, i, s)
 		return
 	}
 	switch was := t.slots[i].at; {
 	case at < was:
-		t.up(i, s)
+		up(t, i, s)
 	case at > was:
-		t.down(i, s)
+		down(t, i, s)
 	}
 }
 
@@ -59,9 +59,9 @@ func (t *timers[K]) remove(e *entry[K]) {
 	t.slots = t.slots[:n]
 	if i < n {
 		if moved.before(&gone) {
-			t.up(i, moved)
+			up(t, i, moved)
 		} else {
-			t.down(i, moved)
+			down(t, i, moved)
 		}
 	}
 	if c := cap(t.slots); c > keepTimers && n*tooLarge <= c {
@@ -70,26 +70,26 @@ func (t *timers[K]) remove(e *entry[K]) {
 }
 
 // place writes s to slot i and updates its entry.
-func (t *timers[K]) place(i int, s timerSlot[K]) {
+func place[K comparable](t *timers[K], i int, s timerSlot[K]) {
 	t.slots[i] = s
 	s.e.pos[t.which] = int32(i + 1)
 }
 
 // up finds the place of s from slot i, which is free, towards the root.
-func (t *timers[K]) up(i int, s timerSlot[K]) {
+func up[K comparable](t *timers[K], i int, s timerSlot[K]) {
 	for i > 0 {
 		p := (i - 1) / arity
 		if t.slots[p].before(&s) {
 			break
 		}
-		t.place(i, t.slots[p])
+		place(t, i, t.slots[p])
 		i = p
 	}
-	t.place(i, s)
+	place(t, i, s)
 }
 
 // down finds the place of s from slot i, which is free, away from the root.
-func (t *timers[K]) down(i int, s timerSlot[K]) {
+func down[K comparable](t *timers[K], i int, s timerSlot[K]) {
 	n := len(t.slots)
 	for {
 		first := arity*i + 1
@@ -105,8 +105,8 @@ func (t *timers[K]) down(i int, s timerSlot[K]) {
 		if s.before(&t.slots[least]) {
 			break
 		}
-		t.place(i, t.slots[least])
+		place(t, i, t.slots[least])
 		i = least
 	}
-	t.place(i, s)
+	place(t, i, s)
 }

@@ -64,7 +64,7 @@ func (ws *waiters) recycle(w *waiter) {
 // wake chooses a waiter if a key is ready. The caller must signal the waiter after it releases the
 // lock. Only one waiter is chosen at a time: it takes a key and then chooses the next one, so that
 // a stream of adds wakes no more goroutines than there are keys. Called with the lock held.
-func (q *Queue[K]) wake() *waiter {
+func wake[K comparable](q *Queue[K]) *waiter {
 	w := q.parked.stack.tail
 	if w == nil || q.parked.waking > 0 || q.ready.n == 0 {
 		return nil
@@ -75,7 +75,7 @@ func (q *Queue[K]) wake() *waiter {
 }
 
 // wakeAll wakes every waiter. Called with the lock held, for shutdown.
-func (q *Queue[K]) wakeAll() {
+func wakeAll[K comparable](q *Queue[K]) {
 	for w := q.parked.stack.tail; w != nil; w = q.parked.stack.tail {
 		q.parked.remove(w)
 		q.parked.waking++
@@ -86,7 +86,7 @@ func (q *Queue[K]) wakeAll() {
 // await waits until a key is ready. It returns nil with the lock held, or an error with the lock
 // released. After shutdown, a patient caller still waits while keys run; its ctx must end when they
 // are done. Called with the lock held.
-func (q *Queue[K]) await(ctx context.Context, patient bool) error {
+func await[K comparable](q *Queue[K], ctx context.Context, patient bool) error {
 	for q.ready.n == 0 {
 		if q.down && (!patient || q.running == 0) {
 			q.mu.Unlock()
@@ -100,7 +100,7 @@ func (q *Queue[K]) await(ctx context.Context, patient bool) error {
 			q.parked.waking--
 			q.parked.recycle(w)
 		case <-ctx.Done():
-			q.giveUp(w)
+			giveUp(q, w)
 			return context.Cause(ctx)
 		}
 	}
@@ -109,7 +109,7 @@ func (q *Queue[K]) await(ctx context.Context, patient bool) error {
 
 // giveUp ends a wait whose context ended. If the waiter was chosen at the same moment, giveUp
 // chooses another one.
-func (q *Queue[K]) giveUp(w *waiter) {
+func giveUp[K comparable](q *Queue[K], w *waiter) {
 	q.mu.Lock()
 	if w.listed {
 		q.parked.remove(w)
@@ -122,7 +122,7 @@ func (q *Queue[K]) giveUp(w *waiter) {
 	q.mu.Lock()
 	q.parked.waking--
 	q.parked.recycle(w)
-	next := q.wake()
+	next := wake(q)
 	q.mu.Unlock()
 	next.signal()
 }

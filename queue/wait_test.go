@@ -90,13 +90,13 @@ func TestChosenWaiterGivesUp(t *testing.T) {
 		q.mu.Unlock()
 
 		q.mu.Lock()
-		q.enqueue(q.entry(7, q.hash(7), ""), 0, 0)
-		chosen := q.wake()
+		enqueue(q, q.entry(7, q.hash(7), ""), 0, 0)
+		chosen := wake(q)
 		q.mu.Unlock()
 		if chosen != mine {
 			t.Fatal("the last to come must be chosen")
 		}
-		go q.giveUp(mine)
+		go giveUp(q, mine)
 		synctest.Wait()
 		chosen.signal()
 		if k := <-got; k != 7 {

@@ -83,22 +83,22 @@ func TestEndOfWatch(t *testing.T) {
 func TestEventIsASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, s := endedReflector(t)
-		r.carryOut(t.Context(), failed(failure("eof", 0)), RequestError{Verb: "watch"}, time.Now())
+		carryOut(r, t.Context(), failed(failure("eof", 0)), RequestError{Verb: "watch"}, time.Now())
 		w := &watch{end: watchEnd{rv: "5"}}
 		w.guard.request = t.Context()
-		w.dog = r.guardWatch(w)
+		w.dog = guardWatch(r, w)
 		defer w.dog.stop()
-		if more, err := r.received(t.Context(), w, added("a", 6), nil); !more || err != nil || s.nApply != 1 {
+		if more, err := received(r, t.Context(), w, added("a", 6), nil); !more || err != nil || s.nApply != 1 {
 			t.Errorf("received: %v, %v, %d applied", more, err, s.nApply)
 		}
 		if r.breaker.away() || !w.end.heard || r.Stats().Failing.Err != nil {
 			t.Errorf("away %v, heard %v, %+v", r.breaker.away(), w.end.heard, r.Stats().Failing)
 		}
 		r.breaker.failed(time.Now(), r.opts.Backoff)
-		if _, _ = r.received(t.Context(), w, added("a", 7), nil); !r.breaker.away() {
+		if _, _ = received(r, t.Context(), w, added("a", 7), nil); !r.breaker.away() {
 			t.Error("an event of before is taken for an answer")
 		}
-		if more, _ := r.received(t.Context(), w, Event[string]{}, failure("eof", 0)); more {
+		if more, _ := received(r, t.Context(), w, Event[string]{}, failure("eof", 0)); more {
 			t.Error("the watch goes on after an error")
 		}
 	})
@@ -108,12 +108,12 @@ func TestEventIsASuccess(t *testing.T) {
 func TestListIsASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := endedReflector(t)
-		r.carryOut(t.Context(), failed(failure("internal", 0)), RequestError{Verb: "list"}, time.Now())
+		carryOut(r, t.Context(), failed(failure("internal", 0)), RequestError{Verb: "list"}, time.Now())
 		if r.Stats().Failing.Err == nil {
 			t.Fatal("a refused list is no failure")
 		}
-		r.beginList("list")
-		if err := r.replace(t.Context()); err != nil || r.Stats().Failing.Err != nil {
+		beginList(r, "list")
+		if err := replace(r, t.Context()); err != nil || r.Stats().Failing.Err != nil {
 			t.Errorf("%v, %+v", err, r.Stats().Failing)
 		}
 	})
@@ -124,7 +124,7 @@ func TestStatusIsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := endedReflector(t)
 		r.breaker.failed(time.Now(), r.opts.Backoff)
-		r.carryOut(t.Context(), failed(failure("internal", 0)), RequestError{Verb: "list"}, time.Now())
+		carryOut(r, t.Context(), failed(failure("internal", 0)), RequestError{Verb: "list"}, time.Now())
 		if r.breaker.away() {
 			t.Error("a server that refuses is away")
 		}
@@ -137,10 +137,10 @@ func TestSkippedIsNotEmpty(t *testing.T) {
 		r, _ := endedReflector(t)
 		r.state.phase, r.emptyList = streaming, true
 		w := &watch{}
-		w.dog = r.guardWatch(w)
+		w.dog = guardWatch(r, w)
 		defer w.dog.stop()
 		bad := &ObjectError{Type: Added, Err: errors.New("bad")}
-		if more, err := r.received(t.Context(), w, Event[string]{}, bad); !more || err != nil || r.emptyList {
+		if more, err := received(r, t.Context(), w, Event[string]{}, bad); !more || err != nil || r.emptyList {
 			t.Errorf("received: %v, %v, empty %v", more, err, r.emptyList)
 		}
 	})

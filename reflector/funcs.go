@@ -78,7 +78,7 @@ func (s SourceFuncs[T]) List(ctx context.Context, opts metav1.ListOptions, yield
 		return metav1.ListMeta{}, fmt.Errorf("reflector: %T is no list: %w", list, err)
 	}
 	err = meta.EachListItemWithAlloc(list, func(object runtime.Object) error {
-		if !yield(s.event(Added, object)) {
+		if !yield(event(s, Added, object)) {
 			return ErrListStopped
 		}
 		return nil
@@ -124,7 +124,7 @@ func (s SourceFuncs[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter
 					fail(apierrors.FromObject(got.Object))
 					return
 				}
-				ev, err := s.event(eventTypes[got.Type], got.Object)
+				ev, err := event(s, eventTypes[got.Type], got.Object)
 				ev.Idle = err == nil && len(results) == 0
 				if !yield(ev, err) {
 					return
@@ -140,7 +140,7 @@ var eventTypes = map[apiwatch.EventType]EventType{
 }
 
 // event returns an event, or a *ObjectError. It takes a bookmark of any type.
-func (s SourceFuncs[T]) event(typ EventType, object runtime.Object) (Event[T], error) {
+func event[T runtime.Object](s SourceFuncs[T], typ EventType, object runtime.Object) (Event[T], error) {
 	if isNil(object) {
 		return s.bad(typ, nil, errors.New("the object is nil"))
 	}

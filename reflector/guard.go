@@ -20,13 +20,13 @@ type guard struct {
 }
 
 // guardCall returns a watchdog for a call that nothing else looks after.
-func (r *Reflector[T]) guardCall(g *guard) *watchdog {
-	return newWatchdog(lateAfter/4, r.omitted(), func(quiet time.Duration) { r.checkLate(g, quiet) })
+func guardCall[T any](r *Reflector[T], g *guard) *watchdog {
+	return newWatchdog(lateAfter/4, r.omitted(), func(quiet time.Duration) { checkLate(r, g, quiet) })
 }
 
 // checkLate reports a source that has brought nothing for a while and does not return although
 // its context is done. It runs in the goroutine of the watchdog.
-func (r *Reflector[T]) checkLate(g *guard, quiet time.Duration) {
+func checkLate[T any](r *Reflector[T], g *guard, quiet time.Duration) {
 	now := time.Now()
 	switch {
 	case g.late || g.request.Err() == nil:
@@ -41,18 +41,18 @@ func (r *Reflector[T]) checkLate(g *guard, quiet time.Duration) {
 	failed := g.asked
 	failed.Resource, failed.Err = r.source.Resource(), ErrNotReturning
 	r.stats.fails(&failed, now, time.Time{})
-	r.warn(g, &failed)
+	warn(r, g, &failed)
 }
 
 // warn calls OnError in the goroutine of the watchdog. A panic goes on in that of Run: see
 // returned.
-func (r *Reflector[T]) warn(g *guard, err error) {
+func warn[T any](r *Reflector[T], g *guard, err error) {
 	defer func() { g.panic = recover() }()
 	r.opts.OnError(err)
 }
 
 // returned follows the end of a call.
-func (r *Reflector[T]) returned(g *guard, dog *watchdog) {
+func returned[T any](r *Reflector[T], g *guard, dog *watchdog) {
 	dog.stop()
 	if g.late {
 		r.failing = true

@@ -21,11 +21,11 @@ func TestGivenUpTooLate(t *testing.T) {
 // Once a list is whole, only the newest events keep its newest object: until the first event.
 func TestListedObjectIsLetGo(t *testing.T) {
 	r := newIdle(t)
-	r.beginList("list")
+	beginList(r, "list")
 	r.listed.add(metaEvent(Added, "a", "5"))
-	r.listed.settle()
+	settle(r.listed)
 	r.state.rv = "5"
-	if err := r.replace(t.Context()); err != nil {
+	if err := replace(r, t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	if r.listed != nil || !r.recent.listed.whole {
@@ -44,7 +44,7 @@ func TestDeniedOnce(t *testing.T) {
 		why  pause
 		want int
 	}{{pauseDenied, 1}, {pauseDenied, 1}, {pauseBusy, 0}, {pauseDenied, 1}, {noPause, 1}, {pauseAway, 0}} {
-		if r.setReason(c.why); r.breaker.failing[pauseDenied] != c.want {
+		if setReason(r, c.why); r.breaker.failing[pauseDenied] != c.want {
 			t.Errorf("failure %d: %d denied, want %d", n, r.breaker.failing[pauseDenied], c.want)
 		}
 	}
@@ -78,7 +78,7 @@ func TestWaitsThatAreCutShort(t *testing.T) {
 					r.breaker.wakeAlike(pauseBusy)
 				}()
 				began := time.Now()
-				r.carryOut(t.Context(), c.st, RequestError{}, began)
+				carryOut(r, t.Context(), c.st, RequestError{}, began)
 				if took := time.Since(began); (took < 10*time.Second) != c.cut {
 					t.Errorf("went on after %v", took)
 				}
@@ -104,7 +104,7 @@ func TestLateDeletionMayLackOthers(t *testing.T) {
 		var recent recentEvents[*metav1.PartialObjectMetadata]
 		recent.add(time.Minute, "5", metaEvent(Deleted, "a", "6"))
 		recent.watchEnded(time.Minute + lived)
-		if recent.mayLack("6") != want {
+		if mayLack(&recent, "6") != want {
 			t.Errorf("%v after the deletion: may lack others: %t", lived, !want)
 		}
 	}

@@ -140,7 +140,7 @@ func (a *adapter[R, T]) List(ctx context.Context, opts metav1.ListOptions, yield
 		a.request(&opts)
 	}
 	page, err := a.source.List(ctx, opts, func(ev Event[R], err error) bool {
-		out, ok, err := a.convertPair(ev, false, err)
+		out, ok, err := convertPair(a, ev, false, err)
 		return !ok && err == nil || yield(out, err)
 	})
 	if err == nil && a.checkList != nil {
@@ -160,7 +160,7 @@ func (a *adapter[R, T]) Watch(ctx context.Context, opts metav1.ListOptions) iter
 		unordered := opts.ResourceVersion == "" || opts.ResourceVersion == "0"
 		for ev, err := range a.source.Watch(ctx, opts) {
 			unordered = unordered && (err != nil || ev.Type == Added)
-			out, ok, err := a.convertPair(ev, live, err)
+			out, ok, err := convertPair(a, ev, live, err)
 			// A bookmark promises an order, so none stands for an object where there is no
 			// order.
 			if !ok && err == nil || unordered && out.Type == Bookmark {
@@ -176,7 +176,7 @@ func (a *adapter[R, T]) Watch(ctx context.Context, opts metav1.ListOptions) iter
 }
 
 // convertPair converts one pair. Without an error, ok is false if there is nothing to yield.
-func (a *adapter[R, T]) convertPair(ev Event[R], live bool, err error) (out Event[T], ok bool, _ error) {
+func convertPair[R, T any](a *adapter[R, T], ev Event[R], live bool, err error) (out Event[T], ok bool, _ error) {
 	if err != nil {
 		return out, false, err
 	}

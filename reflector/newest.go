@@ -27,25 +27,25 @@ func (n *newestListed[T]) add(ev Event[T]) {
 		n.block = make([]Event[T], 0, newestBlock)
 	}
 	if n.block = append(n.block, ev); len(n.block) == newestBlock {
-		n.settle()
+		settle(n)
 	}
 }
 
 // settle brings version and object up to date.
-func (n *newestListed[T]) settle() {
+func settle[T any](n *newestListed[T]) {
 	for i := range n.block {
 		if rv := n.block[i].ResourceVersion; rv != "" {
 			n.touched ^= rv[0]
 		}
 	}
 	for i := range n.block {
-		n.compare(&n.block[i])
+		compare(n, &n.block[i])
 	}
 	clear(n.block)
 	n.block = n.block[:0]
 }
 
-func (n *newestListed[T]) compare(ev *Event[T]) {
+func compare[T any](n *newestListed[T], ev *Event[T]) {
 	if ev.Type == Deleted && knownFrom(*ev).key == n.object.key {
 		n.object = knownObject[T]{}
 	}

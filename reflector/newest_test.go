@@ -27,7 +27,7 @@ func TestNewestListedModel(t *testing.T) {
 			if r.IntN(30) > 0 {
 				continue
 			}
-			if found.settle(); found.version != version || found.object != object {
+			if settle(&found); found.version != version || found.object != object {
 				t.Fatalf("%s of %q, want %s of %q", found.object, found.version, object, version)
 			}
 			for i, ev := range found.block[:newestBlock] {

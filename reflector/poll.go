@@ -93,7 +93,7 @@ func (s state) goOn() state {
 
 // serverIsBack has the watch go on in place of which a list is to come, because another request has
 // found out that the server is back: the end of an outage should not cost a list.
-func (r *Reflector[T]) serverIsBack() {
+func serverIsBack[T any](r *Reflector[T]) {
 	if r.state.trial.IsZero() || r.state.spared || r.state.token != "" {
 		return
 	}
@@ -103,7 +103,7 @@ func (r *Reflector[T]) serverIsBack() {
 }
 
 // poll waits between two lists without a version.
-func (r *Reflector[T]) poll(ctx context.Context) {
+func poll[T any](r *Reflector[T], ctx context.Context) {
 	if r.breaker.sleep(ctx, noPause, r.opts.PollInterval, r.opts.PollInterval); ctx.Err() != nil {
 		return
 	}
@@ -130,7 +130,7 @@ func (p period) listed(now time.Time, dry bool) period {
 }
 
 // notePolling records whether lists alone keep the sink up to date.
-func (r *Reflector[T]) notePolling() {
+func notePolling[T any](r *Reflector[T]) {
 	var now Polling
 	switch {
 	case r.state.polled:

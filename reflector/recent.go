@@ -63,18 +63,18 @@ func (s *recentEvents[T]) add(at time.Duration, before string, ev Event[T]) {
 	if ev.Type == Bookmark {
 		return
 	}
-	s.listed.forgetObject()
+	forgetObject(&s.listed)
 	if s.events == nil {
 		s.events = new([maxRecent]knownEvent[T])
 	}
 	if s.n > 0 {
-		s.at(s.n - 1).known.forgetUnlessNeeded()
+		forgetUnlessNeeded(&s.at(s.n - 1).known)
 	}
 	e := s.at(s.n)
 	s.pushed = e.known.rv
 	*e = knownEvent[T]{before: s.open.before, gone: ev.Type == Deleted, known: knownFrom(ev)}
 	if e.gone {
-		e.known.forgetUnlessNeeded()
+		forgetUnlessNeeded(&e.known)
 	}
 	s.n++
 }
@@ -82,14 +82,14 @@ func (s *recentEvents[T]) add(at time.Duration, before string, ev Event[T]) {
 func (s *recentEvents[T]) at(n int) *knownEvent[T] { return &s.events[n%maxRecent] }
 
 // oldest is the number of the oldest event in the ring.
-func (s *recentEvents[T]) oldest() int { return max(0, s.n-maxRecent) }
+func oldest[T any](s *recentEvents[T]) int { return max(0, s.n-maxRecent) }
 
 // inOrder reports whether ev is new to the sink. seen is the newest version so far. It returns
 // ErrOutOfOrder if ev is older than that. A deleted object carries the version of its deletion, so
 // the rule holds for every type of event. A list has all objects of its version and no deletion: a
 // deletion at the list's version is news, unless the list lacks the object, and then the sink has
 // nothing to delete.
-func (s *recentEvents[T]) inOrder(ev Event[T], seen string) (fresh bool, err error) {
+func inOrder[T any](s *recentEvents[T], ev Event[T], seen string) (fresh bool, err error) {
 	c, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, seen)
 	switch {
 	case err != nil || c > 0:
@@ -106,8 +106,8 @@ func (s *recentEvents[T]) inOrder(ev Event[T], seen string) (fresh bool, err err
 
 // has reports whether ev repeats an event in the ring.
 func (s *recentEvents[T]) has(ev Event[T]) bool {
-	for n := s.oldest(); n < s.n; n++ {
-		if s.at(n).isCertainlyAgain(ev) {
+	for n := oldest(s); n < s.n; n++ {
+		if isCertainlyAgain(s.at(n), ev) {
 			return true
 		}
 	}
@@ -116,7 +116,7 @@ func (s *recentEvents[T]) has(ev Event[T]) bool {
 
 // resumeFrom returns the version from which a watch starts so that it goes on after version seen.
 // If seen may have more events, the watch begins with the events of seen.
-func (s *recentEvents[T]) resumeFrom(seen string) string {
+func resumeFrom[T any](s *recentEvents[T], seen string) string {
 	if o := s.open; o.rv == seen && !o.whole && older(o.before, o.rv) {
 		return o.before
 	}
@@ -134,15 +134,15 @@ func (s *recentEvents[T]) watchEnded(at time.Duration) {
 // mayLack reports whether version seen is likely to have events that have not come. Kubernetes
 // writes one object at a time, and only the end of a lease of etcd deletes several at once. So one
 // event that is no deletion counts as all of its version.
-func (s *recentEvents[T]) mayLack(seen string) bool {
+func mayLack[T any](s *recentEvents[T], seen string) bool {
 	o := s.open
 	return o.rv == seen && !o.alone && !o.whole && o.until-o.at < wholeAfter
 }
 
 // firstOpen is the number of the first event that has the open version.
-func (s *recentEvents[T]) firstOpen() int {
+func firstOpen[T any](s *recentEvents[T]) int {
 	n := s.n
-	for n > s.oldest() && s.at(n-1).known.rv == s.open.rv {
+	for n > oldest(s) && s.at(n-1).known.rv == s.open.rv {
 		n--
 	}
 	return n
@@ -150,17 +150,17 @@ func (s *recentEvents[T]) firstOpen() int {
 
 // isAgain reports whether ev repeats e, and is not another event of the same version. If it
 // does, differs reports whether the object has other contents.
-func (e *knownEvent[T]) isAgain(ev Event[T]) (again, differs bool) {
+func isAgain[T any](e *knownEvent[T], ev Event[T]) (again, differs bool) {
 	if ev.Type == Bookmark || ev.ResourceVersion != e.known.rv || e.gone != (ev.Type == Deleted) {
 		return false, false
 	}
 	found := knownFrom(ev)
-	return e.known.is(found), e.known.differs(found)
+	return is(e.known, found), e.known.differs(found)
 }
 
 // isCertainlyAgain is isAgain, except that objects without metadata must have equal contents:
 // otherwise they may be two objects of one version.
-func (e *knownEvent[T]) isCertainlyAgain(ev Event[T]) bool {
-	again, differs := e.isAgain(ev)
-	return again && (!differs || e.known.hasMetadata())
+func isCertainlyAgain[T any](e *knownEvent[T], ev Event[T]) bool {
+	again, differs := isAgain(e, ev)
+	return again && (!differs || hasMetadata(e.known))
 }

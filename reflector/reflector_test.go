@@ -145,7 +145,7 @@ func TestWatchTimeout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := *r.watchOptions().TimeoutSeconds; got != c.want {
+		if got := *watchOptions(r).TimeoutSeconds; got != c.want {
 			t.Errorf("timeout %v, random %v: asks for %d s, want %d", c.timeout, c.random, got, c.want)
 		}
 	}

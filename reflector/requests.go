@@ -12,7 +12,7 @@ import (
 // A request at a version other than "" and "0" has no limit, so that the server can answer from its
 // cache instead of its storage, unless it has no such cache. A list whose pages expired has no
 // limit either.
-func (r *Reflector[T]) listOptions() metav1.ListOptions {
+func listOptions[T any](r *Reflector[T]) metav1.ListOptions {
 	s := r.state
 	opts := metav1.ListOptions{Limit: max(r.opts.PageSize, 0)}
 	switch {
@@ -31,7 +31,7 @@ func (r *Reflector[T]) listOptions() metav1.ListOptions {
 
 // watchOptions is the request for a watch, or for a streaming list if the state says so
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists).
-func (r *Reflector[T]) watchOptions() metav1.ListOptions {
+func watchOptions[T any](r *Reflector[T]) metav1.ListOptions {
 	timeout := scale(r.opts.WatchTimeout, 1+r.opts.Backoff.Random())
 	if r.state.unverified > 0 {
 		timeout = min(timeout, r.state.unverified)
@@ -42,7 +42,7 @@ func (r *Reflector[T]) watchOptions() metav1.ListOptions {
 	seconds := int64(timeout / time.Second)
 	version := r.state.version()
 	if r.state.phase == watching && r.state.replayRV == "" {
-		version = r.recent.resumeFrom(version)
+		version = resumeFrom(&r.recent, version)
 	}
 	opts := metav1.ListOptions{
 		ResourceVersion:     version,

@@ -47,8 +47,8 @@ var errSlowCheck = errors.New("the list of one object did not end in time")
 
 // replayFrom returns the version from which a watch begins with known events, and the number
 // of the first of them. The version is empty if there is none.
-func (s *recentEvents[T]) replayFrom() (from string, first int) {
-	for n := max(s.lost, s.oldest()); n < s.n; n++ {
+func replayFrom[T any](s *recentEvents[T]) (from string, first int) {
+	for n := max(s.lost, oldest(s)); n < s.n; n++ {
 		if e := s.at(n); older(e.before, e.known.rv) {
 			return e.before, n
 		}
@@ -58,7 +58,7 @@ func (s *recentEvents[T]) replayFrom() (from string, first int) {
 
 // newestAfter keeps only the newest event if it comes after that with number n, which the server
 // no longer has. A restored server may still repeat an event that the restore took back.
-func (s *recentEvents[T]) newestAfter(n int) { s.lost = max(n+1, s.n-1) }
+func newestAfter[T any](s *recentEvents[T], n int) { s.lost = max(n+1, s.n-1) }
 
 // replay is the progress of a watch that repeats known events. The zero value has nothing to
 // repeat.
@@ -77,7 +77,7 @@ func (j replay) pending() bool { return j.next < j.known }
 // reports whether the event is new, and returns ErrRestored for an event of another history.
 func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next replay, isNew bool, err error) {
 	if j.pending() {
-		return s.verifyPending(j, ev)
+		return verifyPending(s, j, ev)
 	}
 	switch {
 	case older(seen, ev.ResourceVersion):
@@ -94,12 +94,12 @@ func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next repla
 }
 
 // verifyPending is verify while a known event is still to come.
-func (s *recentEvents[T]) verifyPending(j replay, ev Event[T]) (next replay, isNew bool, err error) {
+func verifyPending[T any](s *recentEvents[T], j replay, ev Event[T]) (next replay, isNew bool, err error) {
 	e := s.at(j.next)
-	again, differs := e.isAgain(ev)
+	again, differs := isAgain(e, ev)
 	atOnce := ev.ResourceVersion == e.known.rv
 	switch {
-	case !e.isCertainlyAgain(ev) && ev.Type != Bookmark && atOnce && (ev.ResourceVersion == s.pushed || s.has(ev)):
+	case !isCertainlyAgain(e, ev) && ev.Type != Bookmark && atOnce && (ev.ResourceVersion == s.pushed || s.has(ev)):
 		return j, false, nil // an earlier event of the same version
 	case again:
 		j.next++
@@ -194,7 +194,7 @@ func comparable(rv string) bool {
 
 // replayed handles an event of a watch that has not yet repeated all known events. It reports
 // whether the event is new.
-func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (isNew bool, err error) {
+func replayed[T any](r *Reflector[T], w *watch, ev Event[T]) (isNew bool, err error) {
 	awaited := w.replay.pending()
 	strict := w.replay.strict
 	w.replay, isNew, err = r.recent.verify(w.replay, ev, w.end.rv)
@@ -203,11 +203,11 @@ func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (isNew bool, err error) {
 		w.replay = replay{}
 		return true, nil // the usual order decides
 	case err == nil:
-		r.succeeded()
+		succeeded(r)
 	}
 	if strict && awaited && !w.replay.pending() {
 		w.dog.stop()
-		w.dog = r.guardWatch(w)
+		w.dog = guardWatch(r, w)
 		r.state.unverified = 0
 		if w.replay.differs && !r.state.relisted {
 			return false, errDiffers
@@ -217,13 +217,13 @@ func (r *Reflector[T]) replayed(w *watch, ev Event[T]) (isNew bool, err error) {
 }
 
 // newReplay returns the replay that a watch from version asked begins with.
-func (r *Reflector[T]) newReplay(asked string) replay {
+func newReplay[T any](r *Reflector[T], asked string) replay {
 	switch {
 	case r.state.replayRV != "":
-		_, first := r.recent.replayFrom()
+		_, first := replayFrom(&r.recent)
 		return replay{active: true, strict: true, next: first, known: r.recent.n}
 	case asked != r.state.rv:
-		return replay{active: true, next: r.recent.firstOpen(), known: r.recent.n}
+		return replay{active: true, next: firstOpen(&r.recent), known: r.recent.n}
 	}
 	return replay{}
 }
@@ -232,12 +232,12 @@ func (r *Reflector[T]) newReplay(asked string) replay {
 // longer has, as after its restart. The next one begins with the newest event alone, or a list of
 // one object checks the server. If the newest version may lack events, the collection is listed,
 // because nothing else shows what they changed.
-func (r *Reflector[T]) repeatLess(w *watch) (st step) {
-	r.recent.newestAfter(w.replay.next)
-	if r.state.replayRV, _ = r.recent.replayFrom(); r.state.replayRV != "" {
+func repeatLess[T any](r *Reflector[T], w *watch) (st step) {
+	newestAfter(&r.recent, w.replay.next)
+	if r.state.replayRV, _ = replayFrom(&r.recent); r.state.replayRV != "" {
 		return step{}
 	}
-	if r.recent.mayLack(r.state.rv) {
+	if mayLack(&r.recent, r.state.rv) {
 		r.state, st = r.state.doubted(becauseRestored)
 		return st
 	}
@@ -247,15 +247,15 @@ func (r *Reflector[T]) repeatLess(w *watch) (st step) {
 }
 
 // guardReplay returns a watchdog for a watch that begins with w.replay.
-func (r *Reflector[T]) guardReplay(w *watch) *watchdog {
+func guardReplay[T any](r *Reflector[T], w *watch) *watchdog {
 	if !w.replay.strict || r.state.confirmed {
-		return r.guardWatch(w)
+		return guardWatch(r, w)
 	}
 	patience := replayPatience
 	if r.opts.IdleTimeout > 0 {
 		patience = min(patience, r.opts.IdleTimeout)
 	}
-	return r.guardFor(w, patience)
+	return guardFor(r, w, patience)
 }
 
 // rewind says whether the sink may compare the next list with its contents by versions.
@@ -269,7 +269,7 @@ const (
 
 // noteRewind tells the sink if the list that is now complete comes from a restored server, or
 // may come from one.
-func (r *Reflector[T]) noteRewind() {
+func noteRewind[T any](r *Reflector[T]) {
 	seen := r.stats.seen()
 	if older(r.state.rv, seen) && r.state.rewound != rewound {
 		r.state.rewound = perhapsRewound

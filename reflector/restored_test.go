@@ -65,8 +65,8 @@ func TestEventsOfOneVersion(t *testing.T) {
 			before = s.at(n - 1).known.rv
 		}
 		s.add(0, before, metaEvent(Added, c.name, c.rv))
-		if got := s.at(n).before; got != c.before || s.resumeFrom(c.rv) != c.before {
-			t.Errorf("%s: a watch from %s brings it, the next one begins at %s, want %s", c.name, got, s.resumeFrom(c.rv), c.before)
+		if got := s.at(n).before; got != c.before || resumeFrom(&s, c.rv) != c.before {
+			t.Errorf("%s: a watch from %s brings it, the next one begins at %s, want %s", c.name, got, resumeFrom(&s, c.rv), c.before)
 		}
 	}
 	bookmark := func(omitted bool, rv string) Event[*metav1.PartialObjectMetadata] {
@@ -74,14 +74,14 @@ func TestEventsOfOneVersion(t *testing.T) {
 	}
 	s.add(0, "8", bookmark(true, "9"))
 	s.add(0, "9", metaEvent(Added, "f", "9"))
-	if got := s.at(s.n - 1).before; got != "8" || s.resumeFrom("9") != "8" || s.firstOpen() != s.n-1 {
-		t.Errorf("after an event that was left out: %s, %s, %d", got, s.resumeFrom("9"), s.firstOpen())
+	if got := s.at(s.n - 1).before; got != "8" || resumeFrom(&s, "9") != "8" || firstOpen(&s) != s.n-1 {
+		t.Errorf("after an event that was left out: %s, %s, %d", got, resumeFrom(&s, "9"), firstOpen(&s))
 	}
-	if s.add(0, "9", bookmark(false, "9")); s.resumeFrom("9") != "9" || s.resumeFrom("10") != "10" {
-		t.Errorf("after a bookmark: %s and %s", s.resumeFrom("9"), s.resumeFrom("10"))
+	if s.add(0, "9", bookmark(false, "9")); resumeFrom(&s, "9") != "9" || resumeFrom(&s, "10") != "10" {
+		t.Errorf("after a bookmark: %s and %s", resumeFrom(&s, "9"), resumeFrom(&s, "10"))
 	}
-	if s.add(0, "9", metaEvent(Added, "g", "9")); s.resumeFrom("9") != "8" {
-		t.Errorf("after a bookmark that came too early: %s", s.resumeFrom("9"))
+	if s.add(0, "9", metaEvent(Added, "g", "9")); resumeFrom(&s, "9") != "8" {
+		t.Errorf("after a bookmark that came too early: %s", resumeFrom(&s, "9"))
 	}
 }
 
@@ -90,11 +90,11 @@ func TestReplayFromNeedsVersions(t *testing.T) {
 	for _, before := range []string{"", "0", "x1"} {
 		var s knownEvents
 		s.add(0, before, metaEvent(Added, "a", "6"))
-		if from, first := s.replayFrom(); from != "" || first != 1 {
+		if from, first := replayFrom(&s); from != "" || first != 1 {
 			t.Errorf("from %q: begins at %q with event %d", before, from, first)
 		}
 		s.add(0, "6", metaEvent(Added, "b", "7"))
-		if from, first := s.replayFrom(); from != "6" || first != 1 {
+		if from, first := replayFrom(&s); from != "6" || first != 1 {
 			t.Errorf("from %q and 6: begins at %q with event %d", before, from, first)
 		}
 	}
@@ -110,14 +110,14 @@ func TestIsAgain(t *testing.T) {
 	}{
 		{Added, "6", true}, {Modified, "6", true}, {Deleted, "6", false}, {Bookmark, "6", false}, {Added, "7", false},
 	} {
-		if got, _ := s.at(0).isAgain(Event[string]{Type: c.typ, Object: "a", ResourceVersion: c.rv}); got != c.want {
+		if got, _ := isAgain(s.at(0), Event[string]{Type: c.typ, Object: "a", ResourceVersion: c.rv}); got != c.want {
 			t.Errorf("%v at %s: %v, want %v", c.typ, c.rv, got, c.want)
 		}
 	}
 	e := knownEvent[*metav1.PartialObjectMetadata]{known: knownFrom(metaEvent(Added, "a", "6"))}
 	other := metaEvent(Added, "b", "6")
 	other.Object.UID = "a"
-	if again, _ := e.isAgain(other); again {
+	if again, _ := isAgain(&e, other); again {
 		t.Error("an object of another name is the same")
 	}
 }
@@ -128,12 +128,12 @@ func TestMayLack(t *testing.T) {
 	var s knownEvents
 	s.add(0, "7", metaEvent(Added, "a", "8"))
 	s.watchEnded(0)
-	if s.mayLack("8") {
+	if mayLack(&s, "8") {
 		t.Error("one event is not all of its version")
 	}
 	s.add(0, "8", metaEvent(Deleted, "b", "8"))
 	s.watchEnded(0)
-	if !s.mayLack("8") {
+	if !mayLack(&s, "8") {
 		t.Error("two events of a version are taken for all of them")
 	}
 }
@@ -252,11 +252,11 @@ func TestKnownObjects(t *testing.T) {
 		"no name": &metav1.ObjectMeta{UID: "1"},
 	} {
 		known := knownFrom(Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"})
-		if known.rv != "6" || known.isNamed() || name == "panics" && known.key != (types.NamespacedName{}) {
+		if known.rv != "6" || isNamed(known) || name == "panics" && known.key != (types.NamespacedName{}) {
 			t.Errorf("%s: %+v", name, known)
 		}
 		var s recentEvents[metav1.Object]
-		if s.add(0, "5", Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"}); s.witnesses("6") != nil {
+		if s.add(0, "5", Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"}); witnesses(&s, "6") != nil {
 			t.Errorf("%s: can be asked for", name)
 		}
 	}
@@ -266,7 +266,7 @@ func TestKnownObjects(t *testing.T) {
 func TestNothingAndAnOpaqueVersion(t *testing.T) {
 	for rv, want := range map[string]answer{"6": refuted, "7": refuted, "8": noAnswer, "x1": noAnswer} {
 		q := question[string]{seen: "7", empty: true}
-		if q.take(knownObject[string]{rv: rv}); q.answer != want {
+		if take(&q, knownObject[string]{rv: rv}); q.answer != want {
 			t.Errorf("an object at %s where there was none at 7: answer %d, want %d", rv, q.answer, want)
 		}
 	}

@@ -18,7 +18,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	}
 	defer r.stopped()
 	for ctx.Err() == nil {
-		if watches, err := r.listOrCheck(ctx); err != nil {
+		if watches, err := listOrCheck(r, ctx); err != nil {
 			return err
 		} else if !watches {
 			continue
@@ -36,13 +36,13 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 
 // listOrCheck waits until the breaker admits a request, and sends the next one unless that is a
 // watch. The error is the sink's, and nil if ctx is done.
-func (r *Reflector[T]) listOrCheck(ctx context.Context) (watches bool, err error) {
+func listOrCheck[T any](r *Reflector[T], ctx context.Context) (watches bool, err error) {
 	isBack := r.breaker.admit(ctx, &r.opts.Backoff)
 	if ctx.Err() != nil {
 		return false, nil
 	}
 	if isBack {
-		r.serverIsBack()
+		serverIsBack(r)
 	}
 	switch r.state.phase {
 	case listing:
@@ -52,7 +52,7 @@ func (r *Reflector[T]) listOrCheck(ctx context.Context) (watches bool, err error
 	case checking:
 		r.check(ctx)
 	case polling:
-		r.poll(ctx)
+		poll(r, ctx)
 	default:
 		watches = true
 	}
@@ -69,10 +69,10 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	}
 	failed := RequestError{Verb: "list", ResourceVersion: asked}
 	g := &guard{request: request, asked: failed}
-	dog := r.guardCall(g)
+	dog := guardCall(r, g)
 	defer dog.stop()
-	page, sinkErr, err := r.listPage(request, dog)
-	r.returned(g, dog)
+	page, sinkErr, err := listPage(r, request, dog)
+	returned(r, g, dog)
 	err = causeOf(request, err)
 	attempt.end()
 	if r.state.renews && page.Continue == "" && !errors.Is(err, errOtherConnection) {
@@ -89,16 +89,16 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 		r.state, st = r.state.listFailed(err)
 	} else {
 		r.breaker.answered()
-		r.countExpected(page)
+		countExpected(r, page)
 		r.state, st = r.state.pageListed(page, r.emptyPage, r.listed.version)
 	}
 	if inPlace && st.discard {
 		r.verify(st.pause) // unless the next request is another list
 	}
 	if st.replace {
-		return r.replace(ctx)
+		return replace(r, ctx)
 	}
-	r.carryOut(ctx, st, failed, began)
+	carryOut(r, ctx, st, failed, began)
 	return nil
 }
 
@@ -123,12 +123,12 @@ func causeOf(ctx context.Context, err error) error {
 }
 
 // replace ends a complete list.
-func (r *Reflector[T]) replace(ctx context.Context) error {
-	r.succeededList()
+func replace[T any](r *Reflector[T], ctx context.Context) error {
+	succeededList(r)
 	r.period = r.period.listed(time.Now(), !r.state.dry.IsZero())
-	r.notePolling()
+	notePolling(r)
 	r.waits.listed()
-	r.noteRewind()
+	noteRewind(r)
 	r.renewal = nil
 	r.recent = recentEvents[T]{listed: r.listed.object, empty: r.emptyList}
 	r.stats.listEnds(time.Since(r.listed.began))
@@ -139,42 +139,42 @@ func (r *Reflector[T]) replace(ctx context.Context) error {
 }
 
 // beginList records that a list begins, by LIST or as a stream.
-func (r *Reflector[T]) beginList(verb string) {
+func beginList[T any](r *Reflector[T], verb string) {
 	r.listed, r.emptyList = &newestListed[T]{began: time.Now()}, true
 	r.stats.expectList()
 	r.log.Debug("list begins", slog.String("verb", verb), slog.String("resourceVersion", r.state.version()))
 }
 
 // listPage passes the objects of one page to the sink.
-func (r *Reflector[T]) listPage(ctx context.Context, dog *watchdog) (page metav1.ListMeta, sinkErr, err error) {
+func listPage[T any](r *Reflector[T], ctx context.Context, dog *watchdog) (page metav1.ListMeta, sinkErr, err error) {
 	if r.state.token == "" {
-		r.beginList("list")
+		beginList(r, "list")
 	}
 	r.emptyPage = true
 	defer r.recall.end()
-	defer r.listed.settle()
+	defer settle(r.listed)
 	source := r.recall.begin(r.source)
-	page, err = source.List(ctx, r.listOptions(), func(ev Event[T], err error) bool {
+	page, err = source.List(ctx, listOptions(r), func(ev Event[T], err error) bool {
 		dog.received()
 		defer dog.handled()
 		r.emptyPage = false
 		if err != nil {
-			bad := r.badObject(err)
+			bad := badObject(r, err)
 			if bad == nil {
-				bad = r.badObject(&ObjectError{Resource: r.source.Resource(), Err: err})
+				bad = badObject(r, &ObjectError{Resource: r.source.Resource(), Err: err})
 			}
 			r.emptyList = false
 			r.sink.Skipped(bad)
 			return true
 		}
-		sinkErr = r.takeListed(ctx, ev)
+		sinkErr = takeListed(r, ctx, ev)
 		return sinkErr == nil
 	})
 	return page, sinkErr, err
 }
 
 // takeListed hands an event of a list to the sink.
-func (r *Reflector[T]) takeListed(ctx context.Context, ev Event[T]) error {
+func takeListed[T any](r *Reflector[T], ctx context.Context, ev Event[T]) error {
 	if ev.Type == Added {
 		r.stats.listed.Add(1)
 	}
@@ -188,7 +188,7 @@ func (r *Reflector[T]) takeListed(ctx context.Context, ev Event[T]) error {
 }
 
 // countExpected records how many objects the list will have, if page says so.
-func (r *Reflector[T]) countExpected(page metav1.ListMeta) {
+func countExpected[T any](r *Reflector[T], page metav1.ListMeta) {
 	if page.RemainingItemCount != nil {
 		r.stats.expected.Store(r.stats.listed.Load() + uint64(max(*page.RemainingItemCount, 0)))
 	} else if page.Continue == "" {
@@ -198,7 +198,7 @@ func (r *Reflector[T]) countExpected(page metav1.ListMeta) {
 
 // badObject reports err and returns it if it concerns a single object. Otherwise it returns
 // nil.
-func (r *Reflector[T]) badObject(err error) *ObjectError {
+func badObject[T any](r *Reflector[T], err error) *ObjectError {
 	var bad *ObjectError
 	if !errors.As(err, &bad) {
 		return nil
@@ -211,15 +211,15 @@ func (r *Reflector[T]) badObject(err error) *ObjectError {
 // carryOut carries out st, except for replace: it reports the failure, if there is one, of a
 // request that began at the given time, and waits. It does not wait for the breaker's turn;
 // admit does.
-func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestError, began time.Time) {
-	r.notePolling()
+func carryOut[T any](r *Reflector[T], ctx context.Context, st step, failed RequestError, began time.Time) {
+	notePolling(r)
 	if st.discard {
 		r.stats.listed.Store(0)
 		r.listed = nil
 		r.sink.Discard()
 	}
 	if st.err == nil {
-		wait := max(r.noteRelist(st), r.waits.after(time.Now(), st.pause, 0))
+		wait := max(noteRelist(r, st), r.waits.after(time.Now(), st.pause, 0))
 		r.breaker.sleep(ctx, noPause, wait, wait)
 		return
 	}
@@ -227,7 +227,7 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 	if failed.Verb == "watch" && st.relist == noRelist {
 		r.state, st.relist = r.state.instead(time.Now().Add(wait), st.err)
 	}
-	hold := r.noteRelist(st)
+	hold := noteRelist(r, st)
 	r.stats.failures.Add(1)
 	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), max(wait, hold)+queue, st.err
 	now := time.Now()
@@ -240,13 +240,13 @@ func (r *Reflector[T]) carryOut(ctx context.Context, st step, failed RequestErro
 	}
 	// The success of other reflectors is no reason to ask before the time that the server named.
 	if r.breaker.sleep(ctx, st.pause, max(hold, st.atLeast), max(wait, hold)) {
-		r.serverIsBack()
+		serverIsBack(r)
 	}
 }
 
 // noteRelist records that a list replaces a watch, if one does. It returns how long the list has to
 // wait, so that no server can ask for lists without end.
-func (r *Reflector[T]) noteRelist(st step) time.Duration {
+func noteRelist[T any](r *Reflector[T], st step) time.Duration {
 	if st.relist == noRelist {
 		return 0
 	}
@@ -277,7 +277,7 @@ func (r *Reflector[T]) wait(st *step, began time.Time) (wait, queue time.Duratio
 		r.outages = n
 		r.waits.reset()
 	}
-	r.setReason(st.pause)
+	setReason(r, st.pause)
 	now := time.Now()
 	r.waits.lasted = now.Sub(began)
 	wait = r.waits.after(now, st.pause, st.atLeast)
@@ -297,17 +297,17 @@ func (r *Reflector[T]) wait(st *step, began time.Time) (wait, queue time.Duratio
 }
 
 // setReason records why the last request failed.
-func (r *Reflector[T]) setReason(why pause) {
+func setReason[T any](r *Reflector[T], why pause) {
 	if why == noPause || why == r.reason {
 		return
 	}
-	r.forgetReason()
+	forgetReason(r)
 	r.reason = why
 	r.breaker.countFailing(why, 1)
 }
 
 // succeeded records the success of a watch: it was accepted, or brought something.
-func (r *Reflector[T]) succeeded() {
+func succeeded[T any](r *Reflector[T]) {
 	why := r.stopped()
 	if r.vain != noPause {
 		why, r.vain = r.vain, noPause
@@ -318,7 +318,7 @@ func (r *Reflector[T]) succeeded() {
 // accepted is succeeded for a watch that the server has accepted.
 func (r *Reflector[T]) accepted() {
 	r.stats.polls(Polling{})
-	r.succeeded()
+	succeeded(r)
 }
 
 // lasted is accepted for a watch that has lasted after one that was in vain for the reason why. It
@@ -331,23 +331,23 @@ func (r *Reflector[T]) lasted(why pause) {
 
 // succeededList is succeeded for a complete list. If watches fail, it says nothing about them: the
 // next one will tell.
-func (r *Reflector[T]) succeededList() {
+func succeededList[T any](r *Reflector[T]) {
 	if r.reason == pauseRetry || r.state.dry.IsZero() && r.vain == noPause {
 		r.breaker.succeeded(r.stopped())
 		return
 	}
-	r.notFailing()
+	notFailing(r)
 }
 
 // stopped records that the reflector does not fail any more, and returns why it did. Nothing
 // follows from that for other reflectors.
 func (r *Reflector[T]) stopped() pause {
-	r.notFailing()
-	return r.forgetReason()
+	notFailing(r)
+	return forgetReason(r)
 }
 
 // notFailing ends Stats.Failing.
-func (r *Reflector[T]) notFailing() {
+func notFailing[T any](r *Reflector[T]) {
 	if r.failing {
 		r.failing = false
 		r.stats.fails(nil, time.Time{}, time.Time{})
@@ -355,7 +355,7 @@ func (r *Reflector[T]) notFailing() {
 }
 
 // forgetReason returns why the last request failed, for the last time.
-func (r *Reflector[T]) forgetReason() (why pause) {
+func forgetReason[T any](r *Reflector[T]) (why pause) {
 	why, r.reason = r.reason, noPause
 	if why != noPause {
 		r.breaker.countFailing(why, -1)

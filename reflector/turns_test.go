@@ -187,7 +187,7 @@ func TestWaitsInLine(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				c.prepare(r)
 				at := time.Now()
-				r.carryOut(t.Context(), c.st, RequestError{}, began)
+				carryOut(r, t.Context(), c.st, RequestError{}, began)
 				if took := time.Since(at); took < c.want || took > c.want+resumeJitter {
 					t.Errorf("went on after %v, want %v", took, c.want)
 				}

@@ -56,22 +56,22 @@ type watch struct {
 // it waits for events.
 func (r *Reflector[T]) watch(ctx context.Context) error {
 	w := new(watch)
-	defer r.closeWatch(w) // also when the source or the sink panics
-	events := r.openWatch(ctx, w)
-	r.receive(ctx, w, events)
+	defer closeWatch(r, w) // also when the source or the sink panics
+	events := openWatch(r, ctx, w)
+	receive(r, ctx, w, events)
 	return r.closed(ctx, w)
 }
 
 // openWatch makes the request, and starts the watchdog.
-func (r *Reflector[T]) openWatch(ctx context.Context, w *watch) iter.Seq2[Event[T], error] {
-	opts := r.watchOptions()
+func openWatch[T any](r *Reflector[T], ctx context.Context, w *watch) iter.Seq2[Event[T], error] {
+	opts := watchOptions(r)
 	// A server that does not end the watch in time, or a proxy on the way to it, may have lost
 	// the watch.
 	limit := min(time.Duration(*opts.TimeoutSeconds)*time.Second, math.MaxInt64-grace) + grace
 	w.limited, w.giveUp = context.WithTimeout(ctx, limit)
 	var accepts func()
 	if r.state.phase != streaming {
-		accepts = func() { r.acceptedWatch(w) }
+		accepts = func() { acceptedWatch(r, w) }
 	}
 	request, attempt := r.begin(w.limited, false, accepts)
 	w.attempt = attempt
@@ -83,13 +83,13 @@ func (r *Reflector[T]) openWatch(ctx context.Context, w *watch) iter.Seq2[Event[
 		source = r.recall.begin(source)
 		w.guard.asked.Verb = "watchlist"
 		r.stats.watchLists.Add(1)
-		r.beginList("watchlist")
-		w.dog = r.guardStream(w)
+		beginList(r, "watchlist")
+		w.dog = guardStream(r, w)
 	} else {
 		r.stats.watches.Add(1)
 		r.log.Debug("watch begins", slog.String("resourceVersion", w.asked))
-		w.replay = r.newReplay(w.asked)
-		w.dog = r.guardReplay(w)
+		w.replay = newReplay(r, w.asked)
+		w.dog = guardReplay(r, w)
 		limit := max(r.opts.Backoff.Max, answerLimit)
 		w.attempt.answerWithin(limit + r.waits.upTo(limit/spreadShare))
 		if !r.server && r.state.byLists { // it does not say whether the watch is accepted
@@ -101,7 +101,7 @@ func (r *Reflector[T]) openWatch(ctx context.Context, w *watch) iter.Seq2[Event[
 
 // acceptedWatch follows the acceptance of w by the server. That is a success, unless the last watch was
 // in vain: then w has to last for a while, or to bring something.
-func (r *Reflector[T]) acceptedWatch(w *watch) {
+func acceptedWatch[T any](r *Reflector[T], w *watch) {
 	w.accepted = true
 	if r.vain == noPause {
 		r.accepted()
@@ -112,7 +112,7 @@ func (r *Reflector[T]) acceptedWatch(w *watch) {
 }
 
 // closeWatch gives up what openWatch has begun.
-func (r *Reflector[T]) closeWatch(w *watch) {
+func closeWatch[T any](r *Reflector[T], w *watch) {
 	w.proof.stop()
 	w.dog.stop()
 	r.recall.end()
@@ -123,13 +123,13 @@ func (r *Reflector[T]) closeWatch(w *watch) {
 }
 
 // receive passes on the events until the watch ends.
-func (r *Reflector[T]) receive(ctx context.Context, w *watch, events iter.Seq2[Event[T], error]) {
+func receive[T any](r *Reflector[T], ctx context.Context, w *watch, events iter.Seq2[Event[T], error]) {
 	for ev, err := range events {
 		if w.limited.Err() != nil {
 			break // the source goes on regardless
 		}
 		var more bool
-		if more, w.sinkErr = r.received(ctx, w, ev, err); !more {
+		if more, w.sinkErr = received(r, ctx, w, ev, err); !more {
 			break
 		}
 	}
@@ -138,7 +138,7 @@ func (r *Reflector[T]) receive(ctx context.Context, w *watch, events iter.Seq2[E
 // closed carries out the step after a watch that the source has left.
 func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 	w.proof.stop()
-	r.returned(&w.guard, w.dog)
+	returned(r, &w.guard, w.dog)
 	if w.sinkErr != nil || ctx.Err() != nil {
 		if r.state.phase == streaming {
 			r.sink.Discard()
@@ -163,7 +163,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	failed := RequestError{Verb: "watch", ResourceVersion: w.asked}
 	if w.next != nil {
 		failed.Verb = "watchlist"
-		r.carryOut(ctx, *w.next, failed, w.began)
+		carryOut(r, ctx, *w.next, failed, w.began)
 		return
 	}
 	end := w.end
@@ -191,17 +191,17 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	} else {
 		nothingNew := end.rv == r.state.rv && !isStatus(end.err) && !w.attempt.pending()
 		st = r.watchEnded(w, end)
-		r.noteVain(end, nothingNew, lived)
+		noteVain(r, end, nothingNew, lived)
 	}
 	if !cut && (end.err == nil || isStatus(end.err)) {
 		r.breaker.answered() // the server closed the watch in order, or refused it
 	}
-	r.carryOut(ctx, st, failed, w.began)
+	carryOut(r, ctx, st, failed, w.began)
 }
 
 // noteVain records whether the watch that lasted for so long was in vain. One that breaks later than
 // soon is in vain, too, if lists alone keep the sink up to date: to last as long proves nothing.
-func (r *Reflector[T]) noteVain(end watchEnd, nothingNew bool, lived time.Duration) {
+func noteVain[T any](r *Reflector[T], end watchEnd, nothingNew bool, lived time.Duration) {
 	r.vain = noPause
 	soon := end.short || r.state.byLists && end.err != nil && !end.steady
 	if !soon || !nothingNew {
@@ -241,7 +241,7 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 		r.state, st = r.state.doubted(becauseRestored)
 		return st
 	case w.replay.strict && w.replay.pending() && isExpired(end.err):
-		return r.repeatLess(w)
+		return repeatLess(r, w)
 	case w.replay.strict && w.replay.pending() && end.idle:
 		if r.state = r.state.check(); w.attempt.pending() {
 			return step{err: ErrUnanswered, pause: pauseAway}
@@ -271,7 +271,7 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	if verify {
 		r.verify(st.pause)
 	}
-	if st.relist == noRelist && r.mayRenew(w, end) {
+	if st.relist == noRelist && mayRenew(r, w, end) {
 		r.state = r.state.renew()
 		st.relist = becauseEnded
 	}
@@ -280,7 +280,7 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 
 // verify has the server show its history before the watch goes on. why is the pause before that.
 func (r *Reflector[T]) verify(why pause) {
-	switch from, _ := r.recent.replayFrom(); {
+	switch from, _ := replayFrom(&r.recent); {
 	case r.opts.TrustVersions:
 	case from != "":
 		r.state = r.state.verifyFrom(from)
@@ -291,14 +291,14 @@ func (r *Reflector[T]) verify(why pause) {
 
 // received handles one pair of a watch. It reports whether the watch continues. The error is
 // the sink's.
-func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err error) (more bool, sinkErr error) {
+func received[T any](r *Reflector[T], ctx context.Context, w *watch, ev Event[T], err error) (more bool, sinkErr error) {
 	dog := w.dog // the handling may replace it
 	dog.received()
 	defer dog.handled()
 	w.attempt.received()
 	var bad *ObjectError
 	if err != nil {
-		if bad = r.badObject(err); bad == nil {
+		if bad = badObject(r, err); bad == nil {
 			w.end.err = err
 			return false, nil
 		}
@@ -311,18 +311,18 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 		}
 	}
 	if r.state.phase == streaming {
-		return r.receivedListed(ctx, w, ev, bad)
+		return receivedListed(r, ctx, w, ev, bad)
 	}
 	if bad != nil {
 		return w.badEvent(bad), nil
 	}
 	if w.replay.active {
-		if isNew, err := r.replayed(w, ev); !isNew {
+		if isNew, err := replayed(r, w, ev); !isNew {
 			w.end.err = err
 			return err == nil, nil
 		}
 	}
-	fresh, err := r.recent.inOrder(ev, w.end.rv)
+	fresh, err := inOrder(&r.recent, ev, w.end.rv)
 	if err != nil {
 		w.end.err = err
 		return false, nil
@@ -333,7 +333,7 @@ func (r *Reflector[T]) received(ctx context.Context, w *watch, ev Event[T], err 
 	if err := r.sink.Apply(ctx, ev); err != nil {
 		return false, err
 	}
-	r.succeeded()
+	succeeded(r)
 	// The version moves only now: an event that the sink did not take must be asked for again.
 	at := time.Since(r.made)
 	r.recent.add(at, w.end.rv, ev)
@@ -353,7 +353,7 @@ func (w *watch) badEvent(bad *ObjectError) bool {
 
 // receivedListed is received for the initial events of a streaming list: the existing objects
 // as Added, and then their changes in the meantime.
-func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T], bad *ObjectError) (more bool, sinkErr error) {
+func receivedListed[T any](r *Reflector[T], ctx context.Context, w *watch, ev Event[T], bad *ObjectError) (more bool, sinkErr error) {
 	switch {
 	case bad != nil && bad.Type == Bookmark:
 		return true, nil
@@ -370,7 +370,7 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 		if ev.Type != Added {
 			w.live.Store(true)
 		}
-		sinkErr = r.takeListed(ctx, ev)
+		sinkErr = takeListed(r, ctx, ev)
 		return sinkErr == nil, sinkErr
 	case !ev.InitialEventsEnd:
 		// The first bookmark of a streaming list has the mark.
@@ -378,7 +378,7 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 		return false, nil
 	}
 	var st step
-	r.listed.settle()
+	settle(r.listed)
 	if r.state, st = r.state.streamListed(ev.ResourceVersion, r.listed.version); !st.replace {
 		w.next = &st
 		return false, nil
@@ -390,35 +390,35 @@ func (r *Reflector[T]) receivedListed(ctx context.Context, w *watch, ev Event[T]
 	w.accepted, w.listed, w.end.heard = true, time.Now(), false // a watch from now on
 	w.dog.stop()
 	w.guard.asked = RequestError{Verb: "watch", ResourceVersion: w.asked}
-	w.dog = r.guardWatch(w)
+	w.dog = guardWatch(r, w)
 	w.dog.received() // the sink may take its time
 	defer w.dog.handled()
-	if sinkErr = r.replace(ctx); r.state.byLists {
+	if sinkErr = replace(r, ctx); r.state.byLists {
 		w.proof = later(max(lastingAfter, r.proof), func() { r.stats.polls(Polling{}) })
 	}
 	return sinkErr == nil, sinkErr
 }
 
 // guardWatch returns a watchdog for a watch.
-func (r *Reflector[T]) guardWatch(w *watch) *watchdog {
+func guardWatch[T any](r *Reflector[T], w *watch) *watchdog {
 	if r.opts.IdleTimeout < 0 {
-		return r.guardCall(&w.guard)
+		return guardCall(r, &w.guard)
 	}
-	return r.guardFor(w, r.opts.IdleTimeout)
+	return guardFor(r, w, r.opts.IdleTimeout)
 }
 
 // guardFor returns a watchdog that ends the request once nothing has come for so long.
-func (r *Reflector[T]) guardFor(w *watch, patience time.Duration) *watchdog {
+func guardFor[T any](r *Reflector[T], w *watch, patience time.Duration) *watchdog {
 	return newWatchdog(patience/4, r.omitted(), func(quiet time.Duration) {
 		if quiet >= patience {
 			w.abort()
 		}
-		r.checkLate(&w.guard, quiet)
+		checkLate(r, &w.guard, quiet)
 	})
 }
 
 // guardStream returns a watchdog for a streaming list.
-func (r *Reflector[T]) guardStream(w *watch) *watchdog {
+func guardStream[T any](r *Reflector[T], w *watch) *watchdog {
 	patience := ignoredAfter
 	if r.opts.IdleTimeout > 0 {
 		patience = min(patience, r.opts.IdleTimeout)
@@ -438,11 +438,11 @@ func (r *Reflector[T]) guardStream(w *watch) *watchdog {
 		} else if quiet >= slowAfter && !warned {
 			warned = true
 			slow.Quiet = quiet
-			if r.warn(&w.guard, slow); w.panic != nil {
+			if warn(r, &w.guard, slow); w.panic != nil {
 				w.abort()
 			}
 		}
-		r.checkLate(&w.guard, quiet)
+		checkLate(r, &w.guard, quiet)
 	}
 	return dog.start()
 }

@@ -56,7 +56,7 @@ func knownFrom[T any](ev Event[T]) (o knownObject[T]) {
 }
 
 // is reports whether found is the same object at the same version.
-func (o knownObject[T]) is(found knownObject[T]) bool {
+func is[T any](o knownObject[T], found knownObject[T]) bool {
 	return o.key == found.key && o.uid == found.uid && o.rv == found.rv
 }
 
@@ -68,17 +68,17 @@ func (o knownObject[T]) differs(found knownObject[T]) bool {
 }
 
 // forgetObject lets go of the object.
-func (o *knownObject[T]) forgetObject() { o.object, o.whole = *new(T), false }
+func forgetObject[T any](o *knownObject[T]) { o.object, o.whole = *new(T), false }
 
 // forgetUnlessNeeded is forgetObject, unless nothing else identifies the object.
-func (o *knownObject[T]) forgetUnlessNeeded() {
-	if o.hasMetadata() {
-		o.forgetObject()
+func forgetUnlessNeeded[T any](o *knownObject[T]) {
+	if hasMetadata(*o) {
+		forgetObject(o)
 	}
 }
 
 // hasMetadata reports whether the object has a name to know it by.
-func (o knownObject[T]) hasMetadata() bool { return o.key.Name != "" }
+func hasMetadata[T any](o knownObject[T]) bool { return o.key.Name != "" }
 
 func (o knownObject[T]) String() string {
 	name := o.key.Name
@@ -92,7 +92,7 @@ func (o knownObject[T]) String() string {
 }
 
 // isNamed reports whether the object can be asked for.
-func (o knownObject[T]) isNamed() bool { return o.key.Name != "" && o.uid != "" }
+func isNamed[T any](o knownObject[T]) bool { return o.key.Name != "" && o.uid != "" }
 
 // selector selects the object by its name.
 func (o knownObject[T]) selector() string {
@@ -106,18 +106,18 @@ func (o knownObject[T]) selector() string {
 // witnesses returns the objects that the server still has at version seen, newest first. An
 // object of the list counts only until the first event: later it would prove too little. Nor
 // would an older one of the list prove enough.
-func (s *recentEvents[T]) witnesses(seen string) []knownObject[T] {
+func witnesses[T any](s *recentEvents[T], seen string) []knownObject[T] {
 	if s.n == 0 {
-		if s.listed.isNamed() && !older(seen, s.listed.rv) {
+		if isNamed(s.listed) && !older(seen, s.listed.rv) {
 			return []knownObject[T]{s.listed}
 		}
 		return nil
 	}
 	var all []knownObject[T]
 	passed := map[types.NamespacedName]bool{}
-	for n := s.n - 1; n >= s.oldest(); n-- {
+	for n := s.n - 1; n >= oldest(s); n-- {
 		e := s.at(n)
-		if !e.gone && e.known.isNamed() && !passed[e.known.key] {
+		if !e.gone && isNamed(e.known) && !passed[e.known.key] {
 			all = append(all, e.known)
 		}
 		passed[e.known.key] = true
@@ -151,30 +151,30 @@ type question[T any] struct {
 // question is the next question of a check.
 func (r *Reflector[T]) question() *question[T] {
 	q := &question[T]{seen: r.state.rv, open: r.recent.open.rv == r.state.rv, last: true}
-	all := r.recent.witnesses(q.seen)
+	all := witnesses(&r.recent, q.seen)
 	switch n := r.state.asked; {
 	case r.state.nameless:
 	case n < len(all):
 		q.object, q.last, q.answer = all[n], n+1 == len(all), unproven
 	case r.recent.n == 0:
 		q.empty = r.recent.empty
-	case r.recent.at(r.recent.n - 1).known.isNamed():
+	case isNamed(r.recent.at(r.recent.n - 1).known):
 		q.answer = unproven // all that is known are deletions
 	}
 	return q
 }
 
 // options are the options of the request.
-func (q *question[T]) options() metav1.ListOptions {
+func options[T any](q *question[T]) metav1.ListOptions {
 	opts := metav1.ListOptions{Limit: 1, ResourceVersion: q.seen, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
-	if q.object.isNamed() {
+	if isNamed(q.object) {
 		opts.FieldSelector = q.object.selector()
 	}
 	return opts
 }
 
 // take takes an object of the answer, and reports whether the list is read on.
-func (q *question[T]) take(found knownObject[T]) bool {
+func take[T any](q *question[T], found knownObject[T]) bool {
 	if q.objects++; q.objects > 1 { // the source ignores the limit
 		return false
 	}
@@ -184,12 +184,12 @@ func (q *question[T]) take(found knownObject[T]) bool {
 	switch {
 	case q.empty && lost && comparable(found.rv):
 		q.answer = refuted
-	case !q.object.isNamed():
+	case !isNamed(q.object):
 	case found.key != q.object.key: // the source ignores the selector
 		q.answer = noAnswer
-	case q.object.is(found) && q.object.differs(found):
+	case is(q.object, found) && q.object.differs(found):
 		q.answer = doubtful
-	case q.object.is(found):
+	case is(q.object, found):
 		q.answer = proven
 	case lost:
 		q.answer = refuted
@@ -198,7 +198,7 @@ func (q *question[T]) take(found knownObject[T]) bool {
 }
 
 // refutation describes the server's state that contradicts an observed one.
-func (q *question[T]) refutation() error {
+func refutation[T any](q *question[T]) error {
 	if q.empty {
 		return otherHistory("it has %s, and there was no object at %s", q.found, q.seen)
 	}
@@ -230,13 +230,13 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	defer attempt.end()                              // when the source panics
 	failed := RequestError{Verb: "list", ResourceVersion: q.seen}
 	g := &guard{request: request, asked: failed}
-	dog := r.guardCall(g)
+	dog := guardCall(r, g)
 	defer dog.stop()
 	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", q.seen), slog.String("name", q.object.key.Name))
-	page, err := r.source.List(request, q.options(), func(ev Event[T], err error) bool {
-		return err != nil || q.take(knownFrom(ev))
+	page, err := r.source.List(request, options(q), func(ev Event[T], err error) bool {
+		return err != nil || take(q, knownFrom(ev))
 	})
-	r.returned(g, dog)
+	returned(r, g, dog)
 	page, err = q.end(page, causeOf(request, err))
 	attempt.end()
 	if ctx.Err() != nil {
@@ -249,7 +249,7 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	if r.state, st = checked(r.state, page, err, q); err == nil {
 		r.breaker.answered()
 	}
-	r.carryOut(ctx, st, failed, began)
+	carryOut(r, ctx, st, failed, began)
 }
 
 // checked follows the answer to q.
@@ -266,7 +266,7 @@ func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (s
 		s, st := s.doubted(becauseTooLarge)
 		st.err = err
 		return s, st
-	case q.object.isNamed() && (apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)):
+	case isNamed(q.object) && (apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)):
 		s.nameless = true
 		return s, step{}
 	}
@@ -302,7 +302,7 @@ func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (s
 func answered[T any](s state, q *question[T]) (state, step) {
 	switch {
 	case q.answer == refuted:
-		return s.restored(q.refutation())
+		return s.restored(refutation(q))
 	case q.answer == unproven && !q.last:
 		s.asked++
 		return s, step{}

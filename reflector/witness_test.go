@@ -18,7 +18,7 @@ func TestAnswerOfAnObject(t *testing.T) {
 		"of another name": {metaEvent(Added, "b", "8"), noAnswer},
 	} {
 		q := question[*partial]{seen: "8", object: knownFrom(seen), answer: unproven}
-		if q.take(knownFrom(c.found)); q.answer != c.want {
+		if take(&q, knownFrom(c.found)); q.answer != c.want {
 			t.Errorf("%s: answer %d, want %d", name, q.answer, c.want)
 		}
 	}

@@ -26,47 +26,47 @@ func (a *aside[K, T]) change() *slots.State[T] {
 }
 
 // publish makes the changes visible, at rv.
-func (a *aside[K, T]) publish(rv string) {
+func publish[K comparable, T any](a *aside[K, T], rv string) {
 	s := a.s
 	if a.st != s.slots.Own() {
 		s.end(a.st, rv)
 	} else {
-		s.move(rv)
+		move(s, rv)
 	}
-	if !s.waits.idle() {
-		s.waits.wakeAllKeys()
+	if !idle(&s.waits) {
+		wakeAllKeys(&s.waits)
 		s.wakeVersions()
 	}
-	s.verifyCommit()
+	verifyCommit(s)
 }
 
 // commitAside is Commit for many operations. It does not share code with commitChunks, because
 // an iterator over ops would move the ops of small commits to the heap too.
-func (s *Store[K, T]) commitAside(rv string, ops []Op[K, T]) {
-	defer s.plan.reset(s.slots)
+func commitAside[K comparable, T any](s *Store[K, T], rv string, ops []Op[K, T]) {
+	defer reset(&s.plan, s.slots)
 	a := aside[K, T]{s: s, st: s.slots.Own(), n: len(ops)}
-	a.doAll(ops)
-	a.publish(rv)
+	doAll(&a, ops)
+	publish(&a, rv)
 }
 
 // commitChunks is CommitChunks with the lock held.
-func (s *Store[K, T]) commitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]) {
-	defer s.plan.reset(s.slots)
+func commitChunks[K comparable, T any](s *Store[K, T], rv string, n int, chunks iter.Seq[[]Op[K, T]]) {
+	defer reset(&s.plan, s.slots)
 	a := aside[K, T]{s: s, st: s.slots.Own(), n: n}
 	for ops := range chunks {
-		a.doAll(ops)
+		doAll(&a, ops)
 	}
-	a.publish(rv)
+	publish(&a, rv)
 }
 
 // doAll makes the changes of ops, one block at a time, because each block must see the changes
 // of the blocks before it.
-func (a *aside[K, T]) doAll(ops []Op[K, T]) {
+func doAll[K comparable, T any](a *aside[K, T], ops []Op[K, T]) {
 	s := a.s
 	for len(ops) > 0 {
 		n := min(len(ops), blockLen)
 		s.plan.clear(a.st)
-		s.prepare(a.st, ops[:n])
+		prepare(s, a.st, ops[:n])
 		if s.plan.changes > 0 {
 			s.change(a.change(), ops[:n])
 		}

@@ -20,7 +20,7 @@ type block[K comparable] struct {
 }
 
 // add adds the key of number at.
-func (b *block[K]) add(at int, key K) {
+func add[K comparable](b *block[K], at int, key K) {
 	b.at[b.n], b.keys[b.n] = uint32(at), key
 	b.n++
 }

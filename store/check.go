@@ -7,13 +7,13 @@ package store
 func (s *Store[K, T]) Check() error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
-	return s.check()
+	return check(s)
 }
 
-func (s *Store[K, T]) check() error {
+func check[K comparable, T any](s *Store[K, T]) error {
 	keys := keysOf[K](s.slots.Own())
 	return s.slots.Check(func(obj T) (uint32, bool, error) {
-		key, err := s.keyOf(obj)
+		key, err := keyOf(s, obj)
 		if err != nil {
 			return 0, false, err
 		}

@@ -77,7 +77,7 @@ func (s *Store[K, T]) CommitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]
 	if s.closed {
 		return ErrClosed
 	}
-	s.commitChunks(rv, n, chunks)
+	commitChunks(s, rv, n, chunks)
 	s.rewound = false // not if chunks panicked
 	return nil
 }
@@ -86,12 +86,12 @@ func (s *Store[K, T]) CommitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]
 func (s *Store[K, T]) commit(rv string, ops []Op[K, T]) {
 	defer func() { s.rewound = false }()
 	if len(ops) > s.slots.AsideAfter() {
-		s.commitAside(rv, ops)
+		commitAside(s, rv, ops)
 		return
 	}
-	defer s.plan.reset(s.slots)
-	s.prepare(s.slots.Own(), ops)
-	s.apply(rv, ops)
+	defer reset(&s.plan, s.slots)
+	prepare(s, s.slots.Own(), ops)
+	apply(s, rv, ops)
 }
 
 // Rewind tells the store that the server has gone back in time, for example because it was
@@ -107,23 +107,23 @@ func (s *Store[K, T]) Rewind() {
 }
 
 // apply makes the planned changes visible, at rv.
-func (s *Store[K, T]) apply(rv string, ops []Op[K, T]) {
+func apply[K comparable, T any](s *Store[K, T], rv string, ops []Op[K, T]) {
 	if s.plan.changes == 0 {
-		s.move(rv)
+		move(s, rv)
 	} else {
 		st := s.slots.Begin()
 		s.change(st, ops)
 		s.end(st, rv)
 	}
-	if !s.waits.idle() {
+	if !idle(&s.waits) {
 		for i := range s.plan.targets {
 			if t := &s.plan.targets[i]; t.last >= 0 {
-				s.waits.wakeKey(ops[t.last].Key)
+				wakeKey(&s.waits, ops[t.last].Key)
 			}
 		}
 		s.wakeVersions()
 	}
-	s.verifyCommit()
+	verifyCommit(s)
 }
 
 // change makes the planned changes of ops to st.
@@ -146,7 +146,7 @@ func (s *Store[K, T]) change(st *slots.State[T], ops []Op[K, T]) {
 				st.Replace(t.slot, op.Object)
 			}
 		case !op.Delete:
-			s.insert(st, t.hash, op, int(t.staged))
+			insert(s, st, t.hash, op, int(t.staged))
 		case t.stored:
 			st.Remove(t.slot)
 		}
@@ -154,7 +154,7 @@ func (s *Store[K, T]) change(st *slots.State[T], ops []Op[K, T]) {
 }
 
 // insert stores the object of op, whose key is new, with value set staged of every index.
-func (s *Store[K, T]) insert(st *slots.State[T], hash uint32, op *Op[K, T], staged int) {
+func insert[K comparable, T any](s *Store[K, T], st *slots.State[T], hash uint32, op *Op[K, T], staged int) {
 	slot := st.Insert(op.Object, staged)
 	keysOf[K](st).Insert(hash, op.Key, slot)
 	st.SetSum(slot, op.Sum)
@@ -162,7 +162,7 @@ func (s *Store[K, T]) insert(st *slots.State[T], hash uint32, op *Op[K, T], stag
 
 // end makes the changes to st visible, at rv. It calls no user function.
 func (s *Store[K, T]) end(st *slots.State[T], rv string) {
-	moves := s.rvMoves(rv)
+	moves := rvMoves(s, rv)
 	s.slots.End(st, func() {
 		if moves {
 			s.rv = rv
@@ -171,8 +171,8 @@ func (s *Store[K, T]) end(st *slots.State[T], rv string) {
 }
 
 // move is end for a commit that changes no object.
-func (s *Store[K, T]) move(rv string) {
-	if s.rvMoves(rv) {
+func move[K comparable, T any](s *Store[K, T], rv string) {
+	if rvMoves(s, rv) {
 		s.slots.Note(func() { s.rv = rv })
 	}
 }
@@ -186,8 +186,8 @@ func (s *Store[K, T]) wakeVersions() {
 	}
 }
 
-func (s *Store[K, T]) verifyCommit() {
+func verifyCommit[K comparable, T any](s *Store[K, T]) {
 	if s.verify != nil {
-		s.verify(s.check())
+		s.verify(check(s))
 	}
 }

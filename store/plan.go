@@ -60,14 +60,14 @@ func keepTargets(n int) int { return min(1024, 64+n) }
 
 // clear drops the plan, and the values staged for it in the indexes of st.
 func (p *plan[K, T]) clear(st *slots.State[T]) {
-	p.unstage(st)
+	unstage(p, st)
 	p.byKey.Reset(blockLen)
 	p.targets, p.resums, p.changes, p.staged = p.targets[:0], p.resums[:0], 0, 0
 }
 
 // reset is clear after a write. It also gives back the memory of a large plan.
-func (p *plan[K, T]) reset(body *slots.Slots[T]) {
-	p.unstage(body.Own())
+func reset[K comparable, T any](p *plan[K, T], body *slots.Slots[T]) {
+	unstage(p, body.Own())
 	keep := keepTargets(body.Own().Len())
 	targets := p.targets[:0]
 	if cap(targets) > 2*keep {
@@ -79,7 +79,7 @@ func (p *plan[K, T]) reset(body *slots.Slots[T]) {
 }
 
 // unstage drops all staged values.
-func (p *plan[K, T]) unstage(st *slots.State[T]) {
+func unstage[K comparable, T any](p *plan[K, T], st *slots.State[T]) {
 	if !p.holds {
 		return
 	}
@@ -91,9 +91,9 @@ func (p *plan[K, T]) unstage(st *slots.State[T]) {
 
 // prepare sets the results of ops and plans their changes to st. It works block by block, and
 // does each step for all operations of a block before the next step; see blockLen.
-func (s *Store[K, T]) prepare(st *slots.State[T], ops []Op[K, T]) {
+func prepare[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K, T]) {
 	if len(ops) == 1 {
-		s.prepareOne(st, &ops[0])
+		prepareOne(s, st, &ops[0])
 		return
 	}
 	if len(ops) > fewOps {
@@ -105,30 +105,30 @@ func (s *Store[K, T]) prepare(st *slots.State[T], ops []Op[K, T]) {
 			touched = min(i+blockLen, len(ops))
 			s.touch(ops[i:touched])
 		}
-		i = s.takeBlock(ops, i)
-		for !s.planBlock(st, ops) {
+		i = takeBlock(s, ops, i)
+		for !planBlock(s, st, ops) {
 		}
-		s.settleBlock()
+		settleBlock(s)
 	}
 }
 
 // prepareOne is prepare for a single operation, the usual case. Without blocks it takes a tenth
 // less time.
-func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
+func prepareOne[K comparable, T any](s *Store[K, T], st *slots.State[T], op *Op[K, T]) {
 	p := &s.plan
 	defer func() {
 		if r := recover(); r != nil {
-			op.fail(s.panicError(r, op.Key, st.Indexes()))
+			fail(op, panicError(s, r, op.Key, st.Indexes()))
 		}
 	}()
 	p.doing = keyFunction
-	op.fail(nil)
-	if op.Err = s.checkKey(op); op.Err != nil {
+	fail(op, nil)
+	if op.Err = checkKey(s, op); op.Err != nil {
 		return
 	}
 	early := s.unchanged == nil && !op.Delete && !op.Keep // see planBlock
 	if early {
-		s.stageOne(st, op.Object)
+		stageOne(s, st, op.Object)
 	}
 	t := target{hash: s.hash(op.Key)}
 	t.slot, t.stored = keysOf[K](st).Find(t.hash, op.Key)
@@ -146,7 +146,7 @@ func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
 		return
 	default:
 		if !early {
-			s.stageOne(st, op.Object)
+			stageOne(s, st, op.Object)
 		}
 		p.doing = indexFunction
 		for i, x := range st.Indexes() {
@@ -159,7 +159,7 @@ func (s *Store[K, T]) prepareOne(st *slots.State[T], op *Op[K, T]) {
 }
 
 // stageOne evaluates all index functions for obj.
-func (s *Store[K, T]) stageOne(st *slots.State[T], obj T) {
+func stageOne[K comparable, T any](s *Store[K, T], st *slots.State[T], obj T) {
 	p := &s.plan
 	p.doing, p.holds = indexFunction, true
 	for i, x := range st.Indexes() {
@@ -180,12 +180,12 @@ func (s *Store[K, T]) touch(ops []Op[K, T]) {
 // before an operation whose key is already in it, because the result of that operation depends
 // on the earlier one. It also ends after an operation whose key cannot be hashed; that one is
 // left out.
-func (s *Store[K, T]) takeBlock(ops []Op[K, T], i int) (end int) {
+func takeBlock[K comparable, T any](s *Store[K, T], ops []Op[K, T], i int) (end int) {
 	p := &s.plan
 	p.work, p.doing, end = p.work[:0], keyFunction, i
 	defer func() {
 		if r := recover(); r != nil {
-			ops[end].fail(s.panicError(r, ops[end].Key, nil))
+			fail(&ops[end], panicError(s, r, ops[end].Key, nil))
 			end++
 		}
 	}()
@@ -196,7 +196,7 @@ func (s *Store[K, T]) takeBlock(ops []Op[K, T], i int) (end int) {
 			break
 		}
 		t.taken = int32(end)
-		ops[end].fail(nil)
+		fail(&ops[end], nil)
 		p.work = append(p.work, step{op: int32(end), target: int32(n)})
 	}
 	return end
@@ -204,35 +204,35 @@ func (s *Store[K, T]) takeBlock(ops []Op[K, T], i int) (end int) {
 
 // planBlock plans the changes of the block. If a user's function panics, it leaves out that
 // operation and returns false; the caller must then plan the block again.
-func (s *Store[K, T]) planBlock(st *slots.State[T], ops []Op[K, T]) (done bool) {
+func planBlock[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K, T]) (done bool) {
 	p, staged := &s.plan, s.plan.staged
 	defer func() {
 		if r := recover(); r != nil {
 			w := &p.work[p.at]
-			ops[w.op].fail(s.panicError(r, ops[w.op].Key, st.Indexes()))
+			fail(&ops[w.op], panicError(s, r, ops[w.op].Key, st.Indexes()))
 			w.done, p.staged = true, staged
 			for _, x := range st.Indexes() {
 				x.Unstage(staged)
 			}
 		}
 	}()
-	s.checkKeys(ops)
+	checkKeys(s, ops)
 	if s.unchanged != nil || p.keeps(ops) {
-		s.lookUp(st, ops)
+		lookUp(s, st, ops)
 		s.compare(st, ops)
-		s.stage(st, ops)
+		stage(s, st, ops)
 	} else {
 		// The key function and the index functions read different parts of an object. Calling
 		// them in a row lets the processor fetch all parts at a time.
-		s.stage(st, ops)
-		s.lookUp(st, ops)
+		stage(s, st, ops)
+		lookUp(s, st, ops)
 	}
-	s.prepareStaged(st, ops, staged)
+	prepareStaged(s, st, ops, staged)
 	return true
 }
 
 // settleBlock adds the changes of the block to the targets.
-func (s *Store[K, T]) settleBlock() {
+func settleBlock[K comparable, T any](s *Store[K, T]) {
 	p := &s.plan
 	for i := range p.work {
 		w := &p.work[i]
@@ -247,14 +247,14 @@ func (s *Store[K, T]) settleBlock() {
 	}
 }
 
-func (op *Op[K, T]) fail(err error) {
+func fail[K comparable, T any](op *Op[K, T], err error) {
 	var zero T
 	op.Old, op.Had, op.Unchanged, op.Err = zero, false, false, err
 }
 
 // panicError describes the panic r of a user's function. Call it in the deferred function, so
 // that the stack is that of the panic. indexes are those whose functions may have run.
-func (s *Store[K, T]) panicError(r any, key K, indexes []slots.Index[T]) error {
+func panicError[K comparable, T any](s *Store[K, T], r any, key K, indexes []slots.Index[T]) error {
 	var zero K
 	name := ""
 	if key != zero {
@@ -284,11 +284,11 @@ func (p *plan[K, T]) keeps(ops []Op[K, T]) bool {
 
 // keeps reports whether the stored object stays in place of op's object.
 func (s *Store[K, T]) keeps(op *Op[K, T]) bool {
-	return op.Keep || s.isUnchanged(op.Old, op.Object)
+	return op.Keep || isUnchanged(s, op.Old, op.Object)
 }
 
 // isUnchanged calls Options.Unchanged.
-func (s *Store[K, T]) isUnchanged(old, new T) bool {
+func isUnchanged[K comparable, T any](s *Store[K, T], old, new T) bool {
 	if s.unchanged == nil {
 		return false
 	}
@@ -298,7 +298,7 @@ func (s *Store[K, T]) isUnchanged(old, new T) bool {
 	return same
 }
 
-func (s *Store[K, T]) checkKey(op *Op[K, T]) error {
+func checkKey[K comparable, T any](s *Store[K, T], op *Op[K, T]) error {
 	key := op.Key
 	if !op.Delete && !s.plan.keyed {
 		k, err := s.key(op.Object)
@@ -350,7 +350,7 @@ func (s *Store[K, T]) target(ops []Op[K, T], i int) int {
 	return len(p.targets) - 1
 }
 
-func (s *Store[K, T]) checkKeys(ops []Op[K, T]) {
+func checkKeys[K comparable, T any](s *Store[K, T], ops []Op[K, T]) {
 	p := &s.plan
 	p.doing = keyFunction
 	for i := range p.work {
@@ -359,7 +359,7 @@ func (s *Store[K, T]) checkKeys(ops []Op[K, T]) {
 			continue
 		}
 		p.at = i
-		if err := s.checkKey(&ops[w.op]); err != nil {
+		if err := checkKey(s, &ops[w.op]); err != nil {
 			ops[w.op].Err, w.done = err, true
 		}
 	}
@@ -367,7 +367,7 @@ func (s *Store[K, T]) checkKeys(ops []Op[K, T]) {
 
 // lookUp finds the objects stored in st under the keys of the block. It includes operations that
 // were left out, because a later block may have the same key.
-func (s *Store[K, T]) lookUp(st *slots.State[T], ops []Op[K, T]) {
+func lookUp[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K, T]) {
 	p, keys := &s.plan, keysOf[K](st)
 	for i := range p.work {
 		slot, _ := keys.Likely(p.targets[p.work[i].target].hash)
@@ -428,7 +428,7 @@ func (p *plan[K, T]) resum(st *slots.State[T], op *Op[K, T], t *target) {
 
 // stage evaluates the index functions for the objects of the block: one function for all
 // objects, then the next, so that reads of many objects overlap.
-func (s *Store[K, T]) stage(st *slots.State[T], ops []Op[K, T]) {
+func stage[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K, T]) {
 	p := &s.plan
 	for i := range p.work {
 		if w := &p.work[i]; !w.done && !ops[w.op].Delete {
@@ -449,7 +449,7 @@ func (s *Store[K, T]) stage(st *slots.State[T], ops []Op[K, T]) {
 }
 
 // prepareStaged prepares the value sets of the block, which begin with number first.
-func (s *Store[K, T]) prepareStaged(st *slots.State[T], ops []Op[K, T], first int) {
+func prepareStaged[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K, T], first int) {
 	p := &s.plan
 	p.doing = indexFunction
 	for n, x := range st.Indexes() {

@@ -62,7 +62,7 @@ func (r *Reader[K, T]) GetMany(keys []K, yield func(i int, obj T, ok bool) bool)
 	for from := 0; from < len(keys); from += b.n {
 		b.n = 0
 		for i, key := range keys[from:min(from+blockLen, len(keys))] {
-			b.add(from+i, key)
+			add(&b, from+i, key)
 		}
 		hashAll(&b, r)
 		st := r.slots.Read()

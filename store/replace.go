@@ -15,13 +15,13 @@ func (s *Store[K, T]) Replace(objs []T, rv string) error {
 	if s.closed {
 		return ErrClosed
 	}
-	defer s.plan.reset(s.slots)
+	defer reset(&s.plan, s.slots)
 	s.plan.keyed = true
 	a := aside[K, T]{s: s, st: s.slots.Own(), n: len(objs)}
 	if err := a.replace(objs); err != nil {
 		return err // the copy that has the first changes is dropped
 	}
-	a.publish(rv)
+	publish(&a, rv)
 	s.rewound = false // unless Replace failed
 	return nil
 }
@@ -34,24 +34,24 @@ func (a *aside[K, T]) replace(objs []T) error {
 		n := min(len(objs), blockLen)
 		ops = ops[:0]
 		for _, obj := range objs[:n] {
-			key, err := a.s.keyOf(obj)
+			key, err := keyOf(a.s, obj)
 			if err != nil {
 				return err
 			}
 			ops = append(ops, Op[K, T]{Key: key, Object: obj})
 		}
-		a.doAll(ops)
-		if err := a.mark(ops, &listed); err != nil {
+		doAll(a, ops)
+		if err := mark(a, ops, &listed); err != nil {
 			return err
 		}
 		objs = objs[n:]
 	}
-	a.removeUnlisted(listed)
+	removeUnlisted(a, listed)
 	return nil
 }
 
 // mark adds the slots of the objects of ops to listed, or returns the first error of ops.
-func (a *aside[K, T]) mark(ops []Op[K, T], listed *bitset) error {
+func mark[K comparable, T any](a *aside[K, T], ops []Op[K, T], listed *bitset) error {
 	keys := keysOf[K](a.st)
 	for i := range ops {
 		if ops[i].Err != nil {
@@ -65,7 +65,7 @@ func (a *aside[K, T]) mark(ops []Op[K, T], listed *bitset) error {
 
 // removeUnlisted removes the objects in all other slots. It goes by slot and not by key, so
 // that it also finds objects whose keys were changed behind the store's back.
-func (a *aside[K, T]) removeUnlisted(listed bitset) {
+func removeUnlisted[K comparable, T any](a *aside[K, T], listed bitset) {
 	for slot := range uint32(a.st.Slots()) {
 		if a.st.Used(slot) && !listed.has(slot) {
 			a.change().Remove(slot)

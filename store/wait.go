@@ -23,7 +23,7 @@ type waits[K comparable] struct {
 }
 
 // idle reports whether there are no waits. A wait that begins after the commit sees its result.
-func (w *waits[K]) idle() bool { return w.count.Load() == 0 }
+func idle[K comparable](w *waits[K]) bool { return w.count.Load() == 0 }
 
 func wake(ch chan struct{}) {
 	select {
@@ -32,7 +32,7 @@ func wake(ch chan struct{}) {
 	}
 }
 
-func (w *waits[K]) wakeKey(key K) {
+func wakeKey[K comparable](w *waits[K], key K) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ch := range w.keys[key] {
@@ -40,7 +40,7 @@ func (w *waits[K]) wakeKey(key K) {
 	}
 }
 
-func (w *waits[K]) wakeAllKeys() {
+func wakeAllKeys[K comparable](w *waits[K]) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for _, chs := range w.keys {
@@ -61,7 +61,7 @@ func (w *waits[K]) rewound() {
 	}
 }
 
-func (w *waits[K]) rewindsSoFar() uint64 {
+func rewindsSoFar[K comparable](w *waits[K]) uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rewinds
@@ -88,7 +88,7 @@ func (w *waits[K]) end(err error) {
 		wake(ch)
 	}
 	w.mu.Unlock()
-	w.wakeAllKeys()
+	wakeAllKeys(w)
 }
 
 // err returns the error that ends all waits, or nil.
@@ -114,14 +114,14 @@ func (w *waits[K]) awaited() <-chan struct{} {
 }
 
 // begin closes the channel of awaited. Called with mu held.
-func (w *waits[K]) begin() {
+func begin[K comparable](w *waits[K]) {
 	if w.begun != nil {
 		close(w.begun)
 		w.begun = nil
 	}
 }
 
-func (w *waits[K]) addKey(key K, ch chan struct{}) {
+func addKey[K comparable](w *waits[K], key K, ch chan struct{}) {
 	w.count.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -132,10 +132,10 @@ func (w *waits[K]) addKey(key K, ch chan struct{}) {
 		w.keys[key] = map[chan struct{}]struct{}{}
 	}
 	w.keys[key][ch] = struct{}{}
-	w.begin()
+	begin(w)
 }
 
-func (w *waits[K]) removeKey(key K, ch chan struct{}) {
+func removeKey[K comparable](w *waits[K], key K, ch chan struct{}) {
 	w.count.Add(-1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -148,7 +148,7 @@ func (w *waits[K]) removeKey(key K, ch chan struct{}) {
 	}
 }
 
-func (w *waits[K]) addVersion(rv string, ch chan struct{}) {
+func addVersion[K comparable](w *waits[K], rv string, ch chan struct{}) {
 	w.count.Add(1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -156,10 +156,10 @@ func (w *waits[K]) addVersion(rv string, ch chan struct{}) {
 		w.versions = map[chan struct{}]string{}
 	}
 	w.versions[ch] = rv
-	w.begin()
+	begin(w)
 }
 
-func (w *waits[K]) removeVersion(ch chan struct{}) {
+func removeVersion[K comparable](w *waits[K], ch chan struct{}) {
 	w.count.Add(-1)
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -176,9 +176,9 @@ func (w *waits[K]) removeVersion(ch chan struct{}) {
 // Errors: ErrClosed; the error given to [Store.EndWaits]; the cause of ctx's end.
 func (r *Reader[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
 	ch := make(chan struct{}, 1)
-	r.waits.addKey(key, ch)
-	defer r.waits.removeKey(key, ch)
-	return r.wait(ctx, ch, func() bool { return until(r.Get(key)) })
+	addKey(&r.waits, key, ch)
+	defer removeKey(&r.waits, key, ch)
+	return wait(r, ctx, ch, func() bool { return until(r.Get(key)) })
 }
 
 // WaitForRV waits until the store has the server's changes up to rv, so that a program can read
@@ -194,11 +194,11 @@ func (r *Reader[K, T]) WaitForRV(ctx context.Context, rv string) error {
 		return fmt.Errorf("%w: %w", ErrResourceVersion, err)
 	}
 	ch := make(chan struct{}, 1)
-	r.waits.addVersion(rv, ch)
-	defer r.waits.removeVersion(ch)
-	rewinds, rewound := r.waits.rewindsSoFar(), false
-	err := r.wait(ctx, ch, func() bool {
-		rewound = r.waits.rewindsSoFar() != rewinds // before the look at the version
+	addVersion(&r.waits, rv, ch)
+	defer removeVersion(&r.waits, ch)
+	rewinds, rewound := rewindsSoFar(&r.waits), false
+	err := wait(r, ctx, ch, func() bool {
+		rewound = rewindsSoFar(&r.waits) != rewinds // before the look at the version
 		return reached(r.ResourceVersion(), rv) || rewound
 	})
 	if err == nil && rewound && !reached(r.ResourceVersion(), rv) {
@@ -219,7 +219,7 @@ func (s *Store[K, T]) EndWaits(err error) { s.waits.end(err) }
 
 // wait waits until done returns true; it calls done again after each token in ch. ch must be
 // registered before, so that no commit is missed.
-func (r *Reader[K, T]) wait(ctx context.Context, ch chan struct{}, done func() bool) error {
+func wait[K comparable, T any](r *Reader[K, T], ctx context.Context, ch chan struct{}, done func() bool) error {
 	for {
 		if done() {
 			return nil
@@ -246,7 +246,7 @@ func reached(rv, wanted string) bool {
 
 // rvMoves reports whether a commit at rv moves the store's resourceVersion. Only the writer may
 // call it.
-func (s *Store[K, T]) rvMoves(rv string) bool {
+func rvMoves[K comparable, T any](s *Store[K, T], rv string) bool {
 	if rv == "" || rv == s.rv {
 		return false
 	}

@@ -18,7 +18,7 @@ func (s *Store[K, T]) Set(obj T) error {
 	if s.closed {
 		return ErrClosed
 	}
-	key, err := s.keyOf(obj)
+	key, err := keyOf(s, obj)
 	if err != nil {
 		return err
 	}
@@ -40,7 +40,7 @@ func (s *Store[K, T]) Delete(key K) (old T, had bool, err error) {
 }
 
 // keyOf calls the key function and turns a panic of it into an error.
-func (s *Store[K, T]) keyOf(obj T) (key K, err error) {
+func keyOf[K comparable, T any](s *Store[K, T], obj T) (key K, err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = &KeyError{Err: usercode.Panicked(keyFunction, r)}
@@ -65,10 +65,10 @@ func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	if err != nil {
 		return err
 	}
-	if err := s.slots.AddIndexes(ixs, func() error { return s.fill(ixs) }); err != nil {
+	if err := s.slots.AddIndexes(ixs, func() error { return fill(s, ixs) }); err != nil {
 		return err
 	}
-	s.verifyCommit()
+	verifyCommit(s)
 	return nil
 }
 
@@ -98,12 +98,12 @@ func instances[T any](body *slots.Slots[T], defs []index.Definition[T]) ([]slots
 }
 
 // fill puts all objects into new indexes that readers do not see yet.
-func (s *Store[K, T]) fill(ixs []slots.Index[T]) (err error) {
+func fill[K comparable, T any](s *Store[K, T], ixs []slots.Index[T]) (err error) {
 	var at T
 	defer func() {
 		if r := recover(); r != nil {
-			key, _ := s.keyOf(at)
-			err = s.panicError(r, key, ixs)
+			key, _ := keyOf(s, at)
+			err = panicError(s, r, key, ixs)
 		}
 	}()
 	s.plan.doing = indexFunction

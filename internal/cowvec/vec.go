@@ -69,7 +69,7 @@ func (c *Vec[T]) Used(i uint32) bool {
 
 // Set replaces the element of slot i, which must be in use.
 func (c *Vec[T]) Set(i uint32, x T) {
-	c.own(int(i >> c.shift)).v[i&(1<<c.shift-1)] = x
+	own(c, int(i>>c.shift)).v[i&(1<<c.shift-1)] = x
 }
 
 // Insert puts x into the lowest free slot and returns its number. Cost: amortized O(1),
@@ -79,29 +79,29 @@ func (c *Vec[T]) Insert(x T) uint32 {
 		c.shift = shiftFor(unsafe.Sizeof(x))
 	}
 	if c.live == c.n {
-		return c.push(x)
+		return push(c, x)
 	}
 	for c.gaps[c.hint] == 0 {
 		c.hint++
 	}
 	ci := c.hint<<6 + bits.TrailingZeros64(c.gaps[c.hint])
-	return c.occupy(ci, c.dir[ci].firstFree(), x)
+	return occupy(c, ci, firstFree(c.dir[ci]), x)
 }
 
-func (c *Vec[T]) occupy(ci, p int, x T) uint32 {
-	ch := c.own(ci)
+func occupy[T any](c *Vec[T], ci, p int, x T) uint32 {
+	ch := own(c, ci)
 	ch.v[p] = x
 	ch.live[p>>6] |= 1 << (p & 63)
 	ch.count++
 	c.live++
-	c.markGaps(ci)
+	markGaps(c, ci)
 	return uint32(ci<<c.shift | p)
 }
 
-func (c *Vec[T]) push(x T) uint32 {
+func push[T any](c *Vec[T], x T) uint32 {
 	ci := c.n >> c.shift
 	if ci == len(c.dir) {
-		c.ownDir(1)
+		ownDir(c, 1)
 		room := 4
 		if ci > 0 {
 			room = 1 << c.shift
@@ -111,33 +111,33 @@ func (c *Vec[T]) push(x T) uint32 {
 			c.gaps = append(c.gaps, 0)
 		}
 	}
-	ch := c.own(ci)
+	ch := own(c, ci)
 	if len(ch.v) == cap(ch.v) {
 		ch.v = append(make([]T, 0, min(2*cap(ch.v), 1<<c.shift)), ch.v...)
 	}
 	ch.v = ch.v[:len(ch.v)+1]
 	c.n++
-	return c.occupy(ci, len(ch.v)-1, x)
+	return occupy(c, ci, len(ch.v)-1, x)
 }
 
 // Remove frees slot i, which must be in use, zeroes it, and drops the free slots and
 // chunks at the end.
 func (c *Vec[T]) Remove(i uint32) {
 	ci, p := int(i>>c.shift), i&(1<<c.shift-1)
-	ch := c.own(ci)
+	ch := own(c, ci)
 	var zero T
 	ch.v[p] = zero
 	ch.live[p>>6] &^= 1 << (p & 63)
 	ch.count--
 	c.live--
-	c.markGaps(ci)
+	markGaps(c, ci)
 	if int(i) == c.n-1 {
-		c.trim()
+		trim(c)
 	}
 }
 
 // markGaps records whether chunk ci has free slots between used ones.
-func (c *Vec[T]) markGaps(ci int) {
+func markGaps[T any](c *Vec[T], ci int) {
 	w, bit := ci>>6, uint64(1)<<(ci&63)
 	if ch := c.dir[ci]; ch.count == len(ch.v) {
 		c.gaps[w] &^= bit
@@ -148,7 +148,7 @@ func (c *Vec[T]) markGaps(ci int) {
 }
 
 // trim drops the free slots at the end, so that slot n-1 is in use again.
-func (c *Vec[T]) trim() {
+func trim[T any](c *Vec[T]) {
 	k := len(c.dir)
 	for k > 0 && c.dir[k-1].count == 0 {
 		k--
@@ -159,7 +159,7 @@ func (c *Vec[T]) trim() {
 		return
 	}
 	if k < len(c.dir) {
-		c.ownDir(0)
+		ownDir(c, 0)
 		clear(c.dir[k:])
 		c.dir = c.dir[:k]
 		c.gaps = c.gaps[:(k+63)>>6]
@@ -167,22 +167,22 @@ func (c *Vec[T]) trim() {
 	if cap(c.dir) > 64 && k < cap(c.dir)/4 {
 		c.dir = append(make([]*chunk[T], 0, k+k/4), c.dir...)
 	}
-	end := c.dir[k-1].lastUsed() + 1
-	if ch := c.own(k - 1); end < len(ch.v) {
+	end := lastUsed(c.dir[k-1]) + 1
+	if ch := own(c, k-1); end < len(ch.v) {
 		ch.v = ch.v[:end]
 	}
 	c.n = (k-1)<<c.shift + end
 	c.hint = min(c.hint, len(c.gaps)-1)
-	c.markGaps(k - 1)
+	markGaps(c, k-1)
 }
 
 // own returns chunk ci. If a view may share it, own copies it first.
-func (c *Vec[T]) own(ci int) *chunk[T] {
+func own[T any](c *Vec[T], ci int) *chunk[T] {
 	ch := c.dir[ci]
 	if ch.owner == c.epoch {
 		return ch
 	}
-	c.ownDir(0)
+	ownDir(c, 0)
 	cp := &chunk[T]{owner: c.epoch, live: ch.live, count: ch.count}
 	cp.v = append(make([]T, 0, cap(ch.v)), ch.v...)
 	c.dir[ci] = cp
@@ -190,7 +190,7 @@ func (c *Vec[T]) own(ci int) *chunk[T] {
 }
 
 // ownDir copies the directory if a view may share it, and makes room for more entries.
-func (c *Vec[T]) ownDir(more int) {
+func ownDir[T any](c *Vec[T], more int) {
 	if c.dirOwner == c.epoch && len(c.dir)+more <= cap(c.dir) {
 		return
 	}
@@ -214,7 +214,7 @@ func (c *Vec[T]) Clone() Vec[T] {
 	}
 }
 
-func (ch *chunk[T]) firstFree() int {
+func firstFree[T any](ch *chunk[T]) int {
 	for w, b := range ch.live {
 		if b != ^uint64(0) {
 			return w<<6 + bits.TrailingZeros64(^b)
@@ -223,7 +223,7 @@ func (ch *chunk[T]) firstFree() int {
 	return maxLen
 }
 
-func (ch *chunk[T]) lastUsed() int {
+func lastUsed[T any](ch *chunk[T]) int {
 	for w := len(ch.live) - 1; w >= 0; w-- {
 		if b := ch.live[w]; b != 0 {
 			return w<<6 + 63 - bits.LeadingZeros64(b)

@@ -50,8 +50,8 @@ func (v *View[T]) Next(c *Cursor) (run Run[T], ok bool) {
 		ch := v.dir[c.chunk]
 		lo, hi := 0, len(ch.v)
 		if ch.count < hi {
-			lo = ch.next(c.slot, true)
-			hi = ch.next(lo, false)
+			lo = next(ch, c.slot, true)
+			hi = next(ch, lo, false)
 		} else if c.slot > 0 {
 			continue
 		}
@@ -93,7 +93,7 @@ func Diff[T any](v, other View[T], same func(a, b T) bool) iter.Seq[T] {
 				}
 			}
 			for i, x := range run.Elems {
-				if theirs.has(first+i) && same(theirs.v[first+i], x) {
+				if has(theirs, first+i) && same(theirs.v[first+i], x) {
 					continue
 				}
 				if !yield(x) {
@@ -105,12 +105,12 @@ func Diff[T any](v, other View[T], same func(a, b T) bool) iter.Seq[T] {
 }
 
 // has reports whether slot p is in use. A nil chunk has no slots.
-func (ch *chunk[T]) has(p int) bool {
+func has[T any](ch *chunk[T], p int) bool {
 	return ch != nil && p < len(ch.v) && ch.live[p>>6]&(1<<(p&63)) != 0
 }
 
 // next returns the first slot at or after p that is in use, or free, or len(ch.v).
-func (ch *chunk[T]) next(p int, used bool) int {
+func next[T any](ch *chunk[T], p int, used bool) int {
 	for p < len(ch.v) {
 		b := ch.live[p>>6]
 		if !used {

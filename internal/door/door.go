@@ -191,7 +191,7 @@ func (d *Door[K]) Undo(key K, before Known) {
 		return
 	}
 	before.own.queued = false // its entry may be gone
-	d.put(key, before.own)
+	put(d, key, before.own)
 }
 
 // Made returns the number of own writes so far.
@@ -254,7 +254,7 @@ func (d *Door[K]) Relisted(moment Moment) (forget []K) {
 		o.told = true
 		if o.ending() {
 			o.shown = false
-			d.put(key, o)
+			put(d, key, o)
 		} else {
 			d.ahead[key] = o
 		}
@@ -283,7 +283,7 @@ func (d *Door[K]) Wrote(key K, has Held, is State) Verdict {
 	if waits && (o.Version >= is.Version || o.ended(is)) {
 		return Stays
 	}
-	d.write(key, own{State: is, shown: has.Any && !waits || o.shown})
+	write(d, key, own{State: is, shown: has.Any && !waits || o.shown})
 	return Enters
 }
 
@@ -300,7 +300,7 @@ func (d *Door[K]) Removed(key K, has Held, is State) Verdict {
 	if is.UID != "" && (has.UID == is.UID || has.UID == "") {
 		is.Version = max(is.Version, has.Version)
 	}
-	d.write(key, own{State: is, gone: is.UID != "", absent: is.UID == "", shown: has.Any && !waits || o.shown})
+	write(d, key, own{State: is, gone: is.UID != "", absent: is.UID == "", shown: has.Any && !waits || o.shown})
 	if !has.Any {
 		return Stays
 	}
@@ -316,13 +316,13 @@ func (s State) succeeds(is State) bool {
 }
 
 // write puts a new own write in.
-func (d *Door[K]) write(key K, o own) {
+func write[K comparable](d *Door[K], key K, o own) {
 	d.made++
 	o.made = d.made
-	d.put(key, o)
+	put(d, key, o)
 }
 
-func (d *Door[K]) put(key K, o own) {
+func put[K comparable](d *Door[K], key K, o own) {
 	if d.ahead == nil {
 		d.ahead = map[K]own{}
 	}
@@ -345,7 +345,7 @@ func (d *Door[K]) Listed(key K, has, listed Held) Verdict {
 	if o, waits := d.ahead[key]; waits {
 		if o.later(listed) {
 			o.shown = listed.Any
-			d.put(key, o)
+			put(d, key, o)
 			return Aside
 		}
 		delete(d.ahead, key)

@@ -51,14 +51,14 @@ func (c *Cursor[E]) TryNext() ([]E, error) {
 		c.Leave()
 		return nil, ErrClosed
 	}
-	return c.take(b), nil
+	return take(c, b), nil
 }
 
 // Wake makes a waiting Next, or else the next call that would wait, return without events, so that
 // the reader can look at something else, such as the end of a context. Wake never blocks.
 func (c *Cursor[E]) Wake() {
 	c.woken.Store(true) // before the look at parked
-	c.unpark()
+	unpark(c)
 }
 
 // at returns the cursor's block, nil if it is closed or is at its end.
@@ -82,13 +82,13 @@ func (c *Cursor[E]) Finish() {
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
 	c.log.moved() // events after the end do not count as lag
-	c.unpark()
+	unpark(c)
 }
 
 // take returns the published events after the cursor, or nil if there are none or the cursor was
 // closed. b is the cursor's block. After Cut has closed a cursor, the writer may publish more
 // events in the same block; the cursor must not return them.
-func (c *Cursor[E]) take(b *block[E]) []E {
+func take[E any](c *Cursor[E], b *block[E]) []E {
 	for {
 		n := int(b.published.Load())
 		if c.block.Load() != b {
@@ -119,8 +119,8 @@ func (c *Cursor[E]) take(b *block[E]) []E {
 // channel for every wait, and needs so much stack that an idle reader took twice the memory.
 func (c *Cursor[E]) park() {
 	c.parked.Store(true)
-	if !c.awake() {
-		c.log.idle()
+	if !awake(c) {
+		idle(c.log)
 		<-c.wake
 		c.log.busy.Add(1)
 	}
@@ -128,13 +128,13 @@ func (c *Cursor[E]) park() {
 }
 
 // awake reports whether Next need not wait.
-func (c *Cursor[E]) awake() bool {
+func awake[E any](c *Cursor[E]) bool {
 	b := c.block.Load()
 	return b == nil || c.woken.Load() || c.ended() || c.from < int(b.published.Load()) || b.next.Load() != nil
 }
 
 // unpark wakes the reader if it waits. An old token in wake serves as well as a new one.
-func (c *Cursor[E]) unpark() {
+func unpark[E any](c *Cursor[E]) {
 	if c.parked.Load() && c.parked.CompareAndSwap(true, false) {
 		select {
 		case c.wake <- struct{}{}:
@@ -164,11 +164,11 @@ func (c *Cursor[E]) Position() uint64 { return c.read.at() + uint64(c.taken) }
 
 // Lag returns the number of published events that the reader is not done with. After Finish, later
 // events do not count.
-func (c *Cursor[E]) Lag() uint64 { return c.lagAt(c.read.at()) }
+func (c *Cursor[E]) Lag() uint64 { return lagAt(c, c.read.at()) }
 
 // lagAt is Lag for position read, which must have been loaded before the call, so that the log's
 // position is not before it.
-func (c *Cursor[E]) lagAt(read uint64) uint64 {
+func lagAt[E any](c *Cursor[E], read uint64) uint64 {
 	end := c.log.position.Load()
 	if last := c.last.Load(); last != 0 {
 		end = last - 1
@@ -186,17 +186,17 @@ func (c *Cursor[E]) Close() {
 	}
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
-	c.log.drop(c)
+	drop(c.log, c)
 }
 
 // drop removes a cursor that was just closed. Called with mu held.
-func (l *Log[E]) drop(c *Cursor[E]) {
+func drop[E any](l *Log[E], c *Cursor[E]) {
 	l.cursors = slices.DeleteFunc(l.cursors, func(other *Cursor[E]) bool { return other == c })
 	if !c.left {
 		l.leaving = append(l.leaving, c)
 	}
 	l.moved()
-	c.unpark()
+	unpark(c)
 }
 
 // Leave closes the cursor and says that its reader is done with the last run. Only the reader may
@@ -213,5 +213,5 @@ func (c *Cursor[E]) Leave() {
 	c.left = true
 	l.leaving = slices.DeleteFunc(l.leaving, func(other *Cursor[E]) bool { return other == c })
 	l.busy.Add(-1)
-	l.sweep()
+	sweep(l)
 }

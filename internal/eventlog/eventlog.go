@@ -70,7 +70,7 @@ func (l *Log[E]) NewLossyCursor() *Cursor[E] { return l.open(true) }
 func (l *Log[E]) open(lossy bool) *Cursor[E] {
 	l.Publish()
 	if l.tail == nil {
-		l.setTail(newBlock[E](l.position.Load(), firstBlock))
+		setTail(l, newBlock[E](l.position.Load(), firstBlock))
 	}
 	c := &Cursor[E]{log: l, lossy: lossy, from: l.used, wake: make(chan struct{}, 1)}
 	c.block.Store(l.tail)
@@ -86,7 +86,7 @@ func (l *Log[E]) open(lossy bool) *Cursor[E] {
 // event. Amortized O(1) without a lock.
 func (l *Log[E]) Append(event E) {
 	if l.tail != nil && l.used == len(l.tail.events) {
-		l.grow()
+		grow(l)
 	}
 	l.unpublished++
 	if l.tail == nil {
@@ -98,19 +98,19 @@ func (l *Log[E]) Append(event E) {
 
 // grow adds a new block after a full one. It first publishes the full block, because readers leave
 // a block only when all of it is published.
-func (l *Log[E]) grow() {
+func grow[E any](l *Log[E]) {
 	l.Publish()
 	full := l.tail
 	if full == nil {
 		return
 	}
-	l.setTail(newBlock[E](l.position.Load(), min(2*len(full.events), maxBlock)))
+	setTail(l, newBlock[E](l.position.Load(), min(2*len(full.events), maxBlock)))
 	full.next.Store(l.tail)
 }
 
 // setTail makes b the block to append to. b is nil, or an empty block that no cursor has seen. A
 // closed cursor cannot have a run in b, because it does not move any more.
-func (l *Log[E]) setTail(b *block[E]) {
+func setTail[E any](l *Log[E], b *block[E]) {
 	l.used = 0
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -126,26 +126,26 @@ func (l *Log[E]) Publish() {
 		return
 	}
 	l.tail.published.Store(int64(l.used))
-	if !l.notify() {
-		l.setTail(nil) // no reader is left
+	if !notify(l) {
+		setTail(l, nil) // no reader is left
 	}
 }
 
 // notify wakes the waiting cursors and clears the events that all cursors have passed. It reports
 // whether there are cursors.
-func (l *Log[E]) notify() bool {
+func notify[E any](l *Log[E]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.cursors {
-		c.unpark()
+		unpark(c)
 	}
-	l.sweep()
+	sweep(l)
 	return len(l.cursors) > 0
 }
 
 // sweep clears the published events of the tail that all readers are done with. Called with
 // mu held.
-func (l *Log[E]) sweep() {
+func sweep[E any](l *Log[E]) {
 	b := l.tail
 	if b == nil {
 		return
@@ -166,11 +166,11 @@ func (l *Log[E]) sweep() {
 
 // idle records that a reader is about to wait. The last one to wait clears the events that all
 // have passed, because the next Publish may come much later.
-func (l *Log[E]) idle() {
+func idle[E any](l *Log[E]) {
 	if l.busy.Add(-1) == 0 {
 		l.mu.Lock()
 		defer l.mu.Unlock()
-		l.sweep()
+		sweep(l)
 	}
 }
 

@@ -8,7 +8,7 @@ func (l *Log[E]) Lagging(limit uint64) <-chan struct{} {
 	defer l.mu.Unlock()
 	for _, c := range l.cursors {
 		// Ask only cursors that lag, so that most moves have no wait to end.
-		if c.lossy || c.Lag() <= limit || c.lagAt(c.read.ask()) <= limit {
+		if c.lossy || c.Lag() <= limit || lagAt(c, c.read.ask()) <= limit {
 			continue
 		}
 		if l.caughtUp == nil {
@@ -53,6 +53,6 @@ func (l *Log[E]) Cut(c *Cursor[E], limit uint64) (rest []E, from uint64, cut boo
 	if c.block.Swap(nil) == nil {
 		return nil, 0, false // it was closed in the meantime
 	}
-	l.drop(c)
+	drop(l, c)
 	return rest, from, true
 }

@@ -263,7 +263,7 @@ func TestFinishWhileTaking(t *testing.T) {
 	c.Finish()
 	l.Append(1)
 	l.Publish()
-	if run := c.take(b); run != nil {
+	if run := take(c, b); run != nil {
 		t.Errorf("got %v, want nothing at all", run)
 	}
 	c.Leave()

@@ -285,7 +285,7 @@ func TestParkLooksOnceMore(t *testing.T) {
 					publish(&l, 1)
 				}
 				next(t.Context(), c, &run).Want(t, nil)
-				if got := c.take(c.block.Load()); got != nil {
+				if got := take(c, c.block.Load()); got != nil {
 					t.Fatalf("got %v", got)
 				}
 				happens(&l, c)

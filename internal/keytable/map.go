@@ -63,7 +63,7 @@ func (m *Map[K]) Reserve(n int) { m.table.Reserve(n) }
 func (m *Map[K]) Insert(hash uint32, key K, id uint32) {
 	m.table.Insert(hash, id)
 	if m.parts == nil {
-		m.plain.set(id, key)
+		set(&m.plain, id, key)
 		return
 	}
 	a, b := m.parts(key)
@@ -82,7 +82,7 @@ func (m *Map[K]) Adopt(id uint32, key K) {
 func (m *Map[K]) Remove(id uint32) {
 	m.table.Remove(id)
 	if m.parts == nil {
-		m.plain.remove(id)
+		remove(&m.plain, id)
 	} else {
 		m.pairs.remove(id)
 	}
@@ -92,8 +92,8 @@ func (m *Map[K]) Remove(id uint32) {
 func (m *Map[K]) Move(from, to uint32) {
 	m.table.Move(from, to)
 	if m.parts == nil {
-		m.plain.set(to, *m.plain.at(from))
-		m.plain.remove(from)
+		set(&m.plain, to, *m.plain.at(from))
+		remove(&m.plain, from)
 	} else {
 		m.pairs.move(from, to)
 	}
@@ -103,10 +103,10 @@ func (m *Map[K]) Move(from, to uint32) {
 func (m *Map[K]) Truncate(n int) {
 	m.table.Truncate(n)
 	m.pairs.truncate(n)
-	m.plain.truncate(n)
+	truncate(&m.plain, n)
 }
 
 // Clone returns an independent copy of the map.
 func (m *Map[K]) Clone() Map[K] {
-	return Map[K]{table: m.table.Clone(), parts: m.parts, pairs: m.pairs.clone(), plain: m.plain.clone()}
+	return Map[K]{table: m.table.Clone(), parts: m.parts, pairs: m.pairs.clone(), plain: clone(&m.plain)}
 }

@@ -7,44 +7,44 @@ type plain[K comparable] struct {
 
 func (p *plain[K]) at(id uint32) *K { return &p.pages[id>>pageShift][id&(pageLen-1)] }
 
-func (p *plain[K]) set(id uint32, key K) {
-	p.reach(id)
+func set[K comparable](p *plain[K], id uint32, key K) {
+	reach(p, id)
 	*p.at(id) = key
 }
 
-func (p *plain[K]) remove(id uint32) {
+func remove[K comparable](p *plain[K], id uint32) {
 	var zero K
 	*p.at(id) = zero
 }
 
 // reach makes room for the key of id. All pages have full length except the first, which grows
 // with a small map.
-func (p *plain[K]) reach(id uint32) {
+func reach[K comparable](p *plain[K], id uint32) {
 	page, need := int(id>>pageShift), int(id&(pageLen-1))+1
 	for page >= len(p.pages) {
 		room := pageLen
 		if len(p.pages) == 0 {
 			room = 4
 		} else if len(p.pages[0]) < pageLen {
-			p.lengthen(pageLen)
+			lengthen(p, pageLen)
 		}
 		p.pages = append(p.pages, make([]K, room))
 	}
 	if need > len(p.pages[page]) {
-		p.lengthen(min(max(need, 2*len(p.pages[0])), pageLen))
+		lengthen(p, min(max(need, 2*len(p.pages[0])), pageLen))
 	}
 }
 
-func (p *plain[K]) lengthen(n int) {
+func lengthen[K comparable](p *plain[K], n int) {
 	first := make([]K, n)
 	copy(first, p.pages[0])
 	p.pages[0] = first
 }
 
 // truncate drops the pages that hold no id below n.
-func (p *plain[K]) truncate(n int) { p.pages = shortened(p.pages, n) }
+func truncate[K comparable](p *plain[K], n int) { p.pages = shortened(p.pages, n) }
 
-func (p *plain[K]) clone() plain[K] {
+func clone[K comparable](p *plain[K]) plain[K] {
 	c := plain[K]{pages: make([][]K, len(p.pages))}
 	for i, page := range p.pages {
 		c.pages[i] = append([]K(nil), page...)

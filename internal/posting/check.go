@@ -5,19 +5,19 @@ import "fmt"
 // Check verifies every invariant and returns the first breach. slots is the number of
 // slots. Cost: O(slots + values).
 func (l *Lists[V]) Check(slots int) error {
-	if l.reached() > slots {
-		return fmt.Errorf("back-references for %d slots, but only %d exist", l.reached(), slots)
+	if reached(l) > slots {
+		return fmt.Errorf("back-references for %d slots, but only %d exist", reached(l), slots)
 	}
 	if l.posts.Len() > l.values.Len() {
 		return fmt.Errorf("%d postings for %d values", l.posts.Len(), l.values.Len())
 	}
 	total, lists := 0, 0
 	last := make([]uint32, l.values.Len()+1) // by posting: the last slot that referred to it, +1
-	for slot := range uint32(l.reached()) {
+	for slot := range uint32(reached(l)) {
 		if l.rows.at(slot, l.col).post == several {
 			lists++
 		}
-		refs := l.refsOf(slot)
+		refs := refsOf(l, slot)
 		total += len(refs)
 		for _, r := range refs {
 			if int(r.post) > l.posts.Len() || int(r.pos) >= l.posts.At(r.post-1).len() {
@@ -50,7 +50,7 @@ func (l *Lists[V]) Check(slots int) error {
 		}
 		live++
 		value := l.values.At(i)
-		if got := l.find(Value[V]{value, l.table.HashOf(i)}); got != i+1 {
+		if got := find(l, Value[V]{value, l.table.HashOf(i)}); got != i+1 {
 			return fmt.Errorf("value %v is posting %d, but its table finds %d", value, i+1, got)
 		}
 	}
@@ -65,9 +65,9 @@ func (l *Lists[V]) Check(slots int) error {
 
 // CheckSlot verifies that the values of slot are want, which must be distinct, in any order.
 func (l *Lists[V]) CheckSlot(slot uint32, want []Value[V]) error {
-	refs := l.refsOf(slot)
+	refs := refsOf(l, slot)
 	for _, v := range want {
-		if !l.holds(refs, v.V) {
+		if !holds(l, refs, v.V) {
 			return fmt.Errorf("slot %d is not under its value %v", slot, v.V)
 		}
 	}

@@ -49,7 +49,7 @@ const bigDiff = 1 << 12
 func (l *Lists[V]) Use(rows *Rows, col int) { l.rows, l.col = rows, col }
 
 // reached returns the number of slots that may have values.
-func (l *Lists[V]) reached() int {
+func reached[V comparable](l *Lists[V]) int {
 	if l.rows == nil {
 		return 0
 	}
@@ -58,45 +58,45 @@ func (l *Lists[V]) reached() int {
 
 // Set makes values, which must be distinct, the values of slot.
 func (l *Lists[V]) Set(slot uint32, values []Value[V]) {
-	old := l.refsOf(slot)
-	if l.same(old, values) {
+	old := refsOf(l, slot)
+	if same(l, old, values) {
 		return
 	}
 	keep := l.scratch[:0]
 	diff := len(old)*len(values) <= bigDiff
 	for _, r := range old {
-		if diff && l.among(r, values) {
+		if diff && among(l, r, values) {
 			keep = append(keep, r)
 		} else {
-			l.leave(r)
+			leave(l, r)
 		}
 	}
 	kept := len(keep)
 	for i := range values {
-		if !l.holds(keep[:kept], values[i].V) {
-			keep = append(keep, l.join(slot, values[i]))
+		if !holds(l, keep[:kept], values[i].V) {
+			keep = append(keep, join(l, slot, values[i]))
 		}
 	}
-	l.store(slot, keep)
+	store(l, slot, keep)
 	l.scratch = keep[:0]
 	if cap(keep) > bigDiff {
 		l.scratch = nil
 	}
-	l.shrink()
+	shrink(l)
 }
 
 // Drop removes all values of slot.
 func (l *Lists[V]) Drop(slot uint32) {
-	for _, r := range l.refsOf(slot) {
-		l.leave(r)
+	for _, r := range refsOf(l, slot) {
+		leave(l, r)
 	}
-	l.store(slot, nil)
-	l.shrink()
+	store(l, slot, nil)
+	shrink(l)
 }
 
 // Move renames slot from to the slot to, which has no values.
 func (l *Lists[V]) Move(from, to uint32) {
-	rs := l.refsOf(from)
+	rs := refsOf(l, from)
 	if len(rs) == 0 {
 		return
 	}
@@ -114,12 +114,12 @@ func (l *Lists[V]) Truncate(n int) {
 		*l = Lists[V]{rows: l.rows, col: l.col}
 		return
 	}
-	l.shrink()
+	shrink(l)
 }
 
 // Count returns the number of slots that have value.
 func (l *Lists[V]) Count(value Value[V]) int {
-	if p := l.find(value); p != 0 {
+	if p := find(l, value); p != 0 {
 		return l.posts.At(p - 1).len()
 	}
 	return 0
@@ -128,7 +128,7 @@ func (l *Lists[V]) Count(value Value[V]) int {
 // Find returns the slots that have value, in no order. The result is valid until the next write.
 // If there are more than ShortLen slots, ok is false; use Freeze then.
 func (l *Lists[V]) Find(value Value[V]) (ids []uint32, ok bool) {
-	p := l.find(value)
+	p := find(l, value)
 	if p == 0 {
 		return nil, true
 	}
@@ -141,7 +141,7 @@ func (l *Lists[V]) Find(value Value[V]) (ids []uint32, ok bool) {
 // Freeze returns the slots that have value now. It is a read. Cost: O(1), but the next write to
 // the posting copies a part of it.
 func (l *Lists[V]) Freeze(value Value[V]) IDs {
-	if p := l.find(value); p != 0 {
+	if p := find(l, value); p != 0 {
 		return l.posts.At(p - 1).freeze()
 	}
 	return IDs{}
@@ -149,14 +149,14 @@ func (l *Lists[V]) Freeze(value Value[V]) IDs {
 
 // Has reports whether slot has exactly values, in this order.
 func (l *Lists[V]) Has(slot uint32, values []Value[V]) bool {
-	return l.same(l.refsOf(slot), values)
+	return same(l, refsOf(l, slot), values)
 }
 
 // Warm reads the memory that removing slot from its posting will read, and returns a value that
 // depends on it. It changes nothing. The writer calls it while other reads are under way, so that
 // the processor fetches both at a time.
 func (l *Lists[V]) Warm(slot uint32) uint32 {
-	if int(slot) >= l.reached() {
+	if int(slot) >= reached(l) {
 		return 0
 	}
 	r := *l.rows.at(slot, l.col)
@@ -209,7 +209,7 @@ func (l *Lists[V]) Clone(rows *Rows) Lists[V] {
 	return c
 }
 
-func (l *Lists[V]) find(value Value[V]) uint32 {
+func find[V comparable](l *Lists[V], value Value[V]) uint32 {
 	var pr keytable.Probe
 	for {
 		id, ok := l.table.Next(value.Hash, &pr)
@@ -223,8 +223,8 @@ func (l *Lists[V]) find(value Value[V]) uint32 {
 }
 
 // refsOf returns the refs of slot, which the caller may change in place.
-func (l *Lists[V]) refsOf(slot uint32) (refs []ref) {
-	if int(slot) >= l.reached() {
+func refsOf[V comparable](l *Lists[V], slot uint32) (refs []ref) {
+	if int(slot) >= reached(l) {
 		return nil
 	}
 	switch r := l.rows.at(slot, l.col); r.post {
@@ -253,7 +253,7 @@ func (l *Lists[V]) number(r ref) uint32 {
 
 func (l *Lists[V]) value(r ref) V { return l.values.At(r.post - 1) }
 
-func (l *Lists[V]) same(refs []ref, values []Value[V]) bool {
+func same[V comparable](l *Lists[V], refs []ref, values []Value[V]) bool {
 	if len(refs) != len(values) {
 		return false
 	}
@@ -265,7 +265,7 @@ func (l *Lists[V]) same(refs []ref, values []Value[V]) bool {
 	return true
 }
 
-func (l *Lists[V]) among(r ref, values []Value[V]) bool {
+func among[V comparable](l *Lists[V], r ref, values []Value[V]) bool {
 	for i := range values {
 		if l.value(r) == values[i].V {
 			return true
@@ -274,7 +274,7 @@ func (l *Lists[V]) among(r ref, values []Value[V]) bool {
 	return false
 }
 
-func (l *Lists[V]) holds(refs []ref, value V) bool {
+func holds[V comparable](l *Lists[V], refs []ref, value V) bool {
 	for _, r := range refs {
 		if l.value(r) == value {
 			return true

@@ -274,7 +274,7 @@ func TestUnchangedWritesNothing(t *testing.T) {
 			t.Errorf("%v allocations", n)
 		}
 	}
-	if l.posts.At(l.find(val(1))-1).shared == 0 || held.Len() != 100 {
+	if l.posts.At(find(l, val(1))-1).shared == 0 || held.Len() != 100 {
 		t.Error("a posting was copied for nothing")
 	}
 }
@@ -297,7 +297,7 @@ func TestGivesBack(t *testing.T) {
 	if l.posts.Len() > 200 || l.more.Len() > 200 || roomOf(l.rows) > 200 {
 		t.Errorf("20 slots keep %d postings, %d lists, %d refs", l.posts.Len(), l.more.Len(), roomOf(l.rows))
 	}
-	if p := l.posts.At(l.find(Value[int]{-1, 5}) - 1); cap(p.ids) > 200 {
+	if p := l.posts.At(find(l, Value[int]{-1, 5}) - 1); cap(p.ids) > 200 {
 		t.Errorf("a posting of %d keeps room for %d", len(p.ids), cap(p.ids))
 	}
 	for slot := range uint32(20) {

@@ -19,46 +19,46 @@ type move struct {
 }
 
 // shrink does a bounded part of the work to give memory back.
-func (l *Lists[V]) shrink() {
-	budget := l.visit(visitRefs)
-	for budget > 0 && l.tooManyPosts() {
-		l.begin()
-		budget = l.visit(budget - 1)
+func shrink[V comparable](l *Lists[V]) {
+	budget := visit(l, visitRefs)
+	for budget > 0 && tooManyPosts(l) {
+		begin(l)
+		budget = visit(l, budget-1)
 	}
 	for i := 0; i < visitLists && l.numbers.Len() >= keepMore+4*l.numbers.Live(); i++ {
-		l.lowerMore()
+		lowerMore(l)
 	}
 	if n := l.numbers.Len(); l.more.Len() > keepMore+2*n {
 		l.more.Truncate(n)
 	}
 }
 
-func (l *Lists[V]) tooManyPosts() bool {
+func tooManyPosts[V comparable](l *Lists[V]) bool {
 	n := l.values.Len() - l.values.Live()
-	return n >= keepPosts+3*l.values.Live() && n >= l.reached()/visitRefs
+	return n >= keepPosts+3*l.values.Live() && n >= reached(l)/visitRefs
 }
 
 // begin gives the posting with the highest number the lowest free one.
-func (l *Lists[V]) begin() {
+func begin[V comparable](l *Lists[V]) {
 	from := uint32(l.values.Len() - 1)
 	to := l.values.Insert(l.values.At(from))
 	l.table.Move(from, to)
 	p := *l.posts.At(from)
 	*l.posts.At(to) = p
 	l.values.Remove(from)
-	l.truncatePosts()
+	truncatePosts(l)
 	l.move = move{from: from + 1, to: to + 1, last: uint32(p.len())}
 }
 
 // visit updates at most n refs, and returns how many of the n are left.
-func (l *Lists[V]) visit(n int) int {
+func visit[V comparable](l *Lists[V], n int) int {
 	m := &l.move
 	if m.from == 0 {
 		return n
 	}
 	p := l.posts.At(m.to - 1)
 	for ; n > 0 && m.next < min(m.last, uint32(p.len())); n-- {
-		l.refsOf(p.at(m.next)) // updates the ref
+		refsOf(l, p.at(m.next)) // updates the ref
 		m.next++
 	}
 	if m.next >= min(m.last, uint32(p.len())) {
@@ -68,9 +68,9 @@ func (l *Lists[V]) visit(n int) int {
 }
 
 // lowerMore gives the last list the lowest free number.
-func (l *Lists[V]) lowerMore() {
+func lowerMore[V comparable](l *Lists[V]) {
 	last := uint32(l.numbers.Len() - 1)
-	to := l.newMore()
+	to := newMore(l)
 	refs := *l.more.At(last)
 	slot := l.posts.At(l.number(refs[0]) - 1).at(refs[0].pos)
 	*l.more.At(to), *l.more.At(last) = refs, nil
@@ -79,7 +79,7 @@ func (l *Lists[V]) lowerMore() {
 }
 
 // truncatePosts gives back the memory of postings above the highest number in use.
-func (l *Lists[V]) truncatePosts() {
+func truncatePosts[V comparable](l *Lists[V]) {
 	l.posts.Truncate(l.values.Len())
 	l.table.Truncate(l.values.Len())
 }

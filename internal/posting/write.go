@@ -3,10 +3,10 @@ package posting
 import "math"
 
 // join adds slot to the posting of value.
-func (l *Lists[V]) join(slot uint32, value Value[V]) ref {
-	number := l.find(value)
+func join[V comparable](l *Lists[V], slot uint32, value Value[V]) ref {
+	number := find(l, value)
 	if number == 0 {
-		number = l.create(value)
+		number = create(l, value)
 	}
 	p := l.posts.At(number - 1)
 	p.push(slot)
@@ -14,12 +14,12 @@ func (l *Lists[V]) join(slot uint32, value Value[V]) ref {
 	return ref{number, uint32(p.len() - 1)}
 }
 
-func (l *Lists[V]) create(value Value[V]) (number uint32) {
+func create[V comparable](l *Lists[V], value Value[V]) (number uint32) {
 	id := l.values.Insert(value.V)
 	l.posts.Lengthen(int(id) + 1)
 	l.table.Insert(value.Hash, id)
-	if l.visit(visitRefs); id+1 == l.move.from { // refs still use this number for the posting that moved
-		l.visit(math.MaxInt)
+	if visit(l, visitRefs); id+1 == l.move.from { // refs still use this number for the posting that moved
+		visit(l, math.MaxInt)
 	}
 	return id + 1
 }
@@ -28,13 +28,13 @@ func (l *Lists[V]) create(value Value[V]) (number uint32) {
 const keepIDs = 8
 
 // leave removes the slot at r from its posting. The last slot takes its place.
-func (l *Lists[V]) leave(r ref) {
+func leave[V comparable](l *Lists[V], r ref) {
 	p := l.posts.At(r.post - 1)
 	last := uint32(p.len() - 1)
 	if r.pos != last {
 		moved := p.at(last)
 		p.set(r.pos, moved)
-		refs := l.refsOf(moved)
+		refs := refsOf(l, moved)
 		for i := range refs {
 			if refs[i].post == r.post {
 				refs[i].pos = r.pos
@@ -45,12 +45,12 @@ func (l *Lists[V]) leave(r ref) {
 	p.pop()
 	l.slots--
 	if last == 0 {
-		l.remove(r.post)
+		remove(l, r.post)
 	}
 }
 
 // remove frees the number of a posting without slots.
-func (l *Lists[V]) remove(number uint32) {
+func remove[V comparable](l *Lists[V], number uint32) {
 	// Keep a short list for the next value, so that an object that comes and goes allocates
 	// nothing.
 	if p := l.posts.At(number - 1); cap(p.ids) > keepIDs {
@@ -58,15 +58,15 @@ func (l *Lists[V]) remove(number uint32) {
 	}
 	l.table.Remove(number - 1)
 	l.values.Remove(number - 1)
-	l.truncatePosts()
+	truncatePosts(l)
 	if l.move.to == number {
 		l.move = move{}
 	}
 }
 
 // store makes a copy of refs the refs of slot.
-func (l *Lists[V]) store(slot uint32, refs []ref) {
-	if int(slot) >= l.reached() {
+func store[V comparable](l *Lists[V], slot uint32, refs []ref) {
+	if int(slot) >= reached(l) {
 		if len(refs) == 0 {
 			return
 		}
@@ -78,7 +78,7 @@ func (l *Lists[V]) store(slot uint32, refs []ref) {
 	r := l.rows.at(slot, l.col)
 	if len(refs) < 2 {
 		if r.post == several {
-			l.dropMore(r.pos)
+			dropMore(l, r.pos)
 		}
 		*r = ref{}
 		if len(refs) == 1 {
@@ -87,7 +87,7 @@ func (l *Lists[V]) store(slot uint32, refs []ref) {
 		return
 	}
 	if r.post != several {
-		*r = ref{several, l.newMore()}
+		*r = ref{several, newMore(l)}
 	}
 	list := l.more.At(r.pos)
 	if cap(*list) < len(refs) || cap(*list) > 2*len(refs) {
@@ -96,14 +96,14 @@ func (l *Lists[V]) store(slot uint32, refs []ref) {
 	*list = append((*list)[:0], refs...)
 }
 
-func (l *Lists[V]) newMore() uint32 {
+func newMore[V comparable](l *Lists[V]) uint32 {
 	pos := l.numbers.Insert(struct{}{})
 	l.more.Lengthen(int(pos) + 1)
 	return pos
 }
 
 // dropMore frees a list of refs but keeps its memory for the next slot with several values.
-func (l *Lists[V]) dropMore(pos uint32) {
+func dropMore[V comparable](l *Lists[V], pos uint32) {
 	l.numbers.Remove(pos)
 	*l.more.At(pos) = (*l.more.At(pos))[:0]
 }

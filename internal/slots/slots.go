@@ -38,7 +38,7 @@ func (s *Slots[T]) Read() *State[T] {
 }
 
 // lock locks out the readers.
-func (s *Slots[T]) lock() {
+func lock[T any](s *Slots[T]) {
 	for range writeTries {
 		if s.mu.TryLock() {
 			return
@@ -63,13 +63,13 @@ func (s *Slots[T]) AsideAfter() int { return max(1024, s.st.Len()/64) }
 // if that one is frozen. End must follow.
 func (s *Slots[T]) Begin() *State[T] {
 	if !s.st.frozen.Load() {
-		s.lock()
+		lock(s)
 		if !s.st.frozen.Load() { // a reader froze it just before the lock was taken
 			return s.st
 		}
 		s.mu.Unlock()
 	}
-	return s.st.clone() // without the lock: a frozen State never changes
+	return clone(s.st) // without the lock: a frozen State never changes
 }
 
 // Freeze returns read-only slots that keep the present State for ever. It calls also before any
@@ -84,14 +84,14 @@ func (s *Slots[T]) Freeze(also func()) *Slots[T] {
 
 // Clone returns a copy of the State, which End can put in place of the present one. Until then
 // the present State must not be changed.
-func (s *Slots[T]) Clone() *State[T] { return s.st.clone() }
+func (s *Slots[T]) Clone() *State[T] { return clone(s.st) }
 
 // End makes the changes to st, a result of Begin or Clone, visible. It calls also under the same
 // hold of the lock.
 func (s *Slots[T]) End(st *State[T], also func()) {
-	st.tidy()
+	tidy(st)
 	if st != s.st {
-		s.lock()
+		lock(s)
 		s.st = st
 	}
 	also()
@@ -100,7 +100,7 @@ func (s *Slots[T]) End(st *State[T], also func()) {
 
 // Note calls note with readers locked out. note must not change the State.
 func (s *Slots[T]) Note(note func()) {
-	s.lock()
+	lock(s)
 	note()
 	s.mu.Unlock()
 }

@@ -126,7 +126,7 @@ func (st *State[T]) Remove(slot uint32) {
 // tidy gives memory back after removals. Free slots at the end go at once. While less than a
 // quarter of the slots is in use, two objects per removal move from the end to lower slots. So
 // each commit does work in proportion to its own removals.
-func (st *State[T]) tidy() {
+func tidy[T any](st *State[T]) {
 	if st.removed == 0 {
 		return
 	}
@@ -153,7 +153,7 @@ func (st *State[T]) tidy() {
 	}
 }
 
-func (st *State[T]) clone() *State[T] {
+func clone[T any](st *State[T]) *State[T] {
 	c := &State[T]{objs: st.objs.Clone(), keys: st.keys.Clone(), sums: st.sums.Clone(), rows: st.rows.Clone()}
 	c.indexes = make([]Index[T], len(st.indexes))
 	for i, x := range st.indexes {
