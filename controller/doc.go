@@ -131,13 +131,15 @@
 // is not there. To own some elements of a list, use Apply.
 //
 // Null is a value. An edit can set it inside a field of any form, such as a map[string]any, a
-// json.RawMessage or a runtime.RawExtension, and remove it there. Only a json.RawMessage with omitempty
-// can also be null as a whole: the other types do not tell null from a field that is not there. A field
-// that your type shows as null because the server does not have it is no change, also if the edit sets
-// another field of a struct that the server does not have. A pointer without omitempty that an edit
-// sets to nil becomes null. A new element of a list has the nulls that your type shows. Of a
-// CustomResourceDefinition the server keeps null in nullable fields and in fields without a schema. It
-// removes null from other fields, or puts the default there.
+// json.RawMessage or a runtime.RawExtension, and remove it there. Only a json.RawMessage with
+// omitempty can also be null as a whole: the other types do not tell null from a field that is not
+// there. A field that your type shows as null because the server does not have it is no change, also
+// if the edit sets another field of a struct that the server does not have. So the server refuses a
+// new struct without a pointer if it lacks a null that is required in it: give the type a pointer to
+// that struct. A pointer without omitempty that an edit sets to nil becomes null. A new element of a
+// list has the nulls that your type shows. Of a CustomResourceDefinition the server keeps null in
+// nullable fields and in fields without a schema. It removes null from other fields, or puts the
+// default there.
 //
 // A change outside of lists is a merge patch. A change of elements of a list is a JSON patch, and so is
 // one that sets a null, which a merge patch cannot do. If your type has a struct that was zero, without

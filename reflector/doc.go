@@ -21,10 +21,22 @@
 // the next watch, and does so again every Backoff.Max, or up to a third later, until a watch brings
 // something or lasts. Jitter keeps the reflectors of a connection from listing together. If many of them
 // are denied, they share four requests a second: a hundred list every 50 to 75 s, and four hundred up to
-// every 150 s. A watch that lasts for Backoff.Max counts as working, and so does one that ends in order
-// and empty after a second. The first list after InternalErrors waits for Tuning.InternalErrorRetry. If such a
-// list fails, too, the next one has twice the time, up to ten times. A watch that is accepted and stays
-// silent does not fail. One that a [Server] leaves without an answer for Backoff.Max does.
+// every 150 s. The first list after InternalErrors waits for Tuning.InternalErrorRetry. If such a
+// list fails, too, the next one has twice the time, up to ten times. A watch that a [Server] leaves without
+// an answer for Backoff.Max has failed, also if the server would send its header with the first event.
+//
+// A watch that is accepted and silent does not fail if it lasts for Backoff.Max, or ends in order after a
+// second: it may have had nothing to say. But if it also ends before the time that its request named, it
+// proves nothing. A proxy that ends each watch before the first bookmark makes such watches, and so does
+// one that swallows all events. If no other watch comes for five to ten minutes (ten times Backoff.Max if
+// that is more, and up to twice as long), a list takes the place of the next one, and so on until a watch
+// brings something, is idle for Tuning.IdleTimeout, or lasts as long as asked. It takes that time once more
+// if the list fails, or if the server was away and comes back before it. One that swallows all events and
+// lasts as long as asked is believed.
+//
+// Before a list in place of a watch, a list of one object shows that the server was not restored
+// meanwhile. If it has no answer, the list comes from the storage, and the sink learns that the server may
+// have been restored ([Rewinder]).
 //
 // A list of a [Server] without a resourceVersion leaves nothing to
 // watch from, and is repeated after [Tuning.PollInterval]. metrics-server sends such lists. In both

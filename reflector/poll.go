@@ -8,13 +8,15 @@ import (
 )
 
 // Polling says that lists alone keep the sink up to date, because watches bring nothing. The zero value
-// means that watches do.
+// means that watches do. If one of them lasted for a second before it ended, to last that long proves
+// nothing: then Polling stays until a watch brings something, is idle, or lasts as long as asked.
 type Polling struct {
 	// Since is when that began.
 	Since time.Time
 	// Every is the time between two lists. If lists have no version, nothing can be watched, and it is
-	// Tuning.PollInterval. If watches fail, it is the time between the newest two lists, and Backoff.Max
-	// until there are two. Stats.Failing then has the reason until the next list.
+	// Tuning.PollInterval. If watches fail or are silent, it is the time between the newest two lists, and
+	// the shortest that it can be until there are two. Stats.Failing then has the reason until the next
+	// list, if there is one.
 	Every time.Duration
 }
 
@@ -26,16 +28,19 @@ type drought struct {
 	barren time.Time // the same, or when the first since the last list began; zero after a list
 	// byLists: a list has come, and watches have failed nevertheless.
 	byLists bool
-	// trial is when a list in place of the next watch was due. Zero unless that list is the next request,
-	// or in progress. If it fails, the watch goes on.
-	trial  time.Time
-	vain   int  // such lists in a row that failed
-	spared bool // the server was back before one of them, and the watch went on: not again before a list
+	// trial is when a list in place of the next watch was due, also one after silence. Zero unless that list
+	// is the next request, or in progress. If it fails, the watch goes on.
+	trial time.Time
+	vain  int // such lists in a row that failed
 }
 
 // The wait for a list that follows watches doubles with each such list that fails, and becomes
 // mostPatience times as long at most.
 const mostPatience = 10
+
+// A list in place of a watch has trialLimit until its answer begins: the watch may work. API servers
+// give up a list after a minute.
+const trialLimit = 90 * time.Second
 
 // failed follows a watch that failed and brought nothing.
 func (d drought) failed(end watchEnd) drought {
@@ -51,14 +56,34 @@ func (d drought) failed(end watchEnd) drought {
 // listed follows a list.
 func (d drought) listed() drought { return drought{dry: d.dry, byLists: d.byLists} }
 
-// instead replaces the watch that is to follow one that failed with err by a list, if one is due by then.
-func (s state) instead(next time.Time, err error) (state, relistReason) {
-	if s.phase != watching && s.phase != checking || !s.listIsDue(next, err) {
+// instead replaces the watch that is to follow at the time next by a list. verify: the server first has to
+// show that its history is still the one seen, because the watch cannot: a list from a restored server
+// would be taken for one from this history.
+func (s state) instead(next time.Time, verify bool) (state, relistReason) {
+	if s.phase != watching && s.phase != checking {
 		return s, noRelist
 	}
+	if s.replayRV != "" || verify && s.phase == watching && !s.confirmed && comparable(s.rv) {
+		s.replayRV = ""
+		s = s.check()
+	}
+	s.due = next
+	return s.verified()
+}
+
+// verified replaces the watch that is to follow a check by a list, if one is due. If the server could not
+// show its history, the list is one that does not depend on it.
+func (s state) verified() (state, relistReason) {
+	if s.phase != watching || s.due.IsZero() {
+		return s, noRelist
+	}
+	from, due := s.rv, s.due
+	if s.unverified > 0 {
+		from = ""
+	}
 	s.relisted = true
-	s = s.pages(s.rv)
-	s.trial = next
+	s = s.pages(from)
+	s.trial = due
 	return s, becauseFailing
 }
 
@@ -79,7 +104,9 @@ func (s state) untilDue(now time.Time) time.Duration { return max(0, s.patience-
 // triedInVain goes on with the watch after a list in its place that failed.
 func (s state) triedInVain() state {
 	s.vain++
-	s.barren = s.trial
+	if !s.barren.IsZero() {
+		s.barren = s.trial
+	}
 	return s.goOn()
 }
 
@@ -94,11 +121,15 @@ func (s state) goOn() state {
 // serverIsBack has the watch go on in place of which a list is to come, because another request has
 // found out that the server is back: the end of an outage should not cost a list.
 func serverIsBack[T any](r *Reflector[T]) {
-	if r.state.trial.IsZero() || r.state.spared || r.state.token != "" {
+	trial := !r.state.trial.IsZero()
+	if r.silence.spared || r.state.token != "" || !trial && r.state.due.IsZero() {
+		return
+	}
+	if r.silence.spared = true; !trial {
+		r.state.due = time.Time{} // only the check comes
 		return
 	}
 	r.state = r.state.goOn()
-	r.state.spared = true
 	r.verify(r.reason)
 }
 
@@ -111,13 +142,13 @@ func poll[T any](r *Reflector[T], ctx context.Context) {
 	r.stats.relisted(becauseNoVersion, time.Now())
 }
 
-// period measures the time between two lists while watches fail.
+// period measures the time between two lists while watches bring nothing.
 type period struct {
 	last  time.Time // the newest list; zero if there is none
 	every time.Duration
 }
 
-// listed follows a list. dry: watches fail.
+// listed follows a list. dry: watches bring nothing.
 func (p period) listed(now time.Time, dry bool) period {
 	switch {
 	case !dry:
@@ -129,15 +160,29 @@ func (p period) listed(now time.Time, dry bool) period {
 	return p
 }
 
+// dry reports whether the newest watches have brought nothing, and ended too early.
+func (r *Reflector[T]) dry() bool { return !r.state.dry.IsZero() || !r.silence.since.IsZero() }
+
+// byLists reports whether lists alone may keep the sink up to date.
+func (r *Reflector[T]) byLists() bool { return r.state.byLists || r.silence.lists }
+
 // notePolling records whether lists alone keep the sink up to date.
 func notePolling[T any](r *Reflector[T]) {
-	var now Polling
+	if !r.dry() {
+		r.period = period{}
+	}
+	now := Polling{Since: r.silence.since, Every: r.period.every}
 	switch {
 	case r.state.polled:
 		now = Polling{Since: time.Now(), Every: r.opts.PollInterval}
-	case r.state.byLists:
-		if now = (Polling{Since: r.state.dry, Every: r.period.every}); now.Every == 0 {
-			now.Every = r.opts.Backoff.Max
+	case !r.byLists():
+		now = Polling{}
+	case now.Since.IsZero():
+		now.Since = r.state.dry
+	}
+	if r.byLists() && now.Every == 0 {
+		if now.Every = r.opts.Backoff.Max; !r.state.byLists {
+			now.Every = r.leastSilence()
 		}
 	}
 	r.stats.polls(now)

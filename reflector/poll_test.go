@@ -205,41 +205,65 @@ func listsInPlace(t *testing.T, s *watchless, opts Options, size int, least, mos
 	}
 }
 
-// TestInstead: a list takes the place of the next watch once watches have failed for long enough. Lists that
+// TestListIsDue: a list takes the place of the next watch once watches have failed for long enough. Lists that
 // fail, too, make that longer, and so do InternalErrors before the first list.
-func TestInstead(t *testing.T) {
+func TestListIsDue(t *testing.T) {
 	began := noon.Add(-time.Minute)
 	for name, c := range map[string]struct {
 		drought
-		phase phase
-		word  string
-		want  time.Duration // since watches fail
+		word string
+		want time.Duration // since watches fail
 	}{
-		"first":                     {drought{dry: began, barren: began}, watching, "eof", 30 * time.Second},
-		"before a check":            {drought{dry: began, barren: began}, checking, "eof", 30 * time.Second},
-		"by lists":                  {drought{dry: began.Add(-time.Hour), barren: began, byLists: true}, watching, "eof", 30 * time.Second},
-		"internal error":            {drought{dry: began, barren: began}, watching, "internal", time.Minute},
-		"internal error, by lists":  {drought{dry: began, barren: began, byLists: true}, watching, "internal", 30 * time.Second},
-		"after a list that failed":  {drought{dry: began, barren: began, vain: 1}, watching, "eof", time.Minute},
-		"after lists that failed":   {drought{dry: began, barren: began, vain: 100}, watching, "eof", 5 * time.Minute},
-		"a watch brought something": {drought{}, watching, "eof", 0},
-		"listing already":           {drought{dry: began, barren: began}, listing, "eof", 0},
+		"first":                     {drought{dry: began, barren: began}, "eof", 30 * time.Second},
+		"by lists":                  {drought{dry: began.Add(-time.Hour), barren: began, byLists: true}, "eof", 30 * time.Second},
+		"internal error":            {drought{dry: began, barren: began}, "internal", time.Minute},
+		"internal error, by lists":  {drought{dry: began, barren: began, byLists: true}, "internal", 30 * time.Second},
+		"after a list that failed":  {drought{dry: began, barren: began, vain: 1}, "eof", time.Minute},
+		"after lists that failed":   {drought{dry: began, barren: began, vain: 100}, "eof", 5 * time.Minute},
+		"a watch brought something": {drought{}, "eof", 0},
 	} {
-		s := state{phase: c.phase, rv: "7", drought: c.drought, learned: learned{patience: 30 * time.Second, internalRetry: time.Minute, stream: streamSupported}}
-		if next, why := s.instead(began.Add(c.want-1), failure(c.word, 0)); why != noRelist || next != s {
-			t.Errorf("%s: too early: %s", name, next.text())
+		s := state{phase: watching, rv: "7", drought: c.drought, learned: learned{patience: 30 * time.Second, internalRetry: time.Minute, stream: streamSupported}}
+		if s.listIsDue(began.Add(c.want-1), failure(c.word, 0)) || c.want > 0 != s.listIsDue(began.Add(c.want), failure(c.word, 0)) {
+			t.Errorf("%s: a list is not due exactly after %v", name, c.want)
 		}
-		at := began.Add(c.want)
-		next, why := s.instead(at, failure(c.word, 0))
-		if c.want == 0 {
-			if why != noRelist || next != s {
+	}
+}
+
+// TestInstead: the list comes after a check, if the server's history is in doubt, and asks the storage if
+// there was no answer.
+func TestInstead(t *testing.T) {
+	for name, c := range map[string]struct {
+		state
+		verify bool
+		checks bool
+		from   string
+	}{
+		"confirmed":     {state{phase: watching, confirmed: true}, true, false, "7"},
+		"not confirmed": {state{phase: watching}, true, true, "7"},
+		"trusted":       {state{phase: watching}, false, false, "7"},
+		"to be checked": {state{phase: checking}, true, true, "7"},
+		"to repeat":     {state{phase: watching, replayRV: "6"}, true, true, "7"},
+		"no answer":     {state{phase: checking, unverified: time.Minute}, true, true, ""},
+	} {
+		s := c.state
+		s.rv, s.stream = "7", streamSupported
+		next, why := s.instead(noon, c.verify)
+		if c.checks {
+			if why != noRelist || next.phase != checking {
 				t.Errorf("%s: %s", name, next.text())
 			}
-			continue
+			next.phase = watching
+			next, why = next.verified()
 		}
-		if why != becauseFailing || next.phase != listing || next.listRV != "7" || !next.relisted || next.trial != at {
+		if why != becauseFailing || next.phase != listing || next.listRV != c.from || !next.relisted || next.trial != noon {
 			t.Errorf("%s: %v, %s", name, why, next.text())
 		}
+		if whole, _ := next.pageListed(metav1.ListMeta{ResourceVersion: "8"}, false, ""); (c.from == "") != (whole.rewound == perhapsRewound) {
+			t.Errorf("%s: the list is whole, and the server rewound: %v", name, whole.rewound)
+		}
+	}
+	if next, why := (state{phase: listing}).instead(noon, true); why != noRelist || next != (state{phase: listing}) {
+		t.Errorf("a list in place of a list: %s", next.text())
 	}
 }
 

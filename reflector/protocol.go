@@ -54,6 +54,7 @@ type state struct {
 	confirmed  bool          // a list has shown that the server has come as far as rv, or it cannot be asked for one
 	asked      int           // known objects that this check has asked for and that proved nothing
 	tried      int           // refusals in a row
+	due        time.Time     // when a list in place of the watch after the check was due; zero if none is
 	unverified time.Duration // how long a watch goes on without an answer to the check; zero if there was one
 	learned
 }
@@ -193,6 +194,9 @@ func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (stat
 		return s.badPage(ErrBadPage)
 	}
 	if page.Continue == "" {
+		if !s.trial.IsZero() && s.listRV == "" { // the check before it had no answer
+			s.rewound = max(s.rewound, perhapsRewound)
+		}
 		return s.watch(s.pageRV), step{replace: true}
 	}
 	trail, err := s.trail.Next(s.token, page.Continue, empty)
@@ -391,9 +395,9 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	return s.resume(step{})
 }
 
-// brought reports whether the watch has brought something, or lasted so long that it would have.
+// brought reports whether the watch has brought something.
 func (e watchEnd) brought(moved bool) bool {
-	return moved || e.steady || e.heard && !errors.Is(e.err, ErrOutOfOrder)
+	return moved || e.heard && !errors.Is(e.err, ErrOutOfOrder)
 }
 
 // isEmpty reports whether the server ended the watch in order and at once, and sent nothing.
@@ -408,7 +412,7 @@ func (s state) watchFailed(end watchEnd, moved bool, err error) (state, step) {
 	if st.pause.connectionLost() {
 		s = s.reconnected()
 	}
-	if s.drought = s.drought.failed(end); end.brought(moved) {
+	if s.drought = s.drought.failed(end); end.brought(moved) || end.steady {
 		s.drought = drought{}
 	}
 	if end.isEmpty() {

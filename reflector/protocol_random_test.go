@@ -129,8 +129,8 @@ func (w *walk) watchOutcome() (state, step, string) {
 		w.relists = 0
 	}
 	next, st := w.state.watchEnded(end)
-	if st.relist == noRelist && st.err != nil {
-		next, st.relist = next.instead(w.now.Add(time.Duration(w.rand.IntN(40))*time.Second), st.err)
+	if at := w.now.Add(time.Duration(w.rand.IntN(40)) * time.Second); st.relist == noRelist && st.err != nil && next.listIsDue(at, st.err) {
+		next, st.relist = next.instead(at, w.rand.IntN(2) == 0)
 	}
 	if w.rand.IntN(3) == 0 {
 		next = next.verifyFrom([]string{"", "1"}[w.rand.IntN(2)])
@@ -147,10 +147,16 @@ func (w *walk) checkOutcome() (state, step, string) {
 	if w.rand.IntN(3) == 0 {
 		word := anyListFailure[w.rand.IntN(len(anyListFailure))]
 		next, st := checked(w.state, metav1.ListMeta{}, failure(word, w.rand.IntN(4)), q)
+		if st.relist == noRelist {
+			next, st.relist = next.verified()
+		}
 		return next, st, "check: " + word
 	}
 	rv := w.version()
 	next, st := checked(w.state, metav1.ListMeta{ResourceVersion: rv}, nil, q)
+	if st.relist == noRelist {
+		next, st.relist = next.verified()
+	}
 	return next, st, fmt.Sprintf("check: answer %d at %s", q.answer, rv)
 }
 
@@ -202,7 +208,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 	if older(next.rv, before.rv) && !(st.replace && before.version() == "") {
 		bad("went back without asking the storage")
 	}
-	if patience := next.patience; before.phase == watching && now && failed && !next.barren.IsZero() && next.rv != "" {
+	if patience := next.patience; before.phase == watching && now && failed && !next.barren.IsZero() && next.due.IsZero() && next.rv != "" {
 		if what == "internal" && !next.byLists {
 			patience = next.internalRetry
 		}

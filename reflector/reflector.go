@@ -143,7 +143,10 @@ type Reflector[T any] struct {
 	failing bool   // Stats.Failing is set
 	reason  pause  // of the last failure, until a request succeeds
 	outages uint64 // of breaker, at the last failure
-	period  period // of lists while watches fail
+	period  period // of lists while watches bring nothing
+
+	silence  silence
+	patience time.Duration // with silent watches, until the next list
 
 	// Why the last watch failed, if the server had accepted it and it ended soon without anything new.
 	// How long the next one has to last then.

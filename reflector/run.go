@@ -64,6 +64,10 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	asked, began := r.state.version(), time.Now()
 	request, attempt := r.begin(ctx, true, nil)
 	defer attempt.end() // when the source or the sink panics
+	trial := !r.state.trial.IsZero()
+	if trial {
+		attempt.answerWithin(trialLimit)
+	}
 	if r.state.renews {
 		attempt.keepTo(r.renewal)
 	}
@@ -84,7 +88,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 		return sinkErr
 	}
 	var st step
-	inPlace := r.state.renews || !r.state.trial.IsZero()
+	inPlace := r.state.renews || trial
 	if err != nil {
 		r.state, st = r.state.listFailed(err)
 	} else {
@@ -96,6 +100,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 		r.verify(st.pause) // unless the next request is another list
 	}
 	if st.replace {
+		r.silence.tried = r.silence.tried || trial
 		return replace(r, ctx)
 	}
 	carryOut(r, ctx, st, failed, began)
@@ -125,7 +130,9 @@ func causeOf(ctx context.Context, err error) error {
 // replace ends a complete list.
 func replace[T any](r *Reflector[T], ctx context.Context) error {
 	succeededList(r)
-	r.period = r.period.listed(time.Now(), !r.state.dry.IsZero())
+	r.period = r.period.listed(time.Now(), r.dry())
+	r.silence.shown, r.silence.spared = time.Now(), false
+	r.patience = scale(r.leastSilence(), 1+r.opts.Backoff.Random())
 	notePolling(r)
 	r.waits.listed()
 	noteRewind(r)
@@ -219,14 +226,14 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, failed Reque
 		r.sink.Discard()
 	}
 	if st.err == nil {
-		wait := max(noteRelist(r, st), r.waits.after(time.Now(), st.pause, 0))
+		wait := r.waits.after(time.Now(), st.pause, 0)
+		listInstead(r, &st, failed, wait)
+		wait = max(wait, noteRelist(r, st))
 		r.breaker.sleep(ctx, noPause, wait, wait)
 		return
 	}
 	wait, queue := r.wait(&st, began)
-	if failed.Verb == "watch" && st.relist == noRelist {
-		r.state, st.relist = r.state.instead(time.Now().Add(wait), st.err)
-	}
+	listInstead(r, &st, failed, wait)
 	hold := noteRelist(r, st)
 	r.stats.failures.Add(1)
 	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), max(wait, hold)+queue, st.err
@@ -242,6 +249,22 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, failed Reque
 	if r.breaker.sleep(ctx, st.pause, max(hold, st.atLeast), max(wait, hold)) {
 		serverIsBack(r)
 	}
+}
+
+// listInstead replaces the watch that follows the one that ended, after a wait, by a list if one is due.
+func listInstead[T any](r *Reflector[T], st *step, ended RequestError, wait time.Duration) {
+	next := time.Now().Add(wait)
+	if ended.Verb != "watch" || st.relist != noRelist || r.state.phase != watching && r.state.phase != checking {
+		return
+	}
+	silent := r.silence.listIsDue(next, r.patience)
+	if !silent && !r.state.listIsDue(next, st.err) {
+		return
+	}
+	if silent {
+		r.silence.shown = next // if the list fails, too, the next one has its time
+	}
+	r.state, st.relist = r.state.instead(next, !r.opts.TrustVersions && st.pause != pauseDenied) // see verify
 }
 
 // noteRelist records that a list replaces a watch, if one does. It returns how long the list has to
@@ -317,14 +340,18 @@ func succeeded[T any](r *Reflector[T]) {
 
 // accepted is succeeded for a watch that the server has accepted.
 func (r *Reflector[T]) accepted() {
-	r.stats.polls(Polling{})
+	if !r.silence.mute {
+		r.stats.polls(Polling{})
+	}
 	succeeded(r)
 }
 
-// lasted is accepted for a watch that has lasted after one that was in vain for the reason why. It
-// runs in another goroutine than Run.
-func (r *Reflector[T]) lasted(why pause) {
-	r.stats.polls(Polling{})
+// lasted is accepted for a watch that has lasted after one that was in vain for the reason why. mute: others
+// that lasted may have been in vain. It runs in another goroutine than Run.
+func (r *Reflector[T]) lasted(why pause, mute bool) {
+	if !mute {
+		r.stats.polls(Polling{})
+	}
 	r.stats.fails(nil, time.Time{}, time.Time{})
 	r.breaker.succeeded(why)
 }

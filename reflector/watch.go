@@ -92,7 +92,7 @@ func openWatch[T any](r *Reflector[T], ctx context.Context, w *watch) iter.Seq2[
 		w.dog = guardReplay(r, w)
 		limit := max(r.opts.Backoff.Max, answerLimit)
 		w.attempt.answerWithin(limit + r.waits.upTo(limit/spreadShare))
-		if !r.server && r.state.byLists { // it does not say whether the watch is accepted
+		if !r.server && r.byLists() && !r.silence.mute { // it does not say whether the watch is accepted
 			w.proof = later(max(r.opts.Backoff.Max, lastingAfter), func() { r.stats.polls(Polling{}) })
 		}
 	}
@@ -107,8 +107,8 @@ func acceptedWatch[T any](r *Reflector[T], w *watch) {
 		r.accepted()
 		return
 	}
-	why := r.vain
-	w.proof = later(r.proof, func() { r.lasted(why) })
+	why, mute := r.vain, r.silence.mute
+	w.proof = later(r.proof, func() { r.lasted(why, mute) })
 }
 
 // closeWatch gives up what openWatch has begun.
@@ -174,12 +174,12 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		r.stats.watchEnds(lived, end.heard)
 	}
 	end.began, end.short = w.listed, lived < lastingAfter
-	end.steady = end.at.Sub(w.listed) >= max(r.opts.Backoff.Max, lastingAfter) && !w.refused()
 	end.early = end.short || lived < w.lasts-time.Second
 	if cut {
 		end.err, end.short = nil, false
 	}
 	end.unreached = w.unreached(end.err)
+	end.steady = end.at.Sub(w.listed) >= max(r.opts.Backoff.Max, lastingAfter) && !w.refused() && !end.unreached
 	var st step
 	if r.state.phase == streaming {
 		failed.Verb = "watchlist"
@@ -189,6 +189,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		end.ignored = end.ignored || cut && !w.silent
 		r.state, st = r.state.streamFailed(end)
 	} else {
+		noteSilence(r, w, end)
 		nothingNew := end.rv == r.state.rv && !isStatus(end.err) && !w.attempt.pending()
 		st = r.watchEnded(w, end)
 		noteVain(r, end, nothingNew, lived)
@@ -306,7 +307,7 @@ func received[T any](r *Reflector[T], ctx context.Context, w *watch, ev Event[T]
 	if !w.end.heard {
 		w.end.heard = true
 		r.breaker.answered()
-		if r.state.phase == watching && r.state.byLists {
+		if r.state.phase == watching && r.byLists() {
 			r.stats.polls(Polling{})
 		}
 	}
@@ -393,7 +394,7 @@ func receivedListed[T any](r *Reflector[T], ctx context.Context, w *watch, ev Ev
 	w.dog = guardWatch(r, w)
 	w.dog.received() // the sink may take its time
 	defer w.dog.handled()
-	if sinkErr = replace(r, ctx); r.state.byLists {
+	if sinkErr = replace(r, ctx); r.byLists() && !r.silence.mute {
 		w.proof = later(max(lastingAfter, r.proof), func() { r.stats.polls(Polling{}) })
 	}
 	return sinkErr == nil, sinkErr

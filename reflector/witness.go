@@ -146,6 +146,7 @@ type question[T any] struct {
 	objects int
 	found   knownObject[T] // the first of them
 	answer  answer
+	reached bool // the question had a connection to the server
 }
 
 // question is the next question of a check.
@@ -239,6 +240,7 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	returned(r, g, dog)
 	page, err = q.end(page, causeOf(request, err))
 	attempt.end()
+	q.reached = attempt.traced() && attempt.reached()
 	if ctx.Err() != nil {
 		return
 	}
@@ -248,6 +250,9 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	var st step
 	if r.state, st = checked(r.state, page, err, q); err == nil {
 		r.breaker.answered()
+	}
+	if st.relist == noRelist {
+		r.state, st.relist = r.state.verified()
 	}
 	carryOut(r, ctx, st, failed, began)
 }
@@ -274,7 +279,7 @@ func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (s
 	switch {
 	case isUnsupported(err):
 		return s.believed(), step{}
-	case isUnreachable(err): // nor could a watch be asked for
+	case isUnreachable(err) && !q.reached: // nor could a watch be asked for
 		return s, st
 	}
 	most := maxTries

@@ -1,0 +1,61 @@
+package reflector
+
+import "time"
+
+// A watch that is accepted, brings nothing and ends before the time that its request named may have
+// worked and had nothing to say, as where a proxy ends each watch before the first bookmark. It may also
+// have swallowed every event. Nobody can tell, so such watches have not failed. But a list takes the
+// place of one now and then.
+
+// Such lists are leastSilence apart, or mostPatience times Backoff.Max if that is more, and up to twice
+// as long: a proxy may end all watches of a connection at once, and not all of them should list then.
+const leastSilence = 5 * time.Minute
+
+// silence is about watches since the newest one that proved that watches work. It belongs to the goroutine
+// of Run. The zero value says that the newest watch did.
+type silence struct {
+	since time.Time // when the first of them ended
+	shown time.Time // when a watch or a list last showed the collection
+	mute  bool      // one of them may have worked: to be accepted and to last proves nothing then
+	tried bool      // a list has come in place of one
+	lists bool      // and another one has ended since then
+	// spared: the server came back from an outage before such a list, and the watch went on. That happens
+	// once between two lists.
+	spared bool
+}
+
+// ended follows the end of a watch. moved: it has brought something new. accepted: the server did not refuse
+// it.
+func (s silence) ended(end watchEnd, moved, accepted bool) silence {
+	switch {
+	case end.brought(moved), !end.early, end.idle:
+		return silence{shown: end.at}
+	case s.since.IsZero():
+		s.since = end.at
+	}
+	s.mute = s.mute || accepted && !end.short
+	s.lists = s.tried
+	return s
+}
+
+// listIsDue reports whether silent watches will have kept the sink in the dark for so long by then.
+func (s silence) listIsDue(at time.Time, patience time.Duration) bool {
+	return s.mute && at.Sub(s.shown) >= patience
+}
+
+// leastSilence is the shortest time between two lists that follow silent watches.
+func (r *Reflector[T]) leastSilence() time.Duration {
+	return max(leastSilence, scale(r.opts.Backoff.Max, mostPatience))
+}
+
+// noteSilence takes the end of a watch into account. A watch that the client ended says nothing, unless
+// it was idle. One that was to be short, because nothing answers checks, does not last by lasting as asked.
+func noteSilence[T any](r *Reflector[T], w *watch, end watchEnd) {
+	moved := end.rv != r.state.rv
+	end.early = end.early || r.state.unverified > 0
+	end.idle = w.aborted.Load() && !(w.replay.strict && w.replay.pending())
+	if !end.brought(moved) && (w.silent || w.aborted.Load() && !end.idle) {
+		return
+	}
+	r.silence = r.silence.ended(end, moved, !w.refused() && !end.unreached)
+}
