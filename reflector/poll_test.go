@@ -129,7 +129,7 @@ func TestListsInPlaceOfWatches(t *testing.T) {
 			case c.size == 100 && word != "forbidden" && word != "unavailable-1" && word != "eof":
 				continue
 			case c.size > 1 && away: // one of them asks at a time, once a second
-				c.most = 2 * time.Minute
+				c.most = 150 * time.Second
 			}
 			name := fmt.Sprintf("%s, server %t, versions %t, %d, %v", word, c.server, c.versioned, c.size, c.longest)
 			t.Run(name, func(t *testing.T) {
