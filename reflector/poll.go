@@ -160,30 +160,38 @@ func (p period) listed(now time.Time, dry bool) period {
 	return p
 }
 
-// dry reports whether the newest watches have brought nothing, and ended too early.
-func (r *Reflector[T]) dry() bool { return !r.state.dry.IsZero() || !r.silence.since.IsZero() }
-
-// byLists reports whether lists alone may keep the sink up to date.
-func (r *Reflector[T]) byLists() bool { return r.state.byLists || r.silence.lists }
-
 // notePolling records whether lists alone keep the sink up to date.
 func notePolling[T any](r *Reflector[T]) {
-	if !r.dry() {
+	if !r.silence.dry(&r.state) {
 		r.period = period{}
 	}
-	now := Polling{Since: r.silence.since, Every: r.period.every}
-	switch {
-	case r.state.polled:
+	now := r.silence.polling(&r.state, r.period.every)
+	if r.state.polled {
 		now = Polling{Since: time.Now(), Every: r.opts.PollInterval}
-	case !r.byLists():
-		now = Polling{}
-	case now.Since.IsZero():
-		now.Since = r.state.dry
-	}
-	if r.byLists() && now.Every == 0 {
-		if now.Every = r.opts.Backoff.Max; !r.state.byLists {
-			now.Every = r.leastSilence()
-		}
 	}
 	r.stats.polls(now)
+}
+
+// dry reports whether the newest watches have brought nothing, and ended too early.
+func (s silence) dry(st *state) bool { return !st.dry.IsZero() || !s.since.IsZero() }
+
+// byLists reports whether lists alone may keep the sink up to date.
+func (s silence) byLists(st *state) bool { return st.byLists || s.lists }
+
+// polling returns what Stats says of watches that bring nothing. every is the time between the newest two
+// lists.
+func (s silence) polling(st *state, every time.Duration) Polling {
+	if !s.byLists(st) {
+		return Polling{}
+	}
+	now := Polling{Since: s.since, Every: every}
+	if now.Since.IsZero() {
+		now.Since = st.dry
+	}
+	if now.Every == 0 {
+		if now.Every = st.patience; !st.byLists {
+			now.Every = silentPatience(st.patience)
+		}
+	}
+	return now
 }

@@ -140,24 +140,15 @@ func (w *walk) watchOutcome() (state, step, string) {
 
 // checkOutcome is the answer to the question whether the server was restored.
 func (w *walk) checkOutcome() (state, step, string) {
-	q := &question[any]{seen: w.state.rv, last: w.rand.IntN(2) == 0, answer: answer(w.rand.IntN(int(refuted) + 1))}
-	if w.rand.IntN(2) == 0 {
-		q.object.key.Name, q.object.uid = "a", "1"
-	}
+	v := verdict{answer: answer(w.rand.IntN(int(refuted) + 1)), refutes: ErrRestored, named: w.rand.IntN(2) == 0, last: w.rand.IntN(2) == 0, reached: w.rand.IntN(2) == 0}
 	if w.rand.IntN(3) == 0 {
 		word := anyListFailure[w.rand.IntN(len(anyListFailure))]
-		next, st := checked(w.state, metav1.ListMeta{}, failure(word, w.rand.IntN(4)), q)
-		if st.relist == noRelist {
-			next, st.relist = next.verified()
-		}
+		next, st := checked(w.state, metav1.ListMeta{}, failure(word, w.rand.IntN(4)), v)
 		return next, st, "check: " + word
 	}
 	rv := w.version()
-	next, st := checked(w.state, metav1.ListMeta{ResourceVersion: rv}, nil, q)
-	if st.relist == noRelist {
-		next, st.relist = next.verified()
-	}
-	return next, st, fmt.Sprintf("check: answer %d at %s", q.answer, rv)
+	next, st := checked(w.state, metav1.ListMeta{ResourceVersion: rv}, nil, v)
+	return next, st, fmt.Sprintf("check: answer %d at %s", v.answer, rv)
 }
 
 func (w *walk) check(before state, what string, next state, st step) {
@@ -276,9 +267,9 @@ func (s state) honest(rv string, streams bool) state {
 	case s.phase == watching:
 		s, _ = s.watchEnded(watchEnd{rv: rv})
 	case s.phase == checking && ahead:
-		s, _ = checked(s, metav1.ListMeta{}, failure("too-large", 0), &question[any]{seen: s.rv})
+		s, _ = checked(s, metav1.ListMeta{}, failure("too-large", 0), verdict{})
 	case s.phase == checking:
-		s, _ = checked(s, metav1.ListMeta{ResourceVersion: rv}, nil, &question[any]{seen: s.rv})
+		s, _ = checked(s, metav1.ListMeta{ResourceVersion: rv}, nil, verdict{})
 	case s.phase == streaming && !streams:
 		s, _ = s.streamFailed(watchEnd{err: failure("invalid", 0)})
 	case s.phase == streaming && ahead:

@@ -145,8 +145,7 @@ type Reflector[T any] struct {
 	outages uint64 // of breaker, at the last failure
 	period  period // of lists while watches bring nothing
 
-	silence  silence
-	patience time.Duration // with silent watches, until the next list
+	silence silence
 
 	// Why the last watch failed, if the server had accepted it and it ended soon without anything new.
 	// How long the next one has to last then.

@@ -130,9 +130,8 @@ func causeOf(ctx context.Context, err error) error {
 // replace ends a complete list.
 func replace[T any](r *Reflector[T], ctx context.Context) error {
 	succeededList(r)
-	r.period = r.period.listed(time.Now(), r.dry())
-	r.silence.shown, r.silence.spared = time.Now(), false
-	r.patience = scale(r.leastSilence(), 1+r.opts.Backoff.Random())
+	r.period = r.period.listed(time.Now(), r.silence.dry(&r.state))
+	r.silence.listed(time.Now(), scale(silentPatience(r.opts.Backoff.Max), 1+r.opts.Backoff.Random()))
 	notePolling(r)
 	r.waits.listed()
 	noteRewind(r)
@@ -257,12 +256,10 @@ func listInstead[T any](r *Reflector[T], st *step, ended RequestError, wait time
 	if ended.Verb != "watch" || st.relist != noRelist || r.state.phase != watching && r.state.phase != checking {
 		return
 	}
-	silent := r.silence.listIsDue(next, r.patience)
-	if !silent && !r.state.listIsDue(next, st.err) {
-		return
-	}
-	if silent {
+	if r.silence.listIsDue(next) {
 		r.silence.shown = next // if the list fails, too, the next one has its time
+	} else if !r.state.listIsDue(next, st.err) {
+		return
 	}
 	r.state, st.relist = r.state.instead(next, !r.opts.TrustVersions && st.pause != pauseDenied) // see verify
 }

@@ -14,11 +14,12 @@ const leastSilence = 5 * time.Minute
 // silence is about watches since the newest one that proved that watches work. It belongs to the goroutine
 // of Run. The zero value says that the newest watch did.
 type silence struct {
-	since time.Time // when the first of them ended
-	shown time.Time // when a watch or a list last showed the collection
-	mute  bool      // one of them may have worked: to be accepted and to last proves nothing then
-	tried bool      // a list has come in place of one
-	lists bool      // and another one has ended since then
+	since time.Time     // when the first of them ended
+	shown time.Time     // when a watch or a list last showed the collection
+	limit time.Duration // from then until a list is due
+	mute  bool          // one of them may have worked: to be accepted and to last proves nothing then
+	tried bool          // a list has come in place of one
+	lists bool          // and another one has ended since then
 	// spared: the server came back from an outage before such a list, and the watch went on. That happens
 	// once between two lists.
 	spared bool
@@ -29,7 +30,7 @@ type silence struct {
 func (s silence) ended(end watchEnd, moved, accepted bool) silence {
 	switch {
 	case end.brought(moved), !end.early, end.idle:
-		return silence{shown: end.at}
+		return silence{shown: end.at, limit: s.limit}
 	case s.since.IsZero():
 		s.since = end.at
 	}
@@ -39,23 +40,27 @@ func (s silence) ended(end watchEnd, moved, accepted bool) silence {
 }
 
 // listIsDue reports whether silent watches will have kept the sink in the dark for so long by then.
-func (s silence) listIsDue(at time.Time, patience time.Duration) bool {
-	return s.mute && at.Sub(s.shown) >= patience
+func (s *silence) listIsDue(at time.Time) bool { return s.mute && at.Sub(s.shown) >= s.limit }
+
+// listed follows a list. The next one is due after the limit.
+func (s *silence) listed(at time.Time, limit time.Duration) {
+	s.shown, s.limit, s.spared = at, limit, false
 }
 
-// leastSilence is the shortest time between two lists that follow silent watches.
-func (r *Reflector[T]) leastSilence() time.Duration {
-	return max(leastSilence, scale(r.opts.Backoff.Max, mostPatience))
+// silentPatience is the shortest time between two lists that follow silent watches. longest is Backoff.Max.
+func silentPatience(longest time.Duration) time.Duration {
+	return max(leastSilence, scale(longest, mostPatience))
 }
 
-// noteSilence takes the end of a watch into account. A watch that the client ended says nothing, unless
-// it was idle. One that was to be short, because nothing answers checks, does not last by lasting as asked.
-func noteSilence[T any](r *Reflector[T], w *watch, end watchEnd) {
-	moved := end.rv != r.state.rv
-	end.early = end.early || r.state.unverified > 0
+// watchEnded takes the end of a watch into account that began in state st. A watch that the client ended
+// says nothing, unless it was idle. One that was to be short, because nothing answers checks, does not
+// last by lasting as asked.
+func (s silence) watchEnded(w *watch, end watchEnd, st *state) silence {
+	moved := end.rv != st.rv
+	end.early = end.early || st.unverified > 0
 	end.idle = w.aborted.Load() && !(w.replay.strict && w.replay.pending())
 	if !end.brought(moved) && (w.silent || w.aborted.Load() && !end.idle) {
-		return
+		return s
 	}
-	r.silence = r.silence.ended(end, moved, !w.refused() && !end.unreached)
+	return s.ended(end, moved, !w.refused() && !end.unreached)
 }

@@ -92,7 +92,7 @@ func openWatch[T any](r *Reflector[T], ctx context.Context, w *watch) iter.Seq2[
 		w.dog = guardReplay(r, w)
 		limit := max(r.opts.Backoff.Max, answerLimit)
 		w.attempt.answerWithin(limit + r.waits.upTo(limit/spreadShare))
-		if !r.server && r.byLists() && !r.silence.mute { // it does not say whether the watch is accepted
+		if !r.server && r.silence.byLists(&r.state) && !r.silence.mute { // it does not say whether the watch is accepted
 			w.proof = later(max(r.opts.Backoff.Max, lastingAfter), func() { r.stats.polls(Polling{}) })
 		}
 	}
@@ -189,7 +189,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		end.ignored = end.ignored || cut && !w.silent
 		r.state, st = r.state.streamFailed(end)
 	} else {
-		noteSilence(r, w, end)
+		r.silence = r.silence.watchEnded(w, end, &r.state)
 		nothingNew := end.rv == r.state.rv && !isStatus(end.err) && !w.attempt.pending()
 		st = r.watchEnded(w, end)
 		noteVain(r, end, nothingNew, lived)
@@ -307,7 +307,7 @@ func received[T any](r *Reflector[T], ctx context.Context, w *watch, ev Event[T]
 	if !w.end.heard {
 		w.end.heard = true
 		r.breaker.answered()
-		if r.state.phase == watching && r.byLists() {
+		if r.state.phase == watching && r.silence.byLists(&r.state) {
 			r.stats.polls(Polling{})
 		}
 	}
@@ -394,7 +394,7 @@ func receivedListed[T any](r *Reflector[T], ctx context.Context, w *watch, ev Ev
 	w.dog = guardWatch(r, w)
 	w.dog.received() // the sink may take its time
 	defer w.dog.handled()
-	if sinkErr = replace(r, ctx); r.byLists() && !r.silence.mute {
+	if sinkErr = replace(r, ctx); r.silence.byLists(&r.state) && !r.silence.mute {
 		w.proof = later(max(lastingAfter, r.proof), func() { r.stats.polls(Polling{}) })
 	}
 	return sinkErr == nil, sinkErr

@@ -141,17 +141,24 @@ type question[T any] struct {
 	seen    string         // newest version seen
 	open    bool           // that version may have more events
 	object  knownObject[T] // to ask for; the zero value asks for any object
-	last    bool           // no other object can be asked for
 	empty   bool           // at version seen, the collection had no objects
 	objects int
 	found   knownObject[T] // the first of them
+	verdict
+}
+
+// verdict is what a question and its answer mean for the protocol.
+type verdict struct {
 	answer  answer
-	reached bool // the question had a connection to the server
+	refutes error // describes the contradiction, if the answer is refuted
+	named   bool  // the question is for one object
+	last    bool  // no other object can be asked for
+	reached bool  // the question had a connection to the server
 }
 
 // question is the next question of a check.
 func (r *Reflector[T]) question() *question[T] {
-	q := &question[T]{seen: r.state.rv, open: r.recent.open.rv == r.state.rv, last: true}
+	q := &question[T]{seen: r.state.rv, open: r.recent.open.rv == r.state.rv, verdict: verdict{last: true}}
 	all := witnesses(&r.recent, q.seen)
 	switch n := r.state.asked; {
 	case r.state.nameless:
@@ -162,6 +169,7 @@ func (r *Reflector[T]) question() *question[T] {
 	case isNamed(r.recent.at(r.recent.n - 1).known):
 		q.answer = unproven // all that is known are deletions
 	}
+	q.named = isNamed(q.object)
 	return q
 }
 
@@ -212,8 +220,11 @@ func (q *question[T]) end(page metav1.ListMeta, err error) (metav1.ListMeta, err
 		q.answer = noAnswer
 		return metav1.ListMeta{ResourceVersion: q.seen}, nil
 	}
-	if q.objects == 0 && page.Continue != "" { // the object may follow
+	switch {
+	case q.objects == 0 && page.Continue != "": // the object may follow
 		q.answer = noAnswer
+	case q.answer == refuted:
+		q.refutes = refutation(q)
 	}
 	return page, err
 }
@@ -248,20 +259,26 @@ func (r *Reflector[T]) check(ctx context.Context) {
 		err = errSlowCheck
 	}
 	var st step
-	if r.state, st = checked(r.state, page, err, q); err == nil {
+	if r.state, st = checked(r.state, page, err, q.verdict); err == nil {
 		r.breaker.answered()
-	}
-	if st.relist == noRelist {
-		r.state, st.relist = r.state.verified()
 	}
 	carryOut(r, ctx, st, failed, began)
 }
 
 // checked follows the answer to q.
-func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (state, step) {
+func checked(s state, page metav1.ListMeta, err error, v verdict) (state, step) {
+	next, st := judged(s, page, err, v)
+	if st.relist == noRelist {
+		next, st.relist = next.verified()
+	}
+	return next, st
+}
+
+// judged is checked without the list that may be due in place of the watch.
+func judged(s state, page metav1.ListMeta, err error, v verdict) (state, step) {
 	switch {
 	case err == nil && !older(page.ResourceVersion, s.rv):
-		return answered(s, q)
+		return answered(s, v)
 	case err == nil || isTooLarge(err):
 		// A server that lags gives the same answer. The list tells the two apart, unless a
 		// restored server has overtaken the version by then.
@@ -271,7 +288,7 @@ func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (s
 		s, st := s.doubted(becauseTooLarge)
 		st.err = err
 		return s, st
-	case isNamed(q.object) && (apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)):
+	case v.named && (apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)):
 		s.nameless = true
 		return s, step{}
 	}
@@ -279,7 +296,7 @@ func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (s
 	switch {
 	case isUnsupported(err):
 		return s.believed(), step{}
-	case isUnreachable(err) && !q.reached: // nor could a watch be asked for
+	case isUnreachable(err) && !v.reached: // nor could a watch be asked for
 		return s, st
 	}
 	most := maxTries
@@ -304,16 +321,16 @@ func checked[T any](s state, page metav1.ListMeta, err error, q *question[T]) (s
 }
 
 // answered follows an answer of a server that has come far enough.
-func answered[T any](s state, q *question[T]) (state, step) {
+func answered(s state, v verdict) (state, step) {
 	switch {
-	case q.answer == refuted:
-		return s.restored(refutation(q))
-	case q.answer == unproven && !q.last:
+	case v.answer == refuted:
+		return s.restored(v.refutes)
+	case v.answer == unproven && !v.last:
 		s.asked++
 		return s, step{}
-	case q.answer == doubtful && !s.relisted, q.answer == unproven && s.replayRV == "" && !s.relisted:
+	case v.answer == doubtful && !s.relisted, v.answer == unproven && s.replayRV == "" && !s.relisted:
 		return s.doubted(becauseRestored)
-	case q.answer == unproven && s.replayRV == "":
+	case v.answer == unproven && s.replayRV == "":
 		s.rewound = perhapsRewound // the list waits, see listsLater
 	}
 	return s.believed(), step{}

@@ -17,7 +17,7 @@ func TestAnswerOfAnObject(t *testing.T) {
 		"older":           {earlier, refuted},
 		"of another name": {metaEvent(Added, "b", "8"), noAnswer},
 	} {
-		q := question[*partial]{seen: "8", object: knownFrom(seen), answer: unproven}
+		q := question[*partial]{seen: "8", object: knownFrom(seen), verdict: verdict{answer: unproven}}
 		if take(&q, knownFrom(c.found)); q.answer != c.want {
 			t.Errorf("%s: answer %d, want %d", name, q.answer, c.want)
 		}
