@@ -67,6 +67,9 @@
 // goes on. Only a source that says which connection its requests have can tell ([Attempt.Connected]);
 // package client does.
 //
+// Discovery is not asked: its hash of a resource (storageVersionHash) does not change with a default or
+// with a webhook, and the document of OpenAPI that does is larger than most lists.
+//
 // So the contents stay old until the next list or write if a conversion webhook behaves differently
 // although the definition is the same, if the API server is upgraded while nothing is written, if a
 // list comes from an API server that does not know the change yet and the watch after it from one that
