@@ -8,8 +8,8 @@ import (
 )
 
 // Polling says that lists alone keep the sink up to date, because watches bring nothing. The zero value
-// means that watches do. If one of them lasted for a second before it ended, to last that long proves
-// nothing: then Polling stays until a watch brings something, is idle, or lasts as long as asked.
+// means that watches do: one has brought something, was idle, or has lasted as long as asked, or twice as
+// long as others that ended nevertheless.
 type Polling struct {
 	// Since is when that began.
 	Since time.Time

@@ -335,20 +335,9 @@ func succeeded[T any](r *Reflector[T]) {
 	r.breaker.succeeded(why)
 }
 
-// accepted is succeeded for a watch that the server has accepted.
-func (r *Reflector[T]) accepted() {
-	if !r.silence.mute {
-		r.stats.polls(Polling{})
-	}
-	succeeded(r)
-}
-
-// lasted is accepted for a watch that has lasted after one that was in vain for the reason why. mute: others
-// that lasted may have been in vain. It runs in another goroutine than Run.
-func (r *Reflector[T]) lasted(why pause, mute bool) {
-	if !mute {
-		r.stats.polls(Polling{})
-	}
+// lasted is succeeded for a watch that has lasted after one that was in vain for the reason why. It
+// runs in another goroutine than Run.
+func (r *Reflector[T]) lasted(why pause) {
 	r.stats.fails(nil, time.Time{}, time.Time{})
 	r.breaker.succeeded(why)
 }

@@ -17,7 +17,7 @@ type silence struct {
 	since time.Time     // when the first of them ended
 	shown time.Time     // when a watch or a list last showed the collection
 	limit time.Duration // from then until a list is due
-	mute  bool          // one of them may have worked: to be accepted and to last proves nothing then
+	mute  time.Duration // how long the longest of them lasted that may have worked; zero if none may have
 	tried bool          // a list has come in place of one
 	lists bool          // and another one has ended since then
 	// spared: the server came back from an outage before such a list, and the watch went on. That happens
@@ -34,13 +34,19 @@ func (s silence) ended(end watchEnd, moved, accepted bool) silence {
 	case s.since.IsZero():
 		s.since = end.at
 	}
-	s.mute = s.mute || accepted && !end.short
+	if accepted && !end.short {
+		s.mute = max(s.mute, end.at.Sub(end.began))
+	}
 	s.lists = s.tried
 	return s
 }
 
 // listIsDue reports whether silent watches will have kept the sink in the dark for so long by then.
-func (s *silence) listIsDue(at time.Time) bool { return s.mute && at.Sub(s.shown) >= s.limit }
+func (s *silence) listIsDue(at time.Time) bool { return s.mute > 0 && at.Sub(s.shown) >= s.limit }
+
+// proof returns how long a watch has to last until Stats says that watches work: at least as long as
+// given, and twice as long as others that ended nevertheless.
+func (s *silence) proof(least time.Duration) time.Duration { return max(least, 2*s.mute) }
 
 // listed follows a list. The next one is due after the limit.
 func (s *silence) listed(at time.Time, limit time.Duration) {

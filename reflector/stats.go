@@ -166,6 +166,15 @@ type counters struct {
 	polling Polling
 }
 
+// worksAfter records that watches keep the sink up to date, after a while unless it is stopped.
+func (c *counters) worksAfter(d time.Duration) *delayed {
+	if d > 0 {
+		return later(d, func() { c.polls(Polling{}) })
+	}
+	c.polls(Polling{})
+	return nil
+}
+
 // polls records that lists alone keep the sink up to date, or that watches do.
 func (c *counters) polls(p Polling) {
 	c.mu.Lock()

@@ -46,6 +46,7 @@ type watch struct {
 	attempt  *Attempt           // nil if the source is not a Server
 	dog      *watchdog
 	proof    *delayed    // waits until the watch has lasted; nil if it need not
+	works    *delayed    // the same, for Stats.Polling
 	aborted  atomic.Bool // the watchdog ended the request
 	silent   bool        // the breaker ended the request
 	guard
@@ -92,8 +93,8 @@ func openWatch[T any](r *Reflector[T], ctx context.Context, w *watch) iter.Seq2[
 		w.dog = guardReplay(r, w)
 		limit := max(r.opts.Backoff.Max, answerLimit)
 		w.attempt.answerWithin(limit + r.waits.upTo(limit/spreadShare))
-		if !r.server && r.silence.byLists(&r.state) && !r.silence.mute { // it does not say whether the watch is accepted
-			w.proof = later(max(r.opts.Backoff.Max, lastingAfter), func() { r.stats.polls(Polling{}) })
+		if !r.server && r.silence.byLists(&r.state) { // it does not say whether the watch is accepted
+			w.works = r.stats.worksAfter(r.silence.proof(max(r.opts.Backoff.Max, lastingAfter)))
 		}
 	}
 	return source.Watch(request, opts)
@@ -103,17 +104,22 @@ func openWatch[T any](r *Reflector[T], ctx context.Context, w *watch) iter.Seq2[
 // in vain: then w has to last for a while, or to bring something.
 func acceptedWatch[T any](r *Reflector[T], w *watch) {
 	w.accepted = true
-	if r.vain == noPause {
-		r.accepted()
-		return
+	why, least := r.vain, r.proof
+	if why == noPause {
+		succeeded(r)
+		least = 0
+	} else {
+		w.proof = later(least, func() { r.lasted(why) })
 	}
-	why, mute := r.vain, r.silence.mute
-	w.proof = later(r.proof, func() { r.lasted(why, mute) })
+	if r.silence.byLists(&r.state) {
+		w.works = r.stats.worksAfter(r.silence.proof(least))
+	}
 }
 
 // closeWatch gives up what openWatch has begun.
 func closeWatch[T any](r *Reflector[T], w *watch) {
 	w.proof.stop()
+	w.works.stop()
 	w.dog.stop()
 	r.recall.end()
 	w.attempt.end()
@@ -138,6 +144,7 @@ func receive[T any](r *Reflector[T], ctx context.Context, w *watch, events iter.
 // closed carries out the step after a watch that the source has left.
 func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 	w.proof.stop()
+	w.works.stop()
 	returned(r, &w.guard, w.dog)
 	if w.sinkErr != nil || ctx.Err() != nil {
 		if r.state.phase == streaming {
@@ -394,8 +401,8 @@ func receivedListed[T any](r *Reflector[T], ctx context.Context, w *watch, ev Ev
 	w.dog = guardWatch(r, w)
 	w.dog.received() // the sink may take its time
 	defer w.dog.handled()
-	if sinkErr = replace(r, ctx); r.silence.byLists(&r.state) && !r.silence.mute {
-		w.proof = later(max(lastingAfter, r.proof), func() { r.stats.polls(Polling{}) })
+	if sinkErr = replace(r, ctx); r.silence.byLists(&r.state) {
+		w.works = r.stats.worksAfter(r.silence.proof(max(lastingAfter, r.proof)))
 	}
 	return sinkErr == nil, sinkErr
 }
