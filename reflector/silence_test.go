@@ -12,6 +12,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/longtest"
 )
 
 type metaObject = *metav1.PartialObjectMetadata
@@ -456,7 +458,7 @@ func TestSilenceAtRandom(t *testing.T) {
 	refusals := []string{"busy", "refused", "eof", "unknown", "internal", "forbidden", "unauthorized", "unavailable", "timeout"}
 	failures := []string{"eof", "internal", "http2", "unavailable", "timeout", "unknown"}
 	pick := func(r *rand.Rand, words []string) string { return words[r.IntN(len(words))] }
-	for seed := range uint64(150) {
+	for seed := range uint64(longtest.N(40, 2000)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				random := rand.New(rand.NewPCG(seed, 1))
