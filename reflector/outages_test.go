@@ -75,24 +75,11 @@ func (s *outages) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[
 			yield(Event[metaObject]{}, err)
 			return
 		}
-		attempt := AttemptOf(ctx)
-		attempt.Send()
-		s.mu.Lock()
-		c := s.next(s.n)
-		s.n++
-		s.mu.Unlock()
-		attempt.Connected(nil)
-		if c.refused == "hang" {
-			<-ctx.Done()
-			yield(Event[metaObject]{}, ctx.Err())
+		c, err := s.accept(ctx)
+		if err != nil {
+			yield(Event[metaObject]{}, err)
 			return
 		}
-		attempt.Answered()
-		if c.refused != "" {
-			yield(Event[metaObject]{}, failure(c.refused, 0))
-			return
-		}
-		attempt.Accepted()
 		from, _ := strconv.Atoi(opts.ResourceVersion)
 		for _, old := range s.log {
 			if n, _ := strconv.Atoi(old.ResourceVersion); n > from && !yield(old, nil) {
@@ -117,11 +104,7 @@ func runMany(t *testing.T, n int, lasts time.Duration, o Tuning, make func(began
 	for range n {
 		s := make(began)
 		s.breaker = breaker
-		sk := new(rewinder)
-		r, err := New[metaObject](s, sk, Options{Tuning: o, OnError: func(error) {}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		r, sk := reflectorOf(t, s, o)
 		all, rs, to = append(all, s), append(rs, r), append(to, sk)
 		running.Go(func() { _ = r.Run(ctx) })
 	}
@@ -221,10 +204,7 @@ func TestPollingInOutage(t *testing.T) {
 						}
 						ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 						defer cancel()
-						r, err := New[metaObject](s, new(rewinder), Options{Tuning: o, OnError: func(error) {}})
-						if err != nil {
-							t.Fatal(err)
-						}
+						r, _ := reflectorOf(t, s, o)
 						ended := make(chan error)
 						go func() { ended <- r.Run(ctx) }()
 						var on time.Duration
@@ -300,7 +280,7 @@ func TestListInPlaceHangs(t *testing.T) {
 					defer cancel()
 					o := listsOnly
 					o.TrustVersions = trust
-					r, _ := New[metaObject](h, new(rewinder), Options{Tuning: o, OnError: func(error) {}})
+					r, _ := reflectorOf(t, h, o)
 					ended := make(chan error)
 					go func() { ended <- r.Run(ctx) }()
 					<-ctx.Done()

@@ -253,7 +253,7 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, failed Reque
 // listInstead replaces the watch that follows the one that ended, after a wait, by a list if one is due.
 func listInstead[T any](r *Reflector[T], st *step, ended RequestError, wait time.Duration) {
 	next := time.Now().Add(wait)
-	if ended.Verb != "watch" || st.relist != noRelist || r.state.phase != watching && r.state.phase != checking {
+	if ended.Verb != "watch" || st.relist != noRelist {
 		return
 	}
 	if r.silence.listIsDue(next) {

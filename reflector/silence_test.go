@@ -80,26 +80,34 @@ func (s *courses) List(ctx context.Context, opts metav1.ListOptions, yield func(
 
 func (s *courses) version() string { return fmt.Sprint(100 + s.rv) }
 
+// accept begins the next watch, up to its header.
+func (s *courses) accept(ctx context.Context) (course, error) {
+	attempt := AttemptOf(ctx)
+	attempt.Send()
+	s.mu.Lock()
+	c := s.next(s.n)
+	s.n++
+	s.mu.Unlock()
+	attempt.Connected(nil)
+	if c.refused == "hang" {
+		<-ctx.Done()
+		return c, ctx.Err()
+	}
+	attempt.Answered()
+	if c.refused != "" {
+		return c, failure(c.refused, 0)
+	}
+	attempt.Accepted()
+	return c, nil
+}
+
 func (s *courses) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[metaObject], error] {
 	return func(yield func(Event[metaObject], error) bool) {
-		attempt := AttemptOf(ctx)
-		attempt.Send()
-		s.mu.Lock()
-		c := s.next(s.n)
-		s.n++
-		s.mu.Unlock()
-		attempt.Connected(nil)
-		if c.refused == "hang" {
-			<-ctx.Done()
-			yield(Event[metaObject]{}, ctx.Err())
+		c, err := s.accept(ctx)
+		if err != nil {
+			yield(Event[metaObject]{}, err)
 			return
 		}
-		attempt.Answered()
-		if c.refused != "" {
-			yield(Event[metaObject]{}, failure(c.refused, 0))
-			return
-		}
-		attempt.Accepted()
 		s.goes(ctx, c, opts, yield)
 	}
 }
@@ -192,12 +200,9 @@ type rewinder struct {
 
 func (s *rewinder) Rewound(bool) { s.n++ }
 
-// reflector returns a reflector of the server, and its sink.
-func (s *courses) reflector(t *testing.T, server bool, o Tuning) (*Reflector[metaObject], *rewinder) {
-	var source Source[metaObject] = s
-	if !server {
-		source = alone{s}
-	}
+// reflectorOf returns a reflector of a source, and its sink.
+func reflectorOf(t *testing.T, source Source[metaObject], o Tuning) (*Reflector[metaObject], *rewinder) {
+	t.Helper()
 	to := new(rewinder)
 	r, err := New[metaObject](source, to, Options{Tuning: o, OnError: func(error) {}})
 	if err != nil {
@@ -210,7 +215,11 @@ func (s *courses) reflector(t *testing.T, server bool, o Tuning) (*Reflector[met
 func (s *courses) runs(t *testing.T, server bool, o Tuning, lasts time.Duration) (is told) {
 	t.Helper()
 	s.breaker = new(Breaker)
-	r, to := s.reflector(t, server, o)
+	var source Source[metaObject] = s
+	if !server {
+		source = alone{s}
+	}
+	r, to := reflectorOf(t, source, o)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() { ended <- r.Run(ctx) }()
@@ -322,7 +331,7 @@ func TestSilenceIsSpread(t *testing.T) {
 				var running sync.WaitGroup
 				for k := range all {
 					all[k] = &courses{breaker: breaker, next: func(int) course { return course{lasts: time.Minute - time.Since(began)%time.Minute, err: err} }}
-					r, _ := all[k].reflector(t, true, listsOnly)
+					r, _ := reflectorOf(t, all[k], listsOnly)
 					running.Go(func() { _ = r.Run(ctx) })
 				}
 				running.Wait()

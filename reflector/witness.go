@@ -265,7 +265,7 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	carryOut(r, ctx, st, failed, began)
 }
 
-// checked follows the answer to q.
+// checked follows the answer to a question.
 func checked(s state, page metav1.ListMeta, err error, v verdict) (state, step) {
 	next, st := judged(s, page, err, v)
 	if st.relist == noRelist {
