@@ -115,10 +115,7 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	}
 	m.dropMissing(f, at)
 	if !m.listed {
-		m.first = f.batches
-		if g.initial != nil || !f.pending.empty() {
-			m.first++
-		}
+		m.first = g.newestBatch(f)
 	}
 	m.listed, m.refused, m.late = true, false, false
 	m.current, m.outdated, m.floor = true, false, 0
@@ -256,9 +253,11 @@ func (m *Member[K, T]) IsAwaited() bool {
 
 // Prune deletes the objects that the member keeps no longer (see [Merge.Join]), unless another
 // member has them. They are deletions with FinalStateUnknown. If no session goes on, or it ends,
-// the member's next list does the same. O(objects of the member).
+// the member's next list does the same. See [Merge.Pruned] for when the store has the deletions.
+// O(objects of the member).
 func (m *Member[K, T]) Prune(ctx context.Context) error {
 	return m.change(ctx, func() bool {
+		defer func() { m.merge.pruned = m.merge.newestBatch(m.merge.fifo) }()
 		for key := range m.keys {
 			obj, ok := m.merge.newest(m.merge.fifo, key)
 			if !ok || !m.keeps(obj) { // if it is behind a deletion, and the object is there after all, it brings a newer state

@@ -82,8 +82,9 @@ func (h *Hashes) Has(hash uint64) bool {
 }
 
 // WaitForLists waits until each informer that follows the set has, in its store, lists of all
-// ranges of the set. It also waits for informers that do not run or cannot list, and for what calls
-// of Set bring that have not returned. It returns the cause of ctx's end.
+// ranges of the set, and no object any more that the last call of Set excluded. It also waits for
+// informers that do not run or cannot list, and for what calls of Set bring that have not returned.
+// It returns the cause of ctx's end.
 func (h *Hashes) WaitForLists(ctx context.Context) error {
 	h.mu.Lock()
 	all, ranges := living(&h.followers), h.ranges

@@ -178,9 +178,7 @@ func (p *parts[K, T]) set(want []HashRange) error {
 			return false
 		}
 		x.ranges.Store(&stays)
-		if len(stays) > 0 {
-			p.prune(x.Member)
-		}
+		p.prune(x.Member) // before it leaves, so that wait knows when the store has lost the objects
 		return len(stays) == 0
 	})
 	come := hashrange.Without(want, joinRanges(have), (*HashRange).ends)
@@ -260,11 +258,12 @@ func (p *parts[K, T]) end(old []*piece[K, T]) {
 	p.drop(func(x *piece[K, T]) bool { return slices.Contains(old, x) })
 }
 
-// wait waits until the store has lists of all ranges.
+// wait waits until the store has lists of all ranges, and nothing outside the set of the last call
+// of set.
 func (p *parts[K, T]) wait(ctx context.Context, ranges []HashRange) error {
 	for {
 		moved := p.union.merge.Moved()
-		if len(hashrange.Without(ranges, p.inStore(), (*HashRange).ends)) == 0 {
+		if p.union.merge.Pruned() && len(hashrange.Without(ranges, p.inStore(), (*HashRange).ends)) == 0 {
 			return nil
 		}
 		select {

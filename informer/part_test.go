@@ -19,6 +19,7 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/kind"
@@ -249,6 +250,56 @@ func TestWaitForListsGivesUp(t *testing.T) {
 		}
 		stop()
 	})
+}
+
+// Who has waited for the lists sees no object outside the set, though the deletions wait for the
+// store.
+func TestWaitForListsWaitsForDeletions(t *testing.T) {
+	for name, to := range map[string][]informer.HashRange{"less": {{Last: topHash / 2}}, "nothing": nil} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, set := newShardServer(t, false), new(informer.Hashes)
+				for n := range 100 {
+					must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+				}
+				u := newUnion(t, informer.Options[*widget]{})
+				err := errors.Join(u.FollowHashes(informer.Part[*widget]{Hashes: set, Hash: byName}, source(t, server)), set.Set(informer.HashRange{Last: topHash}))
+				if err != nil {
+					t.Fatal(err)
+				}
+				stop := run(t, u.AsInformer())
+				if err := set.WaitForLists(t.Context()); err != nil {
+					t.Fatal(err)
+				}
+				indexes, commit, indexed := make(chan struct{}), make(chan struct{}), make(chan error, 1)
+				var once sync.Once
+				slow := index.New("slow", func([]string, *widget) []string {
+					once.Do(func() { close(indexes); <-commit })
+					return nil
+				})
+				go func() { indexed <- u.AsInformer().AddIndexes(slow) }() // nothing is committed meanwhile
+				<-indexes
+				if err := set.Set(to...); err != nil {
+					t.Fatal(err)
+				}
+				impatient, cancel := context.WithCancel(t.Context())
+				cancel()
+				if err := set.WaitForLists(impatient); !errors.Is(err, context.Canceled) {
+					t.Errorf("got %v before anything was committed", err)
+				}
+				close(commit)
+				if err := errors.Join(<-indexed, set.WaitForLists(t.Context())); err != nil {
+					t.Fatal(err)
+				}
+				for w := range u.Store().Values() {
+					if !set.Has(byName(w)) {
+						t.Errorf("%s is not in the set", w.Name)
+					}
+				}
+				stop()
+			})
+		})
+	}
 }
 
 // N replicas have a part of the objects each, and each object is in one of them.
