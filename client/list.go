@@ -29,6 +29,8 @@ import (
 // The error is an *apierrors.StatusError if the server refused, and the context's error if ctx
 // is done. Otherwise it wraps ErrNotKubernetes, ErrTable, ErrWrongKind, io.ErrUnexpectedEOF or
 // the error of the transport.
+//
+//go:noinline
 func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
 	return r.list(ctx, opts, nil, yield)
 }
@@ -82,6 +84,8 @@ func readList[T any](r *Resource[T], a *answer, known func(reflector.Identity) b
 // continues. Any other error is the last pair, for example one that wraps reflector.ErrBadPage
 // because the pages go round in a circle or stay empty. Each use of the sequence sends new
 // requests.
+//
+//go:noinline
 func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
 		page := opts

@@ -15,6 +15,8 @@ import (
 
 // Relist implements [reflector.Relister]. In JSON, the syntax of a known object is still
 // checked; in protobuf, only its metadata is.
+//
+//go:noinline
 func (r *Resource[T]) Relist(self reflector.Source[T], known func(reflector.Identity) bool) reflector.Source[T] {
 	if self != reflector.Source[T](r) {
 		return nil
@@ -30,10 +32,12 @@ type relister[T any] struct {
 
 func (r *relister[T]) Resource() string { return r.resource.Resource() }
 
+//go:noinline
 func (r *relister[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
 	return r.resource.list(ctx, opts, r.known, yield)
 }
 
+//go:noinline
 func (r *relister[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
 	if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
 		return r.resource.Watch(ctx, opts)

@@ -25,6 +25,8 @@ type Subresource[T any] struct {
 // "status" is the kind checked, because that of other subresources is not known.
 //
 // It sends nothing. If a name is not usable, the methods return an error.
+//
+//go:noinline
 func (r *Resource[T]) Subresource(name string, more ...string) Subresource[T] {
 	return Subresource[T]{of: r, path: append([]string{name}, more...)}
 }
@@ -47,6 +49,8 @@ func (s Subresource[T]) Update(ctx context.Context, object T, opts metav1.Update
 }
 
 // Patch changes the subresource of an object as [Resource.Patch] changes an object.
+//
+//go:noinline
 func (s Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
 	return patch(s.of, ctx, call{key: key, subresource: s.path, contentType: string(pt), body: data}, opts)
 }

@@ -26,6 +26,8 @@ import (
 // blocked read. Otherwise it wraps
 // ErrNotKubernetes, ErrTable, io.ErrUnexpectedEOF (the stream or the connection broke off
 // within an event) or the error of the transport.
+//
+//go:noinline
 func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
 	return events(r, ctx, opts, nil)
 }

@@ -125,6 +125,7 @@ func (r *requests[T]) CatchUp(ctx context.Context) error {
 
 func (r *Requests[T]) behind() bool { return r.engine.behind() }
 
+//go:noinline
 func (r *Requests[T]) awaits(namespace string) bool { return r.engine.awaits(namespace) }
 
 func (r *Requests[T]) reads() any { return r.engine.reads() }

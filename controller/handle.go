@@ -249,6 +249,8 @@ func (h *Projected[T, P]) Untyped() informer.Untyped { return h.inf }
 
 // Cached returns the cached part of the object under key, and whether there is one. It includes the
 // writes through the handle. Cost: see informer.Informer.Get. [Requests.Get] asks the server.
+//
+//go:noinline
 func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {
 	return h.inf.Get(completed(h.namespace, key))
 }
@@ -284,12 +286,16 @@ func (h *Projected[T, P]) NotOwn(ev informer.Event[types.NamespacedName, P]) boo
 
 // Run runs the informer, see informer.Informer.Run. A [Controller] runs its handles itself. This
 // method and the next three make a handle a [Cache].
+//
+//go:noinline
 func (h *Projected[T, P]) Run(ctx context.Context) error { return h.inf.Run(ctx) }
 
 // Done is closed when the informer's current call of Run ends, see informer.Informer.Done.
 func (h *Projected[T, P]) Done() <-chan struct{} { return h.inf.Done() }
 
 // WaitForSync waits until the cache is filled, see informer.Informer.WaitForSync.
+//
+//go:noinline
 func (h *Projected[T, P]) WaitForSync(ctx context.Context) error { return h.inf.WaitForSync(ctx) }
 
 // Resource returns the resource's name with its group, such as "deployments.apps".

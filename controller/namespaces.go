@@ -290,6 +290,8 @@ func deleteCollection[T metav1.Object](ctx context.Context, r *requests[T], opts
 // or whose first list has not come. Reconciles of keys in such a namespace wait for its first list,
 // see the package documentation. A reconcile that reads another namespace than that of its key has
 // to ask. O(members).
+//
+//go:noinline
 func (h *Projected[T, P]) Covers(namespace string) bool {
 	return h.engine.covers(namespace)
 }

@@ -57,6 +57,8 @@ const (
 // the versions of a server do not compare at all, the error matches store.ErrResourceVersion.
 // Namespaces that are refused, or have failed for 10 seconds, are not waited for. Other errors: those of List of
 // client.Resource and of informer.Informer.WaitForRV, with the name of the resource.
+//
+//go:noinline
 func (h *Projected[T, P]) WaitForNow(ctx context.Context) error { return h.engine.waitForNow(ctx) }
 
 func (r *requests[T]) waitForNow(ctx context.Context) error {

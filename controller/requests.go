@@ -314,6 +314,8 @@ func appliedKey(resource string, config any) (types.NamespacedName, error) {
 // at which version it is gone. If that fails, Delete returns nil all the same, because the object is
 // deleted. Then reads may show the object until CatchUp has returned nil. [Controller.Run] waits for
 // that before it calls reconcile again.
+//
+//go:noinline
 func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
 	return r.engine.Delete(ctx, key, opts)
 }
@@ -344,6 +346,8 @@ func (r *requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 
 // DeleteCollection asks the server to delete all objects of the handle that match list. If it
 // succeeds, it also waits until reads have caught up, as [Requests.CatchUp] does.
+//
+//go:noinline
 func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
 	return r.engine.DeleteCollection(ctx, opts, list)
 }

@@ -27,14 +27,19 @@ type Stats struct {
 }
 
 // Kind returns the kind that the handle was opened for.
+//
+//go:noinline
 func (r *Requests[T]) Kind() kind.Kind[T] {
 	return r.engine.Kind()
 }
 
+//go:noinline
 func (r *requests[T]) Kind() kind.Kind[T] { return r.client.Kind() }
 
 // Stats returns the current numbers. They are read one by one and may be of different moments. It
 // is safe from any goroutine.
+//
+//go:noinline
 func (h *Projected[T, P]) Stats() Stats {
 	return Stats{Kind: h.Kind().GroupVersionKind, Resource: h.Resource(), Cache: h.inf.Stats(), Client: h.engine.stats()}
 }
@@ -50,6 +55,8 @@ func (r *requests[T]) stats() client.Stats {
 // ServerVersion asks the server for the object under the key with this text, and returns its
 // resourceVersion. It is for programs that look at handles of any type. Errors: those of Get, and
 // one for a text that is no key.
+//
+//go:noinline
 func (r *Requests[T]) ServerVersion(ctx context.Context, key string) (string, error) {
 	return r.engine.ServerVersion(ctx, key)
 }

@@ -39,10 +39,13 @@ type subject interface {
 
 // Subresource returns the requests of a subresource whose body is a T, such as "status" or
 // "ephemeralcontainers". [SubresourceAs] is for others.
+//
+//go:noinline
 func (r *Requests[T]) Subresource(name string, more ...string) Subresource[T] {
 	return r.engine.Subresource(name, more...)
 }
 
+//go:noinline
 func (r *requests[T]) Subresource(name string, more ...string) Subresource[T] {
 	return Subresource[T]{r, r.client.Subresource(name, more...)}
 }

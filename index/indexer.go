@@ -95,6 +95,7 @@ func (l *live[T, V]) shared(s *slots.Slots[T], obj T) ([]T, error) {
 	return sharing(l.def, s, obj)
 }
 
+//go:noinline
 func (l *live[T, V]) values(s *slots.Slots[T]) ([]string, error) {
 	if l.def.format == nil {
 		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)

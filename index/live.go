@@ -233,6 +233,8 @@ func (l *live[T, V]) Shape() (values, slots, longest int) {
 func (l *live[T, V]) Use(rows *posting.Rows, col int) { l.lists.Use(rows, col) }
 
 // Clone returns a copy that shares only the staged values.
+//
+//go:noinline
 func (l *live[T, V]) Clone(rows *posting.Rows) slots.Index[T] {
 	return &live[T, V]{def: l.def, parts: l.parts, lists: l.lists.Clone(rows), stage: l.stage}
 }

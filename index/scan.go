@@ -70,6 +70,8 @@ func block[T metav1.Object](s *scan[T], objs []T) {
 }
 
 // keep drops the objects for which f is false.
+//
+//go:noinline
 func (s *scan[T]) keep(f func(i int) bool) {
 	n := 0
 	for i := range s.n {

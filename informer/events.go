@@ -15,10 +15,13 @@ import (
 // options say otherwise or ctx is done. The loop ends when ctx is done or the informer stops.
 // Before Run it waits. Each use of the sequence begins anew. It starts no goroutine, and Run
 // does not wait for its body.
+//
+//go:noinline
 func (i *Informer[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Seq[Event[K, T]] {
 	return i.engine.Events(ctx, opts)
 }
 
+//go:noinline
 func (i *core[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Seq[Event[K, T]] {
 	return func(yield func(Event[K, T]) bool) {
 		l := &listener[K, T]{inf: i, opts: opts, loop: true, active: true}

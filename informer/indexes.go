@@ -7,10 +7,13 @@ import "github.com/kinform/kinform/index"
 // that later requests ask for. It visits every object in the store, and nothing is committed
 // meanwhile. Errors: those of store.Store.AddIndexes, such as index.ErrDuplicate, with the resource
 // in their text.
+//
+//go:noinline
 func (i *Informer[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	return i.engine.AddIndexes(defs...)
 }
 
+//go:noinline
 func (i *core[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	if err := i.store.AddIndexes(defs...); err != nil {
 		return i.about(err)

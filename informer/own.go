@@ -56,8 +56,11 @@ const (
 // otherwise the one that was lost first is taken back; [ErrHandlerBehind] if a handler is further
 // behind than the informer lets it be at all. After an error, reads return
 // what they did before. Cost: that of a commit of one operation (store.Store.Commit).
+//
+//go:noinline
 func (i *Informer[K, T]) RecordWrite(obj T, rv string) error { return i.engine.RecordWrite(obj, rv) }
 
+//go:noinline
 func (i *core[K, T]) RecordWrite(obj T, rv string) error {
 	key, err := i.keyOf(obj)
 	if err != nil {
@@ -82,10 +85,13 @@ func (i *core[K, T]) RecordWrite(obj T, rv string) error {
 // Without a uid, rv must be that of the deletion or a later one. Otherwise see
 // [Informer.RecordWrite]. An object that still waits for finalizers is not gone: record the answer,
 // which has it, as a write.
+//
+//go:noinline
 func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 	return i.engine.RecordGone(key, uid, rv)
 }
 
+//go:noinline
 func (i *core[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 	if err := usercode.CheckKey(key); err != nil {
 		return err

@@ -20,8 +20,11 @@ import (
 //
 // A stopped informer can run again. It keeps the handlers that were not removed, with their
 // undelivered events. It also keeps the store and updates it: handlers get the difference.
+//
+//go:noinline
 func (i *Informer[K, T]) Run(ctx context.Context) error { return i.engine.Run(ctx) }
 
+//go:noinline
 func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	s, err := i.begin(ctx)
 	if err != nil {

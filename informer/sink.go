@@ -68,6 +68,8 @@ func (s *sink[K, T]) Replace(ctx context.Context, resourceVersion string) error 
 }
 
 // Skipped implements reflector.Sink.
+//
+//go:noinline
 func (s *sink[K, T]) Skipped(bad *reflector.ObjectError) { s.to.Skipped(bad) }
 
 // Rewound implements reflector.Rewinder.

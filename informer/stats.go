@@ -49,8 +49,11 @@ func (c *counters) committed(changes int, took time.Duration) {
 
 // Stats returns the counters. It is safe from any goroutine. The counters are read one by one
 // and may be of different moments.
+//
+//go:noinline
 func (i *Informer[K, T]) Stats() Stats { return i.engine.Stats() }
 
+//go:noinline
 func (i *core[K, T]) Stats() Stats {
 	i.mu.Lock()
 	current := i.session.Load()

@@ -23,8 +23,11 @@ func (i *core[K, T]) Synced() <-chan struct{} { return i.synced }
 // failed so far.
 //
 // An informer that has synced stays synced, even if it stops and runs again.
+//
+//go:noinline
 func (i *Informer[K, T]) WaitForSync(ctx context.Context) error { return i.engine.WaitForSync(ctx) }
 
+//go:noinline
 func (i *core[K, T]) WaitForSync(ctx context.Context) error {
 	for !i.hasSynced() {
 		refused, changed := i.refusal.last()

@@ -66,8 +66,11 @@ func (i *core[K, T]) Trace(n int) {
 
 // Traced returns the kept events of the key that has this text in logs and errors, the newest
 // first. O(kept events).
+//
+//go:noinline
 func (i *Informer[K, T]) Traced(key string) []Traced { return i.engine.Traced(key) }
 
+//go:noinline
 func (i *core[K, T]) Traced(key string) []Traced {
 	t := i.trace.Load()
 	if t == nil {

@@ -41,8 +41,11 @@ type Found struct {
 
 // Lookup returns what the informer knows about the key that has this text in logs and errors. Cost:
 // O(1) for strings and types.NamespacedName, otherwise it looks at all keys of the store.
+//
+//go:noinline
 func (i *Informer[K, T]) Lookup(key string) Found { return i.engine.Lookup(key) }
 
+//go:noinline
 func (i *core[K, T]) Lookup(key string) Found {
 	var f Found
 	k, ok := keytext.Find(key, i.store.Keys())

@@ -24,20 +24,26 @@ import (
 //
 // A write to an object outside the informer's selection brings no event. The wait then ends
 // with a later event or with the next bookmark, which servers send about once a minute.
+//
+//go:noinline
 func (i *Informer[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	return i.engine.WaitForRV(ctx, rv)
 }
 
+//go:noinline
 func (i *core[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	return whileAlive(i, ctx, func(ctx context.Context) error { return i.store.WaitForRV(ctx, rv) })
 }
 
 // WaitFor returns nil once until returns true for the store's object under key, see
 // store.Reader.WaitFor. Like WaitForRV, it can end with [ErrStopped] or [ErrHandlerBehind].
+//
+//go:noinline
 func (i *Informer[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
 	return i.engine.WaitFor(ctx, key, until)
 }
 
+//go:noinline
 func (i *core[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
 	return whileAlive(i, ctx, func(ctx context.Context) error { return i.store.WaitFor(ctx, key, until) })
 }

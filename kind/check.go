@@ -15,6 +15,8 @@ var ErrInvalid = errors.New("not a usable kind")
 // Check returns an error that wraps [ErrInvalid] and names every fault: no resource or no
 // version, a name that API servers do not allow, such as a resource with a capital letter, or
 // an undefined scope. An empty Kind and an unknown scope are allowed.
+//
+//go:noinline
 func (k Kind[T]) Check() error { return check(plain(k)) }
 
 // plain is a Kind without the type parameter, so that the code that uses it is compiled once.

@@ -80,18 +80,24 @@ func (k Kind[T]) Cluster() Kind[T] {
 }
 
 // WithSubresources returns k with more subresources, such as "status".
+//
+//go:noinline
 func (k Kind[T]) WithSubresources(names ...string) Kind[T] {
 	k.Subresources = joined(k.Subresources, names)
 	return k
 }
 
 // WithShortNames returns k with more short names.
+//
+//go:noinline
 func (k Kind[T]) WithShortNames(names ...string) Kind[T] {
 	k.ShortNames = joined(k.ShortNames, names)
 	return k
 }
 
 // WithCategories returns k with more categories.
+//
+//go:noinline
 func (k Kind[T]) WithCategories(names ...string) Kind[T] {
 	k.Categories = joined(k.Categories, names)
 	return k
@@ -111,10 +117,14 @@ func (k Kind[T]) GroupResource() schema.GroupResource {
 }
 
 // HasSubresource reports whether name is one of the subresources.
+//
+//go:noinline
 func (k Kind[T]) HasSubresource(name string) bool { return slices.Contains(k.Subresources, name) }
 
 // String returns the resource's name with the group, as errors and logs show it, such as
 // "deployments.apps".
+//
+//go:noinline
 func (k Kind[T]) String() string { return k.GroupResource().String() }
 
 // typeName returns the kind that the name of t suggests, empty if t holds any kind.

@@ -180,12 +180,16 @@ func (r *Reader[K, T]) Indexer() *index.Indexer[T] { return (*index.Indexer[T])(
 
 // ByIndex returns the objects that have value in the index called name, in no order.
 // Errors: index.ErrUnknownIndex, index.ErrNotString.
+//
+//go:noinline
 func (r *Reader[K, T]) ByIndex(name, value string) ([]T, error) {
 	return r.Indexer().ByIndex(name, value)
 }
 
 // IndexKeys returns the keys of the objects that have value in the index called name, in
 // no order. Errors: index.ErrUnknownIndex, index.ErrNotString.
+//
+//go:noinline
 func (r *Reader[K, T]) IndexKeys(name, value string) ([]K, error) {
 	objs, err := r.Indexer().ByIndex(name, value)
 	if err != nil {
@@ -203,6 +207,8 @@ func (r *Reader[K, T]) IndexKeys(name, value string) ([]K, error) {
 // Index returns the objects that share at least one value with obj in the index called
 // name, each once, in no order. obj need not be stored.
 // Errors: index.ErrUnknownIndex, *index.PanicError.
+//
+//go:noinline
 func (r *Reader[K, T]) Index(name string, obj T) ([]T, error) {
 	return r.Indexer().Index(name, obj)
 }

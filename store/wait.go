@@ -174,6 +174,8 @@ func removeVersion[K comparable](w *waits[K], ch chan struct{}) {
 // false. It sees the latest state, not every state in between. It runs in the caller's goroutine
 // with no lock held. Nothing is polled.
 // Errors: ErrClosed; the error given to [Store.EndWaits]; the cause of ctx's end.
+//
+//go:noinline
 func (r *Reader[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
 	ch := make(chan struct{}, 1)
 	addKey(&r.waits, key, ch)
@@ -186,6 +188,8 @@ func (r *Reader[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exi
 // Errors: ErrClosed; ErrResourceVersion if rv cannot be compared; ErrRewound if the server goes
 // back in time during the wait, to before rv; the error given to [Store.EndWaits]; the cause of
 // ctx's end.
+//
+//go:noinline
 func (r *Reader[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	if reached(r.ResourceVersion(), rv) {
 		return nil

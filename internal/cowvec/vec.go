@@ -205,6 +205,8 @@ func ownDir[T any](c *Vec[T], more int) {
 // Clone returns a second vector with the same slots. Both share the chunks until the clone
 // writes to one, so writes to the clone never show in c. c must not be written again. Cost:
 // O(1), and the first write to each chunk copies it.
+//
+//go:noinline
 func (c *Vec[T]) Clone() Vec[T] {
 	return Vec[T]{
 		dir: c.dir, n: c.n, live: c.live, shift: c.shift,

@@ -77,6 +77,8 @@ func (c *Cursor[E]) ended() bool {
 
 // Finish makes the cursor end at the log's present position: Next returns the events published so
 // far, and then ErrClosed. A concurrent Next may return some later events too.
+//
+//go:noinline
 func (c *Cursor[E]) Finish() {
 	c.last.Store(c.log.position.Load() + 1)
 	c.log.mu.Lock()
@@ -201,6 +203,8 @@ func drop[E any](l *Log[E], c *Cursor[E]) {
 
 // Leave closes the cursor and says that its reader is done with the last run. Only the reader may
 // call it, or another goroutine after the reader has ended. Leaving again does nothing.
+//
+//go:noinline
 func (c *Cursor[E]) Leave() {
 	c.done()
 	c.Close()

@@ -175,6 +175,8 @@ func idle[E any](l *Log[E]) {
 }
 
 // Awaited reports whether a reader is done with all published events. O(cursors).
+//
+//go:noinline
 func (l *Log[E]) Awaited() bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -182,6 +184,8 @@ func (l *Log[E]) Awaited() bool {
 }
 
 // Wake calls Wake on every open cursor.
+//
+//go:noinline
 func (l *Log[E]) Wake() {
 	l.mu.Lock()
 	defer l.mu.Unlock()

@@ -3,6 +3,8 @@ package eventlog
 // Lagging returns nil if no cursor has a lag of more than limit events, lossy cursors aside.
 // Otherwise it returns a channel that is closed when the caller should look again. Only the writer
 // may call it, or a goroutine that will write if the result is nil.
+//
+//go:noinline
 func (l *Log[E]) Lagging(limit uint64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -31,6 +33,8 @@ func (l *Log[E]) moved() {
 // returns a copy of the events that c's reader is not done with, the first of which is at position
 // from, and true. Before the reader finds the cursor closed, it may be done with some of them:
 // those before c.Position() at that time. Only the writer may call Cut. O(events returned).
+//
+//go:noinline
 func (l *Log[E]) Cut(c *Cursor[E], limit uint64) (rest []E, from uint64, cut bool) {
 	l.Publish()
 	l.mu.Lock() // so that no event is cleared during the copy
