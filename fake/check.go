@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/internal/storageerror"
 )
 
 // checkName refuses an object that is not the one of the URL.
@@ -44,21 +45,12 @@ func (t *table) checkRV(rv string, old *version) error {
 // the object at key, empty if there is none. Like the API server's, it names the object's key
 // in the storage.
 func (t *table) errOtherUID(key types.NamespacedName, uid, found types.UID, dryRun bool) error {
-	return t.errStorage(key, dryRun, fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", uid, found))
+	return t.errStorage(key, dryRun, storageerror.Unmet("UID", string(uid), string(found)))
 }
 
-// errStorage is a 409 of the API server's storage. In a dry run it leaves the prefix of the key out.
+// errStorage is a 409 of the API server's storage.
 func (t *table) errStorage(key types.NamespacedName, dryRun bool, text string) error {
-	prefix := "/registry"
-	if dryRun {
-		prefix = ""
-	}
-	return conflict(t.res.groupResource(), key.Name, "%s", storageError("invalid object", 4, prefix+t.storageKey(key), text))
-}
-
-// storageError is an error of the API server's storage about the object at a key of the storage.
-func storageError(what string, code int, key, text string) string {
-	return fmt.Sprintf("StorageError: %s, Code: %d, Key: %s, ResourceVersion: 0, AdditionalErrorMsg: %s", what, code, key, text)
+	return conflict(t.res.groupResource(), key.Name, "%s", storageerror.Invalid(t.storageKey(key), dryRun, text))
 }
 
 // storageKey is the key of an object in the API server's storage, below the prefix.

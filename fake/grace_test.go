@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
@@ -130,5 +131,62 @@ func TestPodsAreMarked(t *testing.T) {
 				}
 			})
 		})
+	}
+}
+
+// TestRemovalTakesTime: on a server with strategies, as the envtest program is, a pod that goes at once is there
+// for a millisecond with its deletion mark, whoever deletes it. Another server takes no time, and neither does
+// a dry run or another kind.
+func TestRemovalTakesTime(t *testing.T) {
+	const path = "/api/v1/namespaces/a/pods"
+	strategies := func(schema.GroupVersionResource, schema.GroupVersionKind) *fake.Strategy { return nil }
+	k := types.NamespacedName{Namespace: "a", Name: "p"}
+	for name, remove := range map[string]func(t *testing.T, s *fake.Server){
+		"request":    func(t *testing.T, s *fake.Server) { request(t, s, "DELETE", path+"/p", "", "") },
+		"collection": func(t *testing.T, s *fake.Server) { request(t, s, "DELETE", path, "", "") },
+		"client": func(t *testing.T, s *fake.Server) {
+			c := must(fake.NewClient[*nodePod](s, fake.Selection{Namespace: "a"}))(t)
+			check(t, c.Delete(t.Context(), k, metav1.DeleteOptions{}))
+		},
+		"function": func(t *testing.T, s *fake.Server) { must(fake.Delete[*nodePod](s, k))(t) },
+		"dry run":  func(t *testing.T, s *fake.Server) { request(t, s, "DELETE", path+"/p?dryRun=All", "", "") },
+		"other":    func(t *testing.T, s *fake.Server) { request(t, s, "DELETE", "/api/v1/namespaces/a/notes/p", "", "") },
+	} {
+		for _, exact := range []bool{true, false} {
+			t.Run(fmt.Sprintf("%s, exact %t", name, exact), func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					opts := fake.Options{}
+					if exact {
+						opts.Strategy = strategies
+					}
+					s := fake.New(opts)
+					check(t, fake.Register(s, kind.Of[*nodePod](v1, "pods").Named("Pod"), fake.Rules{}))
+					check(t, fake.Register(s, kind.Of[*metav1.PartialObjectMetadata](v1, "notes").Named("Note"), fake.Rules{}))
+					must(fake.Create(s, &nodePod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}))(t)
+					must(fake.Create(s, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}))(t)
+					began, took := time.Now(), time.Duration(0)
+					ended := make(chan struct{})
+					go func() {
+						defer close(ended)
+						remove(t, s)
+						took = time.Since(began)
+					}()
+					synctest.Wait()
+					marked, err := fake.Get[*nodePod](s, k)
+					shows := err == nil && marked.DeletionTimestamp != nil
+					<-ended
+					want := time.Duration(0)
+					if exact && name != "dry run" && name != "other" {
+						want = time.Millisecond
+					}
+					if took != want || shows != (want > 0) {
+						t.Errorf("took %v, want %v, the mark shows: %t", took, want, shows)
+					}
+					if _, err := fake.Get[*nodePod](s, k); (name == "dry run" || name == "other") != (err == nil) {
+						t.Errorf("the pod afterwards: %v", err)
+					}
+				})
+			})
+		}
 	}
 }

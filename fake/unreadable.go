@@ -8,6 +8,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/kinform/kinform/internal/storageerror"
 )
 
 // undecodable is the answer to a write of an object that cannot be read in the version of the
@@ -21,14 +23,14 @@ func notDecodable(v *version, cause error) string {
 
 // errCorrupt is the answer to a read of such an object.
 func (t *table) errCorrupt(key types.NamespacedName, text string) error {
-	return apierrors.NewInternalError(errors.New(storageError("corrupt object", 7, t.storageKey(key), text)))
+	return apierrors.NewInternalError(errors.New(storageerror.Corrupt(t.storageKey(key), text)))
 }
 
 // errUnlistable is the answer to lists and watches while there is such an object: the API server's
 // cache cannot begin.
 func (t *table) errUnlistable(v *version, cause error) error {
 	return apierrors.NewTooManyRequests(fmt.Sprintf("storage is (re)initializing: failed to list <unspecified>: failed to read one or more %s from the storage: %s",
-		t.res.groupResource(), storageError("corrupt object", 7, "/registry"+t.storageKey(v.key), notDecodable(v, cause))), 1)
+		t.res.groupResource(), storageerror.Corrupt(storageerror.Key(t.storageKey(v.key)), notDecodable(v, cause))), 1)
 }
 
 // ignoresReadErrors reports whether a deletion is for an object that cannot be read.

@@ -23,6 +23,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/internal/storageerror"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/with/kubernetes/apps"
 	"github.com/kinform/kinform/with/kubernetes/certificates"
@@ -243,23 +244,18 @@ func assign(p *corev1.Pod, b *corev1.Binding, dryRun bool) error {
 }
 
 // checkStored refuses a binding of a pod in another state, in the words of the API server's storage.
-// In a dry run it leaves the prefix of the key out.
 func checkStored(p *corev1.Pod, b *corev1.Binding, dryRun bool) error {
 	var text string
 	switch {
 	case b.UID != "" && b.UID != p.UID:
-		text = fmt.Sprintf("Precondition failed: UID in precondition: %v, UID in object meta: %v", b.UID, p.UID)
+		text = storageerror.Unmet("UID", string(b.UID), string(p.UID))
 	case b.ResourceVersion != "" && b.ResourceVersion != p.ResourceVersion:
-		text = fmt.Sprintf("Precondition failed: ResourceVersion in precondition: %v, ResourceVersion in object meta: %v", b.ResourceVersion, p.ResourceVersion)
+		text = storageerror.Unmet("ResourceVersion", b.ResourceVersion, p.ResourceVersion)
 	default:
 		return nil
 	}
-	prefix := "/registry"
-	if dryRun {
-		prefix = ""
-	}
-	return apierrors.NewConflict(corev1.Resource("pods"), p.Name,
-		fmt.Errorf("StorageError: invalid object, Code: 4, Key: %s/pods/%s/%s, ResourceVersion: 0, AdditionalErrorMsg: %s", prefix, p.Namespace, p.Name, text))
+	key := "/pods/" + p.Namespace + "/" + p.Name
+	return apierrors.NewConflict(corev1.Resource("pods"), p.Name, errors.New(storageerror.Invalid(key, dryRun, text)))
 }
 
 func merged(all, more map[string]string) map[string]string {
