@@ -10,10 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// askAfter is how long CatchUp waits for the watch before it asks the server for single objects.
-// Most watches bring a write in milliseconds.
-const askAfter = 2 * time.Second
-
 // catchUpTime is how long a reconcile waits for its handles. After that its key is queued again,
 // with the error, so that the delay is reported and other keys get a turn.
 const catchUpTime = 10 * time.Second
@@ -87,17 +83,15 @@ func catchUp(ctx context.Context, handle writer) error {
 // asks the server, or waits for the cache:
 //
 //   - It asks for the object after a write whose answer was lost, after a conflict, after a write
-//     of a status that was not found, and after an informer.LostWriteError. A write of a
+//     of a status that was not found, after an informer.LostWriteError, and after a write that could
+//     not be recorded because the informer did not run or is 10,000 writes behind. A write of a
 //     [Subresource] asks for the object itself; CatchUp asks again if that failed.
-//   - It waits two seconds for the watch, and then asks for the object, after a write that could
-//     not be recorded because the informer did not run or is 10,000 writes behind.
 //   - If the object is not known, it waits half a second for the watch. Then it finds out what reads
 //     lack, as [Projected.WaitForNow] does, in up to three seconds. That is so after a deletion of a
 //     collection, after a creation whose answer was lost and whose name the server was to make, and
-//     after a deletion of an object that reads did not have, if the request that fixes its version
-//     failed.
+//     after a deletion that could not be recorded.
 //   - It does the same if there are more than 100 objects to ask for, or if a GET is forbidden, has
-//     failed for 10 seconds, or brings an object that does not fit T.
+//     failed for 10 seconds, or brings what does not fit T or still cannot be recorded.
 //
 // So a watch that brings nothing holds reconciles up only if reads lack more than 100 objects, or
 // one that cannot be asked for. CatchUp does not wait for a namespace of a set that has failed for
@@ -151,9 +145,6 @@ func (r *requests[T]) catchUp(ctx context.Context) error {
 	if err := settleAll(r, ctx); err != nil {
 		return err
 	}
-	if err := reach(r, ctx); err != nil {
-		return err
-	}
 	return payAll(r, ctx)
 }
 
@@ -165,34 +156,6 @@ func settleAll[T metav1.Object](r *requests[T], ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// reach waits until the cache has the writes that could not be recorded. If that takes long, it
-// asks for the objects: mostly they can be recorded by now. It also asks if a namespace fails,
-// because the cache's version then says nothing about the objects of that namespace.
-func reach[T metav1.Object](r *requests[T], ctx context.Context) error {
-	rv := r.debt.version()
-	if rv == "" {
-		return nil
-	}
-	brief, cancel := context.WithTimeout(ctx, askAfter)
-	err := r.cache.waitFor(brief, rv)
-	late := brief.Err() != nil
-	cancel()
-	if err != nil && late && ctx.Err() == nil || err == nil && len(r.cache.stale()) > 0 {
-		r.debt.ask()
-		if err := settleAll(r, ctx); err != nil {
-			return err
-		}
-		if rv = r.debt.version(); rv == "" {
-			return nil
-		}
-		err = r.cache.waitFor(ctx, rv)
-	}
-	if err == nil {
-		r.debt.reached(rv, r.cache.stale())
-	}
-	return err
 }
 
 // payAll waits until reads have the writes of unknown objects.

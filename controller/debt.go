@@ -8,28 +8,25 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // debt lists the events that a handle must see before its reads have all its writes. The zero value
 // is none.
 type debt struct {
-	// all counts writes of unknown objects or versions, and paid how many of them reads have.
+	// all counts writes of unknown objects, and paid how many of them reads have.
 	all, paid atomic.Uint64
 
 	lost atomic.Uint64 // number of the informer's lost writes that are in objects or all
-	some atomic.Bool   // objects or rv are not empty
+	some atomic.Bool   // objects is not empty
 
 	blinded atomic.Bool // blind is not empty
 
-	mu         sync.Mutex
-	objects    map[types.NamespacedName]uint64    // objects in doubt, with the number of their last doubt
-	failing    map[types.NamespacedName]time.Time // since when it fails to ask for an object in doubt
-	doubted    uint64                             // number of doubts so far
-	rv         string                             // the version that the cache must reach
-	unrecorded []types.NamespacedName             // what was written up to rv, at most maxAsked
-	where      map[string]bool                    // namespaces of the unknown writes that are not paid
-	blind      map[string]bool                    // namespaces that were stale when writes in them were paid or reached
+	mu      sync.Mutex
+	objects map[types.NamespacedName]uint64    // objects in doubt, with the number of their last doubt
+	failing map[types.NamespacedName]time.Time // since when it fails to ask for an object in doubt
+	doubted uint64                             // number of doubts so far
+	where   map[string]bool                    // namespaces of the unknown writes that are not paid
+	blind   map[string]bool                    // namespaces that were stale when writes in them were paid
 }
 
 // unknown notes a write to objects that are not known, in a namespace or, if it is empty, in any.
@@ -52,22 +49,17 @@ func (d *debt) addUnknown(namespace string) {
 // watch takes long.
 const maxAsked = 100
 
-// doubt notes that the state of an object is not known.
+// doubt notes that the state of an object is not known. Too many objects count as unknown ones.
 func (d *debt) doubt(key types.NamespacedName) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
-	d.add(key)
-}
-
-// add is doubt with mu held. Too many objects count as unknown ones.
-func (d *debt) add(key types.NamespacedName) {
 	if _, known := d.objects[key]; !known && len(d.objects) >= maxAsked {
 		for known := range d.objects {
 			d.addUnknown(known.Namespace)
 		}
 		d.addUnknown(key.Namespace)
 		d.objects, d.failing = nil, nil
-		d.some.Store(d.rv != "")
+		d.some.Store(false)
 		return
 	}
 	if d.objects == nil {
@@ -93,7 +85,7 @@ func (d *debt) settled(key types.NamespacedName, since uint64) {
 	if d.objects[key] == since {
 		delete(d.objects, key)
 	}
-	d.some.Store(len(d.objects) > 0 || d.rv != "")
+	d.some.Store(len(d.objects) > 0)
 }
 
 // failed notes that it failed to ask for an object in doubt, and returns for how long it has been
@@ -120,57 +112,6 @@ func (d *debt) doubts() []types.NamespacedName {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	return slices.Collect(maps.Keys(d.objects))
-}
-
-// until notes that the cache must reach rv, because what it has of key is older. Too many objects
-// count as unknown ones.
-func (d *debt) until(key types.NamespacedName, rv string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if !slices.Contains(d.unrecorded, key) {
-		d.unrecorded = append(d.unrecorded, key)
-	}
-	order, err := resourceversion.CompareResourceVersion(d.rv, rv)
-	if d.rv == "" || err == nil && order < 0 {
-		d.rv = rv
-	}
-	if len(d.unrecorded) > maxAsked {
-		for _, key := range d.unrecorded {
-			d.addUnknown(key.Namespace)
-		}
-		d.rv, d.unrecorded = "", nil
-	}
-	d.some.Store(len(d.objects) > 0 || d.rv != "")
-}
-
-// version returns the version that the cache must reach, empty for none.
-func (d *debt) version() string {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	return d.rv
-}
-
-// reached ends the wait for rv. Reads of the stale namespaces may still lack the writes.
-func (d *debt) reached(rv string, stale []string) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if d.rv == rv {
-		for _, key := range d.unrecorded {
-			d.blindTo(key.Namespace, stale)
-		}
-		d.rv, d.unrecorded = "", nil
-	}
-	d.some.Store(len(d.objects) > 0 || d.rv != "")
-}
-
-// ask ends the wait for a version, and puts the objects that it was for in doubt instead.
-func (d *debt) ask() {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	for _, key := range d.unrecorded {
-		d.add(key)
-	}
-	d.rv, d.unrecorded = "", nil
 }
 
 // take moves the informer's lost writes, up to now, to the debt. complete says that keys are all of

@@ -818,3 +818,27 @@ func TestOpenOptions(t *testing.T) {
 		}
 	}
 }
+
+// While so many writes are ahead of the watch that the next one cannot be recorded, neither CatchUp nor
+// WaitForNow says that reads have it.
+func TestTooManyWritesAhead(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		w.silence()
+		stop := w.run()
+		for n := range 10_000 {
+			done(w.handle.Create(t.Context(), newGadget(fmt.Sprint("w", n), "x"), metav1.CreateOptions{}))
+		}
+		done(w.handle.Create(t.Context(), newGadget("more", "x"), metav1.CreateOptions{}))
+		for name, wait := range map[string]func(context.Context) error{"CatchUp": w.handle.CatchUp, "WaitForNow": w.handle.WaitForNow} {
+			limited, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+			err := wait(limited)
+			cancel()
+			if !errors.Is(err, context.DeadlineExceeded) {
+				t.Errorf("%s: %v while the cache lacks a write", name, err)
+			}
+		}
+		w.expect("not recorded", "more", "")
+		stop()
+	})
+}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -259,6 +260,9 @@ func (r *requests[T]) now(ctx context.Context, namespace string) (rv string, err
 	}
 	return "", err
 }
+
+// askAfter is how long one source may take to tell the version if another one can.
+const askAfter = 2 * time.Second
 
 // nowOf returns the version of a list of one object. It does not wait long unless the source is the
 // last one to be asked.

@@ -155,8 +155,8 @@ func askNow[T metav1.Object](r *requests[T], ctx context.Context, to string, wit
 		return nil, false
 	}
 	for key := range lacks {
-		_, err := r.Get(ctx, key, metav1.GetOptions{})
-		if err != nil && !apierrors.IsNotFound(err) && !errors.Is(err, ErrOutside) {
+		_, missed, err := read(r, ctx, key, metav1.GetOptions{})
+		if missed != nil || err != nil && !apierrors.IsNotFound(err) && !errors.Is(err, ErrOutside) {
 			return nil, false
 		}
 	}

@@ -153,23 +153,33 @@ func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 }
 
 func (r *requests[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+	obj, missed, err := read(r, ctx, key, opts)
+	if missed != nil {
+		r.debt.doubt(r.complete(key))
+	}
+	return obj, err
+}
+
+// read asks the server for an object, and records the answer. missed says why that could not be
+// recorded.
+func read[T metav1.Object](r *requests[T], ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (obj T, missed, err error) {
 	if err := r.check(key); err != nil {
-		return *new(T), err
+		return obj, nil, err
 	}
 	seen := r.look(key)
 	since := r.debt.since(seen.key)
-	obj, err := r.client.Get(ctx, key, opts)
+	obj, err = r.client.Get(ctx, key, opts)
 	newest := opts.ResourceVersion == ""
 	switch {
 	case err == nil:
-		r.learn(ctx, obj)
+		missed = record(r, ctx, obj)
 	case newest && seen.has && isGone(err, key):
-		r.gone(ctx, seen)
+		missed = recordGone(r, ctx, seen)
 	}
 	if newest && since > 0 && (err == nil || apierrors.IsNotFound(err)) {
 		r.debt.settled(seen.key, since)
 	}
-	return obj, err
+	return obj, missed, err
 }
 
 // Create writes a new object. A nil object is [ErrNoObject], here and in Update and Apply.
@@ -332,7 +342,9 @@ func (r *requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 	case err == nil && said.Answered && said.Object.GetDeletionTimestamp() != nil:
 		r.learn(ctx, said.Object)
 	case err == nil && said.Answered:
-		r.end(ctx, said.Object)
+		if recordEnd(r, ctx, said.Object) != nil {
+			r.debt.unknown(r.complete(key).Namespace)
+		}
 	case err == nil:
 		if said.UID != seen.uid {
 			seen.uid = ""
@@ -424,21 +436,31 @@ func wrote[T metav1.Object](r *requests[T], ctx context.Context, w write, now T,
 	return now, err
 }
 
-// learn records a state of an object that the server sent.
+// learn records a state of an object that the server sent. If that fails, the server can be asked for
+// what is there, but not for what is not: the watch may be about to bring an older state.
 func (r *requests[T]) learn(ctx context.Context, obj T) {
-	if finished(obj) {
-		r.end(ctx, obj)
-		return
+	switch err := record(r, ctx, obj); {
+	case err == nil:
+	case isThere(r, obj):
+		r.debt.doubt(keyOf(obj))
+	default:
+		r.debt.unknown(keyOf(obj).Namespace)
 	}
-	err := error(nil)
-	if matches(r, obj) {
-		err = r.cache.record(obj)
-	} else { // even if reads do not have it: the watch may be about to bring an older state
-		err = r.cache.recordGone(keyOf(obj), "", obj.GetResourceVersion())
+}
+
+// isThere reports whether reads are to have an object that the server sent.
+func isThere[T metav1.Object](r *requests[T], obj T) bool { return !finished(obj) && matches(r, obj) }
+
+// record records a state of an object that the server sent, unless that fails.
+func record[T metav1.Object](r *requests[T], ctx context.Context, obj T) error {
+	switch {
+	case isThere(r, obj):
+		return r.cache.record(obj)
+	case finished(obj):
+		return recordEnd(r, ctx, obj)
 	}
-	if err != nil {
-		r.debt.until(keyOf(obj), obj.GetResourceVersion())
-	}
+	// even if reads do not have it: the watch may be about to bring an older state
+	return r.cache.recordGone(keyOf(obj), "", obj.GetResourceVersion())
 }
 
 // matches reports whether the labels of obj are among those that the handle selects.
@@ -454,29 +476,32 @@ func finished(obj metav1.Object) bool {
 	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && grace != nil && *grace == 0
 }
 
-// end records that obj, which the server sent, is gone.
-func (r *requests[T]) end(ctx context.Context, obj T) {
+// recordEnd records that obj, which the server sent, is gone.
+func recordEnd[T metav1.Object](r *requests[T], ctx context.Context, obj T) error {
 	s := sight{key: keyOf(obj), rv: obj.GetResourceVersion()}
 	if r.cache.hasUID(obj) {
 		s.uid = obj.GetUID()
 	}
-	r.gone(ctx, s)
+	return recordGone(r, ctx, s)
 }
 
-// gone records that an object that reads have shown is gone from the server. Without its UID, only
-// a version from after the deletion tells it apart from later objects.
+// gone records that an object that reads have shown is gone from the server.
 func (r *requests[T]) gone(ctx context.Context, seen sight) {
-	var err error
-	if seen.uid == "" || seen.rv == "" {
-		seen.uid = ""
-		seen.rv, err = r.now(ctx, seen.key.Namespace)
-	}
-	if err == nil {
-		err = r.cache.recordGone(seen.key, seen.uid, seen.rv)
-	}
-	if err != nil {
+	if recordGone(r, ctx, seen) != nil {
 		r.debt.unknown(seen.key.Namespace)
 	}
+}
+
+// recordGone is gone unless that fails. Without its UID, only a version from after the deletion tells
+// the object apart from later ones.
+func recordGone[T metav1.Object](r *requests[T], ctx context.Context, seen sight) (err error) {
+	if seen.uid == "" || seen.rv == "" {
+		seen.uid = ""
+		if seen.rv, err = r.now(ctx, seen.key.Namespace); err != nil {
+			return err
+		}
+	}
+	return r.cache.recordGone(seen.key, seen.uid, seen.rv)
 }
 
 // failed notes a write that failed, if the server may have carried it out, or if it shows that
@@ -520,13 +545,15 @@ func doubt[T metav1.Object](r *requests[T], ctx context.Context, key types.Names
 	_ = settle(r, ctx, key)
 }
 
-// settle asks the server for an object in doubt. If that is forbidden, fails for a time, or if the
-// object does not fit its type, the watch has to come as far. An object outside of the handle's
-// namespaces is in doubt no more.
+// settle asks the server for an object in doubt. If that is forbidden, fails for a time, if the
+// object does not fit its type, or if the answer cannot be recorded, the watch has to come as far. An
+// object outside of the handle's namespaces is in doubt no more.
 func settle[T metav1.Object](r *requests[T], ctx context.Context, key types.NamespacedName) error {
 	since := r.debt.since(key)
-	_, err := r.Get(ctx, key, metav1.GetOptions{})
+	_, missed, err := read(r, ctx, key, metav1.GetOptions{})
 	switch {
+	case missed != nil:
+		r.debt.unknown(key.Namespace)
 	case err == nil || apierrors.IsNotFound(err):
 		return nil
 	case errors.Is(err, ErrOutside):
