@@ -82,25 +82,25 @@ func newCrew[T any](n int, objects *objectCodec[T], encoding Encoding, want expe
 	c := &crew[T]{objects: objects, encoding: encoding, want: want, work: work, most: 2 * n, last: time.Now()}
 	c.jobs = make(chan *load[T], c.most+1)
 	for range n {
-		c.running.Go(func() { c.decode(helperWorkspace(objects, encoding), nil) })
+		c.running.Go(func() { decodeCrew(c, helperWorkspace(objects, encoding), nil) })
 	}
 	return c
 }
 
-// close ends the decoders. What was not taken out is lost. It may be called for nil.
-func (c *crew[T]) close() {
+// closeCrew ends the decoders. What was not taken out is lost. It may be called for nil.
+func closeCrew[T any](c *crew[T]) {
 	if c != nil {
 		close(c.jobs)
 		c.running.Wait()
 	}
 }
 
-// decode works until the crew is closed. It begins with the rest of l, which may be nil.
-func (c *crew[T]) decode(w *workspace, l *load[T]) {
+// decodeCrew works until the crew is closed. It begins with the rest of l, which may be nil.
+func decodeCrew[T any](c *crew[T], w *workspace, l *load[T]) {
 	ended := false
 	defer func() {
 		if !ended { // an object's own method has ended the goroutine
-			c.running.Go(func() { c.decode(w, l) })
+			c.running.Go(func() { decodeCrew(c, w, l) })
 		}
 	}()
 	for more := true; more; l, more = <-c.jobs {
@@ -124,15 +124,15 @@ func decodeLoad[T any](c *crew[T], l *load[T], w *workspace) {
 		if c.encoding == Protobuf {
 			p.object, p.err = decodeMessage(c.objects, p.message, p.problem, c.want, w)
 		} else {
-			p.object, p.err = c.objects.decode(p.raw, p.problem, c.want, w)
+			p.object, p.err = decodeObject(c.objects, p.raw, p.problem, c.want, w)
 		}
 	}
 	l.decoded <- struct{}{}
 }
 
-// put takes an object, whose bytes it copies. deliver gets objects that were put before, while
+// toCrew takes an object, whose bytes it copies. deliver gets objects that were put before, while
 // there are too many of them. It returns false if deliver does.
-func (c *crew[T]) put(m message, problem error, deliver func(decoded[T], error) bool) bool {
+func toCrew[T any](c *crew[T], m message, problem error, deliver func(decoded[T], error) bool) bool {
 	if c.filling == nil {
 		c.filling = newLoad(c)
 	}
@@ -141,13 +141,13 @@ func (c *crew[T]) put(m message, problem error, deliver func(decoded[T], error) 
 	m.raw = nil
 	l.objects = append(l.objects, part[T]{message: m, end: len(l.raw), problem: problem})
 	if time.Since(c.last) >= staleAfter {
-		return c.flush(deliver)
+		return flushCrew(c, deliver)
 	}
 	if len(l.objects) >= loadObjects || len(l.raw) >= loadBytes {
 		handOver(c)
 	}
 	for len(c.ahead) > c.most || c.held > mostAhead {
-		if !c.deliver(deliver) {
+		if !deliverCrew(c, deliver) {
 			return false
 		}
 	}
@@ -176,22 +176,22 @@ func handOver[T any](c *crew[T]) {
 	c.jobs <- l // has room for all
 }
 
-// flush delivers all objects. It may be called for nil.
-func (c *crew[T]) flush(deliver func(decoded[T], error) bool) bool {
+// flushCrew delivers all objects. It may be called for nil.
+func flushCrew[T any](c *crew[T], deliver func(decoded[T], error) bool) bool {
 	if c == nil {
 		return true
 	}
 	handOver(c)
 	for len(c.ahead) > 0 {
-		if !c.deliver(deliver) {
+		if !deliverCrew(c, deliver) {
 			return false
 		}
 	}
 	return true
 }
 
-// deliver delivers the oldest load.
-func (c *crew[T]) deliver(deliver func(decoded[T], error) bool) bool {
+// deliverCrew delivers the oldest load.
+func deliverCrew[T any](c *crew[T], deliver func(decoded[T], error) bool) bool {
 	l := c.ahead[0]
 	c.ahead = c.ahead[:copy(c.ahead, c.ahead[1:])]
 	<-l.decoded

@@ -45,7 +45,7 @@ func (r *Resource[T]) Remove(ctx context.Context, key types.NamespacedName, opts
 	if c.key, err = objectKey(r, key); err != nil {
 		return Removal[T]{}, refuse(r, c, err)
 	}
-	said, err := remove(r, ctx, c, opts)
+	said, err := remove(ctx, r, c, opts)
 	if err != nil || said.kind == statusKind {
 		return Removal[T]{UID: said.uid}, err
 	}
@@ -71,7 +71,7 @@ func (r *Resource[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 	if c.query, err = selection(r, list, false); err != nil {
 		return refuse(r, c, err)
 	}
-	_, err = remove(r, ctx, c, opts)
+	_, err = remove(ctx, r, c, opts)
 	return err
 }
 
@@ -82,27 +82,27 @@ type accepted struct {
 	body []byte    // JSON; nil if it is too long
 }
 
-func remove[T any](r *Resource[T], ctx context.Context, c call, opts metav1.DeleteOptions) (said accepted, err error) {
+func remove[T any](ctx context.Context, r *Resource[T], c call, opts metav1.DeleteOptions) (said accepted, err error) {
 	c.method, c.contentType, c.retry = http.MethodDelete, jsonType, true
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
 	if c.body, err = r.objects.json.Marshal(&opts); err != nil {
 		return said, refuse(r, c, err)
 	}
-	a, err := r.send(ctx, c)
+	a, err := sendCall(ctx, r, c)
 	if err != nil {
 		return said, err
 	}
 	defer a.abandon()
-	if said, err = r.objects.accepted(a); err != nil {
-		return said, r.fail(c, err)
+	if said, err = acceptedBy(&r.objects, a); err != nil {
+		return said, fail(r, c, err)
 	}
 	return said, nil
 }
 
-// accepted checks the answer to a deletion: a Status, the object, or a list. The deletion is
+// acceptedBy checks the answer to a deletion: a Status, the object, or a list. The deletion is
 // accepted when the header arrives, so the rest of a long answer does not matter. Only its
 // kind does, which Status and list have.
-func (c *objectCodec[T]) accepted(a *answer) (said accepted, err error) {
+func acceptedBy[T any](c *objectCodec[T], a *answer) (said accepted, err error) {
 	body, err := io.ReadAll(io.LimitReader(a, consentLimit))
 	if err != nil {
 		return said, fmt.Errorf("reading the answer: %w", err)
@@ -142,7 +142,7 @@ func consent[T any](c *objectCodec[T], e Encoding, body []byte) (st metav1.Statu
 	}
 	if said.body != nil {
 		said.kind = c.json.Header(said.body).Kind
-		if st, ok = c.status(said.body); ok {
+		if st, ok = status(c, said.body); ok {
 			said.kind = statusKind
 		}
 	}

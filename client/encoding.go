@@ -45,7 +45,7 @@ func statusIn[T any](c *objectCodec[T], e Encoding, body []byte) (st metav1.Stat
 		m, _ := openEnvelope(body, expectation{})
 		return m.status()
 	}
-	return c.status(body)
+	return status(c, body)
 }
 
 // chooseEncoding checks that T can be decoded from Options.Encoding. By default it chooses
@@ -68,9 +68,9 @@ func chooseEncoding(asked Encoding, protobuf error) (Encoding, error) {
 	return "", fmt.Errorf("unknown encoding %q", asked)
 }
 
-// accept returns the Accept header for a T, or for a T with suffix. JSON is the last choice,
+// acceptAnswer returns the Accept header for a T, or for a T with suffix. JSON is the last choice,
 // so a server without the first one still answers.
-func (r *Resource[T]) accept(suffix string) string {
+func acceptAnswer[T any](r *Resource[T], suffix string) string {
 	choices := []Encoding{r.encoding, JSON}
 	if r.encoding == JSON || r.jsonOnly.Load() {
 		choices = choices[1:]
@@ -94,14 +94,14 @@ func (r *Resource[T]) accept(suffix string) string {
 // encoding, which happens before it does anything else, ask requests JSON, now and from now
 // on. (kube-apiserver 1.37 refuses custom resources as protobuf only if nothing else is
 // accepted. Other servers refuse whenever protobuf is the first choice.)
-func ask[T any](r *Resource[T], ctx context.Context, c call, suffix string) (*answer, error) {
-	c.accept = r.accept(suffix)
-	a, err := r.send(ctx, c)
+func ask[T any](ctx context.Context, r *Resource[T], c call, suffix string) (*answer, error) {
+	c.accept = acceptAnswer(r, suffix)
+	a, err := sendCall(ctx, r, c)
 	if r.encoding == JSON || !notAcceptable(err) || r.jsonOnly.Swap(true) && !strings.Contains(c.accept, string(r.encoding)) {
 		return a, err
 	}
-	c.accept = r.accept(suffix)
-	return r.send(ctx, c)
+	c.accept = acceptAnswer(r, suffix)
+	return sendCall(ctx, r, c)
 }
 
 func notAcceptable(err error) bool {

@@ -44,8 +44,8 @@ type workspace struct {
 	wire   *kubeproto.Parts // those of protobuf; nil if none are shared
 }
 
-// workspace makes the workspace of a list or watch in an encoding. The caller closes it.
-func (c *objectCodec[T]) workspace(e Encoding) *workspace {
+// workspaceOf makes the workspace of a list or watch in an encoding. The caller closes it.
+func workspaceOf[T any](c *objectCodec[T], e Encoding) *workspace {
 	w := helperWorkspace(c, e)
 	if c.sharer != nil && e != Protobuf {
 		w.sharer, w.parts = c.sharer, c.sharer.kept.Swap(nil)

@@ -32,20 +32,20 @@ import (
 //
 //go:noinline
 func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	return r.list(ctx, opts, nil, yield)
+	return listPages(ctx, r, opts, nil, yield)
 }
 
-// list is List. If known is not nil, it asks about each object.
-func (r *Resource[T]) list(ctx context.Context, opts metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
+// listPages is List. If known is not nil, it asks about each object.
+func listPages[T any](ctx context.Context, r *Resource[T], opts metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
 	c := call{
 		verb: "list", method: http.MethodGet,
 		key: types.NamespacedName{Namespace: r.options.Namespace},
 	}
 	var err error
 	if c.query, err = selection(r, opts, false); err != nil {
-		return metav1.ListMeta{}, r.fail(c, err)
+		return metav1.ListMeta{}, fail(r, c, err)
 	}
-	a, err := ask(r, ctx, c, "List")
+	a, err := ask(ctx, r, c, "List")
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
@@ -55,7 +55,7 @@ func (r *Resource[T]) list(ctx context.Context, opts metav1.ListOptions, known f
 		return metav1.ListMeta{}, err
 	}
 	if err != nil {
-		return metav1.ListMeta{}, r.fail(c, sized(r, err))
+		return metav1.ListMeta{}, fail(r, c, sized(r, err))
 	}
 	r.listed.Store(&expectation{kind: l.want.kind, guess: l.want.guess})
 	return l.meta, nil
@@ -64,19 +64,19 @@ func (r *Resource[T]) list(ctx context.Context, opts metav1.ListOptions, known f
 // readList reads a body in its encoding.
 func readList[T any](r *Resource[T], a *answer, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (*listing[T], error) {
 	encoding, in := a.encoding(), meter(r, a)
-	work := r.objects.workspace(encoding)
+	work := workspaceOf(&r.objects, encoding)
 	defer work.close()
 	work.inquiry.known = known
 	l := listing[T]{objects: &r.objects, body: a, want: expected(r), report: r.objectError, yield: yield, work: work, decoders: r.decoders}
 	l.want.kind, l.want.guess = r.kind.Kind, "" // a list is not judged by the previous list
 	if encoding == Protobuf {
 		d := protobufList[T]{listing: l, in: kubeproto.NewListReader(in, protobufLimit(r))}
-		defer func() { d.listing.crew.close() }()
-		return &d.listing, d.run()
+		defer func() { closeCrew(d.listing.crew) }()
+		return &d.listing, runProtobufList(&d)
 	}
 	d := listDecoder[T]{listing: l, in: decode.NewJSON(in, r.limit)}
-	defer func() { d.listing.crew.close() }()
-	return &d.listing, d.run()
+	defer func() { closeCrew(d.listing.crew) }()
+	return &d.listing, runList(&d)
 }
 
 // Items reads the collection like List, including all further pages if opts.Limit is set. An object

@@ -21,25 +21,25 @@ type listDecoder[T any] struct {
 	status statusMembers // in place of a list
 }
 
-// run reads the whole body. It returns reflector.ErrListStopped unchanged. Other errors name the
+// runList reads the whole body. It returns reflector.ErrListStopped unchanged. Other errors name the
 // part that was being read.
-func (d *listDecoder[T]) run() error {
-	if err := d.read(); err != nil {
+func runList[T any](d *listDecoder[T]) error {
+	if err := readJSONList(d); err != nil {
 		at := d.at
 		if at == "items" && d.index >= 0 {
 			at = fmt.Sprintf("items[%d]", d.index)
 		}
-		return d.listing.explain(err, at, d.in.Offset(), d.listing.kind == "" && d.listing.apiVersion == "" && !d.items)
+		return explainListing(&d.listing, err, at, d.in.Offset(), d.listing.kind == "" && d.listing.apiVersion == "" && !d.items)
 	}
 	return nil
 }
 
-func (d *listDecoder[T]) read() error {
+func readJSONList[T any](d *listDecoder[T]) error {
 	d.at = "the start"
 	if err := decode.EachMember(d.in, d.member); err != nil {
 		return err
 	}
-	if err := d.complete(); err != nil {
+	if err := completeList(d); err != nil {
 		return err
 	}
 	d.at = "the end"
@@ -55,9 +55,9 @@ func (d *listDecoder[T]) read() error {
 func (d *listDecoder[T]) member(name string) (err error) {
 	switch d.at = name; name {
 	case "kind":
-		err = d.text(&d.listing.kind, d.listing.named)
+		err = listText(d, &d.listing.kind, d.listing.named)
 	case "apiVersion":
-		err = d.text(&d.listing.apiVersion, d.listing.checkHeader)
+		err = listText(d, &d.listing.apiVersion, d.listing.checkHeader)
 	case "metadata":
 		err = metadata(d)
 	case "items":
@@ -71,8 +71,8 @@ func (d *listDecoder[T]) member(name string) (err error) {
 	return err
 }
 
-// text reads a string member into *s and checks it.
-func (d *listDecoder[T]) text(s *string, check func() error) error {
+// listText reads a string member into *s and checks it.
+func listText[T any](d *listDecoder[T], s *string, check func() error) error {
 	err := decode.ReadText(d.in, s)
 	var shape *decode.ShapeError
 	if errors.As(err, &shape) {
@@ -107,20 +107,20 @@ func readItems[T any](d *listDecoder[T]) error {
 	for d.index = 0; ; d.index++ {
 		more, err := d.in.More(']')
 		if err != nil || !more {
-			return d.listing.ended(err)
+			return endedListing(&d.listing, err)
 		}
 		obj, raw, problem, err := readListed(d.listing.objects, d.in, d.listing.want, d.listing.work)
 		if err != nil {
-			return d.listing.ended(err)
+			return endedListing(&d.listing, err)
 		}
-		if obj.known && !d.listing.add(obj, nil) || !obj.known && !take(&d.listing, JSON, d.index, message{raw: raw}, problem) {
+		if obj.known && !addListed(&d.listing, obj, nil) || !obj.known && !take(&d.listing, JSON, d.index, message{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}
 }
 
-// complete judges the body after all of its members.
-func (d *listDecoder[T]) complete() error {
+// completeList judges the body after all of its members.
+func completeList[T any](d *listDecoder[T]) error {
 	if !d.items {
 		if err := refusalIn(d.listing.objects, d.listing.apiVersion, d.listing.kind, &d.status); err != nil {
 			return err

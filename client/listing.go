@@ -64,9 +64,9 @@ func (l *listing[T]) checkHeader() error {
 	return nil
 }
 
-// add delivers an object or its error, once the list's kind is known or not needed. It returns
+// addListed delivers an object or its error, once the list's kind is known or not needed. It returns
 // false to stop.
-func (l *listing[T]) add(obj decoded[T], err error) bool {
+func addListed[T any](l *listing[T], obj decoded[T], err error) bool {
 	if err == nil && l.objects.kinded && l.kind == "" && l.want.kind == "" && obj.id.kind == "" {
 		l.held = append(l.held, obj)
 		return true
@@ -102,16 +102,17 @@ func take[T any](l *listing[T], e Encoding, index int, m message, problem error)
 	}
 	switch {
 	case l.crew != nil:
-		return l.crew.put(m, problem, l.deliver)
+		return toCrew(l.crew, m, problem, l.deliver)
 	case e == Protobuf:
 		return l.deliver(decodeListedMessage(l.objects, m, problem, l.want, l.work))
 	}
-	return l.add(l.objects.decode(m.raw, problem, l.want, l.work))
+	obj, err := decodeObject(l.objects, m.raw, problem, l.want, l.work)
+	return addListed(l, obj, err)
 }
 
-// ended delivers the objects that were not delivered, before the items end with err.
-func (l *listing[T]) ended(err error) error {
-	if !l.crew.flush(l.deliver) {
+// endedListing delivers the objects that were not delivered, before the items end with err.
+func endedListing[T any](l *listing[T], err error) error {
+	if !flushCrew(l.crew, l.deliver) {
 		return reflector.ErrListStopped
 	}
 	return err
@@ -134,9 +135,9 @@ func withoutItems[T any](l *listing[T]) error {
 	return fmt.Errorf("%w: got %s without items (%s)", ErrWrongKind, kindName(l.apiVersion, l.kind), l.body.excerpt())
 }
 
-// explain completes an error with the part that was being read and its position, if the error
+// explainListing completes an error with the part that was being read and its position, if the error
 // lacks them. foreign says that nothing read so far belongs to a list.
-func (l *listing[T]) explain(err error, at string, offset int64, foreign bool) error {
+func explainListing[T any](l *listing[T], err error, at string, offset int64, foreign bool) error {
 	var st *apierrors.StatusError
 	switch {
 	case err == reflector.ErrListStopped && l.wrong != nil:

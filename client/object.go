@@ -73,13 +73,13 @@ type decoded[T any] struct {
 	known  bool   // the object was not decoded, because it is known; id has no name then
 }
 
-// decode makes a T from raw, one object in the workspace's encoding, if it matches want. No part of
+// decodeObject makes a T from raw, one object in the workspace's encoding, if it matches want. No part of
 // the result refers to raw. On an error, the identity is still filled as far as it can be found. A
 // panic of T's methods becomes an error. problem is an error known in advance, or nil. If there is
 // one, raw is the JSON of the object's header.
 //
 // [objectCodec.complete] finishes the object.
-func (c *objectCodec[T]) decode(raw []byte, problem error, want expectation, w *workspace) (decoded[T], error) {
+func decodeObject[T any](c *objectCodec[T], raw []byte, problem error, want expectation, w *workspace) (decoded[T], error) {
 	start := time.Now()
 	w.count()
 	var d decoded[T]
@@ -117,14 +117,14 @@ func fromRaw[T any](c *objectCodec[T], raw []byte, w *workspace) (d decoded[T], 
 // unmarshal fills d from raw.
 func unmarshal[T any](c *objectCodec[T], w *workspace, raw []byte, d *decoded[T]) (err error) {
 	defer contain(&err)
-	target := c.target(d)
+	target := targetOf(c, d)
 	if u, ok := target.(*unstructured.Unstructured); ok {
 		if u.Object, err = w.codec.UnmarshalObject(raw); err == nil {
 			err = checkTypeMeta(u.Object)
 		}
 	} else if fast := w.codec.Unmarshal(raw, target); fast != nil {
 		// Again by the exact rules, which accept more Go types.
-		target = c.target(d)
+		target = targetOf(c, d)
 		err = decode.Located(w.codec.UnmarshalExact(raw, target), fast)
 	}
 	if err != nil {
@@ -138,8 +138,8 @@ func unmarshal[T any](c *objectCodec[T], w *workspace, raw []byte, d *decoded[T]
 	return nil
 }
 
-// target makes a new object in d and returns a pointer to it.
-func (c *objectCodec[T]) target(d *decoded[T]) any {
+// targetOf makes a new object in d and returns a pointer to it.
+func targetOf[T any](c *objectCodec[T], d *decoded[T]) any {
 	if c.elem == nil {
 		d.object = *new(T)
 		return &d.object
@@ -152,13 +152,13 @@ func (c *objectCodec[T]) target(d *decoded[T]) any {
 // completed is complete for a value. In its callers, the objects that need no completion then stay
 // on the stack.
 func completed[T any](c *objectCodec[T], d decoded[T], want expectation) (decoded[T], error) {
-	err := c.complete(&d, want)
+	err := completeDecoded(c, &d, want)
 	return d, err
 }
 
-// complete adds kind and apiVersion to a decoded object without them, so the object is the
+// completeDecoded adds kind and apiVersion to a decoded object without them, so the object is the
 // same from a list and from a watch.
-func (c *objectCodec[T]) complete(d *decoded[T], want expectation) (err error) {
+func completeDecoded[T any](c *objectCodec[T], d *decoded[T], want expectation) (err error) {
 	if !c.kinded {
 		return nil
 	}

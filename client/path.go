@@ -32,8 +32,8 @@ func (e endpoint) url(gvr schema.GroupVersionResource, key types.NamespacedName,
 	return u.String()
 }
 
-// complete returns key with the namespace of the Options if it has none.
-func (r *Resource[T]) complete(key types.NamespacedName) (types.NamespacedName, error) {
+// completeKey returns key with the namespace of the Options if it has none.
+func completeKey[T any](r *Resource[T], key types.NamespacedName) (types.NamespacedName, error) {
 	if key.Namespace == "" {
 		key.Namespace = r.options.Namespace
 	}

@@ -77,7 +77,7 @@ func fromMessage[T any](c *objectCodec[T], m message, d *decoded[T], w *workspac
 	if c.protobuf != nil {
 		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", Protobuf, c.of, c.protobuf)
 	}
-	target := c.target(d)
+	target := targetOf(c, d)
 	opts := kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop, MaxMemory: c.weights.Most, Parts: w.wire}
 	if err := c.plan.Decode(m.raw, target, opts); err != nil {
 		return wireError(err)
@@ -87,7 +87,7 @@ func fromMessage[T any](c *objectCodec[T], m message, d *decoded[T], w *workspac
 		d.id = identityOf(m.header())
 	}
 	d.id.apiVersion, d.id.kind = m.apiVersion, m.kind
-	d.sum = c.sum(m.raw)
+	d.sum = sum(c, m.raw)
 	return nil
 }
 

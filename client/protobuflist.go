@@ -20,10 +20,10 @@ type protobufList[T any] struct {
 	index   int
 }
 
-// run reads the whole body, as listDecoder does.
-func (d *protobufList[T]) run() error {
+// runProtobufList reads the whole body, as listDecoder does.
+func runProtobufList[T any](d *protobufList[T]) error {
 	d.index = -1
-	err := d.read()
+	err := readProtobufList(d)
 	if err == nil {
 		return nil
 	}
@@ -34,10 +34,10 @@ func (d *protobufList[T]) run() error {
 	if d.listing.kind == "" && isForeignMessage(err) {
 		return d.listing.body.unlike(err)
 	}
-	return d.listing.explain(err, at, d.in.Offset(), false)
+	return explainListing(&d.listing, err, at, d.in.Offset(), false)
 }
 
-func (d *protobufList[T]) read() error {
+func readProtobufList[T any](d *protobufList[T]) error {
 	apiVersion, kind, err := d.in.Open()
 	if errors.Is(err, io.ErrUnexpectedEOF) && d.in.Offset() == 0 {
 		return d.listing.body.unlike(err)
@@ -53,11 +53,11 @@ func (d *protobufList[T]) read() error {
 		raw, err := d.in.Next()
 		if err == io.EOF {
 			d.listing.meta = d.in.Meta()
-			return d.listing.ended(nil)
+			return endedListing(&d.listing, nil)
 		}
 		problem := wireError(err)
 		if problem != nil && problem != decode.ErrOverLimit {
-			return d.listing.ended(problem)
+			return endedListing(&d.listing, problem)
 		}
 		if !take(&d.listing, Protobuf, d.index, message{raw: raw}, problem) {
 			return reflector.ErrListStopped

@@ -29,14 +29,14 @@ func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 		start, _ := kubeproto.ParseWatchEvent(frame)
 		return oversized(d, start, err)
 	case err != nil:
-		return none, d.watching.explain(err, at)
+		return none, explainWatch(d.watching, err, at)
 	}
-	return d.event(frame, at)
+	return protobufEvent(d, frame, at)
 }
 
-// event reads the event in a frame, which began at the offset at. While next waits for one, this is
+// protobufEvent reads the event in a frame, which began at the offset at. While next waits for one, this is
 // not on the stack.
-func (d *protobufWatch[T]) event(frame []byte, at int64) (reflector.Event[T], error) {
+func protobufEvent[T any](d *protobufWatch[T], frame []byte, at int64) (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	event, err := kubeproto.ParseWatchEvent(frame)
 	if err == nil && len(event.Type) == 0 && event.Object == nil {
@@ -45,16 +45,16 @@ func (d *protobufWatch[T]) event(frame []byte, at int64) (reflector.Event[T], er
 	if err != nil && d.watching.events == 0 {
 		return none, d.watching.body.unlike(err)
 	} else if err != nil {
-		return none, d.watching.explain(err, at) // nothing in the frame can be trusted
+		return none, explainWatch(d.watching, err, at) // nothing in the frame can be trusted
 	}
 	d.watching.events++
-	return d.judge(event)
+	return judgeProtobuf(d, event)
 }
 
 func (d *protobufWatch[T]) ready() bool { return d.in.Ready() }
 
-// judge turns a frame into its event, or into an error.
-func (d *protobufWatch[T]) judge(event kubeproto.WatchEvent) (reflector.Event[T], error) {
+// judgeProtobuf turns a frame into its event, or into an error.
+func judgeProtobuf[T any](d *protobufWatch[T], event kubeproto.WatchEvent) (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	typ := eventType(event.Type)
 	m, err := openEnvelope(event.Object, d.watching.want)
@@ -74,18 +74,18 @@ func (d *protobufWatch[T]) judge(event kubeproto.WatchEvent) (reflector.Event[T]
 		return none, give(d.watching, m)
 	case typ == reflector.Added:
 		obj, err := decodeListedMessage(d.watching.objects, m, nil, d.watching.want, d.watching.work)
-		return d.watching.accept(typ, obj, err)
+		return acceptEvent(d.watching, typ, obj, err)
 	}
 	obj, err := decodeMessage(d.watching.objects, m, nil, d.watching.want, d.watching.work)
-	return d.watching.accept(typ, obj, err)
+	return acceptEvent(d.watching, typ, obj, err)
 }
 
 // oversized returns the error for a frame of which only the beginning was kept.
 func oversized[T any](d *protobufWatch[T], start kubeproto.WatchEvent, cause error) (reflector.Event[T], error) {
 	if string(start.Type) == errorEvent {
-		return reflector.Event[T]{}, d.watching.explain(cause, d.in.Offset())
+		return reflector.Event[T]{}, explainWatch(d.watching, cause, d.in.Offset())
 	}
 	m, _ := openEnvelope(start.Object, d.watching.want)
 	obj, err := decodeMessage(d.watching.objects, m, cause, d.watching.want, d.watching.work)
-	return d.watching.accept(typeOfUnread(start.Type), obj, err)
+	return acceptEvent(d.watching, typeOfUnread(start.Type), obj, err)
 }

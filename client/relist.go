@@ -34,7 +34,7 @@ func (r *relister[T]) Resource() string { return r.resource.Resource() }
 
 //go:noinline
 func (r *relister[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	return r.resource.list(ctx, opts, r.known, yield)
+	return listPages(ctx, r.resource, opts, r.known, yield)
 }
 
 //go:noinline
@@ -42,7 +42,7 @@ func (r *relister[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 	if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
 		return r.resource.Watch(ctx, opts)
 	}
-	return events(r.resource, ctx, opts, r.known)
+	return events(ctx, r.resource, opts, r.known)
 }
 
 // inquiry asks about the objects of one list whether they are known. It belongs to one goroutine.
@@ -111,7 +111,7 @@ func readListed[T any](c *objectCodec[T], in *decode.Reader, want expectation, w
 func decodeListedMessage[T any](c *objectCodec[T], m message, problem error, want expectation, w *workspace) (decoded[T], error) {
 	if w.inquiry.known != nil && problem == nil && c.protobuf == nil {
 		if s, ok := kubeproto.ScanState(m.raw); ok {
-			if d, ok := recall(c, identity{apiVersion: m.apiVersion, kind: m.kind}, s, c.sum(m.raw), want, w); ok {
+			if d, ok := recall(c, identity{apiVersion: m.apiVersion, kind: m.kind}, s, sum(c, m.raw), want, w); ok {
 				return d, nil
 			}
 		}

@@ -43,7 +43,7 @@ type call struct {
 }
 
 // fail adds the call to an error.
-func (r *Resource[T]) fail(c call, err error) error {
+func fail[T any](r *Resource[T], c call, err error) error {
 	subject := r.name
 	if len(c.subresource) > 0 {
 		subject = r.gvr.GroupResource().String() + "/" + strings.Join(c.subresource, "/")
@@ -57,15 +57,15 @@ func (r *Resource[T]) fail(c call, err error) error {
 
 // refuse is fail for a call that is not sent because of err.
 func refuse[T any](r *Resource[T], c call, err error) error {
-	return r.fail(c, remark{err, ErrNotSent})
+	return fail(r, c, remark{err, ErrNotSent})
 }
 
-// send sends the call and returns an answer of status 2xx, whose body the caller closes. Any
+// sendCall sends the call and returns an answer of status 2xx, whose body the caller closes. Any
 // other status is an *apierrors.StatusError. Errors are complete: they name verb and resource.
-func (r *Resource[T]) send(ctx context.Context, c call) (*answer, error) {
+func sendCall[T any](ctx context.Context, r *Resource[T], c call) (*answer, error) {
 	unclear := false // whether the server may have carried out an earlier try
 	for tries := 1; ; tries++ {
-		a, err := r.attempt(ctx, c)
+		a, err := sendOnce(ctx, r, c)
 		if err == nil {
 			return a, nil
 		}
@@ -75,16 +75,16 @@ func (r *Resource[T]) send(ctx context.Context, c call) (*answer, error) {
 		unclear = unclear || c.mayBeDone(err)
 		wait, again := r.server.again(c, tries, err)
 		if !again || !worthwhile(ctx, wait) {
-			return nil, r.fail(c, counted(tries, err))
+			return nil, fail(r, c, counted(tries, err))
 		}
 		if interrupted := pause.For(ctx, wait); interrupted != nil {
-			return nil, r.fail(c, fmt.Errorf("%w, while waiting to try again after: %w", interrupted, counted(tries, err)))
+			return nil, fail(r, c, fmt.Errorf("%w, while waiting to try again after: %w", interrupted, counted(tries, err)))
 		}
 	}
 }
 
-// attempt sends one request.
-func (r *Resource[T]) attempt(ctx context.Context, c call) (*answer, error) {
+// sendOnce sends one request.
+func sendOnce[T any](ctx context.Context, r *Resource[T], c call) (*answer, error) {
 	ctx, err := r.server.limit(ctx)
 	if err != nil {
 		return nil, err

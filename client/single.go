@@ -48,10 +48,10 @@ func decodeSingle[T any](c *objectCodec[T], s single, want expectation) (d decod
 	if s.encoding == Protobuf {
 		d, err = decodeMessage(c, s.message, nil, want, w)
 	} else {
-		d, err = c.decode(s.body, nil, want, w)
+		d, err = decodeObject(c, s.body, nil, want, w)
 	}
 	if err == nil {
-		err = c.complete(&d, want)
+		err = completeDecoded(c, &d, want)
 	}
 	return d, err
 }
@@ -60,12 +60,12 @@ func singleStatus[T any](c *objectCodec[T], s single) (metav1.Status, bool) {
 	if s.encoding == Protobuf {
 		return s.message.status()
 	}
-	return c.status(s.body)
+	return status(c, s.body)
 }
 
-// readObject reads an answer of one object. For a created subresource that the server only
+// readBody reads an answer of one object. For a created subresource that the server only
 // confirms, the T is zero.
-func (r *Resource[T]) readObject(c call, a *answer) (T, error) {
+func readBody[T any](r *Resource[T], c call, a *answer) (T, error) {
 	none := *new(T)
 	s, err := readSingle(r, a)
 	if err != nil {

@@ -60,7 +60,7 @@ func refusal[T any](r *Resource[T], c call, code int, a *answer) error {
 }
 
 // status decodes a metav1.Status from JSON; ok is false if raw is not a Status.
-func (c *objectCodec[T]) status(raw []byte) (st metav1.Status, ok bool) {
+func status[T any](c *objectCodec[T], raw []byte) (st metav1.Status, ok bool) {
 	h := c.json.Header(raw)
 	if !mayBeStatus(h.APIVersion, h.Kind) {
 		return st, false

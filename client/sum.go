@@ -8,11 +8,11 @@ import (
 
 // sum returns the sum of an object's bytes for [reflector.Event], which is never zero. The seed is
 // random and secret, so nobody can make two objects that have one sum.
-func (c *objectCodec[T]) sum(contents []byte) uint64 {
+func sum[T any](c *objectCodec[T], contents []byte) uint64 {
 	return max(1, maphash.Bytes(c.seed, contents))
 }
 
 // sumOf is sum for an object in a codec's encoding.
 func sumOf[T any](c *objectCodec[T], codec decode.Codec, raw []byte) uint64 {
-	return c.sum(codec.Contents(raw))
+	return sum(c, codec.Contents(raw))
 }

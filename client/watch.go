@@ -29,41 +29,41 @@ import (
 //
 //go:noinline
 func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
-	return events(r, ctx, opts, nil)
+	return events(ctx, r, opts, nil)
 }
 
 // events is Watch. If known is not nil, it asks about the initial events.
-func events[T any](r *Resource[T], ctx context.Context, opts metav1.ListOptions, known func(reflector.Identity) bool) iter.Seq2[reflector.Event[T], error] {
+func events[T any](ctx context.Context, r *Resource[T], opts metav1.ListOptions, known func(reflector.Identity) bool) iter.Seq2[reflector.Event[T], error] {
 	return func(yield func(reflector.Event[T], error) bool) {
-		err := r.watch(ctx, &opts, known, yield)
+		err := watchOnce(ctx, r, &opts, known, yield)
 		if err != nil && err != reflector.ErrListStopped {
 			yield(reflector.Event[T]{}, err)
 		}
 	}
 }
 
-// watch returns reflector.ErrListStopped if the loop was left, and nil if the server closed the
+// watchOnce returns reflector.ErrListStopped if the loop was left, and nil if the server closed the
 // stream properly. The values that only opening the stream needs are off the stack when it waits
 // for events.
-func (r *Resource[T]) watch(ctx context.Context, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) error {
-	w, err := openWatch(r, ctx, opts, known)
+func watchOnce[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) error {
+	w, err := openWatch(ctx, r, opts, known)
 	if err != nil {
 		return err
 	}
-	defer w.close()
+	defer closeWatch(w)
 	w.pass = func(ev reflector.Event[T], err error) error {
 		if ctx.Err() != nil {
-			return r.fail(watchCall(r), ctx.Err())
+			return fail(r, watchCall(r), ctx.Err())
 		}
 		if err != nil && !isObjectError(err) {
-			return r.fail(watchCall(r), sized(r, err))
+			return fail(r, watchCall(r), sized(r, err))
 		}
 		if !yield(ev, err) {
 			return reflector.ErrListStopped
 		}
 		return nil
 	}
-	return w.run(ctx, newEvents(r, w.body, w))
+	return runWatch(ctx, w, newEvents(r, w.body, w))
 }
 
 // watchCall is the request of a watch, as far as errors name it.
@@ -72,19 +72,19 @@ func watchCall[T any](r *Resource[T]) call {
 }
 
 // openWatch sends the request. The caller closes the result.
-func openWatch[T any](r *Resource[T], ctx context.Context, opts *metav1.ListOptions, known func(reflector.Identity) bool) (*watching[T], error) {
+func openWatch[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOptions, known func(reflector.Identity) bool) (*watching[T], error) {
 	c := watchCall(r)
 	query, err := selection(r, *opts, true)
 	if err != nil {
-		return nil, r.fail(c, err)
+		return nil, fail(r, c, err)
 	}
 	initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
 	c.query, c.encoding = query, r.server.acceptEncoding(initial)
-	a, err := ask(r, ctx, c, "")
+	a, err := ask(ctx, r, c, "")
 	if err != nil {
 		return nil, err
 	}
-	w := &watching[T]{objects: &r.objects, body: a, want: expected(r), report: r.objectError, work: r.objects.workspace(a.encoding())}
+	w := &watching[T]{objects: &r.objects, body: a, want: expected(r), report: r.objectError, work: workspaceOf(&r.objects, a.encoding())}
 	w.work.inquiry.known = known
 	if known == nil && initial && opts.AllowWatchBookmarks {
 		w.decoders = r.decoders // without bookmarks nothing would follow the last initial event

@@ -44,23 +44,23 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 	} else if err != nil && d.watching.events == 0 && decode.IsForeign(err) {
 		return none, d.watching.body.unlike(err)
 	} else if err != nil {
-		return none, d.watching.explain(err, d.in.Offset())
+		return none, explainWatch(d.watching, err, d.in.Offset())
 	}
-	return d.event()
+	return jsonEvent(d)
 }
 
-// event reads the rest of an event. While next waits for one, this frame is not on the stack.
-func (d *watchDecoder[T]) event() (reflector.Event[T], error) {
+// jsonEvent reads the rest of an event. While next waits for one, this frame is not on the stack.
+func jsonEvent[T any](d *watchDecoder[T]) (reflector.Event[T], error) {
 	var none reflector.Event[T]
 	var e envelope[T]
 	d.foreign, d.status = "", nil
 	for {
 		more, err := d.in.More('}')
 		if err == nil && more {
-			err = d.member(&e)
+			err = eventMember(d, &e)
 		}
 		if err != nil {
-			return none, d.watching.explain(err, d.in.Offset())
+			return none, explainWatch(d.watching, err, d.in.Offset())
 		}
 		if !more {
 			break
@@ -74,7 +74,7 @@ func (d *watchDecoder[T]) event() (reflector.Event[T], error) {
 		return none, give(d.watching, message{raw: e.late})
 	}
 	if e.late != nil {
-		d.judge(&e, e.late, e.fault)
+		judgeJSON(d, &e, e.late, e.fault)
 	}
 	if e.kind == errorEvent && !e.object {
 		return none, failure(metav1.Status{}, false, nil)
@@ -90,8 +90,8 @@ func (d *watchDecoder[T]) event() (reflector.Event[T], error) {
 
 func (d *watchDecoder[T]) ready() bool { return d.in.Ready() }
 
-// member reads one member of an event, name and value.
-func (d *watchDecoder[T]) member(e *envelope[T]) error {
+// eventMember reads one member of an event, name and value.
+func eventMember[T any](d *watchDecoder[T], e *envelope[T]) error {
 	name, err := d.in.Name()
 	if err != nil {
 		return err
@@ -100,7 +100,7 @@ func (d *watchDecoder[T]) member(e *envelope[T]) error {
 	case "type":
 		return readType(d, e)
 	case "object":
-		return d.readObject(e)
+		return readWatched(d, e)
 	case "kind":
 		return readKind(d, e)
 	}
@@ -143,7 +143,7 @@ func readType[T any](d *watchDecoder[T], e *envelope[T]) error {
 	return nil
 }
 
-func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
+func readWatched[T any](d *watchDecoder[T], e *envelope[T]) error {
 	var known decoded[T]
 	var raw []byte
 	var fault, err error
@@ -156,7 +156,7 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 		return err
 	}
 	if e.object, e.late = true, nil; known.known {
-		e.event, e.problem = d.watching.accept(reflector.Added, known, nil)
+		e.event, e.problem = acceptEvent(d.watching, reflector.Added, known, nil)
 		return nil
 	}
 	if e.kind == "" || ahead(d.watching, JSON) {
@@ -164,7 +164,7 @@ func (d *watchDecoder[T]) readObject(e *envelope[T]) error {
 		e.late, e.fault = d.kept, fault
 		return nil
 	}
-	d.judge(e, raw, fault)
+	judgeJSON(d, e, raw, fault)
 	return nil
 }
 
@@ -189,24 +189,24 @@ func readKind[T any](d *watchDecoder[T], e *envelope[T]) error {
 	return notAnEvent(d)
 }
 
-// judge turns the object into the event or its problem.
-func (d *watchDecoder[T]) judge(e *envelope[T], raw []byte, fault error) {
+// judgeJSON turns the object into the event or its problem.
+func judgeJSON[T any](d *watchDecoder[T], e *envelope[T], raw []byte, fault error) {
 	e.event, e.problem = reflector.Event[T]{}, nil
 	switch {
 	case e.kind == errorEvent && fault == decode.ErrOverLimit:
-		e.problem = d.watching.explain(fault, d.in.Offset())
+		e.problem = explainWatch(d.watching, fault, d.in.Offset())
 	case fault == decode.ErrOverLimit:
-		obj, err := d.watching.objects.decode(raw, fault, d.watching.want, d.watching.work)
-		e.event, e.problem = d.watching.accept(typeOfUnread([]byte(e.kind)), obj, err)
+		obj, err := decodeObject(d.watching.objects, raw, fault, d.watching.want, d.watching.work)
+		e.event, e.problem = acceptEvent(d.watching, typeOfUnread([]byte(e.kind)), obj, err)
 	case e.kind == errorEvent:
-		st, ok := d.watching.objects.status(raw)
+		st, ok := status(d.watching.objects, raw)
 		e.problem = failure(st, ok, raw)
 	case e.typ == 0:
 		e.problem = d.watching.report(0, identityOf(d.watching.work.codec.Header(raw)), unknownType(e.kind))
 	case e.typ == reflector.Bookmark:
 		e.event, e.problem = bookmark(d.watching, d.watching.work.codec.Header(raw))
 	default:
-		obj, err := d.watching.objects.decode(raw, fault, d.watching.want, d.watching.work)
-		e.event, e.problem = d.watching.accept(e.typ, obj, err)
+		obj, err := decodeObject(d.watching.objects, raw, fault, d.watching.want, d.watching.work)
+		e.event, e.problem = acceptEvent(d.watching, e.typ, obj, err)
 	}
 }

@@ -31,15 +31,15 @@ type watching[T any] struct {
 // errAhead is in place of an event whose object is given to the crew.
 var errAhead = errors.New("the object is given to a decoder")
 
-// close closes the stream.
-func (w *watching[T]) close() {
-	w.crew.close()
+// closeWatch closes the stream.
+func closeWatch[T any](w *watching[T]) {
+	closeCrew(w.crew)
 	w.work.close()
 	w.body.abandon()
 }
 
-// run passes on the events until the stream ends.
-func (w *watching[T]) run(ctx context.Context, d eventReader[T]) error {
+// runWatch passes on the events until the stream ends.
+func runWatch[T any](ctx context.Context, w *watching[T], d eventReader[T]) error {
 	for {
 		ev, err := d.next()
 		if err == errAhead {
@@ -51,7 +51,7 @@ func (w *watching[T]) run(ctx context.Context, d eventReader[T]) error {
 		if err == nil && ev.Type != reflector.Added {
 			w.decoders = 0 // the initial events have ended, or the server does not mark their end
 		}
-		if err := w.flush(); err != nil {
+		if err := flushWatch(w); err != nil {
 			return err
 		}
 		if err == io.EOF && ctx.Err() == nil {
@@ -74,22 +74,22 @@ func ahead[T any](w *watching[T], e Encoding) bool {
 
 // give gives an added object to the crew.
 func give[T any](w *watching[T], m message) error {
-	w.crew.put(m, nil, w.passAdded)
+	toCrew(w.crew, m, nil, w.passAdded)
 	return errAhead
 }
 
-// flush passes on all that was given to the crew, and ends the crew after the initial events.
-func (w *watching[T]) flush() error {
-	w.crew.flush(w.passAdded)
+// flushWatch passes on all that was given to the crew, and ends the crew after the initial events.
+func flushWatch[T any](w *watching[T]) error {
+	flushCrew(w.crew, w.passAdded)
 	if w.decoders == 0 {
-		w.crew.close()
+		closeCrew(w.crew)
 		w.crew = nil
 	}
 	return w.stopped
 }
 
 func (w *watching[T]) passAdded(obj decoded[T], err error) bool {
-	w.stopped = w.pass(w.accept(reflector.Added, obj, err))
+	w.stopped = w.pass(acceptEvent(w, reflector.Added, obj, err))
 	return w.stopped == nil
 }
 
@@ -129,20 +129,20 @@ func unknownType(text string) error {
 	return fmt.Errorf("unknown watch event type %q", text)
 }
 
-// accept makes the event for a decoded object, or the error for it.
-func (w *watching[T]) accept(typ reflector.EventType, obj decoded[T], err error) (reflector.Event[T], error) {
+// acceptEvent makes the event for a decoded object, or the error for it.
+func acceptEvent[T any](w *watching[T], typ reflector.EventType, obj decoded[T], err error) (reflector.Event[T], error) {
 	if err == nil && !obj.known {
 		obj, err = completed(w.objects, obj, w.want)
 	}
 	if err != nil {
-		return reflector.Event[T]{}, w.problem(typ, obj.id, err)
+		return reflector.Event[T]{}, watchProblem(w, typ, obj.id, err)
 	}
 	w.want.settle(obj.id)
 	return reflector.Event[T]{Type: typ, ResourceVersion: obj.id.resourceVersion, Sum: obj.sum, Recalled: obj.known, Object: obj.object}, nil
 }
 
-// problem returns an *reflector.ObjectError, or an error that ends the stream.
-func (w *watching[T]) problem(typ reflector.EventType, id identity, err error) error {
+// watchProblem returns an *reflector.ObjectError, or an error that ends the stream.
+func watchProblem[T any](w *watching[T], typ reflector.EventType, id identity, err error) error {
 	if errors.Is(err, ErrTable) {
 		return err // every later event of this stream would fail, too
 	}
@@ -162,7 +162,7 @@ func bookmark[T any](w *watching[T], h decode.Header) (reflector.Event[T], error
 		err = errors.New("bookmark without a resourceVersion")
 	}
 	if err != nil {
-		return reflector.Event[T]{}, w.problem(reflector.Bookmark, id, err)
+		return reflector.Event[T]{}, watchProblem(w, reflector.Bookmark, id, err)
 	}
 	if end {
 		w.work.inquiry = inquiry{}
@@ -184,8 +184,8 @@ func failure(st metav1.Status, ok bool, raw []byte) error {
 	return remark{failed(metav1.Status{Status: metav1.StatusFailure, Message: text}), ErrNotKubernetes}
 }
 
-// explain adds the part that was being read to an error without it.
-func (w *watching[T]) explain(err error, offset int64) error {
+// explainWatch adds the part that was being read to an error without it.
+func explainWatch[T any](w *watching[T], err error, offset int64) error {
 	if errors.Is(err, ErrNotKubernetes) || errors.Is(err, ErrTable) {
 		return err
 	}

@@ -20,7 +20,7 @@ import (
 // apierrors.IsNotFound and its like), and the context's error if ctx is done. Otherwise their
 // errors wrap the error of the transport, of the decoding, or one of this package.
 func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	return one(r, ctx, call{verb: "get", method: http.MethodGet, key: key}, &opts)
+	return one(ctx, r, call{verb: "get", method: http.MethodGet, key: key}, &opts)
 }
 
 // Create writes a new object and returns it as stored. Its namespace comes from its metadata,
@@ -30,13 +30,13 @@ func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 // A metav1.PartialObjectMetadata cannot be created or updated, only patched and applied:
 // [ErrMetadataOnly].
 func (r *Resource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
-	return r.put(ctx, call{verb: "create", method: http.MethodPost}, object, &opts)
+	return putObject(ctx, r, call{verb: "create", method: http.MethodPost}, object, &opts)
 }
 
 // Update replaces an object and returns it as stored. If the object has a resourceVersion that
 // differs from the server's, the error is a conflict.
 func (r *Resource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
-	return r.put(ctx, call{verb: "update", method: http.MethodPut}, object, &opts)
+	return putObject(ctx, r, call{verb: "update", method: http.MethodPut}, object, &opts)
 }
 
 // UpdateStatus replaces only the status of an object, if status is a subresource. It is the
@@ -45,8 +45,8 @@ func (r *Resource[T]) UpdateStatus(ctx context.Context, object T, opts metav1.Up
 	return r.Subresource("status").Update(ctx, object, opts)
 }
 
-// put sends a call with an object, or a part of one, and returns the object in the answer.
-func (r *Resource[T]) put(ctx context.Context, c call, object any, opts any) (T, error) {
+// putObject sends a call with an object, or a part of one, and returns the object in the answer.
+func putObject[T any](ctx context.Context, r *Resource[T], c call, object any, opts any) (T, error) {
 	if r.objects.partial && c.method != http.MethodPatch && !c.foreign() {
 		return *new(T), refuse(r, c, ErrMetadataOnly)
 	}
@@ -56,15 +56,15 @@ func (r *Resource[T]) put(ctx context.Context, c call, object any, opts any) (T,
 	if c.method == http.MethodPatch {
 		c.contentType = string(types.ApplyYAMLPatchType)
 	}
-	return one(r, ctx, c, opts)
+	return one(ctx, r, c, opts)
 }
 
 // one sends a call whose answer is one object. opts is a pointer to options that go into the
 // query.
-func one[T any](r *Resource[T], ctx context.Context, c call, opts any) (T, error) {
+func one[T any](ctx context.Context, r *Resource[T], c call, opts any) (T, error) {
 	var err error
 	none := *new(T)
-	c.accept, c.retry = r.accept(""), true
+	c.accept, c.retry = acceptAnswer(r, ""), true
 	if c.method != http.MethodPost || len(c.subresource) > 0 {
 		if c.key, err = objectKey(r, c.key); err != nil {
 			return none, refuse(r, c, err)
@@ -76,14 +76,14 @@ func one[T any](r *Resource[T], ctx context.Context, c call, opts any) (T, error
 	if c.query, err = queryparams.Convert(opts); err != nil {
 		return none, refuse(r, c, err)
 	}
-	a, err := ask(r, ctx, c, "")
+	a, err := ask(ctx, r, c, "")
 	if err != nil {
 		return none, err
 	}
 	defer a.abandon()
-	object, err := r.readObject(c, a)
+	object, err := readBody(r, c, a)
 	if err != nil {
-		return none, r.fail(c, remark{sized(r, err), ErrAccepted})
+		return none, fail(r, c, remark{sized(r, err), ErrAccepted})
 	}
 	return object, nil
 }
@@ -93,7 +93,7 @@ func objectKey[T any](r *Resource[T], key types.NamespacedName) (types.Namespace
 	if key.Name == "" {
 		return key, reflector.ErrNoName
 	}
-	return r.complete(key)
+	return completeKey(r, key)
 }
 
 // encode sets the object's JSON and its key in a call.
@@ -116,7 +116,7 @@ func encode[T any](r *Resource[T], c *call, object any) error {
 	if h.Metadata.Name == "" && h.Metadata.GenerateName == "" {
 		return reflector.ErrNoName
 	}
-	if c.body, err = r.objects.named(raw, h, want); err != nil {
+	if c.body, err = namedIn(&r.objects, raw, h, want); err != nil {
 		return err
 	}
 	c.contentType = jsonType
@@ -126,14 +126,14 @@ func encode[T any](r *Resource[T], c *call, object any) error {
 		return nil // one completes the key
 	}
 	c.creates = h.Metadata.Name
-	c.key, err = r.complete(c.key)
+	c.key, err = completeKey(r, c.key)
 	return err
 }
 
-// named adds apiVersion and kind to an object's JSON if they are missing and known: custom
+// namedIn adds apiVersion and kind to an object's JSON if they are missing and known: custom
 // resources need them, built-in types do not. They go to the end, where they override empty
 // ones.
-func (c *objectCodec[T]) named(raw []byte, h decode.Header, want expectation) ([]byte, error) {
+func namedIn[T any](c *objectCodec[T], raw []byte, h decode.Header, want expectation) ([]byte, error) {
 	var add metav1.TypeMeta
 	if h.APIVersion == "" {
 		add.APIVersion = want.apiVersion

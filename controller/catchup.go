@@ -111,7 +111,7 @@ func (r *requests[T]) CatchUp(ctx context.Context) error {
 	if !r.behind() {
 		return nil
 	}
-	if err := r.catchUp(ctx); err != nil {
+	if err := catchUpAll(ctx, r); err != nil {
 		return fmt.Errorf("%s: reads may be older than writes of this process: %w", r.client.Resource(), err)
 	}
 	return nil
@@ -132,7 +132,7 @@ func (r *requests[T]) behind() bool {
 	return d.some.Load() || d.all.Load() > d.paid.Load() || r.cache.lost() > d.lost.Load()
 }
 
-func (r *requests[T]) catchUp(ctx context.Context) error {
+func catchUpAll[T metav1.Object](ctx context.Context, r *requests[T]) error {
 	select {
 	case r.turn <- struct{}{}:
 		defer func() { <-r.turn }()
@@ -142,16 +142,16 @@ func (r *requests[T]) catchUp(ctx context.Context) error {
 	if seen := r.debt.lost.Load(); r.cache.lost() > seen {
 		r.debt.take(r.cache.lostKeys(seen))
 	}
-	if err := settleAll(r, ctx); err != nil {
+	if err := settleAll(ctx, r); err != nil {
 		return err
 	}
-	return payAll(r, ctx)
+	return payAll(ctx, r)
 }
 
 // settleAll asks for the objects in doubt.
-func settleAll[T metav1.Object](r *requests[T], ctx context.Context) error {
+func settleAll[T metav1.Object](ctx context.Context, r *requests[T]) error {
 	for _, key := range r.debt.doubts() {
-		if err := settle(r, ctx, key); err != nil {
+		if err := settle(ctx, r, key); err != nil {
 			return err
 		}
 	}
@@ -159,12 +159,12 @@ func settleAll[T metav1.Object](r *requests[T], ctx context.Context) error {
 }
 
 // payAll waits until reads have the writes of unknown objects.
-func payAll[T metav1.Object](r *requests[T], ctx context.Context) error {
+func payAll[T metav1.Object](ctx context.Context, r *requests[T]) error {
 	due, where := r.debt.unpaid()
 	if due == 0 {
 		return nil
 	}
-	stale, err := reachNow(r, ctx, where)
+	stale, err := reachNow(ctx, r, where)
 	if err == nil {
 		r.debt.pay(due, stale)
 	}

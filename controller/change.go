@@ -38,11 +38,11 @@ func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error)
 			return obj, false, err
 		}
 		var now T
-		if now, err = send(c, ctx, keyOf(obj), p); err == nil {
+		if now, err = send(ctx, c, keyOf(obj), p); err == nil {
 			return now, true, nil
 		}
 		if c.status && apierrors.IsNotFound(err) {
-			return obj, false, withoutStatus(c, ctx, obj, err)
+			return obj, false, withoutStatus(ctx, c, obj, err)
 		}
 		misfit := p.form == types.JSONPatchType && misfits(err)
 		if !apierrors.IsConflict(err) && !misfit {
@@ -104,7 +104,7 @@ func (c change[T]) learn(ctx context.Context, obj T, guesses []pointer) error {
 		if err != nil {
 			return err
 		}
-		_, err = send(c, ctx, keyOf(obj), patch{form: types.JSONPatchType, data: data})
+		_, err = send(ctx, c, keyOf(obj), patch{form: types.JSONPatchType, data: data})
 		if err != nil && !misfits(err) {
 			return err
 		}
@@ -125,14 +125,14 @@ func newest[T Object[T]](ctx context.Context, c Client[T], obj T) (T, error) {
 
 // withoutStatus returns the error of a status that was not found. API servers give the same answer
 // for an object that is gone and for a kind that has no status subresource.
-func withoutStatus[T Object[T]](c change[T], ctx context.Context, obj T, err error) error {
+func withoutStatus[T Object[T]](ctx context.Context, c change[T], obj T, err error) error {
 	if _, failed := newest(ctx, c.client, obj); failed != nil {
 		return failed
 	}
 	return about(obj, fmt.Errorf("%w: %w", ErrNoStatus, err))
 }
 
-func send[T Object[T]](c change[T], ctx context.Context, key types.NamespacedName, p patch) (T, error) {
+func send[T Object[T]](ctx context.Context, c change[T], key types.NamespacedName, p patch) (T, error) {
 	if c.status {
 		return c.client.PatchStatus(ctx, key, p.form, p.data, metav1.PatchOptions{})
 	}

@@ -198,7 +198,7 @@ func merge[T metav1.Object, P any](r *requests[T], c *cached[T, P], server clien
 	}
 	c.inf = c.union.AsInformer()
 	sources := func(namespace string) (map[string]reflector.Source[P], error) {
-		all, err := r.members.join(namespace)
+		all, err := joinNamespace(r.members, namespace)
 		byName := map[string]reflector.Source[P]{}
 		for name, from := range all {
 			byName[name] = v.source(from)
@@ -376,7 +376,7 @@ func (c *cached[T, P]) stale() (all []string) {
 	if c.union == nil {
 		return nil
 	}
-	return slices.DeleteFunc(c.sources.namespaces(), c.covers)
+	return slices.DeleteFunc(namespacesOf(c.sources), c.covers)
 }
 
 func (c *cached[T, P]) waits(namespace string) bool {

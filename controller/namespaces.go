@@ -65,8 +65,8 @@ func selectBoth(a, b string) string {
 	return a + "," + b
 }
 
-// join returns new sources of a namespace, by the names of the members.
-func (m *members[T]) join(namespace string) (all map[string]*client.Resource[T], err error) {
+// joinNamespace returns new sources of a namespace, by the names of the members.
+func joinNamespace[T metav1.Object](m *members[T], namespace string) (all map[string]*client.Resource[T], err error) {
 	all = map[string]*client.Resource[T]{}
 	if len(m.selectors) == 0 {
 		if all[namespace], err = m.open(namespace, ""); err != nil {
@@ -93,7 +93,7 @@ func (m *members[T]) join(namespace string) (all map[string]*client.Resource[T],
 // Called with mu held.
 func prune[T metav1.Object](m *members[T], renewed string) {
 	for namespace, sources := range m.byName {
-		if namespace == renewed || !m.has(namespace) {
+		if namespace == renewed || !hasNamespace(m, namespace) {
 			for _, source := range sources {
 				m.past = plus(m.past, source.Stats())
 			}
@@ -102,11 +102,13 @@ func prune[T metav1.Object](m *members[T], renewed string) {
 	}
 }
 
-// has reports whether the handle is for a namespace.
-func (m *members[T]) has(namespace string) bool { return m.set == nil || m.set.Has(namespace) }
+// hasNamespace reports whether the handle is for a namespace.
+func hasNamespace[T metav1.Object](m *members[T], namespace string) bool {
+	return m.set == nil || m.set.Has(namespace)
+}
 
-// namespaces returns the namespaces of the members, which is "" if each is of all.
-func (m *members[T]) namespaces() []string {
+// namespacesOf returns the namespaces of the members, which is "" if each is of all.
+func namespacesOf[T metav1.Object](m *members[T]) []string {
 	if m.set == nil {
 		return []string{m.one}
 	}
@@ -120,15 +122,15 @@ func isOf[T metav1.Object](m *members[T], member, namespace string) bool {
 	return m.byName[namespace][member] != nil
 }
 
-// all returns the sources of the namespaces in the set, in the order of their names, except that
+// clientsOf returns the sources of the namespaces in the set, in the order of their names, except that
 // those of first come before the others, and those of the namespaces in last after them.
-func (m *members[T]) all(first string, last []string) (all []*client.Resource[T]) {
+func clientsOf[T metav1.Object](m *members[T], first string, last []string) (all []*client.Resource[T]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	namespaces := slices.Collect(maps.Keys(m.byName))
 	sortNamespaces(namespaces, first, last)
 	for _, namespace := range namespaces {
-		if !m.has(namespace) {
+		if !hasNamespace(m, namespace) {
 			continue
 		}
 		for _, name := range slices.Sorted(maps.Keys(m.byName[namespace])) {
@@ -138,14 +140,14 @@ func (m *members[T]) all(first string, last []string) (all []*client.Resource[T]
 	return all
 }
 
-// within returns the sources of the namespaces in some, or of all if it is nil, without those of the
+// clientsWithin returns the sources of the namespaces in some, or of all if it is nil, without those of the
 // namespaces in without. Without a set of namespaces, it returns all sources.
-func (m *members[T]) within(some, without []string) (all []located[T]) {
+func clientsWithin[T metav1.Object](m *members[T], some, without []string) (all []located[T]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for namespace, sources := range m.byName {
 		asked := some == nil || slices.ContainsFunc(some, func(name string) bool { return overlap(name, namespace) })
-		if m.set != nil && (!asked || !m.has(namespace) || slices.Contains(without, namespace)) {
+		if m.set != nil && (!asked || !hasNamespace(m, namespace) || slices.Contains(without, namespace)) {
 			continue
 		}
 		for _, source := range sources {
@@ -215,7 +217,7 @@ func outside[T metav1.Object](m *members[T], resource string, key types.Namespac
 
 // check returns an [ErrOutside] if the handle is not for the namespace of a key.
 func (r *requests[T]) check(key types.NamespacedName) error {
-	if r.members == nil || r.members.has(key.Namespace) {
+	if r.members == nil || hasNamespace(r.members, key.Namespace) {
 		return nil
 	}
 	return outside(r.members, r.client.Resource(), key)
@@ -229,29 +231,29 @@ func checkObject[T metav1.Object](r *requests[T], obj T) error {
 	return r.check(keyOf(obj))
 }
 
-// sources returns the sources of the handle's objects. Those of namespace come first. Those that
+// sourcesOf returns the sources of the handle's objects. Those of namespace come first. Those that
 // fail come last, because a server that does not answer one of them would hold up the others.
-func (r *requests[T]) sources(namespace string) []*client.Resource[T] {
+func sourcesOf[T metav1.Object](r *requests[T], namespace string) []*client.Resource[T] {
 	if r.members == nil {
 		return []*client.Resource[T]{r.client}
 	}
-	return r.members.all(namespace, r.cache.stale())
+	return clientsOf(r.members, namespace, r.cache.stale())
 }
 
-// within returns the sources for some namespaces, nil for all of the handle. It leaves out those of
+// sourcesWithin returns the sources for some namespaces, nil for all of the handle. It leaves out those of
 // the namespaces in without.
-func (r *requests[T]) within(some, without []string) (all []located[T]) {
+func sourcesWithin[T metav1.Object](r *requests[T], some, without []string) (all []located[T]) {
 	if r.members == nil {
 		return []located[T]{{r.client, r.namespace}}
 	}
-	return r.members.within(some, without)
+	return clientsWithin(r.members, some, without)
 }
 
-// now returns a resourceVersion that is not older than any change so far in a namespace or, if it
+// versionNow returns a resourceVersion that is not older than any change so far in a namespace or, if it
 // is empty, in all. Versions compare across namespaces, so if one cannot answer soon, another one
 // can. It is empty if the handle is for none.
-func (r *requests[T]) now(ctx context.Context, namespace string) (rv string, err error) {
-	all := r.sources(namespace)
+func versionNow[T metav1.Object](ctx context.Context, r *requests[T], namespace string) (rv string, err error) {
+	all := sourcesOf(r, namespace)
 	for n, source := range all {
 		last := n == len(all)-1
 		if rv, err = nowOf(ctx, source, last); err == nil {
@@ -279,7 +281,7 @@ func nowOf[T metav1.Object](ctx context.Context, source *client.Resource[T], las
 // deleteCollection deletes what each source of the handle selects.
 func deleteCollection[T metav1.Object](ctx context.Context, r *requests[T], opts metav1.DeleteOptions, list metav1.ListOptions) error {
 	var failed []error
-	for _, source := range r.sources("") {
+	for _, source := range sourcesOf(r, "") {
 		failed = append(failed, source.DeleteCollection(ctx, opts, list))
 	}
 	if len(failed) == 1 {
@@ -311,7 +313,7 @@ func (r *requests[T]) awaits(namespace string) bool {
 	if r.cache.listing(namespace) {
 		return true
 	}
-	blind := r.debt.stillBlind(func(name string) bool { return !r.members.has(name) || r.cache.covers(name) })
+	blind := r.debt.stillBlind(func(name string) bool { return !hasNamespace(r.members, name) || r.cache.covers(name) })
 	return slices.ContainsFunc(blind, func(name string) bool { return overlap(name, namespace) && r.cache.waits(name) })
 }
 

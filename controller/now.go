@@ -63,7 +63,7 @@ func (h *Projected[T, P]) WaitForNow(ctx context.Context) error { return h.engin
 
 func (r *requests[T]) waitForNow(ctx context.Context) error {
 	err := r.nows.do(ctx, func() error {
-		_, err := reachNow(r, ctx, nil)
+		_, err := reachNow(ctx, r, nil)
 		return err
 	})
 	if err != nil {
@@ -101,8 +101,8 @@ func (t *turns) do(ctx context.Context, work func() error) error {
 
 // reachNow returns nil once reads have all changes so far in some namespaces; nil stands for all of
 // the handle. stale are the namespaces whose reads may lack some.
-func reachNow[T metav1.Object](r *requests[T], ctx context.Context, within []string) (stale []string, err error) {
-	rv, err := r.now(ctx, "")
+func reachNow[T metav1.Object](ctx context.Context, r *requests[T], within []string) (stale []string, err error) {
+	rv, err := versionNow(ctx, r, "")
 	if err != nil || rv == "" {
 		return nil, err
 	}
@@ -119,7 +119,7 @@ func reachNow[T metav1.Object](r *requests[T], ctx context.Context, within []str
 				return
 			case <-time.After(pause):
 			}
-			if stale, ok := askNow(r, waiting, rv, within); ok {
+			if stale, ok := askNow(waiting, r, rv, within); ok {
 				seen <- stale
 				return
 			}
@@ -135,27 +135,27 @@ func reachNow[T metav1.Object](r *requests[T], ctx context.Context, within []str
 
 // askNow asks the server what reads lack, and for each of these objects. ok is false if it cannot find
 // out, or if there are too many. stale are namespaces that it has not asked for.
-func askNow[T metav1.Object](r *requests[T], ctx context.Context, to string, within []string) (stale []string, ok bool) {
+func askNow[T metav1.Object](ctx context.Context, r *requests[T], to string, within []string) (stale []string, ok bool) {
 	stale = r.cache.stale()
-	l := look[T]{from: r.cache.version(), to: to, cache: r.cache, sources: r.within(within, stale)}
+	l := look[T]{from: r.cache.version(), to: to, cache: r.cache, sources: sourcesWithin(r, within, stale)}
 	if l.from == "" { // not filled
 		return nil, false
 	}
-	lacks, complete, err := listAll(&l, ctx, fewObjects)
+	lacks, complete, err := listAll(ctx, &l, fewObjects)
 	if err != nil {
 		return nil, false
 	}
 	if !complete {
-		lacks, err = watchAll(&l, ctx)
+		lacks, err = watchAll(ctx, &l)
 	}
 	if err != nil {
-		lacks, _, err = listAll(&l, ctx, 0)
+		lacks, _, err = listAll(ctx, &l, 0)
 	}
 	if err != nil || len(lacks) > maxAsked {
 		return nil, false
 	}
 	for key := range lacks {
-		_, missed, err := read(r, ctx, key, metav1.GetOptions{})
+		_, missed, err := read(ctx, r, key, metav1.GetOptions{})
 		if missed != nil || err != nil && !apierrors.IsNotFound(err) && !errors.Is(err, ErrOutside) {
 			return nil, false
 		}
@@ -180,13 +180,13 @@ type keySet = map[types.NamespacedName]struct{}
 
 // listAll compares lists with reads. A limit that is not 0 is that of each list. complete is false if
 // a source has more objects.
-func listAll[T metav1.Object](l *look[T], ctx context.Context, limit int64) (lacks keySet, complete bool, err error) {
+func listAll[T metav1.Object](ctx context.Context, l *look[T], limit int64) (lacks keySet, complete bool, err error) {
 	reads := l.cache.keys() // before: the lists have what is written meanwhile, or something newer
 	listed := keySet{}
 	complete = true
 	var mu sync.Mutex
 	lacks, err = each(l, func(source located[T]) (keySet, error) {
-		found, lacks, more, err := l.list(ctx, source, limit)
+		found, lacks, more, err := lookByList(ctx, l, source, limit)
 		mu.Lock()
 		defer mu.Unlock()
 		maps.Copy(listed, found)
@@ -232,9 +232,9 @@ func asks[T metav1.Object](l *look[T], namespace string) bool {
 	return false
 }
 
-// list returns the keys of a list, and which of its objects reads lack. A limited list may have more
+// lookByList returns the keys of a list, and which of its objects reads lack. A limited list may have more
 // objects, and is given up if it takes long.
-func (l *look[T]) list(ctx context.Context, source located[T], limit int64) (found, lacks keySet, more bool, err error) {
+func lookByList[T metav1.Object](ctx context.Context, l *look[T], source located[T], limit int64) (found, lacks keySet, more bool, err error) {
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, catchUpTime)
@@ -249,7 +249,7 @@ func (l *look[T]) list(ctx context.Context, source located[T], limit int64) (fou
 		}
 		key := keyOf(ev.Object)
 		found[key] = struct{}{}
-		if l.cache.keeps(ev.Object) && !l.has(key, ev.Object.GetResourceVersion()) {
+		if l.cache.keeps(ev.Object) && !lookHas(l, key, ev.Object.GetResourceVersion()) {
 			lacks[key] = struct{}{}
 		}
 		return true
@@ -270,8 +270,8 @@ func keyOfBad(err error) (key types.NamespacedName, ok bool) {
 	return types.NamespacedName{Namespace: namespace, Name: name}, true
 }
 
-// has reports whether reads have a state of an object, or a newer one.
-func (l *look[T]) has(key types.NamespacedName, rv string) bool {
+// lookHas reports whether reads have a state of an object, or a newer one.
+func lookHas[T metav1.Object](l *look[T], key types.NamespacedName, rv string) bool {
 	if !older(l.from, rv) {
 		return true
 	}
@@ -287,16 +287,16 @@ func older(a, b string) bool {
 
 // watchAll watches all sources for the changes after the cache's version. It fails if one does not
 // say that these are all.
-func watchAll[T metav1.Object](l *look[T], ctx context.Context) (lacks keySet, err error) {
+func watchAll[T metav1.Object](ctx context.Context, l *look[T]) (lacks keySet, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bookmarkTime)
 	defer cancel()
-	return each(l, func(source located[T]) (keySet, error) { return l.watch(ctx, source) })
+	return each(l, func(source located[T]) (keySet, error) { return lookByWatch(ctx, l, source) })
 }
 
 // note adds the key of an event if reads lack its state, and otherwise removes it.
 func note[T metav1.Object](l *look[T], lacks keySet, ev reflector.Event[T]) {
 	key := keyOf(ev.Object)
-	has := l.has(key, ev.ResourceVersion)
+	has := lookHas(l, key, ev.ResourceVersion)
 	if ev.Type == reflector.Deleted {
 		_, _, shown := l.cache.shown(key)
 		has = !shown
@@ -311,7 +311,7 @@ func note[T metav1.Object](l *look[T], lacks keySet, ev reflector.Event[T]) {
 // errNoBookmark says that a watch has not shown that its events are all there are.
 var errNoBookmark = errors.New("the watch has brought no bookmark")
 
-func (l *look[T]) watch(ctx context.Context, source located[T]) (lacks keySet, err error) {
+func lookByWatch[T metav1.Object](ctx context.Context, l *look[T], source located[T]) (lacks keySet, err error) {
 	lacks = keySet{}
 	seconds := int64(lookTime / time.Second)
 	for ev, err := range source.resource.Watch(ctx, metav1.ListOptions{ResourceVersion: l.from, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}) {

@@ -153,28 +153,28 @@ func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 }
 
 func (r *requests[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	obj, missed, err := read(r, ctx, key, opts)
+	obj, missed, err := read(ctx, r, key, opts)
 	if missed != nil {
-		r.debt.doubt(r.complete(key))
+		r.debt.doubt(completed(r.namespace, key))
 	}
 	return obj, err
 }
 
 // read asks the server for an object, and records the answer. missed says why that could not be
 // recorded.
-func read[T metav1.Object](r *requests[T], ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (obj T, missed, err error) {
+func read[T metav1.Object](ctx context.Context, r *requests[T], key types.NamespacedName, opts metav1.GetOptions) (obj T, missed, err error) {
 	if err := r.check(key); err != nil {
 		return obj, nil, err
 	}
-	seen := r.look(key)
+	seen := lookAt(r, key)
 	since := r.debt.since(seen.key)
 	obj, err = r.client.Get(ctx, key, opts)
 	newest := opts.ResourceVersion == ""
 	switch {
 	case err == nil:
-		missed = record(r, ctx, obj)
+		missed = record(ctx, r, obj)
 	case newest && seen.has && isGone(err, key):
-		missed = recordGone(r, ctx, seen)
+		missed = recordGone(ctx, r, seen)
 	}
 	if newest && since > 0 && (err == nil || apierrors.IsNotFound(err)) {
 		r.debt.settled(seen.key, since)
@@ -192,7 +192,7 @@ func (r *requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptio
 		return *new(T), err
 	}
 	made, err := r.client.Create(ctx, obj, opts)
-	return wrote(r, ctx, write{key: keyOf(obj), dry: opts.DryRun, known: true}, made, err)
+	return wrote(ctx, r, write{key: keyOf(obj), dry: opts.DryRun, known: true}, made, err)
 }
 
 // Update replaces an object.
@@ -206,7 +206,7 @@ func (r *requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptio
 	}
 	w := updates(r, obj, opts)
 	now, err := r.client.Update(ctx, obj, opts)
-	return wrote(r, ctx, w, now, err)
+	return wrote(ctx, r, w, now, err)
 }
 
 // UpdateStatus replaces the status of an object.
@@ -221,12 +221,12 @@ func (r *requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.Updat
 	w := updates(r, obj, opts)
 	w.status = true
 	now, err := r.client.UpdateStatus(ctx, obj, opts)
-	return wrote(r, ctx, w, now, err)
+	return wrote(ctx, r, w, now, err)
 }
 
 func updates[T metav1.Object](r *requests[T], obj T, opts metav1.UpdateOptions) write {
 	base := obj.GetResourceVersion()
-	return write{key: keyOf(obj), seen: r.look(keyOf(obj)), dry: opts.DryRun, base: base, known: base != ""}
+	return write{key: keyOf(obj), seen: lookAt(r, keyOf(obj)), dry: opts.DryRun, base: base, known: base != ""}
 }
 
 // Patch changes an object.
@@ -240,7 +240,7 @@ func (r *requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt ty
 	}
 	w := patches(r, key, data, opts)
 	now, err := r.client.Patch(ctx, key, pt, data, opts)
-	return wrote(r, ctx, w, now, err)
+	return wrote(ctx, r, w, now, err)
 }
 
 // PatchStatus changes the status of an object.
@@ -255,12 +255,12 @@ func (r *requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName,
 	w := patches(r, key, data, opts)
 	w.status = true
 	now, err := r.client.PatchStatus(ctx, key, pt, data, opts)
-	return wrote(r, ctx, w, now, err)
+	return wrote(ctx, r, w, now, err)
 }
 
 func patches[T metav1.Object](r *requests[T], key types.NamespacedName, data []byte, opts metav1.PatchOptions) write {
 	base := statedVersion(data)
-	return write{key: key, seen: r.look(key), dry: opts.DryRun, base: base, known: base != ""}
+	return write{key: key, seen: lookAt(r, key), dry: opts.DryRun, base: base, known: base != ""}
 }
 
 // statedVersion returns the version that an object must have for a patch of it, empty if any will
@@ -299,7 +299,7 @@ func (r *requests[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOp
 		return *new(T), err
 	}
 	now, err := r.client.Apply(ctx, config, opts)
-	return wrote(r, ctx, write{key: key, dry: opts.DryRun}, now, err)
+	return wrote(ctx, r, write{key: key, dry: opts.DryRun}, now, err)
 }
 
 // appliedKey returns the namespace and the name in a config for resource.
@@ -335,23 +335,23 @@ func (r *requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 		return err
 	}
 	noteWriter(ctx, r)
-	seen := r.look(key)
+	seen := lookAt(r, key)
 	said, err := r.client.Remove(ctx, key, opts)
 	switch {
 	case len(opts.DryRun) > 0:
 	case err == nil && said.Answered && said.Object.GetDeletionTimestamp() != nil:
-		r.learn(ctx, said.Object)
+		learn(ctx, r, said.Object)
 	case err == nil && said.Answered:
-		if recordEnd(r, ctx, said.Object) != nil {
-			r.debt.unknown(r.complete(key).Namespace)
+		if recordEnd(ctx, r, said.Object) != nil {
+			r.debt.unknown(completed(r.namespace, key).Namespace)
 		}
 	case err == nil:
 		if said.UID != seen.uid {
 			seen.uid = ""
 		}
-		r.gone(ctx, seen)
+		noteGone(ctx, r, seen)
 	default:
-		r.failed(ctx, seen, key, err)
+		noteFailed(ctx, r, seen, key, err)
 	}
 	return err
 }
@@ -399,14 +399,14 @@ type sight struct {
 	has bool
 }
 
-func (r *requests[T]) look(key types.NamespacedName) (s sight) {
-	s.key = r.complete(key)
+func lookAt[T metav1.Object](r *requests[T], key types.NamespacedName) (s sight) {
+	s.key = fullKey(r, key)
 	s.uid, s.rv, s.has = r.cache.shown(s.key)
 	return s
 }
 
-// complete adds the handle's namespace to a key without one.
-func (r *requests[T]) complete(key types.NamespacedName) types.NamespacedName {
+// fullKey adds the handle's namespace to a key without one.
+func fullKey[T metav1.Object](r *requests[T], key types.NamespacedName) types.NamespacedName {
 	return completed(r.namespace, key)
 }
 
@@ -419,27 +419,27 @@ func completed(namespace string, key types.NamespacedName) types.NamespacedName 
 }
 
 // wrote records the answer to a write.
-func wrote[T metav1.Object](r *requests[T], ctx context.Context, w write, now T, err error) (T, error) {
+func wrote[T metav1.Object](ctx context.Context, r *requests[T], w write, now T, err error) (T, error) {
 	noteWriter(ctx, r)
 	switch {
 	case len(w.dry) > 0:
 	case w.status && isGone(err, w.key):
-		r.debt.doubt(r.complete(w.key))
+		r.debt.doubt(fullKey(r, w.key))
 	case err != nil:
-		r.failed(ctx, w.seen, w.key, err)
+		noteFailed(ctx, r, w.seen, w.key, err)
 	default:
 		if w.known {
 			r.own.add(keyOf(now), w.base, now.GetResourceVersion())
 		}
-		r.learn(ctx, now)
+		learn(ctx, r, now)
 	}
 	return now, err
 }
 
 // learn records a state of an object that the server sent. If that fails, the server can be asked for
 // what is there, but not for what is not: the watch may be about to bring an older state.
-func (r *requests[T]) learn(ctx context.Context, obj T) {
-	switch err := record(r, ctx, obj); {
+func learn[T metav1.Object](ctx context.Context, r *requests[T], obj T) {
+	switch err := record(ctx, r, obj); {
 	case err == nil:
 	case isThere(r, obj):
 		r.debt.doubt(keyOf(obj))
@@ -452,12 +452,12 @@ func (r *requests[T]) learn(ctx context.Context, obj T) {
 func isThere[T metav1.Object](r *requests[T], obj T) bool { return !finished(obj) && matches(r, obj) }
 
 // record records a state of an object that the server sent, unless that fails.
-func record[T metav1.Object](r *requests[T], ctx context.Context, obj T) error {
+func record[T metav1.Object](ctx context.Context, r *requests[T], obj T) error {
 	switch {
 	case isThere(r, obj):
 		return r.cache.record(obj)
 	case finished(obj):
-		return recordEnd(r, ctx, obj)
+		return recordEnd(ctx, r, obj)
 	}
 	// even if reads do not have it: the watch may be about to bring an older state
 	return r.cache.recordGone(keyOf(obj), "", obj.GetResourceVersion())
@@ -477,47 +477,47 @@ func finished(obj metav1.Object) bool {
 }
 
 // recordEnd records that obj, which the server sent, is gone.
-func recordEnd[T metav1.Object](r *requests[T], ctx context.Context, obj T) error {
+func recordEnd[T metav1.Object](ctx context.Context, r *requests[T], obj T) error {
 	s := sight{key: keyOf(obj), rv: obj.GetResourceVersion()}
 	if r.cache.hasUID(obj) {
 		s.uid = obj.GetUID()
 	}
-	return recordGone(r, ctx, s)
+	return recordGone(ctx, r, s)
 }
 
-// gone records that an object that reads have shown is gone from the server.
-func (r *requests[T]) gone(ctx context.Context, seen sight) {
-	if recordGone(r, ctx, seen) != nil {
+// noteGone records that an object that reads have shown is gone from the server.
+func noteGone[T metav1.Object](ctx context.Context, r *requests[T], seen sight) {
+	if recordGone(ctx, r, seen) != nil {
 		r.debt.unknown(seen.key.Namespace)
 	}
 }
 
-// recordGone is gone unless that fails. Without its UID, only a version from after the deletion tells
+// recordGone is noteGone unless that fails. Without its UID, only a version from after the deletion tells
 // the object apart from later ones.
-func recordGone[T metav1.Object](r *requests[T], ctx context.Context, seen sight) (err error) {
+func recordGone[T metav1.Object](ctx context.Context, r *requests[T], seen sight) (err error) {
 	if seen.uid == "" || seen.rv == "" {
 		seen.uid = ""
-		if seen.rv, err = r.now(ctx, seen.key.Namespace); err != nil {
+		if seen.rv, err = versionNow(ctx, r, seen.key.Namespace); err != nil {
 			return err
 		}
 	}
 	return r.cache.recordGone(seen.key, seen.uid, seen.rv)
 }
 
-// failed notes a write that failed, if the server may have carried it out, or if it shows that
+// noteFailed notes a write that failed, if the server may have carried it out, or if it shows that
 // reads are behind.
-func (r *requests[T]) failed(ctx context.Context, seen sight, key types.NamespacedName, err error) {
+func noteFailed[T metav1.Object](ctx context.Context, r *requests[T], seen sight, key types.NamespacedName, err error) {
 	switch {
 	case errors.Is(err, client.ErrNotSent):
 	case isGone(err, key):
 		if seen.has {
-			r.gone(ctx, seen)
+			noteGone(ctx, r, seen)
 		}
 	case isRefusal(err) && !errors.Is(err, client.ErrUnclear):
 	case key.Name == "": // the server makes the name
-		r.debt.unknown(r.complete(key).Namespace)
+		r.debt.unknown(fullKey(r, key).Namespace)
 	default:
-		r.debt.doubt(r.complete(key))
+		r.debt.doubt(fullKey(r, key))
 	}
 }
 
@@ -540,17 +540,17 @@ func isRefusal(err error) bool {
 }
 
 // doubt asks for the object of key, or has CatchUp do so if that fails.
-func doubt[T metav1.Object](r *requests[T], ctx context.Context, key types.NamespacedName) {
+func doubt[T metav1.Object](ctx context.Context, r *requests[T], key types.NamespacedName) {
 	r.debt.doubt(key)
-	_ = settle(r, ctx, key)
+	_ = settle(ctx, r, key)
 }
 
 // settle asks the server for an object in doubt. If that is forbidden, fails for a time, if the
 // object does not fit its type, or if the answer cannot be recorded, the watch has to come as far. An
 // object outside of the handle's namespaces is in doubt no more.
-func settle[T metav1.Object](r *requests[T], ctx context.Context, key types.NamespacedName) error {
+func settle[T metav1.Object](ctx context.Context, r *requests[T], key types.NamespacedName) error {
 	since := r.debt.since(key)
-	_, missed, err := read(r, ctx, key, metav1.GetOptions{})
+	_, missed, err := read(ctx, r, key, metav1.GetOptions{})
 	switch {
 	case missed != nil:
 		r.debt.unknown(key.Namespace)

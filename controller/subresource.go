@@ -140,7 +140,7 @@ func checkBody[B metav1.Object](s Subresource[B], body B) error {
 func (r *requests[T]) wroteSubresource(ctx context.Context, key types.NamespacedName, err error) {
 	noteWriter(ctx, r)
 	if !errors.Is(err, client.ErrNotSent) && (!isRefusal(err) || apierrors.IsNotFound(err)) {
-		doubt(r, ctx, r.complete(key))
+		doubt(ctx, r, fullKey(r, key))
 	}
 }
 

@@ -113,7 +113,7 @@ func (t *trace[Q]) call(ctx context.Context, key Q, reconcile func(context.Conte
 	t.mu.Lock()
 	t.running[key] = began
 	t.mu.Unlock()
-	defer func() { ended(t, ctx, call[Q]{key, Traced{Began: began, Took: time.Since(began), Err: err}}, returned) }()
+	defer func() { ended(ctx, t, call[Q]{key, Traced{Began: began, Took: time.Since(began), Err: err}}, returned) }()
 	err = reconcile(ctx, key)
 	returned = true
 	return err
@@ -122,7 +122,7 @@ func (t *trace[Q]) call(ctx context.Context, key Q, reconcile func(context.Conte
 // errNoReturn stands for a panic, whose value goes to the queue's OnError, or runtime.Goexit.
 var errNoReturn = errors.New("reconcile panicked")
 
-func ended[Q comparable](t *trace[Q], ctx context.Context, c call[Q], returned bool) {
+func ended[Q comparable](ctx context.Context, t *trace[Q], c call[Q], returned bool) {
 	outcome := queue.Failed
 	if returned {
 		outcome = queue.Judge(ctx, c.Err)

@@ -13,7 +13,7 @@ import (
 // goroutine. A store converts its own slots to an Indexer; the zero value is of no use.
 type Indexer[T any] slots.Slots[T]
 
-func (x *Indexer[T]) slots() *slots.Slots[T] { return (*slots.Slots[T])(x) }
+func slotsOf[T any](x *Indexer[T]) *slots.Slots[T] { return (*slots.Slots[T])(x) }
 
 // dynamic is the part of a live index that does not depend on the type of its values.
 type dynamic[T any] interface {
@@ -26,7 +26,7 @@ type dynamic[T any] interface {
 
 // Definitions returns the indexes by name, in a new map.
 func (x *Indexer[T]) Definitions() map[string]Definition[T] {
-	s := x.slots()
+	s := slotsOf(x)
 	st := s.Read()
 	defer s.Done()
 	m := make(map[string]Definition[T], len(st.Indexes()))
@@ -43,7 +43,7 @@ func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ix.get(x.slots(), value)
+	return ix.get(slotsOf(x), value)
 }
 
 // Index returns the objects that share at least one value with obj in the index called
@@ -54,7 +54,7 @@ func (x *Indexer[T]) Index(name string, obj T) ([]T, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ix.shared(x.slots(), obj)
+	return ix.shared(slotsOf(x), obj)
 }
 
 // Values returns the values that at least one object has in the index called name, each
@@ -65,11 +65,11 @@ func (x *Indexer[T]) Values(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ix.values(x.slots())
+	return ix.values(slotsOf(x))
 }
 
 func lookup[T any](x *Indexer[T], name string) (dynamic[T], error) {
-	s := x.slots()
+	s := slotsOf(x)
 	st := s.Read()
 	defer s.Done()
 	ix := st.Lookup(name)
@@ -124,7 +124,7 @@ type Stats struct {
 // Stats returns the sizes of all indexes, sorted by name. It holds the store's lock for some
 // microseconds per index, and the writer waits for that.
 func (x *Indexer[T]) Stats() []Stats {
-	s := x.slots()
+	s := slotsOf(x)
 	st := s.Read()
 	defer s.Done()
 	var all []Stats

@@ -43,7 +43,7 @@ func AddNamespace[T any](to interface {
 // namespaceIndexOf returns the name of the index of the namespaces that Select finds, and "" if there
 // is none.
 func namespaceIndexOf[T any](from Reader[T]) string {
-	s := from.Indexer().slots()
+	s := slotsOf(from.Indexer())
 	st := s.Read()
 	defer s.Done()
 	for _, x := range st.Indexes() {

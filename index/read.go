@@ -26,7 +26,7 @@ const iterBatch = 128
 // nothing, and report this error once to the store's Options.OnError. Call Check while you set up
 // a program.
 func (x *Index[T, V]) Check(from Reader[T]) error {
-	s := from.Indexer().slots()
+	s := slotsOf(from.Indexer())
 	st := s.Read()
 	defer s.Done()
 	if in(x, st) == nil {
@@ -45,15 +45,15 @@ func (x *Index[T, V]) Get(from Reader[T], value V) []T {
 // when dst has room.
 func (x *Index[T, V]) Append(dst []T, from Reader[T], value V) []T {
 	want := posting.Value[V]{V: value, Hash: hash(x, value)}
-	s, st, l := x.begin(from)
+	s, st, l := beginRead(x, from)
 	if l == nil {
 		return dst
 	}
-	return l.append(dst, s, st, want)
+	return appendValues(l, dst, s, st, want)
 }
 
-// append appends the objects that have want to dst, and ends the read of s.
-func (l *live[T, V]) append(dst []T, s *slots.Slots[T], st *slots.State[T], want posting.Value[V]) []T {
+// appendValues appends the objects that have want to dst, and ends the read of s.
+func appendValues[T any, V comparable](l *live[T, V], dst []T, s *slots.Slots[T], st *slots.State[T], want posting.Value[V]) []T {
 	if ids, ok := l.lists.Find(want); ok {
 		dst = slices.Grow(dst, len(ids))
 		for _, id := range ids {
@@ -80,7 +80,7 @@ func (x *Index[T, V]) All(from Reader[T], value V) iter.Seq[T] {
 
 func each[T any, V comparable](x *Index[T, V], from Reader[T], value V, yield func(T) bool) {
 	want := posting.Value[V]{V: value, Hash: hash(x, value)}
-	s, st, l := x.begin(from)
+	s, st, l := beginRead(x, from)
 	if l == nil {
 		return
 	}
@@ -110,7 +110,7 @@ func each[T any, V comparable](x *Index[T, V], from Reader[T], value V, yield fu
 // Count returns the number of objects that have value. Cost: O(1).
 func (x *Index[T, V]) Count(from Reader[T], value V) int {
 	want := posting.Value[V]{V: value, Hash: hash(x, value)}
-	s, _, l := x.begin(from)
+	s, _, l := beginRead(x, from)
 	if l == nil {
 		return 0
 	}
@@ -125,7 +125,7 @@ func (x *Index[T, V]) Count(from Reader[T], value V) int {
 // removes a value copies a few KB.
 func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 	return func(yield func(V) bool) {
-		s, _, l := x.begin(from)
+		s, _, l := beginRead(x, from)
 		if l == nil {
 			return
 		}
@@ -143,7 +143,7 @@ func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 // order. obj need not be in the store; if it is, the result includes it. If the index function
 // panics, the result is empty, and the first panic is reported to the store's Options.OnError.
 func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
-	s := from.Indexer().slots()
+	s := slotsOf(from.Indexer())
 	objs, err := sharing(x, s, obj)
 	var panicked *PanicError
 	if errors.As(err, &panicked) {
@@ -187,7 +187,7 @@ func sharing[T any, V comparable](x *Index[T, V], s *slots.Slots[T], obj T) (obj
 		return nil, err
 	}
 	if len(wanted) == 1 {
-		return l.append(nil, s, st, wanted[0]), nil
+		return appendValues(l, nil, s, st, wanted[0]), nil
 	}
 	frozen := make([]posting.IDs, len(wanted))
 	for i, v := range wanted {
@@ -227,10 +227,10 @@ func evaluate[T any, V comparable](x *Index[T, V], obj T) (values []posting.Valu
 	return l.stage.set(0), nil
 }
 
-// begin begins a read, which the caller must end with Done of the slots returned. If from does not
+// beginRead begins a read, which the caller must end with Done of the slots returned. If from does not
 // have x, begin ends the read itself, reports the error, and returns a nil index.
-func (x *Index[T, V]) begin(from Reader[T]) (*slots.Slots[T], *slots.State[T], *live[T, V]) {
-	s := from.Indexer().slots()
+func beginRead[T any, V comparable](x *Index[T, V], from Reader[T]) (*slots.Slots[T], *slots.State[T], *live[T, V]) {
+	s := slotsOf(from.Indexer())
 	st := s.Read()
 	l := in(x, st)
 	if l == nil {

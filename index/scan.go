@@ -40,8 +40,8 @@ func newScan[T metav1.Object](namespace string, selector labels.Selector, reqs l
 	return s
 }
 
-// of returns the objects of view that match.
-func (s *scan[T]) of(view cowvec.View[T]) []T {
+// scanOf returns the objects of view that match.
+func scanOf[T metav1.Object](s *scan[T], view cowvec.View[T]) []T {
 	var c cowvec.Cursor
 	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
 		for objs := range slices.Chunk(run.Elems, scanBlock) {
@@ -54,25 +54,25 @@ func (s *scan[T]) of(view cowvec.View[T]) []T {
 func block[T metav1.Object](s *scan[T], objs []T) {
 	s.n = copy(s.objs[:], objs)
 	if s.namespace != "" {
-		s.keep(func(i int) bool { return s.objs[i].GetNamespace() == s.namespace })
+		keepFrom(s, func(i int) bool { return s.objs[i].GetNamespace() == s.namespace })
 	}
 	if s.selector != nil {
 		for i, obj := range s.objs[:s.n] {
 			s.maps[i] = obj.GetLabels()
 		}
 		if s.exact != nil {
-			s.keep(func(i int) bool { return len(s.maps[i]) > 0 })
+			keepFrom(s, func(i int) bool { return len(s.maps[i]) > 0 })
 			keepExact(s)
 		}
-		s.keep(func(i int) bool { return s.selector.Matches(labels.Set(s.maps[i])) })
+		keepFrom(s, func(i int) bool { return s.selector.Matches(labels.Set(s.maps[i])) })
 	}
 	s.out = append(s.out, s.objs[:s.n]...)
 }
 
-// keep drops the objects for which f is false.
+// keepFrom drops the objects for which f is false.
 //
 //go:noinline
-func (s *scan[T]) keep(f func(i int) bool) {
+func keepFrom[T metav1.Object](s *scan[T], f func(i int) bool) {
 	n := 0
 	for i := range s.n {
 		if f(i) {
@@ -90,7 +90,7 @@ func keepExact[T metav1.Object](s *scan[T]) {
 	for i, m := range s.maps[:s.n] {
 		values[i] = m[key] // Matches distinguishes missing labels from empty ones later
 	}
-	s.keep(func(i int) bool {
+	keepFrom(s, func(i int) bool {
 		for _, l := range s.exact {
 			if l.Value == values[i] {
 				return true

@@ -27,7 +27,7 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 			return nil
 		}
 	}
-	s := from.Indexer().slots()
+	s := slotsOf(from.Indexer())
 	wanted := labelsWanted(reqs)
 	st := s.Read()
 	best := candidates(st, namespace, wanted)
@@ -39,7 +39,7 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 	if namespace == "" && len(reqs) == 0 {
 		return view.AppendTo(make([]T, 0, view.Live()))
 	}
-	return newScan[T](namespace, selector, reqs, wanted).of(view)
+	return scanOf(newScan[T](namespace, selector, reqs, wanted), view)
 }
 
 // pick returns the objects in the postings of a choice that match the rest of the selection.

@@ -66,7 +66,7 @@ func commitPending[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 
 // commitPopped commits a batch once no handler is too far behind.
 func commitPopped[K comparable, T any](i *core[K, T], s *session[K, T], batch deltafifo.Batch[K, T]) error {
-	if err := waitForHandlers(i, s.Ctx); err != nil {
+	if err := waitForHandlers(s.Ctx, i); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -126,7 +126,7 @@ func addOps[K comparable, T any](i *core[K, T], c *changes[K, T], key K, deltas 
 	for n := range deltas {
 		d := &deltas[n]
 		c.deltas++
-		if i.stays(key, d, c.listed) {
+		if stays(i, key, d, c.listed) {
 			c.stayed = append(c.stayed, c.deltas-1)
 			continue
 		}
@@ -180,11 +180,11 @@ func take[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 // commit writes the changes to the store and appends their events to the log. An error comes
 // from the store and ends Run. c is empty before and after.
 func commit[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafifo.Batch[K, T]) error {
-	began, synced := time.Now(), i.hasSynced()
+	began, synced := time.Now(), hasSyncedAll(i)
 	if err := commitLocked(i, c, batch); err != nil {
 		return err
 	}
-	if !synced && i.hasSynced() {
+	if !synced && hasSyncedAll(i) {
 		i.logger.Debug("cache is filled", slog.Int("objects", i.store.Len()), slog.String("resourceVersion", i.store.ResourceVersion()))
 	}
 	for _, bad := range c.failed {
@@ -203,7 +203,7 @@ func commitLocked[K comparable, T any](i *core[K, T], c *changes[K, T], batch de
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	cutLagging(i)
-	begins, empty := !i.hasSynced(), i.store.Len() == 0
+	begins, empty := !hasSyncedAll(i), i.store.Len() == 0
 	c.listed = batch.ResourceVersion()
 	ahead := i.own.begin(batch, i.union == nil)
 	if batch.Rewound() {

@@ -36,7 +36,7 @@ func (i *core[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Se
 		register(i, l)
 		i.mu.Unlock()
 		defer release(l)
-		defer i.leave(l)
+		defer leave(i, l)
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		if life.Err() != nil {
@@ -46,14 +46,14 @@ func (i *core[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Se
 		defer stop()
 		// If iter.Pull runs the loop, its body may never return. Nothing may wait for it from
 		// now on.
-		defer context.AfterFunc(ctx, func() { i.leave(l) })()
-		l.run(ctx)
+		defer context.AfterFunc(ctx, func() { leave(i, l) })()
+		runListener(ctx, l)
 	}
 }
 
 // leave ends a loop over Events. Calling it again does nothing.
-func (i *core[K, T]) leave(l *listener[K, T]) {
+func leave[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.forget(l)
+	forgetRun(i, l)
 }

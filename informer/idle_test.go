@@ -160,7 +160,8 @@ func TestGoroutines(t *testing.T) {
 func goroutines() (n int) {
 	stacks := make([]byte, 1<<20)
 	for stack := range bytes.SplitSeq(stacks[:runtime.Stack(stacks, true)], []byte("\n\n")) {
-		if bytes.Contains(stack, []byte("kinform/informer.(")) {
+		running, _, _ := bytes.Cut(stack, []byte("\ncreated by "))
+		if bytes.Contains(running, []byte("kinform/informer.")) {
 			n++
 		}
 	}

@@ -81,7 +81,7 @@ func TestOverrunOfInitialList(t *testing.T) {
 		},
 		13: nil,
 	} {
-		if events := missed.events(i.versions.meta, position, now, position == 10); !slices.Equal(events, want) {
+		if events := missedEvents(&missed, i.versions.meta, position, now, position == 10); !slices.Equal(events, want) {
 			t.Errorf("who is at %d is told of %+v, want %+v", position, events, want)
 		}
 	}
@@ -130,7 +130,7 @@ func TestOverrunOfAnything(t *testing.T) {
 		read := r.IntN(len(missed.missed) + 1)
 		seen := maps.Clone(states[first+read])
 		told := map[int]bool{}
-		for _, ev := range missed.events(i.versions.meta, missed.from+uint64(read), i.store.Snapshot(), false) {
+		for _, ev := range missedEvents(&missed, i.versions.meta, missed.from+uint64(read), i.store.Snapshot(), false) {
 			old, had := seen[ev.Key]
 			if told[ev.Key] || had != (ev.Type != Added) || ev.Old != old {
 				t.Errorf("seed %d: told %+v after having seen %+v", seed, ev, old)

@@ -61,8 +61,8 @@ func start[K comparable, T any](i *core[K, T], s *session[K, T], l *listener[K, 
 	l.active = true
 	l.reg.begin()
 	s.Go(func() {
-		defer i.end(l)
-		contain(i, s, handling, l.describe, func() { l.run(s.Ctx) })
+		defer endRun(i, l)
+		contain(i, s, handling, l.describe, func() { runListener(s.Ctx, l) })
 	})
 }
 
@@ -74,14 +74,14 @@ func (l *listener[K, T]) describe(err *PanicError) {
 	}
 }
 
-// end marks l as inactive: its handler is not called again before the next Run.
-func (i *core[K, T]) end(l *listener[K, T]) {
+// endRun marks l as inactive: its handler is not called again before the next Run.
+func endRun[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	l.active = false
 	takeBack(l)
 	if l.leaving {
-		i.forget(l)
+		forgetRun(i, l)
 		release(l)
 	}
 	l.reg.cease()
@@ -108,8 +108,8 @@ func takeBack[K comparable, T any](l *listener[K, T]) {
 	}
 }
 
-// forget removes l for good. Called with mu held.
-func (i *core[K, T]) forget(l *listener[K, T]) {
+// forgetRun removes l for good. Called with mu held.
+func forgetRun[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	l.reg.removed.Store(true)
 	l.cursor.Close()
 	l.overrun, l.initial = nil, nil
@@ -121,21 +121,21 @@ func (i *core[K, T]) forget(l *listener[K, T]) {
 	l.reg.cease()
 }
 
-// run calls the handler until the handler is removed or ctx is done. When ctx ends, the caller
+// runListener calls the handler until the handler is removed or ctx is done. When ctx ends, the caller
 // must wake the cursor.
-func (l *listener[K, T]) run(ctx context.Context) {
-	if !replay(l, ctx) {
+func runListener[K comparable, T any](ctx context.Context, l *listener[K, T]) {
+	if !replay(ctx, l) {
 		return
 	}
 	setDue(l, time.Now().Add(firstResync(l)))
-	for handleRest(l, ctx) && ctx.Err() == nil {
+	for handleRest(ctx, l) && ctx.Err() == nil {
 		if isDue(l) {
-			if !resync(l, ctx) {
+			if !resync(ctx, l) {
 				return
 			}
 			continue
 		}
-		events, err := l.next()
+		events, err := nextEvents(l)
 		if err == nil {
 			l.rest, l.logged = events, true
 		} else if ctx.Err() != nil || !catchUp(l) {
@@ -144,9 +144,9 @@ func (l *listener[K, T]) run(ctx context.Context) {
 	}
 }
 
-// next waits for a run of the log. It returns nothing if a resync is due, or if somebody woke the
+// nextEvents waits for a run of the log. It returns nothing if a resync is due, or if somebody woke the
 // cursor.
-func (l *listener[K, T]) next() ([]Event[K, T], error) {
+func nextEvents[K comparable, T any](l *listener[K, T]) ([]Event[K, T], error) {
 	if l.opts.Resync <= 0 {
 		return l.cursor.Next()
 	}
@@ -160,30 +160,30 @@ func (l *listener[K, T]) next() ([]Event[K, T], error) {
 
 // replay delivers the objects of found. It returns false if the handler must stop. Walking
 // needs a large stack, so replay walks only if there is something to deliver.
-func replay[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
+func replay[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
 	if l.found == nil {
 		return true
 	}
-	if l.found.Len() > 0 && !walk(l, ctx) {
+	if l.found.Len() > 0 && !walk(ctx, l) {
 		return false
 	}
 	early := l.early
 	l.found, l.early, l.current, l.replayed = nil, false, nil, 0
 	if !early {
-		l.hasSynced()
+		listenerSynced(l)
 	}
 	return true
 }
 
 // walk delivers the objects of found that an earlier run has not delivered yet.
-func walk[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
+func walk[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
 	n := 0
 	var ev Event[K, T] // one for all, since the handler gets a copy
 	for key, obj := range l.found.All() {
 		if n++; n <= l.replayed {
 			continue // the order of a snapshot does not change
 		}
-		if !mayContinue(l, ctx) {
+		if !mayContinue(ctx, l) {
 			return false
 		}
 		l.replayed++
@@ -204,9 +204,9 @@ func takeInitial[K comparable, T any](l *listener[K, T]) {
 
 // handleRest calls the handler for the rest of a run of the log. It returns false if the
 // handler must stop. Then the remaining events wait for the next Run.
-func handleRest[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
+func handleRest[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
 	for len(l.rest) > 0 {
-		if !mayContinue(l, ctx) {
+		if !mayContinue(ctx, l) {
 			return false
 		}
 		if l.backlog.Load() > 0 {
@@ -216,10 +216,10 @@ func handleRest[K comparable, T any](l *listener[K, T], ctx context.Context) boo
 		l.rest = l.rest[1:] // first, since the handler may not return
 		switch {
 		case ev.Type == syncedMark:
-			l.hasSynced()
+			listenerSynced(l)
 		case ev.Type == initialMark:
 			takeInitial(l)
-			if !replay(l, ctx) {
+			if !replay(ctx, l) {
 				return false
 			}
 		case ev.Sync && !l.opts.Unchanged:
@@ -239,11 +239,11 @@ func handleRest[K comparable, T any](l *listener[K, T], ctx context.Context) boo
 }
 
 // mayContinue reports whether the handler may be called once more.
-func mayContinue[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
+func mayContinue[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
 	return !l.reg.removed.Load() && ctx.Err() == nil
 }
 
-func (l *listener[K, T]) hasSynced() {
+func listenerSynced[K comparable, T any](l *listener[K, T]) {
 	if !l.synced {
 		l.synced = true
 		close(l.reg.synced)
@@ -258,7 +258,7 @@ func deliver[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {
 	}
 	enter(l.inf.detector, l.opts.Name, ev)
 	call(l, ev)
-	reportMutations(l.inf, l.inf.detector.leave(l.opts.Name, ev))
+	reportMutations(l.inf, leaveDetector(l.inf.detector, l.opts.Name, ev))
 }
 
 func call[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {

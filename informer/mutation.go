@@ -124,9 +124,9 @@ func enter[K comparable, T any](d *detector[K, T], handler string, ev *Event[K, 
 	}
 }
 
-// leave records that the handler has returned. It returns errors for the objects of ev that
+// leaveDetector records that the handler has returned. It returns errors for the objects of ev that
 // were written to.
-func (d *detector[K, T]) leave(handler string, ev *Event[K, T]) (found []*MutationError) {
+func leaveDetector[K comparable, T any](d *detector[K, T], handler string, ev *Event[K, T]) (found []*MutationError) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	for _, w := range slices.Clone(d.watched[ev.Key]) {
@@ -134,7 +134,7 @@ func (d *detector[K, T]) leave(handler string, ev *Event[K, T]) (found []*Mutati
 			continue
 		}
 		if !intact(w) {
-			found = append(found, d.found(ev.Key, w, w.calls))
+			found = append(found, foundMutation(d, ev.Key, w, w.calls))
 		}
 		if n := slices.Index(w.calls, handler); n >= 0 {
 			w.calls = slices.Delete(w.calls, n, n+1)
@@ -151,7 +151,7 @@ func (d *detector[K, T]) check(now time.Time) (found []*MutationError) {
 	for key, states := range d.watched {
 		for _, w := range slices.Clone(states) {
 			if !intact(w) {
-				found = append(found, d.found(key, w, w.given))
+				found = append(found, foundMutation(d, key, w, w.given))
 			} else if !w.retired.IsZero() && now.Sub(w.retired) >= keepRetired {
 				drop(d, key, w)
 			}
@@ -160,9 +160,9 @@ func (d *detector[K, T]) check(now time.Time) (found []*MutationError) {
 	return found
 }
 
-// found makes the error without the difference, because computing that calls the users' Equal
+// foundMutation makes the error without the difference, because computing that calls the users' Equal
 // methods.
-func (d *detector[K, T]) found(key K, w *watched[T], suspects []string) *MutationError {
+func foundMutation[K comparable, T any](d *detector[K, T], key K, w *watched[T], suspects []string) *MutationError {
 	drop(d, key, w)
 	before, after := w.copied, w.obj
 	return &MutationError{
@@ -229,7 +229,7 @@ func reportMutations[K comparable, T any](i *core[K, T], found []*MutationError)
 }
 
 // detect checks the objects periodically until ctx is done.
-func detect[K comparable, T any](i *core[K, T], ctx context.Context) {
+func detect[K comparable, T any](ctx context.Context, i *core[K, T]) {
 	period := checkPeriod
 	if i.detector.sampling {
 		period = samplePeriod

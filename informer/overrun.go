@@ -47,10 +47,10 @@ func catchUp[K comparable, T any](l *listener[K, T]) bool {
 		turns.skip(i.trace.Load().place(i.log.Position()))
 	}
 	l.backlog.Store(1)
-	now, synced := i.store.Snapshot(), i.hasSynced()
+	now, synced := i.store.Snapshot(), hasSyncedAll(i)
 	i.mu.Unlock()
 	l.logged = false
-	l.rest = missed.events(i.versions.meta, position, now, !l.synced)
+	l.rest = missedEvents(missed, i.versions.meta, position, now, !l.synced)
 	if synced && !l.synced {
 		l.rest = append(l.rest, Event[K, T]{Type: syncedMark})
 	}
@@ -58,8 +58,8 @@ func catchUp[K comparable, T any](l *listener[K, T]) bool {
 	return true
 }
 
-// events returns the events that bring a handler at position of the log to the state now.
-func (o *overrun[K, T]) events(meta objmeta.Reader[T], position uint64, now store.Snapshot[K, T], initial bool) (events []Event[K, T]) {
+// missedEvents returns the events that bring a handler at position of the log to the state now.
+func missedEvents[K comparable, T any](o *overrun[K, T], meta objmeta.Reader[T], position uint64, now store.Snapshot[K, T], initial bool) (events []Event[K, T]) {
 	missed := o.missed[min(int(position-o.from), len(o.missed)):]
 	if slices.ContainsFunc(missed, func(ev Event[K, T]) bool { return ev.Type == initialMark }) {
 		for key, obj := range now.All() {
@@ -67,7 +67,7 @@ func (o *overrun[K, T]) events(meta objmeta.Reader[T], position uint64, now stor
 		}
 		return events
 	}
-	for _, d := range o.changes(missed, now) {
+	for _, d := range missedChanges(o, missed, now) {
 		switch {
 		case !d.had && d.has:
 			events = append(events, Event[K, T]{Type: Added, Initial: initial, Key: d.key, Object: d.now})
@@ -87,10 +87,10 @@ type change[K comparable, T any] struct {
 	had, has bool
 }
 
-// changes returns one change for every key of missed, and for every key whose object was
+// missedChanges returns one change for every key of missed, and for every key whose object was
 // written since. It does not look at the rest of the store: with a handler that is often left
 // behind, that would keep one processor busy.
-func (o *overrun[K, T]) changes(missed []Event[K, T], now store.Snapshot[K, T]) []change[K, T] {
+func missedChanges[K comparable, T any](o *overrun[K, T], missed []Event[K, T], now store.Snapshot[K, T]) []change[K, T] {
 	var all []change[K, T]
 	number := map[K]int{}
 	find := func(key K, old T, had bool) *change[K, T] {

@@ -217,8 +217,8 @@ func awaits[K comparable, T any](o *own[K, T], key K) bool {
 	return waits
 }
 
-// put returns what was put aside for a key, and whether a write of it is ahead. Safe from any goroutine.
-func (o *own[K, T]) put(key K) (kept aside[T], has, ahead bool) {
+// putOwn returns what was put aside for a key, and whether a write of it is ahead. Safe from any goroutine.
+func putOwn[K comparable, T any](o *own[K, T], key K) (kept aside[T], has, ahead bool) {
 	if o.count.Load() == 0 {
 		return kept, false, false
 	}
@@ -264,23 +264,23 @@ type ofKey[T any] struct {
 	has   bool // something was put aside
 }
 
-// of returns what own knows of a key. Called with the informer's mu held.
-func (o *own[K, T]) of(key K) ofKey[T] {
+// ownOf returns what own knows of a key. Called with the informer's mu held.
+func ownOf[K comparable, T any](o *own[K, T], key K) ofKey[T] {
 	kept, has := o.aside[key]
 	return ofKey[T]{known: o.door.Knows(key), aside: kept, has: has}
 }
 
-// undo goes back to what own knew of a key, because the store refused a write. Called with the informer's
+// undoOwn goes back to what own knew of a key, because the store refused a write. Called with the informer's
 // mu held.
-func (o *own[K, T]) undo(key K, before ofKey[T]) {
+func undoOwn[K comparable, T any](o *own[K, T], key K, before ofKey[T]) {
 	o.change(func(d *door.Door[K]) {
 		d.Undo(key, before.known)
 		keep(o, key, before.has, before.aside)
 	})
 }
 
-// waits reports whether a write is still ahead. Called with the informer's mu held.
-func (o *own[K, T]) waits(w dueWrite[K]) bool {
+// ownWaits reports whether a write is still ahead. Called with the informer's mu held.
+func ownWaits[K comparable, T any](o *own[K, T], w dueWrite[K]) bool {
 	version, waits := o.door.Waits(w.key)
 	return waits && version == w.version
 }
@@ -310,15 +310,15 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 	}
 	if i.own.door.Len() >= i.own.limit && !awaits(&i.own, key) {
 		room := false
-		if failed, room = i.makeRoom(); !room {
+		if failed, room = makeRoomInLog(i); !room {
 			return failed, ErrTooManyWrites
 		}
 	}
-	before := i.own.of(key)
+	before := ownOf(&i.own, key)
 	if enters(i, key, w) {
 		op := store.Op[K, T]{Key: key, Object: w.obj, Delete: w.gone}
 		if err := commitAhead(i, &op, w.rv, true); err != nil {
-			i.own.undo(key, before)
+			undoOwn(&i.own, key, before)
 			return failed, i.about(fmt.Errorf("%s: %w", keytext.Of(key), err))
 		}
 	}
@@ -329,11 +329,11 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 	return failed, nil
 }
 
-// makeRoom takes back a write that was reported as lost, and reports whether there was one. A deletion whose
+// makeRoomInLog takes back a write that was reported as lost, and reports whether there was one. A deletion whose
 // object the watch has shown is none, because the object would come back. Called with mu held.
-func (i *core[K, T]) makeRoom() (failed []*reflector.ObjectError, made bool) {
+func makeRoomInLog[K comparable, T any](i *core[K, T]) (failed []*reflector.ObjectError, made bool) {
 	o := &i.own
-	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool { return w.lost && o.waits(w) && !o.door.Ending(w.key) })
+	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool { return w.lost && ownWaits(o, w) && !o.door.Ending(w.key) })
 	if n < 0 {
 		return nil, false
 	}
@@ -402,7 +402,7 @@ func held[K comparable, T any](i *core[K, T], key K) door.Held {
 	}
 	is := door.State{UID: string(i.versions.meta.UID(obj)), Version: parse(i.versions.meta.Version(obj)), Sum: sum}
 	if is.Version == 0 {
-		is.Version = i.versions.of(key)
+		is.Version = versionOf(&i.versions, key)
 	}
 	return door.Held{State: is, Any: true}
 }
@@ -439,7 +439,7 @@ func commitAhead[K comparable, T any](i *core[K, T], op *store.Op[K, T], rv stri
 
 // stays asks the door about a delta of a key whose own write is ahead. It reports whether the delta is
 // older than that write. Called with mu held.
-func (i *core[K, T]) stays(key K, d *deltafifo.Delta[T], listed string) bool {
+func stays[K comparable, T any](i *core[K, T], key K, d *deltafifo.Delta[T], listed string) bool {
 	if !awaits(&i.own, key) {
 		return false
 	}
@@ -525,7 +525,7 @@ func (o *own[K, T]) begin(batch deltafifo.Batch[K, T], all bool) (ahead []dueWri
 		switch {
 		case batch.Rewound():
 			for _, w := range o.due {
-				if o.waits(w) {
+				if ownWaits(o, w) {
 					w.gone, w.late = d.Ends(w.key), d.Since(w.key, door.Moment(moment))
 					ahead = append(ahead, w)
 				}
@@ -569,7 +569,7 @@ func lostOf[K comparable, T any](i *core[K, T], ahead []dueWrite[K]) (lost []*Lo
 func expect[K comparable, T any](i *core[K, T], w dueWrite[K]) {
 	o := &i.own
 	if len(o.due) >= 2*o.door.Len() { // as long as most of them are ahead, they come off in takeDue
-		o.due = slices.DeleteFunc(o.due, func(w dueWrite[K]) bool { return !o.waits(w) })
+		o.due = slices.DeleteFunc(o.due, func(w dueWrite[K]) bool { return !ownWaits(o, w) })
 	}
 	o.due = append(o.due, w)
 	if o.timer == nil {
@@ -605,7 +605,7 @@ func takeDue[K comparable, T any](i *core[K, T], now time.Time) (lost []*LostWri
 	for len(o.due) > 0 && !o.due[0].until.After(now) {
 		due := o.due[0]
 		o.due = o.due[1:]
-		if !o.waits(due) {
+		if !ownWaits(o, due) {
 			continue
 		}
 		due.gone = o.door.Ends(due.key)

@@ -100,13 +100,13 @@ func (i *core[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Regis
 		return nil, ErrNoHandler
 	}
 	l := &listener[K, T]{inf: i, handler: h, opts: opts}
-	i.add(l)
+	addListener(i, l)
 	i.logger.Debug("handler is added", slog.String("handler", l.reg.name))
 	return l.reg, nil
 }
 
-// add registers l and starts it if the informer runs.
-func (i *core[K, T]) add(l *listener[K, T]) {
+// addListener registers l and starts it if the informer runs.
+func addListener[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	register(i, l)
@@ -142,8 +142,8 @@ func register[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	if l.opts.Unchanged {
 		i.unchanged++
 	}
-	if i.hasSynced() || i.store.Len() > 0 {
-		l.found, l.early = new(i.store.Snapshot()), !i.hasSynced()
+	if hasSyncedAll(i) || i.store.Len() > 0 {
+		l.found, l.early = new(i.store.Snapshot()), !hasSyncedAll(i)
 	}
 	i.listeners[l] = struct{}{}
 }
@@ -166,7 +166,7 @@ func remove[K comparable, T any](i *core[K, T], l *listener[K, T], drain bool) {
 		l.cursor.Close()
 	}
 	if !l.active {
-		i.forget(l)
+		forgetRun(i, l)
 		release(l)
 	}
 }

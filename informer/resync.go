@@ -30,7 +30,7 @@ func isDue[K comparable, T any](l *listener[K, T]) bool {
 // resync delivers every object that the handler knows, and changes in between. It walks a
 // snapshot, so only the handler itself waits for it. If an overrun cuts a resync short, the
 // resync is not continued. It returns false if the handler must stop.
-func resync[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
+func resync[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
 	began := time.Now()
 	l.touched = map[K]struct{}{} // objects handled from now on may be newer than the snapshot
 	defer func() {
@@ -44,7 +44,7 @@ func resync[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
 	found, position := i.store.Snapshot(), i.log.Position()
 	i.mu.Unlock()
 	for l.cursor.Position() < position { // the handler has not seen all of the snapshot
-		if open, goOn := handlePending(l, ctx); !open {
+		if open, goOn := handlePending(ctx, l); !open {
 			return goOn
 		}
 	}
@@ -52,14 +52,14 @@ func resync[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
 	var ev Event[K, T] // one for all, since the handler gets a copy
 	for key, obj := range found.All() {
 		if n++; n%resyncStride == 0 {
-			if open, goOn := handlePending(l, ctx); !open {
+			if open, goOn := handlePending(ctx, l); !open {
 				return goOn
 			}
 		}
 		if _, ok := l.touched[key]; ok {
 			continue
 		}
-		if !mayContinue(l, ctx) {
+		if !mayContinue(ctx, l) {
 			return false
 		}
 		ev = Event[K, T]{Type: Updated, Sync: true, Key: key, Object: obj, Old: obj}
@@ -71,13 +71,13 @@ func resync[K comparable, T any](l *listener[K, T], ctx context.Context) bool {
 
 // handlePending handles one run of the log, if there is one. open reports whether there can be more,
 // and goOn whether the handler may go on.
-func handlePending[K comparable, T any](l *listener[K, T], ctx context.Context) (open, goOn bool) {
+func handlePending[K comparable, T any](ctx context.Context, l *listener[K, T]) (open, goOn bool) {
 	events, err := l.cursor.TryNext()
 	if err != nil {
 		return false, true // run finds out why
 	}
 	l.rest, l.logged = events, true
-	goOn = handleRest(l, ctx)
+	goOn = handleRest(ctx, l)
 	return goOn, goOn
 }
 

@@ -32,7 +32,7 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	}
 	defer func() { err = finish(i, s) }() // also if OnError ends this goroutine
 	returned := false
-	defer func() { i.left(s, returned, recover()) }() // contain would take twice as much of the stack
+	defer func() { listenerLeft(i, s, returned, recover()) }() // contain would take twice as much of the stack
 	setOff(i, s)
 	if i.union != nil {
 		err = process(i, s)
@@ -46,14 +46,14 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// left follows the end of what Run does itself: value is what recover returned.
-func (i *core[K, T]) left(s *session[K, T], returned bool, value any) {
+// listenerLeft follows the end of what Run does itself: value is what recover returned.
+func listenerLeft[K comparable, T any](i *core[K, T], s *session[K, T], returned bool, value any) {
 	where := "source"
 	if s.commits || i.union != nil {
 		where = "commit"
 	}
 	if err := usercode.Left(where, returned, value); err != nil {
-		i.failed(s, err)
+		runFailed(i, s, err)
 	}
 }
 
@@ -65,13 +65,13 @@ func setOff[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	s.Add(1)
 	context.AfterFunc(s.Ctx, func() {
 		defer s.Done()
-		i.stop(s)
+		stopRun(i, s)
 	})
 	if i.union != nil {
 		i.union.check()
 	}
 	if i.detector != nil {
-		s.Go(func() { contain(i, s, "OnError", noKey, func() { detect(i, s.Ctx) }) })
+		s.Go(func() { contain(i, s, "OnError", noKey, func() { detect(s.Ctx, i) }) })
 	}
 }
 
@@ -124,15 +124,15 @@ func renew[K comparable, T any](i *core[K, T]) error {
 	if err != nil {
 		return err
 	}
-	keepStats(i, i.fetched(i.session.Load()))
+	keepStats(i, fetchedOwn(i, i.session.Load()))
 	i.session.Store(next)
 	i.refusal.set(nil)
 	return nil
 }
 
-// stop ends the calls of handlers and the waits of others, even while the source goes on although
+// stopRun ends the calls of handlers and the waits of others, even while the source goes on although
 // its context is done.
-func (i *core[K, T]) stop(s *session[K, T]) {
+func stopRun[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	i.mu.Lock()
 	i.phase = stopping // no handler can be started any more
 	i.mu.Unlock()
@@ -144,7 +144,7 @@ func (i *core[K, T]) stop(s *session[K, T]) {
 func finish[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 	s.Cancel()                 // no goroutine goes on for long after that
 	s.committer.running.Wait() // it commits what is pending
-	i.stop(s)
+	stopRun(i, s)
 	rest(i)
 	s.fifo.Close()
 	s.Wait()

@@ -68,12 +68,12 @@ func newSession[K comparable, T any](i *core[K, T]) (*session[K, T], error) {
 func contain[K comparable, T any](i *core[K, T], s *session[K, T], where string, about func(*PanicError), run func()) {
 	usercode.Contain(where, run, func(err *PanicError) {
 		about(err)
-		i.failed(s, err)
+		runFailed(i, s, err)
 	})
 }
 
-// failed ends Run because of err, and reports it.
-func (i *core[K, T]) failed(s *session[K, T], err *PanicError) {
+// runFailed ends Run because of err, and reports it.
+func runFailed[K comparable, T any](i *core[K, T], s *session[K, T], err *PanicError) {
 	err.Resource = i.Resource()
 	s.Fail(err)
 	i.report(err)

@@ -25,13 +25,13 @@ type sink[K comparable, T any] struct {
 // hand, they are decoded while the committer commits.
 func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	if !isLast(s, ev.Idle) || s.inf.log.Lagging(s.inf.lag) != nil {
-		return s.leave(s.to.Apply(ctx, ev))
+		return leaveSink(s, s.to.Apply(ctx, ev))
 	}
 	s.committed = false // commit gets nothing while the committer commits, or if too much is pending
 	if err := s.to.ApplyNow(ctx, ev, s.commit); err != nil || s.committed {
 		return err
 	}
-	return s.leave(nil)
+	return leaveSink(s, nil)
 }
 
 // isLast reports whether to take an event for the last one at hand. If the source has never said so
@@ -43,8 +43,8 @@ func isLast[K comparable, T any](s *sink[K, T], idle bool) bool {
 	return idle || !s.marks && s.inf.log.Awaited()
 }
 
-// leave leaves what was put into the queue to the committer.
-func (s *sink[K, T]) leave(err error) error {
+// leaveSink leaves what was put into the queue to the committer.
+func leaveSink[K comparable, T any](s *sink[K, T], err error) error {
 	if err == nil {
 		s.committer.call()
 	}
@@ -64,7 +64,7 @@ func (s *sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 func (s *sink[K, T]) Replace(ctx context.Context, resourceVersion string) error {
 	s.listed = false
 	s.inf.refusal.set(nil)
-	return s.leave(s.to.Replace(ctx, resourceVersion))
+	return leaveSink(s, s.to.Replace(ctx, resourceVersion))
 }
 
 // Skipped implements reflector.Sink.

@@ -57,7 +57,7 @@ func (i *Informer[K, T]) Stats() Stats { return i.engine.Stats() }
 func (i *core[K, T]) Stats() Stats {
 	i.mu.Lock()
 	current := i.session.Load()
-	fetched := withPast(i, i.fetched(current))
+	fetched := withPast(i, fetchedOwn(i, current))
 	i.mu.Unlock()
 	fetched.BadObjects += i.badObjects.Load()
 	return Stats{
@@ -91,8 +91,8 @@ func withPast[K comparable, T any](i *core[K, T], present reflector.Stats) refle
 	return sum(*i.past, present)
 }
 
-// fetched returns the counters of a session's reflectors. Called with mu held.
-func (i *core[K, T]) fetched(s *session[K, T]) reflector.Stats {
+// fetchedOwn returns the counters of a session's reflectors. Called with mu held.
+func fetchedOwn[K comparable, T any](i *core[K, T], s *session[K, T]) reflector.Stats {
 	if i.union != nil {
 		return i.union.stats()
 	}

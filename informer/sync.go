@@ -29,7 +29,7 @@ func (i *Informer[K, T]) WaitForSync(ctx context.Context) error { return i.engin
 
 //go:noinline
 func (i *core[K, T]) WaitForSync(ctx context.Context) error {
-	for !i.hasSynced() {
+	for !hasSyncedAll(i) {
 		refused, changed := i.refusal.last()
 		if refused != nil {
 			return refused
@@ -46,9 +46,9 @@ func (i *core[K, T]) WaitForSync(ctx context.Context) error {
 	return nil
 }
 
-// hasSynced reports whether the initial list is in the store. With mu held the answer stays
+// hasSyncedAll reports whether the initial list is in the store. With mu held the answer stays
 // the same.
-func (i *core[K, T]) hasSynced() bool {
+func hasSyncedAll[K comparable, T any](i *core[K, T]) bool {
 	select {
 	case <-i.synced:
 		return true

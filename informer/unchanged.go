@@ -72,13 +72,13 @@ func sameContents[T any](known, listed T) bool {
 	return reflect.DeepEqual(known, listed)
 }
 
-// same reports whether known, the store's object under key, is in the state listed. It returns
+// sameVersion reports whether known, the store's object under key, is in the state listed. It returns
 // false if the metadata cannot be read, so that the commit reports what is wrong with the object.
-func (v *versions[K, T]) same(key K, known T, listed deltafifo.State) bool {
+func sameVersion[K comparable, T any](v *versions[K, T], key K, known T, listed deltafifo.State) bool {
 	if version := v.meta.Version(known); version != "" {
 		return version == listed.ResourceVersion && v.meta.UID(known) == listed.UID
 	}
-	return v.has(key, listed.ResourceVersion)
+	return hasVersion(v, key, listed.ResourceVersion)
 }
 
 // repeats reports whether a delta brings the same version as the one before it. Like repeatsStored, it
@@ -89,7 +89,7 @@ func repeats[K comparable, T any](v *versions[K, T], before, d *deltafifo.Delta[
 
 // repeatsStored reports whether a delta brings the version that the store has.
 func repeatsStored[K comparable, T any](v *versions[K, T], key K, d *deltafifo.Delta[T]) bool {
-	return bare(v, d) && v.has(key, d.ResourceVersion)
+	return bare(v, d) && hasVersion(v, key, d.ResourceVersion)
 }
 
 // bare reports whether a delta has an object without a version.
@@ -97,18 +97,18 @@ func bare[K comparable, T any](v *versions[K, T], d *deltafifo.Delta[T]) bool {
 	return d.Type != deltafifo.Deleted && v.meta.Version(d.Object) == ""
 }
 
-// has reports whether rv is noted for key. If rv is empty, as in a list of a server that has no
+// hasVersion reports whether rv is noted for key. If rv is empty, as in a list of a server that has no
 // versions, it reports whether nothing is noted.
-func (v *versions[K, T]) has(key K, rv string) bool {
-	if number := v.of(key); rv != "" {
+func hasVersion[K comparable, T any](v *versions[K, T], key K, rv string) bool {
+	if number := versionOf(v, key); rv != "" {
 		return number != 0 && number == parse(rv)
 	} else {
 		return number == 0
 	}
 }
 
-// of returns the version noted for key, and 0 if there is none.
-func (v *versions[K, T]) of(key K) uint64 {
+// versionOf returns the version noted for key, and 0 if there is none.
+func versionOf[K comparable, T any](v *versions[K, T], key K) uint64 {
 	v.mu.RLock()
 	defer v.mu.RUnlock()
 	if len(v.noted) == 0 {
@@ -132,7 +132,7 @@ func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
 	if number == 0 {
-		v.forget(op.Key)
+		forgetVersion(v, op.Key)
 		return
 	}
 	if v.noted == nil {
@@ -145,9 +145,9 @@ func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 // smallVersions is the size below which a map is not worth replacing.
 const smallVersions = 64
 
-// forget removes the note for key. A map never shrinks, so forget replaces the map when little
+// forgetVersion removes the note for key. A map never shrinks, so forget replaces the map when little
 // is left in it. Amortized O(1). Called with mu held.
-func (v *versions[K, T]) forget(key K) {
+func forgetVersion[K comparable, T any](v *versions[K, T], key K) {
 	delete(v.noted, maphash.Comparable(v.seed, key))
 	if v.most < smallVersions || len(v.noted) > v.most/4 {
 		return
@@ -200,7 +200,7 @@ func (c *cache[K, T]) Equal(known, listed T) bool { return sameContents(known, l
 // Brought implements deltafifo.Comparer.
 func (c *cache[K, T]) Brought(key K) (T, bool) {
 	obj, ok := c.reader.Get(key) // first: an own write is in the door before it is in the store
-	if kept, has, ahead := c.inf.own.put(key); ahead {
+	if kept, has, ahead := putOwn(&c.inf.own, key); ahead {
 		return kept.obj, has
 	}
 	return obj, ok
@@ -217,7 +217,7 @@ func (c *cache[K, T]) Awaited() ([]K, uint64) { return c.inf.own.awaited() }
 
 // Same implements deltafifo.Comparer.
 func (c *cache[K, T]) Same(key K, known T, listed deltafifo.State) bool {
-	return c.inf.versions.same(key, known, listed)
+	return sameVersion(&c.inf.versions, key, known, listed)
 }
 
 // Omits implements deltafifo.Comparer. It returns false if a handler wants unchanged objects. It

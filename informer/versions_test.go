@@ -45,7 +45,7 @@ func TestVersionsAgainstModel(t *testing.T) {
 			}
 		}
 		for key := range 1000 {
-			if rv, ok := want[key]; v.has(key, "opaque") || v.has(key, "") == ok || v.has(key, "7777") || ok && !v.has(key, rv) {
+			if rv, ok := want[key]; hasVersion(&v, key, "opaque") || hasVersion(&v, key, "") == ok || hasVersion(&v, key, "7777") || ok && !hasVersion(&v, key, rv) {
 				t.Fatalf("seed %d: key %d is not at %q", seed, key, rv)
 			}
 		}
@@ -59,7 +59,7 @@ func TestVersionsAllocateNothing(t *testing.T) {
 	v.committed(&op, "1")
 	if n := memtest.Allocs(100, func() {
 		v.committed(&op, "2")
-		_ = v.same(1, op.Object, deltafifo.State{ResourceVersion: "2"})
+		_ = sameVersion(&v, 1, op.Object, deltafifo.State{ResourceVersion: "2"})
 		v.committed(&op, "")
 	}); n != 0 {
 		t.Errorf("%v allocations per event", n)

@@ -32,7 +32,7 @@ func (i *Informer[K, T]) WaitForRV(ctx context.Context, rv string) error {
 
 //go:noinline
 func (i *core[K, T]) WaitForRV(ctx context.Context, rv string) error {
-	return whileAlive(i, ctx, func(ctx context.Context) error { return i.store.WaitForRV(ctx, rv) })
+	return whileAlive(ctx, i, func(ctx context.Context) error { return i.store.WaitForRV(ctx, rv) })
 }
 
 // WaitFor returns nil once until returns true for the store's object under key, see
@@ -45,11 +45,11 @@ func (i *Informer[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, e
 
 //go:noinline
 func (i *core[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
-	return whileAlive(i, ctx, func(ctx context.Context) error { return i.store.WaitFor(ctx, key, until) })
+	return whileAlive(ctx, i, func(ctx context.Context) error { return i.store.WaitFor(ctx, key, until) })
 }
 
 // whileAlive calls wait with a context that also ends with the informer.
-func whileAlive[K comparable, T any](i *core[K, T], ctx context.Context, wait func(context.Context) error) error {
+func whileAlive[K comparable, T any](ctx context.Context, i *core[K, T], wait func(context.Context) error) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(i.session.Load().life, func() { cancel(ErrStopped) })
@@ -62,7 +62,7 @@ const awaitedLag = 4
 
 // waitForHandlers waits until no handler is too far behind. It does not wait for a handler
 // that may itself be waiting for the next commit.
-func waitForHandlers[K comparable, T any](i *core[K, T], ctx context.Context) error {
+func waitForHandlers[K comparable, T any](ctx context.Context, i *core[K, T]) error {
 	if i.log.Lagging(i.lag) == nil {
 		return nil
 	}
@@ -76,9 +76,9 @@ func waitForHandlers[K comparable, T any](i *core[K, T], ctx context.Context) er
 		i.waits.end(ended)
 		i.counted.handlerWait.Add(int64(ended.Sub(began)))
 	}()
-	awaited, err := waitForLag(i, ctx, i.lag, i.store.Awaited, slow)
+	awaited, err := waitForLag(ctx, i, i.lag, i.store.Awaited, slow)
 	if awaited {
-		err = waitForNobody(i, ctx, slow)
+		err = waitForNobody(ctx, i, slow)
 	}
 	return err
 }
@@ -86,21 +86,21 @@ func waitForHandlers[K comparable, T any](i *core[K, T], ctx context.Context) er
 // waitForNobody is waitForHandlers while somebody waits for the store. If a handler is too far
 // behind even for that, waitForNobody ends all waits, so the handler continues if it was among
 // the waiters.
-func waitForNobody[K comparable, T any](i *core[K, T], ctx context.Context, slow <-chan time.Time) error {
+func waitForNobody[K comparable, T any](ctx context.Context, i *core[K, T], slow <-chan time.Time) error {
 	most := awaitedLag * i.lag
 	if i.log.Lagging(most) == nil {
 		return nil
 	}
 	i.store.EndWaits(behind(i, most))
 	defer i.store.EndWaits(nil)
-	_, err := waitForLag(i, ctx, most, func() <-chan struct{} { return nil }, slow)
+	_, err := waitForLag(ctx, i, most, func() <-chan struct{} { return nil }, slow)
 	return err
 }
 
 // waitForLag waits until no handler is more than limit events behind. It returns true if the
 // channel of awaited is closed before. Whenever slow has a value, it reports the slowest handler if
 // a report is due.
-func waitForLag[K comparable, T any](i *core[K, T], ctx context.Context, limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
+func waitForLag[K comparable, T any](ctx context.Context, i *core[K, T], limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
 	for {
 		moved := i.log.Lagging(limit)
 		if moved == nil {

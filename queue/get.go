@@ -19,17 +19,17 @@ type Item[K comparable] struct {
 // [Queue.Done]). Get returns [ErrShutDown] if the queue is shut down and no key is queued, and the
 // context's cause if ctx ends first or has ended before the call. If a key is queued, Get is O(1),
 // with priorities O(priorities in use).
-func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) { return get(q, ctx, false) }
+func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) { return get(ctx, q, false) }
 
 // get is Get. After shutdown, a patient caller also waits while keys run, because they can come
 // back.
-func get[K comparable](q *Queue[K], ctx context.Context, patient bool) (Item[K], error) {
+func get[K comparable](ctx context.Context, q *Queue[K], patient bool) (Item[K], error) {
 	if ctx.Err() != nil {
 		return Item[K]{}, context.Cause(ctx)
 	}
 	q.mu.Lock()
 	if q.ready.n == 0 {
-		if err := await(q, ctx, patient); err != nil {
+		if err := await(ctx, q, patient); err != nil {
 			return Item[K]{}, err
 		}
 	}
@@ -49,7 +49,7 @@ func (q *Queue[K]) GetBatch(ctx context.Context, dst []Item[K], n int) ([]Item[K
 	}
 	q.mu.Lock()
 	if q.ready.n == 0 {
-		if err := await(q, ctx, false); err != nil {
+		if err := await(ctx, q, false); err != nil {
 			return dst, err
 		}
 	}

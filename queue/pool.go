@@ -94,7 +94,7 @@ func (p *pool[K]) ended(w *worker) {
 func (p *pool[K]) work(ctx context.Context, w *worker) {
 	defer func() { p.exits <- w }()
 	for p.stop.Err() == nil {
-		it, err := get(p.q, ctx, true)
+		it, err := get(ctx, p.q, true)
 		if err != nil {
 			return
 		}

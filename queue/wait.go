@@ -86,7 +86,7 @@ func wakeAll[K comparable](q *Queue[K]) {
 // await waits until a key is ready. It returns nil with the lock held, or an error with the lock
 // released. After shutdown, a patient caller still waits while keys run; its ctx must end when they
 // are done. Called with the lock held.
-func await[K comparable](q *Queue[K], ctx context.Context, patient bool) error {
+func await[K comparable](ctx context.Context, q *Queue[K], patient bool) error {
 	for q.ready.n == 0 {
 		if q.down && (!patient || q.running == 0) {
 			q.mu.Unlock()

@@ -14,8 +14,8 @@ type aside[K comparable, T any] struct {
 	n  int             // expected number of objects afterwards; 0 if unknown
 }
 
-// change returns the State to change, and clones it first if necessary.
-func (a *aside[K, T]) change() *slots.State[T] {
+// changeAside returns the State to change, and clones it first if necessary.
+func changeAside[K comparable, T any](a *aside[K, T]) *slots.State[T] {
 	if a.st == a.s.slots.Own() {
 		a.st = a.s.slots.Clone()
 		if more := a.n - a.st.Len(); more > 0 {
@@ -29,13 +29,13 @@ func (a *aside[K, T]) change() *slots.State[T] {
 func publish[K comparable, T any](a *aside[K, T], rv string) {
 	s := a.s
 	if a.st != s.slots.Own() {
-		s.end(a.st, rv)
+		endCommit(s, a.st, rv)
 	} else {
 		move(s, rv)
 	}
 	if !idle(&s.waits) {
 		wakeAllKeys(&s.waits)
-		s.wakeVersions()
+		wakeVersions(s)
 	}
 	verifyCommit(s)
 }
@@ -65,10 +65,10 @@ func doAll[K comparable, T any](a *aside[K, T], ops []Op[K, T]) {
 	s := a.s
 	for len(ops) > 0 {
 		n := min(len(ops), blockLen)
-		s.plan.clear(a.st)
+		clearPlan(&s.plan, a.st)
 		prepare(s, a.st, ops[:n])
 		if s.plan.changes > 0 {
-			s.change(a.change(), ops[:n])
+			changeSlot(s, changeAside(a), ops[:n])
 		}
 		ops = ops[n:]
 	}

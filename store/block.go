@@ -31,7 +31,7 @@ func hashAll[K comparable, T any](b *block[K], r *Reader[K, T]) {
 		b.touched ^= r.parts.Touch(key)
 	}
 	for i, key := range b.keys[:b.n] {
-		b.hashes[i] = r.hash(key)
+		b.hashes[i] = hashOf(r, key)
 	}
 }
 

@@ -17,7 +17,7 @@ func check[K comparable, T any](s *Store[K, T]) error {
 		if err != nil {
 			return 0, false, err
 		}
-		slot, ok := keys.Find(s.hash(key), key)
+		slot, ok := keys.Find(hashOf(&s.readSide, key), key)
 		return slot, ok, nil
 	})
 }

@@ -56,7 +56,7 @@ func (s *Store[K, T]) Commit(rv string, ops []Op[K, T]) error {
 	if s.closed {
 		return ErrClosed
 	}
-	s.commit(rv, ops)
+	commitPlan(s, rv, ops)
 	return nil
 }
 
@@ -82,8 +82,8 @@ func (s *Store[K, T]) CommitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]
 	return nil
 }
 
-// commit is Commit with the lock held.
-func (s *Store[K, T]) commit(rv string, ops []Op[K, T]) {
+// commitPlan is Commit with the lock held.
+func commitPlan[K comparable, T any](s *Store[K, T], rv string, ops []Op[K, T]) {
 	defer func() { s.rewound = false }()
 	if len(ops) > s.slots.AsideAfter() {
 		commitAside(s, rv, ops)
@@ -112,8 +112,8 @@ func apply[K comparable, T any](s *Store[K, T], rv string, ops []Op[K, T]) {
 		move(s, rv)
 	} else {
 		st := s.slots.Begin()
-		s.change(st, ops)
-		s.end(st, rv)
+		changeSlot(s, st, ops)
+		endCommit(s, st, rv)
 	}
 	if !idle(&s.waits) {
 		for i := range s.plan.targets {
@@ -121,13 +121,13 @@ func apply[K comparable, T any](s *Store[K, T], rv string, ops []Op[K, T]) {
 				wakeKey(&s.waits, ops[t.last].Key)
 			}
 		}
-		s.wakeVersions()
+		wakeVersions(s)
 	}
 	verifyCommit(s)
 }
 
-// change makes the planned changes of ops to st.
-func (s *Store[K, T]) change(st *slots.State[T], ops []Op[K, T]) {
+// changeSlot makes the planned changes of ops to st.
+func changeSlot[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K, T]) {
 	for _, r := range s.plan.resums {
 		st.SetSum(r.slot, r.sum)
 	}
@@ -160,8 +160,8 @@ func insert[K comparable, T any](s *Store[K, T], st *slots.State[T], hash uint32
 	st.SetSum(slot, op.Sum)
 }
 
-// end makes the changes to st visible, at rv. It calls no user function.
-func (s *Store[K, T]) end(st *slots.State[T], rv string) {
+// endCommit makes the changes to st visible, at rv. It calls no user function.
+func endCommit[K comparable, T any](s *Store[K, T], st *slots.State[T], rv string) {
 	moves := rvMoves(s, rv)
 	s.slots.End(st, func() {
 		if moves {
@@ -178,7 +178,7 @@ func move[K comparable, T any](s *Store[K, T], rv string) {
 }
 
 // wakeVersions wakes the waits for versions that the last commit has ended.
-func (s *Store[K, T]) wakeVersions() {
+func wakeVersions[K comparable, T any](s *Store[K, T]) {
 	if s.rewound {
 		s.waits.rewound()
 	} else {

@@ -58,8 +58,8 @@ type step struct {
 // keepTargets is the number of targets for which an idle store of n objects keeps room.
 func keepTargets(n int) int { return min(1024, 64+n) }
 
-// clear drops the plan, and the values staged for it in the indexes of st.
-func (p *plan[K, T]) clear(st *slots.State[T]) {
+// clearPlan drops the plan, and the values staged for it in the indexes of st.
+func clearPlan[K comparable, T any](p *plan[K, T], st *slots.State[T]) {
 	unstage(p, st)
 	p.byKey.Reset(blockLen)
 	p.targets, p.resums, p.changes, p.staged = p.targets[:0], p.resums[:0], 0, 0
@@ -103,7 +103,7 @@ func prepare[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K
 	for i, touched := 0, 0; i < len(ops); {
 		if i >= touched {
 			touched = min(i+blockLen, len(ops))
-			s.touch(ops[i:touched])
+			touchTargets(s, ops[i:touched])
 		}
 		i = takeBlock(s, ops, i)
 		for !planBlock(s, st, ops) {
@@ -130,7 +130,7 @@ func prepareOne[K comparable, T any](s *Store[K, T], st *slots.State[T], op *Op[
 	if early {
 		stageOne(s, st, op.Object)
 	}
-	t := target{hash: s.hash(op.Key)}
+	t := target{hash: hashOf(&s.readSide, op.Key)}
 	t.slot, t.stored = keysOf[K](st).Find(t.hash, op.Key)
 	if t.stored {
 		op.Old, op.Had = st.At(t.slot), true
@@ -140,9 +140,9 @@ func prepareOne[K comparable, T any](s *Store[K, T], st *slots.State[T], op *Op[
 		return
 	case op.Delete:
 		p.warmed ^= st.Warm(t.slot)
-	case t.stored && s.keeps(op):
+	case t.stored && keepsOld(s, op):
 		op.Unchanged, t.last = true, -1
-		p.resum(st, op, &t)
+		setSum(p, st, op, &t)
 		return
 	default:
 		if !early {
@@ -169,8 +169,8 @@ func stageOne[K comparable, T any](s *Store[K, T], st *slots.State[T], obj T) {
 	p.doing = keyFunction
 }
 
-// touch reads the keys of ops from memory.
-func (s *Store[K, T]) touch(ops []Op[K, T]) {
+// touchTargets reads the keys of ops from memory.
+func touchTargets[K comparable, T any](s *Store[K, T], ops []Op[K, T]) {
 	for i := range ops {
 		s.plan.warmed ^= s.parts.Touch(ops[i].Key)
 	}
@@ -190,7 +190,7 @@ func takeBlock[K comparable, T any](s *Store[K, T], ops []Op[K, T], i int) (end 
 		}
 	}()
 	for ; end < len(ops) && end-i < blockLen; end++ {
-		n := s.target(ops, end)
+		n := targetOf(s, ops, end)
 		t := &p.targets[n]
 		if int(t.taken) >= i && int(t.first) != end {
 			break
@@ -217,9 +217,9 @@ func planBlock[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op
 		}
 	}()
 	checkKeys(s, ops)
-	if s.unchanged != nil || p.keeps(ops) {
+	if s.unchanged != nil || keepsAny(p, ops) {
 		lookUp(s, st, ops)
-		s.compare(st, ops)
+		compareOp(s, st, ops)
 		stage(s, st, ops)
 	} else {
 		// The key function and the index functions read different parts of an object. Calling
@@ -277,13 +277,13 @@ const (
 	unchangedFunction = "Options.Unchanged"
 )
 
-// keeps reports whether an operation of the block has Keep set.
-func (p *plan[K, T]) keeps(ops []Op[K, T]) bool {
+// keepsAny reports whether an operation of the block has Keep set.
+func keepsAny[K comparable, T any](p *plan[K, T], ops []Op[K, T]) bool {
 	return slices.ContainsFunc(p.work, func(w step) bool { return ops[w.op].Keep })
 }
 
-// keeps reports whether the stored object stays in place of op's object.
-func (s *Store[K, T]) keeps(op *Op[K, T]) bool {
+// keepsOld reports whether the stored object stays in place of op's object.
+func keepsOld[K comparable, T any](s *Store[K, T], op *Op[K, T]) bool {
 	return op.Keep || isUnchanged(s, op.Old, op.Object)
 }
 
@@ -323,10 +323,10 @@ func usable[K comparable](key K) error {
 // fewOps is the largest number of operations for which targets are searched one by one.
 const fewOps = 8
 
-// target returns the number of the target of operation i. It adds the target if necessary.
-func (s *Store[K, T]) target(ops []Op[K, T], i int) int {
+// targetOf returns the number of the target of operation i. It adds the target if necessary.
+func targetOf[K comparable, T any](s *Store[K, T], ops []Op[K, T], i int) int {
 	p, key := &s.plan, ops[i].Key
-	hash := s.hash(key)
+	hash := hashOf(&s.readSide, key)
 	if len(ops) <= fewOps {
 		for n := range p.targets {
 			if t := &p.targets[n]; t.hash == hash && ops[t.first].Key == key {
@@ -401,8 +401,8 @@ func lookUp[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K,
 	}
 }
 
-// compare finds the operations that keep the stored object.
-func (s *Store[K, T]) compare(st *slots.State[T], ops []Op[K, T]) {
+// compareOp finds the operations that keep the stored object.
+func compareOp[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K, T]) {
 	p := &s.plan
 	for i := range p.work {
 		w := &p.work[i]
@@ -410,16 +410,16 @@ func (s *Store[K, T]) compare(st *slots.State[T], ops []Op[K, T]) {
 		if w.done || op.Delete || !op.Had {
 			continue
 		}
-		if p.at = i; s.keeps(op) {
+		if p.at = i; keepsOld(s, op) {
 			op.Unchanged, w.done = true, true
-			p.resum(st, op, &p.targets[w.target])
+			setSum(p, st, op, &p.targets[w.target])
 		}
 	}
 }
 
-// resum plans the sum of op, which keeps the object of t, if st has another sum. If an earlier
+// setSum plans the sum of op, which keeps the object of t, if st has another sum. If an earlier
 // operation of the plan stores the object, its sum stays.
-func (p *plan[K, T]) resum(st *slots.State[T], op *Op[K, T], t *target) {
+func setSum[K comparable, T any](p *plan[K, T], st *slots.State[T], op *Op[K, T], t *target) {
 	if op.Sum != 0 && t.stored && t.last < 0 && st.Sum(t.slot) != op.Sum {
 		p.resums = append(p.resums, resum{t.slot, op.Sum})
 		p.changes++

@@ -22,14 +22,14 @@ type Reader[K comparable, T any] struct {
 	waits waits[K]
 }
 
-func (r *Reader[K, T]) hash(key K) uint32 {
+func hashOf[K comparable, T any](r *Reader[K, T], key K) uint32 {
 	return uint32(maphash.Comparable(r.seed, key)>>32) & r.mask
 }
 
 // Get returns the object under key, and whether there is one.
 // Cost: no allocation; it may wait for a commit in progress, as the package comment says.
 func (r *Reader[K, T]) Get(key K) (obj T, ok bool) {
-	hash := r.hash(key)
+	hash := hashOf(r, key)
 	st := r.slots.Read()
 	slot, ok := keysOf[K](st).Find(hash, key)
 	if ok {
@@ -41,7 +41,7 @@ func (r *Reader[K, T]) Get(key K) (obj T, ok bool) {
 
 // GetSum is Get, and also returns the [Op].Sum that came with the object.
 func (r *Reader[K, T]) GetSum(key K) (obj T, sum uint64, ok bool) {
-	hash := r.hash(key)
+	hash := hashOf(r, key)
 	st := r.slots.Read()
 	slot, ok := keysOf[K](st).Find(hash, key)
 	if ok {

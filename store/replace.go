@@ -18,7 +18,7 @@ func (s *Store[K, T]) Replace(objs []T, rv string) error {
 	defer reset(&s.plan, s.slots)
 	s.plan.keyed = true
 	a := aside[K, T]{s: s, st: s.slots.Own(), n: len(objs)}
-	if err := a.replace(objs); err != nil {
+	if err := replaceAside(&a, objs); err != nil {
 		return err // the copy that has the first changes is dropped
 	}
 	publish(&a, rv)
@@ -26,8 +26,8 @@ func (s *Store[K, T]) Replace(objs []T, rv string) error {
 	return nil
 }
 
-// replace stores objs and removes every other object.
-func (a *aside[K, T]) replace(objs []T) error {
+// replaceAside stores objs and removes every other object.
+func replaceAside[K comparable, T any](a *aside[K, T], objs []T) error {
 	listed := make(bitset, (max(a.st.Slots(), len(objs))+63)/64)
 	ops := make([]Op[K, T], 0, min(len(objs), blockLen))
 	for len(objs) > 0 {
@@ -57,7 +57,7 @@ func mark[K comparable, T any](a *aside[K, T], ops []Op[K, T], listed *bitset) e
 		if ops[i].Err != nil {
 			return ops[i].Err
 		}
-		slot, _ := keys.Find(a.s.hash(ops[i].Key), ops[i].Key)
+		slot, _ := keys.Find(hashOf(&a.s.readSide, ops[i].Key), ops[i].Key)
 		listed.add(slot)
 	}
 	return nil
@@ -68,7 +68,7 @@ func mark[K comparable, T any](a *aside[K, T], ops []Op[K, T], listed *bitset) e
 func removeUnlisted[K comparable, T any](a *aside[K, T], listed bitset) {
 	for slot := range uint32(a.st.Slots()) {
 		if a.st.Used(slot) && !listed.has(slot) {
-			a.change().Remove(slot)
+			changeAside(a).Remove(slot)
 		}
 	}
 }

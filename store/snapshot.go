@@ -30,7 +30,7 @@ func (s Snapshot[K, T]) List() []T {
 func (s Snapshot[K, T]) All() iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
 		p := pairs[K, T]{snap: s}
-		for p.next() {
+		for nextPairs(&p) {
 			for i, obj := range p.objs[:p.n] {
 				if !yield(p.keys[i], obj) {
 					return
@@ -44,7 +44,7 @@ func (s Snapshot[K, T]) All() iter.Seq2[K, T] {
 func (s Snapshot[K, T]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		p := pairs[K, T]{snap: s}
-		for p.next() {
+		for nextPairs(&p) {
 			for _, key := range p.keys[:p.n] {
 				if !yield(key) {
 					return

@@ -180,7 +180,7 @@ func (r *Reader[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exi
 	ch := make(chan struct{}, 1)
 	addKey(&r.waits, key, ch)
 	defer removeKey(&r.waits, key, ch)
-	return wait(r, ctx, ch, func() bool { return until(r.Get(key)) })
+	return wait(ctx, r, ch, func() bool { return until(r.Get(key)) })
 }
 
 // WaitForRV waits until the store has the server's changes up to rv, so that a program can read
@@ -201,7 +201,7 @@ func (r *Reader[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	addVersion(&r.waits, rv, ch)
 	defer removeVersion(&r.waits, ch)
 	rewinds, rewound := rewindsSoFar(&r.waits), false
-	err := wait(r, ctx, ch, func() bool {
+	err := wait(ctx, r, ch, func() bool {
 		rewound = rewindsSoFar(&r.waits) != rewinds // before the look at the version
 		return reached(r.ResourceVersion(), rv) || rewound
 	})
@@ -223,7 +223,7 @@ func (s *Store[K, T]) EndWaits(err error) { s.waits.end(err) }
 
 // wait waits until done returns true; it calls done again after each token in ch. ch must be
 // registered before, so that no commit is missed.
-func wait[K comparable, T any](r *Reader[K, T], ctx context.Context, ch chan struct{}, done func() bool) error {
+func wait[K comparable, T any](ctx context.Context, r *Reader[K, T], ch chan struct{}, done func() bool) error {
 	for {
 		if done() {
 			return nil

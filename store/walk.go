@@ -28,8 +28,8 @@ type pairs[K comparable, T any] struct {
 	objs [keyBatch]T
 }
 
-// next reads the next batch, and returns false after the last one.
-func (p *pairs[K, T]) next() bool {
+// nextPairs reads the next batch, and returns false after the last one.
+func nextPairs[K comparable, T any](p *pairs[K, T]) bool {
 	for p.n = 0; p.n == 0; {
 		if len(p.rest) == 0 {
 			run, ok := p.snap.view.Next(&p.at)

@@ -24,7 +24,7 @@ func (s *Store[K, T]) Set(obj T) error {
 	}
 	ops := [1]Op[K, T]{{Key: key, Object: obj}}
 	s.plan.keyed = true
-	s.commit("", ops[:])
+	commitPlan(s, "", ops[:])
 	return ops[0].Err
 }
 

@@ -39,14 +39,14 @@ func (c *Cursor[E]) Next() ([]E, error) {
 			c.woken.Store(false)
 			return nil, nil
 		}
-		c.park()
+		park(c)
 	}
 }
 
 // TryNext is Next without the wait: it returns nil if there is nothing yet.
 func (c *Cursor[E]) TryNext() ([]E, error) {
-	c.done()
-	b := c.at()
+	done(c)
+	b := blockAt(c)
 	if b == nil {
 		c.Leave()
 		return nil, ErrClosed
@@ -61,16 +61,16 @@ func (c *Cursor[E]) Wake() {
 	unpark(c)
 }
 
-// at returns the cursor's block, nil if it is closed or is at its end.
-func (c *Cursor[E]) at() *block[E] {
-	if c.ended() {
+// blockAt returns the cursor's block, nil if it is closed or is at its end.
+func blockAt[E any](c *Cursor[E]) *block[E] {
+	if ended(c) {
 		c.Close()
 	}
 	return c.block.Load()
 }
 
 // ended reports whether the cursor was told to finish and has.
-func (c *Cursor[E]) ended() bool {
+func ended[E any](c *Cursor[E]) bool {
 	last := c.last.Load()
 	return last != 0 && c.read.at() >= last-1
 }
@@ -83,7 +83,7 @@ func (c *Cursor[E]) Finish() {
 	c.last.Store(c.log.position.Load() + 1)
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
-	c.log.moved() // events after the end do not count as lag
+	moved(c.log) // events after the end do not count as lag
 	unpark(c)
 }
 
@@ -119,7 +119,7 @@ func take[E any](c *Cursor[E], b *block[E]) []E {
 // at parked after the change. A token in wake may be old, from a Publish whose events were already
 // taken; it only costs one more look. park waits for a single channel: a select would lock each
 // channel for every wait, and needs so much stack that an idle reader took twice the memory.
-func (c *Cursor[E]) park() {
+func park[E any](c *Cursor[E]) {
 	c.parked.Store(true)
 	if !awake(c) {
 		idle(c.log)
@@ -132,7 +132,7 @@ func (c *Cursor[E]) park() {
 // awake reports whether Next need not wait.
 func awake[E any](c *Cursor[E]) bool {
 	b := c.block.Load()
-	return b == nil || c.woken.Load() || c.ended() || c.from < int(b.published.Load()) || b.next.Load() != nil
+	return b == nil || c.woken.Load() || ended(c) || c.from < int(b.published.Load()) || b.next.Load() != nil
 }
 
 // unpark wakes the reader if it waits. An old token in wake serves as well as a new one.
@@ -146,7 +146,7 @@ func unpark[E any](c *Cursor[E]) {
 }
 
 // done counts the last run as read, and wakes the writer if it waits for that.
-func (c *Cursor[E]) done() {
+func done[E any](c *Cursor[E]) {
 	if c.taken == 0 {
 		return
 	}
@@ -156,7 +156,7 @@ func (c *Cursor[E]) done() {
 		c.log.mu.Lock()
 		defer c.log.mu.Unlock()
 		c.read.answered()
-		c.log.moved()
+		moved(c.log)
 	}
 }
 
@@ -197,7 +197,7 @@ func drop[E any](l *Log[E], c *Cursor[E]) {
 	if !c.left {
 		l.leaving = append(l.leaving, c)
 	}
-	l.moved()
+	moved(l)
 	unpark(c)
 }
 
@@ -206,7 +206,7 @@ func drop[E any](l *Log[E], c *Cursor[E]) {
 //
 //go:noinline
 func (c *Cursor[E]) Leave() {
-	c.done()
+	done(c)
 	c.Close()
 	l := c.log
 	l.mu.Lock()

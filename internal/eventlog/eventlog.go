@@ -61,13 +61,13 @@ type Log[E any] struct {
 
 // NewCursor returns a cursor that reads the events appended from now on. It publishes the events
 // appended before.
-func (l *Log[E]) NewCursor() *Cursor[E] { return l.open(false) }
+func (l *Log[E]) NewCursor() *Cursor[E] { return openCursor(l, false) }
 
 // NewLossyCursor returns a cursor that [Log.Lagging] leaves out. When it lags, the writer must
 // [Log.Cut] it.
-func (l *Log[E]) NewLossyCursor() *Cursor[E] { return l.open(true) }
+func (l *Log[E]) NewLossyCursor() *Cursor[E] { return openCursor(l, true) }
 
-func (l *Log[E]) open(lossy bool) *Cursor[E] {
+func openCursor[E any](l *Log[E], lossy bool) *Cursor[E] {
 	l.Publish()
 	if l.tail == nil {
 		setTail(l, newBlock[E](l.position.Load(), firstBlock))

@@ -22,7 +22,7 @@ func (l *Log[E]) Lagging(limit uint64) <-chan struct{} {
 }
 
 // moved wakes the writer if it waits for a cursor to move or leave. Called with mu held.
-func (l *Log[E]) moved() {
+func moved[E any](l *Log[E]) {
 	if l.caughtUp != nil {
 		close(l.caughtUp)
 		l.caughtUp = nil

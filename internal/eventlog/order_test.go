@@ -91,7 +91,7 @@ func TestMoveMeetsQuestion(t *testing.T) {
 			t.Fatalf("got %v, %v", run, err)
 		}
 		var moved <-chan struct{}
-		m.meet(func() { spin(one); moved = l.Lagging(0) }, func() { spin(other); c.done() })
+		m.meet(func() { spin(one); moved = l.Lagging(0) }, func() { spin(other); done(c) })
 		if moved == nil {
 			return
 		}
@@ -111,7 +111,7 @@ func TestWakeMeetsWait(t *testing.T) {
 	c := l.NewCursor()
 	defer c.Leave()
 	windows(t, func(one, other int) {
-		if !m.meet(func() { spin(one); c.Wake() }, func() { spin(other); c.park() }) {
+		if !m.meet(func() { spin(one); c.Wake() }, func() { spin(other); park(c) }) {
 			t.Error("the reader sleeps on")
 			c.wake <- struct{}{}
 		}
@@ -170,7 +170,7 @@ func TestLookAcrossGrowth(t *testing.T) {
 	if run, err := c.TryNext(); len(run) != firstBlock-1 || err != nil {
 		t.Fatalf("got %v, %v", run, err)
 	}
-	b := c.at()
+	b := blockAt(c)
 	publish(&l, 2)
 	b.published.Store(firstBlock - 1) // what the first look saw
 	if run, err := c.TryNext(); run != nil || err != nil {
@@ -259,7 +259,7 @@ func TestReaderIsNotAhead(t *testing.T) {
 func TestFinishWhileTaking(t *testing.T) {
 	var l Log[int]
 	c := l.NewCursor()
-	b := c.at()
+	b := blockAt(c)
 	c.Finish()
 	l.Append(1)
 	l.Publish()
@@ -315,7 +315,7 @@ func TestLagPastTheEnd(t *testing.T) {
 	if run, err := c.TryNext(); len(run) != 2 || err != nil {
 		t.Fatalf("got %v, %v", run, err)
 	}
-	c.done()
+	done(c)
 	c.last.Store(1 + 1) // Finish read the position after the first event
 	if lag := c.Lag(); lag != 0 {
 		t.Errorf("lag %d, want 0", lag)

@@ -23,8 +23,8 @@ func next(ctx context.Context, c *Cursor[int], run *[]int) waittest.Call {
 func nextUntil[E any](ctx context.Context, c *Cursor[E]) ([]E, error) {
 	defer context.AfterFunc(ctx, c.Wake)()
 	for {
-		c.done()
-		if c.at() == nil {
+		done(c)
+		if blockAt(c) == nil {
 			return nil, ErrClosed
 		}
 		if err := ctx.Err(); err != nil {
@@ -273,7 +273,7 @@ func TestParkLooksOnceMore(t *testing.T) {
 		"events in a new block": func(l *Log[int], _ *Cursor[int]) { publish(l, firstBlock) },
 		"close":                 func(_ *Log[int], c *Cursor[int]) { c.Close() },
 		"wake":                  func(_ *Log[int], c *Cursor[int]) { c.Wake() },
-		"finish":                func(_ *Log[int], c *Cursor[int]) { c.done(); c.Finish() },
+		"finish":                func(_ *Log[int], c *Cursor[int]) { done(c); c.Finish() },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -289,7 +289,7 @@ func TestParkLooksOnceMore(t *testing.T) {
 					t.Fatalf("got %v", got)
 				}
 				happens(&l, c)
-				park := waittest.Start(func() error { c.park(); return nil })
+				park := waittest.Start(func() error { park(c); return nil })
 				park.Want(t, nil)
 			})
 		})
