@@ -36,7 +36,9 @@
 //
 // Before a list in place of a watch, a list of one object shows that the server was not restored
 // meanwhile. If it has no answer, the list comes from the storage, and the sink learns that the server may
-// have been restored ([Rewinder]).
+// have been restored ([Rewinder]). Only the first list after a watch that was denied (403, 401) comes without
+// that, because everything may be denied then. So the reflector does not notice a server that is restored and
+// overtakes the newest version seen before that list, unless a watch is allowed again.
 //
 // A list of a [Server] without a resourceVersion leaves nothing to
 // watch from, and is repeated after [Tuning.PollInterval]. metrics-server sends such lists. In both

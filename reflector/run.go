@@ -261,7 +261,9 @@ func listInstead[T any](r *Reflector[T], st *step, ended RequestError, wait time
 	} else if !r.state.listIsDue(next, st.err) {
 		return
 	}
-	r.state, st.relist = r.state.instead(next, !r.opts.TrustVersions && st.pause != pauseDenied) // see verify
+	// One who may not watch may be denied everything, until a list has come since.
+	verify := !r.opts.TrustVersions && (st.pause != pauseDenied || r.state.byLists)
+	r.state, st.relist = r.state.instead(next, verify)
 }
 
 // noteRelist records that a list replaces a watch, if one does. It returns how long the list has to

@@ -361,6 +361,9 @@ func TestListsInPlaceShowRestores(t *testing.T) {
 		"silent":                  {course{lasts: time.Minute, err: "eof"}, 270 * time.Second, 11 * time.Minute, ""},
 		"failing":                 {course{lasts: 4 * time.Second, err: "eof"}, 20 * time.Second, 80 * time.Second, ""},
 		"failing, no check":       {course{lasts: 4 * time.Second, err: "eof"}, 20 * time.Second, 80 * time.Second, "busy"},
+		"may not watch":           {course{refused: "forbidden"}, 2 * time.Minute, 5 * time.Minute, ""},
+		"may not watch, no check": {course{refused: "forbidden"}, 2 * time.Minute, 5 * time.Minute, "forbidden"},
+		"unauthorized":            {course{refused: "unauthorized"}, 2 * time.Minute, 5 * time.Minute, ""},
 		"silent, and no check is": {course{lasts: time.Minute, err: "eof"}, 270 * time.Second, 11 * time.Minute, "forbidden"},
 	} {
 		for after := c.from; after < c.to; after += (c.to - c.from) / 12 {

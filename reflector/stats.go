@@ -92,8 +92,9 @@ type Relists struct {
 	// Refused: the server found another fault with the request, or did not say what is wrong.
 	Refused uint64
 	// Failing: watches failed for Backoff.Max, or with InternalErrors for Tuning.InternalErrorRetry, and
-	// brought nothing, or two of them ended at once. It also counts lists that were given up because
-	// the server was back from an outage.
+	// brought nothing, or two of them ended at once. It also counts lists in place of watches that were
+	// accepted and silent and ended too early: nobody can tell them from watches that fail. And it counts
+	// lists that were given up because the server was back from an outage.
 	Failing uint64
 	// NoVersion: the source has no versions to resume from. It also counts the lists after
 	// Tuning.PollInterval.
