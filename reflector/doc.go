@@ -102,7 +102,8 @@
 // reached the newest version seen. So the list is spent in vain if the server only lags, or if the
 // one known object was deleted while there was no watch. No second list follows before a watch has
 // brought something new or lasted long. If none of the known objects is as it was again, a watch of
-// five seconds is long enough.
+// five seconds is long enough. If all watches end earlier, the list comes five to ten minutes after the
+// last one (longer with Backoff.Max, as above).
 //
 // If a server refuses the list of one object three times in a row, or does not end it, the
 // reflector watches for a minute at a time and asks for the list again after each watch. It does
@@ -115,7 +116,8 @@
 // its own version: the check misses a restore from a newer backup. It misses any such restore
 // if T has no metadata, as most projections, or if the source does not select by name. It also
 // misses a restore behind an API server that was not restarted, because that server answers
-// from its own cache as before. [Tuning.TrustVersions] turns the check off.
+// from its own cache as before, one while watches are denied, if there were no events since the last
+// list, and one in the second watch in a row that ends at once and empty. [Tuning.TrustVersions] turns the check off.
 //
 // # Events of one version
 //

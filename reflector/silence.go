@@ -17,6 +17,7 @@ type silence struct {
 	since time.Time     // when the first of them ended
 	shown time.Time     // when a watch or a list last showed the collection
 	limit time.Duration // from then until a list is due
+	whole time.Time     // when the last list was
 	mute  time.Duration // how long the longest of them lasted that may have worked; zero if none may have
 	tried bool          // a list has come in place of one
 	lists bool          // and another one has ended since then
@@ -30,7 +31,7 @@ type silence struct {
 func (s silence) ended(end watchEnd, moved, accepted bool) silence {
 	switch {
 	case end.brought(moved), !end.early, end.idle:
-		return silence{shown: end.at, limit: s.limit}
+		return silence{shown: end.at, limit: s.limit, whole: s.whole}
 	case s.since.IsZero():
 		s.since = end.at
 	}
@@ -50,8 +51,12 @@ func (s *silence) proof(least time.Duration) time.Duration { return max(least, 2
 
 // listed follows a list. The next one is due after the limit.
 func (s *silence) listed(at time.Time, limit time.Duration) {
-	s.shown, s.limit, s.spared = at, limit, false
+	s.shown, s.limit, s.whole, s.spared = at, limit, at, false
 }
+
+// mayDoubt reports whether the last list was so long ago that a doubt about the server's history does not
+// wait any longer for a watch that lasts.
+func (s *silence) mayDoubt(at time.Time) bool { return at.Sub(s.whole) >= s.limit }
 
 // silentPatience is the shortest time between two lists that follow silent watches. longest is Backoff.Max.
 func silentPatience(longest time.Duration) time.Duration {

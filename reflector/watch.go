@@ -272,8 +272,9 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	if r.state, st = r.state.watchEnded(end); st.pause == pauseAway || st.pause == pauseBusy {
 		r.state.unverified = 0 // the list of one object was not to blame
 	}
-	if r.state.listsLater() && end.err == nil && !w.silent && (end.idle || !end.early) {
-		r.state, st = r.state.doubted(becauseRestored) // this watch has lasted
+	lasted := end.err == nil && !w.silent && (end.idle || !end.early)
+	if r.state.listsLater() && (lasted || !w.refused() && !end.unreached && r.silence.mayDoubt(end.at)) {
+		r.state, st = r.state.doubted(becauseRestored)
 		return st
 	}
 	if verify {

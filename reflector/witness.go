@@ -21,8 +21,8 @@ import (
 // than the newest version seen, it was restored. If the object changed or is gone since, the
 // objects of the events before are asked for, and if none of them is as it was, the collection
 // is listed again. If that list would be the second in a row, it waits until a watch has lasted
-// for briefTimeout. Otherwise there would be lists without end where every watch breaks off and
-// the known object changes all the time.
+// for briefTimeout, or until the time that silent watches get (silence.go). Otherwise there would be
+// lists without end where every watch breaks off and the known object changes all the time.
 //
 // The proof ends at the object's version. A backup that is newer than the known object is
 // not noticed if the server cannot repeat events: the sink then lacks the changes that the
