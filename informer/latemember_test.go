@@ -22,13 +22,18 @@ import (
 // ailing is a part whose server does not list, in one of several ways. The zero way is health.
 type ailing struct {
 	*part
-	way atomic.Value // a string
+	way *atomic.Value // a string
 }
 
 func newAiling(p *part, way string) *ailing {
-	a := &ailing{part: p}
+	a := &ailing{p, new(atomic.Value)}
 	a.way.Store(way)
 	return a
+}
+
+// Relist implements reflector.Relister: relists ail, too.
+func (a *ailing) Relist(_ reflector.Source[*widget], known func(reflector.Identity) bool) reflector.Source[*widget] {
+	return &ailing{a.part.Relist(a.part, known).(*part), a.way}
 }
 
 func (a *ailing) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
