@@ -11,28 +11,20 @@ import (
 
 // Run lists and watches until ctx is done, and then returns nil. It returns the sink's error
 // if the sink failed, and [ErrStarted] if Run was called before. Run works in its caller's
-// goroutine, which owns the protocol state. A timer watches over each watch. It also returns the error of
-// [Selection.Follow].
+// goroutine, which owns the protocol state. A timer watches over each watch.
 func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		return ErrStarted
 	}
 	defer r.stopped()
-	stop, err := r.follows.follow(ctx)
-	if err != nil {
-		return err
-	}
-	defer stop()
 	for ctx.Err() == nil {
-		of, ready, err := r.follows.turn(ctx, &r.state, &r.stats, r.sink)
-		if ready {
-			ready, err = listOrCheck(r, of)
+		if watches, err := listOrCheck(r, ctx); err != nil {
+			return err
+		} else if !watches {
+			continue
 		}
-		if ready {
-			// Called here, and not there, so that little of the stack is in use during a watch.
-			err = r.watch(of)
-		}
-		if err != nil && of.Err() == nil {
+		// Called here, and not there, so that little of the stack is in use during a watch.
+		if err := r.watch(ctx); err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
@@ -149,11 +141,7 @@ func replace[T any](r *Reflector[T], ctx context.Context) error {
 	r.listed = nil
 	r.stats.saw(r.state.rv, 0)
 	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))
-	if err := r.sink.Replace(ctx, r.state.rv); err != nil {
-		return err
-	}
-	r.follows.listed()
-	return nil
+	return r.sink.Replace(ctx, r.state.rv)
 }
 
 // beginList records that a list begins, by LIST or as a stream.
