@@ -118,9 +118,10 @@ func (s state) goOn() state {
 	return next
 }
 
-// serverIsBack has the watch go on in place of which a list is to come, because another request has
-// found out that the server is back: the end of an outage should not cost a list.
-func serverIsBack[T any](r *Reflector[T]) {
+// spareList has the watch go on in place of which a list is to come. The check before it has found the
+// server away, or another request has found out that the server is back: the end of an outage should not
+// cost a list.
+func spareList[T any](r *Reflector[T]) {
 	trial := !r.state.trial.IsZero()
 	if r.silence.spared || r.state.token != "" || !trial && r.state.due.IsZero() {
 		return

@@ -42,7 +42,7 @@ func listOrCheck[T any](r *Reflector[T], ctx context.Context) (watches bool, err
 		return false, nil
 	}
 	if isBack {
-		serverIsBack(r)
+		spareList(r)
 	}
 	switch r.state.phase {
 	case listing:
@@ -246,7 +246,7 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, failed Reque
 	}
 	// The success of other reflectors is no reason to ask before the time that the server named.
 	if r.breaker.sleep(ctx, st.pause, max(hold, st.atLeast), max(wait, hold)) {
-		serverIsBack(r)
+		spareList(r)
 	}
 }
 

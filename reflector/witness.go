@@ -258,6 +258,9 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	if err != nil && !errors.Is(err, ErrUnanswered) && limited.Err() != nil {
 		err = errSlowCheck
 	}
+	if isUnreachable(err) && !q.reached {
+		spareList(r) // it could not come either
+	}
 	var st step
 	if r.state, st = checked(r.state, page, err, q.verdict); err == nil {
 		r.breaker.answered()
