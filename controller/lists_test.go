@@ -1,6 +1,7 @@
 package controller_test
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -276,4 +277,43 @@ func (s *newerServer) rules() map[string]string {
 		all[r.Name] = fmt.Sprintf("%s/%d", r.Note, r.Size)
 	}
 	return all
+}
+
+// So do the helpers that only change metadata: they send finalizers and owners, and no spec.
+func TestMetadataChangesKeepWhatTheTypeLacks(t *testing.T) {
+	s := newNewerServer(t)
+	s.create(rules, "")
+	get := func() *site {
+		return must(s.sites.Get(t.Context(), key{Namespace: "a", Name: "one"}, metav1.GetOptions{}))(t)
+	}
+	finalize := func(finalizer string) (done bool, err error) {
+		_, done, err = controller.Finalize(t.Context(), s.sites, get(), finalizer, func(context.Context, *site) error { return nil })
+		return done, err
+	}
+	owner := newSite("owner")
+	owner.UID = "1"
+	for _, step := range []struct {
+		name             string
+		do               func() error
+		finalizers, refs int
+	}{
+		{"a finalizer", func() error { return only(finalize(hold)) }, 1, 0},
+		{"another one", func() error { return only(finalize("example.com/other")) }, 2, 0},
+		{"an owner", func() error {
+			return only(s.edit(func(o *site) {
+				if err := controller.Adopt(o, owner, siteKinds); err != nil {
+					t.Error(err)
+				}
+			}))
+		}, 2, 1},
+		{"no finalizer any more", func() error {
+			must(fake.Delete[*unstructured.Unstructured](s.server, key{Namespace: "a", Name: "one"}))(t)
+			return only(finalize(hold))
+		}, 1, 1},
+	} {
+		err := step.do()
+		if now := get(); err != nil || s.part("spec") != rules || len(now.Finalizers) != step.finalizers || len(now.OwnerReferences) != step.refs {
+			t.Errorf("%s: %v, %q and %d owners, the spec is %s", step.name, err, now.Finalizers, len(now.OwnerReferences), s.part("spec"))
+		}
+	}
 }
