@@ -95,3 +95,58 @@ func TestNullsOfApplies(t *testing.T) {
 		t.Errorf("an apply of the same wrote %v", versions)
 	}
 }
+
+// filled is a definition whose defaults reach into lists: parts is atomic, and keyed is not.
+const filled = `
+apiVersion: apiextensions.k8s.io/v1
+kind: CustomResourceDefinition
+metadata: {name: tools.example.com}
+spec:
+  group: example.com
+  scope: Namespaced
+  names: {plural: tools, kind: Tool}
+  versions:
+  - name: v1
+    served: true
+    storage: true
+    subresources: {status: {}}
+    schema:
+      openAPIV3Schema:
+        type: object
+        properties:
+          spec:
+            type: object
+            properties:
+              size: {type: integer, default: 5}
+              parts: {type: array, items: {type: object, properties: {name: {type: string}, kind: {type: string, default: k}}}}
+              keyed: {type: array, x-kubernetes-list-type: map, x-kubernetes-list-map-keys: [name], items: {type: object, required: [name], properties: {name: {type: string}, kind: {type: string, default: k}}}}
+          status: {type: object, properties: {phase: {type: string, default: new}}}
+`
+
+// TestAppliesThatChangeNothing: the second apply of the same writes nothing, also if it has a status,
+// which the server leaves out, or if the server has filled in what it lacks.
+func TestAppliesThatChangeNothing(t *testing.T) {
+	for _, rest := range []string{
+		"spec: {size: 1}\nstatus: {phase: x}",
+		"spec: {size: null}",
+		"spec: {parts: [{name: a}, {name: b, kind: x}]}",
+		"spec: {parts: [{name: a, kind: null}], keyed: [{name: a}, {name: b, kind: null}]}\nstatus: {}",
+		"spec: {}\nstatus: null",
+	} {
+		clock := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+		s := fake.New(fake.Options{Now: func() time.Time { return clock }})
+		if err := errors.Join(fakecrd.Serve(s), s.LoadYAML("tools", filled)); err != nil {
+			t.Fatal(err)
+		}
+		var versions []string
+		for n := range 3 {
+			clock = clock.Add(time.Minute)
+			expect(t, s, "PATCH", "/apis/example.com/v1/namespaces/default/tools/a?fieldManager=one",
+				"apiVersion: example.com/v1\nkind: Tool\nmetadata: {name: a, creationTimestamp: null}\n"+rest, string(types.ApplyYAMLPatchType), []int{201, 200, 200}[n])
+			versions = append(versions, s.ResourceVersion())
+		}
+		if versions[1] != versions[0] || versions[2] != versions[0] {
+			t.Errorf("%q: written at %v", rest, versions)
+		}
+	}
+}
