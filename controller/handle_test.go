@@ -842,3 +842,27 @@ func TestTooManyWritesAhead(t *testing.T) {
 		stop()
 	})
 }
+
+// A list of one namespace in a large cache adds an index of the namespaces, which the author need not know.
+func TestHandleListAddsNamespaceIndex(t *testing.T) {
+	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
+		w := newScene(t, opts)
+		for n := range 1100 {
+			create(t, w.server, newGadget(fmt.Sprint("g", n), "x"))
+		}
+		defer w.run()()
+		indexed := func() bool {
+			return slices.ContainsFunc(w.handle.AsInformer().Store().Indexer().Stats(), func(x index.Stats) bool {
+				return strings.HasPrefix(x.Name, index.NamespaceIndex)
+			})
+		}
+		if n := len(w.handle.List("", nil)); n != 1100 || indexed() {
+			t.Errorf("all namespaces: %d objects, indexed: %t", n, indexed())
+		}
+		for namespace, want := range map[string]int{"a": 1100, "b": 0} {
+			if n := len(w.handle.List(namespace, nil)); n != want || !indexed() {
+				t.Errorf("%s: %d objects, indexed: %t", namespace, n, indexed())
+			}
+		}
+	})
+}
