@@ -7,7 +7,6 @@ import (
 	"maps"
 	"strings"
 	"sync"
-	"sync/atomic"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -46,7 +45,8 @@ const (
 //   - by a list of the whole collection, if there is no bookmark within two seconds
 //
 // Then it gets each object that reads lack: mostly none. A handle over several namespaces or
-// selectors asks all of them at once. Calls that come while another one works share the next turn.
+// selectors asks all of them at once. Calls that come while another one works share the next turn, which
+// begins within half a second.
 //
 // It takes some milliseconds if the collection is busy. Otherwise it takes half a second if the
 // collection is small, two to three seconds with bookmarks, and as long as a list in addition
@@ -69,33 +69,6 @@ func (r *requests[T]) waitForNow(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("%s: the cache may be older than this moment: %w", r.resource(), err)
 	}
-	return nil
-}
-
-// turns lets one goroutine work at a time. Those that come meanwhile share the next turn.
-type turns struct {
-	turn  chan struct{} // holds a value while one works
-	asked atomic.Uint64 // number of calls
-	done  uint64        // number of the calls that work has been done for; guarded by turn
-}
-
-// do returns once a call of work that began after do has succeeded.
-func (t *turns) do(ctx context.Context, work func() error) error {
-	mine := t.asked.Add(1)
-	select {
-	case t.turn <- struct{}{}:
-		defer func() { <-t.turn }()
-	case <-ctx.Done():
-		return context.Cause(ctx)
-	}
-	if t.done >= mine {
-		return nil
-	}
-	all := t.asked.Load()
-	if err := work(); err != nil {
-		return err
-	}
-	t.done = all
 	return nil
 }
 

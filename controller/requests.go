@@ -122,7 +122,7 @@ func openRequests[T metav1.Object](r *requests[T], server client.Connection, of 
 		return err
 	}
 	r.server, r.namespace, r.turn = server, opts.Namespace, make(chan struct{}, 1)
-	r.nows.turn = make(chan struct{}, 1)
+	r.nows.gate = make(chan struct{}, 1)
 	r.selects = opts.LabelSelector != "" || opts.FieldSelector != "" || len(selectors) > 0
 	if len(selectors) == 0 {
 		selectors = []string{""}
