@@ -28,8 +28,8 @@ var (
 	// nil.
 	ErrNoFilter = errors.New("the filter is nil")
 
-	// ErrNoOwners is returned by Run, with the names of both resources, after Owns without For: the
-	// owners would never be in the cache, so no key would ever be queued.
+	// ErrNoOwners is returned by Run, with the names of both resources, after Owns without For, and by
+	// Owns while Run runs: the owners would never be in the cache, so no key would ever be queued.
 	ErrNoOwners = errors.New("the owners are not watched: call For with them, too")
 
 	// ErrStarted is returned, with the controller's name, by a second call of Run.

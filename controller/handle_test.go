@@ -820,27 +820,37 @@ func TestOpenOptions(t *testing.T) {
 }
 
 // While so many writes are ahead of the watch that the next one cannot be recorded, neither CatchUp nor
-// WaitForNow says that reads have it.
+// WaitForNow says that reads have it, in whatever order they are called, and though a Get brings it.
 func TestTooManyWritesAhead(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newScene(t, controller.OpenOptions[*gadget]{})
-		w.silence()
-		stop := w.run()
-		for n := range 10_000 {
-			done(w.handle.Create(t.Context(), newGadget(fmt.Sprint("w", n), "x"), metav1.CreateOptions{}))
-		}
-		done(w.handle.Create(t.Context(), newGadget("more", "x"), metav1.CreateOptions{}))
-		for name, wait := range map[string]func(context.Context) error{"CatchUp": w.handle.CatchUp, "WaitForNow": w.handle.WaitForNow} {
-			limited, cancel := context.WithTimeout(t.Context(), 20*time.Second)
-			err := wait(limited)
-			cancel()
-			if !errors.Is(err, context.DeadlineExceeded) {
-				t.Errorf("%s: %v while the cache lacks a write", name, err)
+	for _, order := range [][]string{{"CatchUp", "WaitForNow"}, {"WaitForNow", "CatchUp"}, {"Get", "CatchUp"}} {
+		synctest.Test(t, func(t *testing.T) {
+			w := newScene(t, controller.OpenOptions[*gadget]{})
+			w.silence()
+			stop := w.run()
+			for n := range 10_000 {
+				done(w.handle.Create(t.Context(), newGadget(fmt.Sprint("w", n), "x"), metav1.CreateOptions{}))
 			}
-		}
-		w.expect("not recorded", "more", "")
-		stop()
-	})
+			done(w.handle.Create(t.Context(), newGadget("more", "x"), metav1.CreateOptions{}))
+			for _, name := range order {
+				limited, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+				err := context.DeadlineExceeded
+				switch name {
+				case "CatchUp":
+					err = w.handle.CatchUp(limited)
+				case "WaitForNow":
+					err = w.handle.WaitForNow(limited)
+				default:
+					done(w.handle.Get(limited, key{Namespace: "a", Name: "more"}, metav1.GetOptions{}))
+				}
+				cancel()
+				if !errors.Is(err, context.DeadlineExceeded) {
+					t.Errorf("%s of %q: %v while the cache lacks a write", name, order, err)
+				}
+			}
+			w.expect("not recorded", "more", "")
+			stop()
+		})
+	}
 }
 
 // A list of one namespace in a large cache adds an index of the namespaces, which the author need not know.

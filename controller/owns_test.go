@@ -37,6 +37,26 @@ func TestOwnsWithoutFor(t *testing.T) {
 	})
 }
 
+// While Run runs, Owns needs the owners at once.
+func TestOwnsWhileRunning(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, owners := setup(t)
+		c := controller.New(controller.Options[key]{Name: "gadgets"})
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx, func(context.Context, key) error { return nil }) }()
+		synctest.Wait()
+		owned := informerOf(t, server)
+		if err := controller.Owns(c, owners, owned); !errors.Is(err, controller.ErrNoOwners) || !strings.Contains(err.Error(), "Owns of gadgets by gadgets") {
+			t.Errorf("without For: %v", err)
+		}
+		ok(t, controller.For(c, owners))
+		ok(t, controller.Owns(c, owners, owned))
+		cancel()
+		ok(t, <-ended)
+	})
+}
+
 // Any watch of the owners will do, and what is not watched any more needs no owners.
 func TestOwnsWithWatch(t *testing.T) {
 	for _, how := range []string{"Watch", "Unwatch"} {

@@ -176,7 +176,7 @@ func read[T metav1.Object](ctx context.Context, r *requests[T], key types.Namesp
 	case newest && seen.has && isGone(err, key):
 		missed = recordGone(ctx, r, seen)
 	}
-	if newest && since > 0 && (err == nil || apierrors.IsNotFound(err)) {
+	if newest && since > 0 && missed == nil && (err == nil || apierrors.IsNotFound(err)) {
 		r.debt.settled(seen.key, since)
 	}
 	return obj, missed, err

@@ -40,6 +40,15 @@ type informerRun struct {
 	over chan struct{}      // closed at the end
 }
 
+// checkOwners returns an error unless the owners of in are an input, too. The caller holds mu.
+func (c *Controller[Q]) checkOwners(in input) error {
+	watched := func(other input) bool { return other.inf == in.owners }
+	if in.owners == nil || watched(in) || slices.ContainsFunc(c.inputs, watched) {
+		return nil
+	}
+	return c.named(fmt.Errorf("controller: Owns of %s by %s: %w", in.inf.Resource(), in.owners.Resource(), ErrNoOwners))
+}
+
 func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -47,9 +56,8 @@ func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 		return nil, nil, c.named(fmt.Errorf("controller: %w", ErrStarted))
 	}
 	for _, in := range c.inputs {
-		watched := func(other input) bool { return other.inf == in.owners }
-		if in.owners != nil && !slices.ContainsFunc(c.inputs, watched) {
-			return nil, nil, c.named(fmt.Errorf("controller: Owns of %s by %s: %w", in.inf.Resource(), in.owners.Resource(), ErrNoOwners))
+		if err := c.checkOwners(in); err != nil {
+			return nil, nil, err
 		}
 	}
 	c.phase = running

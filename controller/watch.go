@@ -50,8 +50,8 @@ func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], fil
 // filters say. The handle or informer must see that object: a label selector may hide it.
 //
 // An owner that is not in the cache is not queued. Its own event queues it when it arrives, so
-// add owners with [For], too: otherwise Run returns [ErrNoOwners]. Owns returns the same errors as
-// For.
+// add owners with [For], too: otherwise Run returns [ErrNoOwners]. While Run runs, call For first:
+// otherwise Owns returns ErrNoOwners. Owns returns the same errors as For.
 func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners informer.Informed[types.NamespacedName, O], owned informer.Informed[K, T], filters ...func(informer.Event[K, T]) bool) error {
 	inf := informerOf(owners)
 	if inf == nil {
@@ -145,11 +145,17 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 	if c.phase == stopped {
 		return fmt.Errorf("controller: %s: %w", inf.Resource(), ErrStopped)
 	}
+	in := input{inf: inf, owners: owners, removed: make(chan struct{})}
+	if c.phase == running {
+		if err := c.checkOwners(in); err != nil {
+			return err
+		}
+	}
 	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](both(always, filtered(filters, handle))), informer.HandlerOptions[T]{Name: c.opts.Name})
 	if err != nil {
 		return err
 	}
-	in := input{inf: inf, reg: reg, owners: owners, removed: make(chan struct{})}
+	in.reg = reg
 	in.handle, _ = from.(writer)
 	c.inputs = append(c.inputs, in)
 	if c.phase == running {
