@@ -9,6 +9,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/storageerror"
 )
 
 // remove deletes the object at key, or marks it as being deleted while finalizers hold
@@ -58,6 +60,9 @@ func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w wr
 			}
 			next, err = t.view(next)
 			return next, false, err
+		case next == nil && !t.graceful() && len(old.obj.GetFinalizers()) > 0 && opts.Preconditions != nil && opts.Preconditions.ResourceVersion != nil:
+			// The API server compares with the state without finalizers, which it has not written.
+			return nil, false, t.errStorage(key, false, storageerror.Unmet("ResourceVersion", "", old.obj.GetResourceVersion()))
 		}
 		v, ok := t.commit(old, next)
 		if ok && next != nil && t.ended(next.obj) {

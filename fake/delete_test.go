@@ -42,6 +42,26 @@ func TestDeletePreconditions(t *testing.T) {
 	wantStatus(t, second(fake.Get[*pod](s, key("a", "p"))), 404, metav1.StatusReasonNotFound)
 }
 
+// TestDeletePreconditionAndPolicy: as by an API server, the version of an object cannot be a precondition of a
+// deletion that takes the last finalizer away. A dry run does not notice.
+func TestDeletePreconditionAndPolicy(t *testing.T) {
+	s, c := appServer(t, fake.Options{})
+	p := must(fake.Create(s, &app{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p", Finalizers: []string{metav1.FinalizerOrphanDependents}}}))(t)
+	background := metav1.DeletePropagationBackground
+	opts := metav1.DeleteOptions{PropagationPolicy: &background, Preconditions: &metav1.Preconditions{ResourceVersion: &p.ResourceVersion}}
+	st := wantStatus(t, c.Delete(t.Context(), key("", "p"), opts), 409, metav1.StatusReasonConflict)
+	if want := "Precondition failed: ResourceVersion in precondition: , ResourceVersion in object meta: " + p.ResourceVersion; !strings.HasSuffix(st.Message, want) {
+		t.Errorf("%s, want %s", st.Message, want)
+	}
+	must(fake.Get[*app](s, key("a", "p")))(t)
+	dry := opts
+	dry.DryRun = []string{metav1.DryRunAll}
+	check(t, c.Delete(t.Context(), key("", "p"), dry))
+	opts.Preconditions = &metav1.Preconditions{UID: &p.UID}
+	check(t, c.Delete(t.Context(), key("", "p"), opts))
+	wantStatus(t, second(fake.Get[*app](s, key("a", "p"))), 404, metav1.StatusReasonNotFound)
+}
+
 func TestPropagation(t *testing.T) {
 	yes, no := true, false
 	policy := func(p metav1.DeletionPropagation) metav1.DeleteOptions {
