@@ -26,7 +26,7 @@ func (t *table) apply(key types.NamespacedName, data []byte, w write) (v *versio
 		}
 	}
 	for {
-		old, err := t.get(key)
+		old, err := t.toWrite(key, w)
 		if err != nil {
 			return nil, false, err
 		}

@@ -114,6 +114,15 @@ func (t *table) insert(v *version, w write) error {
 	return nil
 }
 
+// toWrite returns the newest version of an object for a write, nil if there is none.
+func (t *table) toWrite(key types.NamespacedName, w write) (*version, error) {
+	v, err := t.get(key)
+	if bad := (undecodable{}); w.dryRun && errors.As(err, &bad) { // a dry run begins with a read
+		err = t.errCorrupt(key, bad.Error())
+	}
+	return v, err
+}
+
 // update replaces the object at key. change makes the new object from the newest version; it may
 // run several times, and the table may keep its result.
 func (t *table) update(key types.NamespacedName, w write, change func(old *version) (metav1.Object, error)) (*version, error) {
@@ -121,10 +130,7 @@ func (t *table) update(key types.NamespacedName, w write, change func(old *versi
 		if !w.mayContinue() {
 			return nil, context.Cause(w.request)
 		}
-		old, err := t.get(key)
-		if bad := (undecodable{}); w.dryRun && errors.As(err, &bad) { // a dry run begins with a read
-			return nil, t.errCorrupt(key, bad.Error())
-		}
+		old, err := t.toWrite(key, w)
 		if err != nil {
 			return nil, err
 		}

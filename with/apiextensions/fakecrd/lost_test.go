@@ -51,6 +51,10 @@ func TestLostVersion(t *testing.T) {
 	send("GET", fmt.Sprintf(objects, "v2", "stays", ""), "", "", 500, lost)
 	send("PATCH", fmt.Sprintf(objects, "v2", "stays", "two"), merge, `{"spec":{"b":1}}`, 500, lost)
 	send("PATCH", fmt.Sprintf(objects, "v2", "stays", "two"), apply, `{"apiVersion":"example.com/v2","kind":"Old","metadata":{"name":"stays"},"spec":{"b":1}}`, 500, lost)
+	for _, contentType := range []string{apply, merge} { // a dry run begins with a read, which has another error
+		send("PATCH", fmt.Sprintf(objects, "v2", "stays", "two")+"&dryRun=All", contentType, `{"apiVersion":"example.com/v2","kind":"Old","metadata":{"name":"stays"},"spec":{"b":1}}`, 500,
+			"Internal error occurred: StorageError: corrupt object, Code: 7, Key: /example.com/olds/default/stays")
+	}
 	send("DELETE", fmt.Sprintf(objects, "v2", "stays", "")+"&ignoreStoreReadErrorWithClusterBreakingPotential=true", "", "", 200, "Success")
 	send("GET", "/apis/example.com/v2/namespaces/default/olds", "", "", 200, `"moves"`)
 
