@@ -258,13 +258,14 @@ func (t *table) admitView(hook func(context.Context, *Admission) error, h subres
 }
 
 // decodeForm reads what a client has sent. The body may leave its kind out, but not state another
-// one; another version of the same kind passes.
+// one; another version of the same kind passes, but for the core group, which has one.
 func (t *table) decodeForm(h subresourceHook, format string, body []byte) (metav1.Object, error) {
 	sent := h.fresh()
 	var wrong error
 	err := wire.Unmarshal(format, body, sent, func(kind metav1.TypeMeta) error {
 		got := kind.GroupVersionKind()
-		if kind.APIVersion != "" && got.Group != h.kind.Group || kind.Kind != "" && kind.Kind != h.kind.Kind {
+		elsewhere := got.Group != h.kind.Group || got.Group == "" && got.Version != h.kind.Version
+		if kind.APIVersion != "" && elsewhere || kind.Kind != "" && kind.Kind != h.kind.Kind {
 			wrong = t.server.errOtherKind(got, h.kind)
 		}
 		return wrong

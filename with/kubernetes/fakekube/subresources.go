@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -169,14 +170,19 @@ func bind(s *fake.Server, b *corev1.Binding, dryRun bool) error {
 	return change(s, types.NamespacedName{Namespace: b.Namespace, Name: b.Name}, dryRun, func(p *corev1.Pod) error { return assign(p, b, dryRun) })
 }
 
-// checkBinding refuses a binding that does not name a pod and a node.
+// checkBinding refuses a binding that does not name a pod, and a node by a name that one can have.
 func checkBinding(b *corev1.Binding) error {
 	var faults field.ErrorList
 	if b.Target.Kind != "" && b.Target.Kind != "Node" {
 		faults = append(faults, field.NotSupported(field.NewPath("target", "kind"), b.Target.Kind, []string{"Node", "<empty>"}))
 	}
-	if b.Target.Name == "" {
-		faults = append(faults, field.Required(field.NewPath("target", "name"), ""))
+	switch at := field.NewPath("target", "name"); {
+	case b.Target.Name == "":
+		faults = append(faults, field.Required(at, ""))
+	case len(faults) == 0:
+		for _, text := range validation.NameIsDNSSubdomain(b.Target.Name, false) {
+			faults = append(faults, field.Invalid(at, b.Target.Name, text))
+		}
 	}
 	switch {
 	case len(faults) > 0: // the API server reports these as its own failures
