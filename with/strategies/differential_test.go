@@ -68,12 +68,15 @@ func TestDifferential(t *testing.T) {
 		}
 	}
 	d.define(t, definition("diff.example.com", "tools", "Tool", parsed[map[string]any](t, toolSchema), "v1"), "/apis/diff.example.com/v1/namespaces/default/tools")
+	d.roots(t)
 	for i := range *rounds {
 		d.operators(t, i)
+		d.binds(t, fmt.Sprintf("bi0-%d", i))
 	}
 	for i := range (*rounds + 4) / 5 { // they wait for the real server
 		d.versions(t, i)
 	}
+	d.mutates(t, *rounds)
 	t.Logf("%d requests, %d of them not refused, %d answered alike (%.1f %%)", d.sent, d.accepted, d.alike, 100*float64(d.alike)/float64(d.sent))
 	names := slices.Sorted(maps.Keys(d.classes))
 	slices.SortStableFunc(names, func(a, b string) int { return d.classes[b] - d.classes[a] })
@@ -369,7 +372,9 @@ func normal(v any) {
 		if causes, ok := v["causes"].([]any); ok { // conflicts are in no order
 			slices.SortStableFunc(causes, func(a, b any) int { return strings.Compare(conflictOf(a), conflictOf(b)) })
 		}
-		if v["continue"] == "" { // lists of custom resources state it
+		if token, ok := v["continue"].(string); ok && token != "" { // it has the version
+			v["continue"] = "TOKEN"
+		} else if ok { // lists of custom resources state it
 			delete(v, "continue")
 		}
 		if m, ok := v["message"].(string); ok {

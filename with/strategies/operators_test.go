@@ -2,8 +2,10 @@ package strategies_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"encoding/json"
 	"fmt"
+	"io"
 	"maps"
 	"math/rand/v2"
 	"net/http"
@@ -157,8 +159,7 @@ func (d *differ) applies(t *testing.T, of template, name string) {
 		case 1:
 			differ, _ = d.both(t, http.MethodPatch, path+d.query("four"), merged, sent, sent)
 		case 2:
-			reset := map[string]any{"metadata": map[string]any{"managedFields": d.pick([]any{map[string]any{}}, []any{}, nil, []any{map[string]any{"manager": "x"}})}}
-			differ, _ = d.both(t, http.MethodPatch, path+d.query("three"), merged, reset, reset)
+			differ = d.resetManagers(t, path)
 		case 3:
 			differ = d.putBack(t, path)
 		case 4:
@@ -174,6 +175,22 @@ func (d *differ) applies(t *testing.T, of template, name string) {
 		s.send(t, http.MethodPatch, path, merged, map[string]any{"metadata": map[string]any{"finalizers": nil}})
 		s.send(t, http.MethodDelete, path, "application/json", nil)
 	}
+}
+
+// resetManagers writes managedFields as a client does that wants to have them cleared, and others that are none.
+func (d *differ) resetManagers(t *testing.T, path string) bool {
+	t.Helper()
+	fields := d.pick([]any{map[string]any{}}, []any{}, nil, []any{map[string]any{"manager": "x"}}, []any{map[string]any{}, map[string]any{"manager": "x"}})
+	contentType := d.pick(merged, merged, jsonPatch, strategic).(string)
+	var patch any = map[string]any{"metadata": map[string]any{"managedFields": fields}}
+	if contentType == jsonPatch {
+		patch = []any{map[string]any{"op": d.pick("replace", "add", "remove"), "path": "/metadata/managedFields", "value": fields}}
+		if d.chance(20) {
+			patch = []any{}
+		}
+	}
+	differ, _ := d.both(t, http.MethodPatch, path+d.query("three"), contentType, patch, patch)
+	return differ
 }
 
 func (d *differ) query(manager string) string {
@@ -274,7 +291,7 @@ func (d *differ) patchTested(t *testing.T, path string) bool {
 			op := map[string]any{
 				"op": r.pick("add", "add", "replace", "remove", "copy"), "from": "/metadata/name", "value": r.pick(values...),
 				"path": r.pick("/metadata/labels/a", "/metadata/annotations", "/metadata/annotations/x", "/data/x", "/spec/plain", "/spec/size", "/spec/parts/0/kind", "/spec/parts/-",
-					"/spec/replicas", "/spec/template/spec/containers/0/image", "/spec/keyed/1/name", "/spec/list/0", "/metadata/ownerReferences", "/status/phase"),
+					"/spec/replicas", "/spec/template/spec/containers/0/image", "/spec/keyed/1/name", "/spec/list/0", "/metadata/ownerReferences", "/metadata/selfLink", "/status/phase"),
 			}
 			if op["op"] != "copy" {
 				delete(op, "from")
@@ -446,7 +463,8 @@ func (d *differ) deletions(t *testing.T, of template, name string) {
 		differ := false
 		switch d.random.IntN(6) {
 		case 0:
-			differ, _ = d.both(t, http.MethodDelete, of.Path+"?labelSelector=scene="+name, "application/json", options(a), options(b))
+			version := d.pick("", "", "&resourceVersion=1", "&resourceVersion=1&resourceVersionMatch=NotOlderThan", "&resourceVersion=0", "&resourceVersion=1&resourceVersionMatch=Exact", "&limit=1").(string)
+			differ, _ = d.both(t, http.MethodDelete, of.Path+"?labelSelector=scene="+name+version, "application/json", options(a), options(b))
 		case 1:
 			at := path + "?ignoreStoreReadErrorWithClusterBreakingPotential=" + d.pick("true", "false", "x").(string) + d.pick("", "&dryRun=All", "&gracePeriodSeconds=0").(string)
 			differ, _ = d.both(t, http.MethodDelete, at, "", nil, nil)
@@ -552,11 +570,31 @@ func (d *differ) versions(t *testing.T, round int) {
 	}
 }
 
-// watch compares the events of a watch that ends by itself, whatever their order.
+// watch compares the events of a watch that ends by itself, whatever their order, and whether they are gzipped.
 func (d *differ) watch(t *testing.T, path string) {
 	t.Helper()
 	events := func(s side) (out []string) {
-		_, _, raw := s.ask(t, http.MethodGet, path, "", nil)
+		req, err := http.NewRequestWithContext(t.Context(), http.MethodGet, s.url+path, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		req.Header.Set("Accept-Encoding", "gzip")
+		resp, err := s.http.Do(req)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer func() { _ = resp.Body.Close() }()
+		stream := io.Reader(resp.Body)
+		if resp.Header.Get("Content-Encoding") == "gzip" {
+			out = append(out, "gzip")
+			if stream, err = gzip.NewReader(stream); err != nil {
+				t.Fatal(err)
+			}
+		}
+		raw, err := io.ReadAll(stream)
+		if err != nil {
+			t.Fatal(err)
+		}
 		for dec := json.NewDecoder(bytes.NewReader(raw)); dec.More(); {
 			var ev map[string]any
 			if err := dec.Decode(&ev); err != nil {
