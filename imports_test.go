@@ -37,7 +37,7 @@ var allowed = map[string][]string{
 	"queue":              {},
 	"queue/fifo":         {},
 	"reflector":          {},
-	"shard":              {"client", "informer", "reflector", "shard/leader"},
+	"shard":              {"client", "reflector", "shard/leader"},
 	"shard/leader":       {"client", "kind"},
 	"store":              {"index"},
 	"store/expire":       {},

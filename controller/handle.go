@@ -37,11 +37,10 @@ type OpenOptions[P any] struct {
 	// somebody else's, and never if it was made through the handle. Empty means no selectors.
 	Selectors []string
 
-	// Part limits the cache to the objects whose hash is in a set, which changes while the handle
-	// runs: those of one of several replicas, see shard.Replica.Hashes and
-	// informer.Union.FollowHashes. Requests are not limited. It cannot be used together with
+	// Part limits the cache to the objects of one of several replicas: a shard.Part, whose objects
+	// change while the handle runs. Requests are not limited. It cannot be used together with
 	// Namespaces or Selectors. Nil means all objects.
-	Part *informer.Part[P]
+	Part Part[P]
 
 	// Indexes are the indexes of the cache, in addition to those in Informer.
 	Indexes []index.Definition[P]
@@ -52,6 +51,14 @@ type OpenOptions[P any] struct {
 
 	// Informer configures the cache: OnError, Logger and so on.
 	Informer informer.Options[P]
+}
+
+// Part is a part of the objects of a source. shard.Part is one.
+type Part[P any] interface {
+	// Source returns a source of those objects of from that are in the part. It is called once.
+	Source(from reflector.Source[P]) (reflector.Source[P], error)
+	// Has reports whether an object is in the part now. It is called by any goroutine, and must be quick.
+	Has(obj P) (bool, error)
 }
 
 // Handle serves a controller with one kind: it has a cache, and requests whose results every read
@@ -158,7 +165,7 @@ func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v v
 	if many && opts.Part != nil {
 		return h, fmt.Errorf("controller: %s: %w: Part is set, so leave out Namespaces and Selectors", of, ErrInvalid)
 	}
-	if (many || opts.Part != nil) && server.Breaker == nil {
+	if many && server.Breaker == nil {
 		server.Breaker = new(reflector.Breaker) // of all sources
 	}
 	r := &requests[T]{}
@@ -167,25 +174,20 @@ func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v v
 	}
 	c := &cached[T, P]{part: v.part, key: v.key, only: opts.Part}
 	switch {
-	case opts.Part != nil:
-		r.selects = true
-		c.inf, err = followPart(r.resource(), v.source(r.client), v.key, opts)
 	case many:
 		err = merge(r, c, server, of, v, opts)
 	default:
-		c.inf, err = informer.New(v.source(r.client), v.key, opts.Informer)
+		source := v.source(r.client)
+		if opts.Part != nil {
+			r.selects = true
+			source, err = opts.Part.Source(source)
+		}
+		if err == nil {
+			c.inf, err = informer.New(source, v.key, opts.Informer)
+		}
 	}
 	r.cache, c.sources = c, r.members
 	return Projected[T, P]{Requests[T]{r, r.namespace}, c.inf}, err
-}
-
-// followPart makes the cache of a handle for a part of the objects.
-func followPart[P any](resource string, source reflector.Source[P], key store.KeyFunc[types.NamespacedName, P], opts OpenOptions[P]) (*informer.Informer[types.NamespacedName, P], error) {
-	u, err := informer.NewUnion(resource, key, opts.Informer)
-	if err != nil {
-		return nil, err
-	}
-	return u.AsInformer(), u.FollowHashes(*opts.Part, source)
 }
 
 // merge makes the cache of a handle over several namespaces or selectors.
@@ -309,7 +311,7 @@ type cached[T metav1.Object, P any] struct {
 	sources *members[T]
 	part    func(T) (P, error)
 	key     store.KeyFunc[types.NamespacedName, P]
-	only    *informer.Part[P] // nil for all objects
+	only    Part[P] // nil for all objects
 }
 
 func (c *cached[T, P]) keys() (all []types.NamespacedName) {

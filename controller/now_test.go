@@ -22,6 +22,7 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 )
 
 // another writes to another resource: that moves the version of the server, and brings no event.
@@ -376,18 +377,18 @@ func TestWaitForNowWithBadObject(t *testing.T) {
 // Objects of another part have changed, and are not waited for: they never come. What the part
 // lacks is. So it is whether the server selects the part or not.
 func TestWaitForNowOfPart(t *testing.T) {
-	for note, part := range map[string]informer.Part[*gadget]{
+	for note, part := range map[string]shard.Part[*gadget]{
 		"selected by the server": {Field: reflector.ShardNamespace},
 		"all are sent":           {Hash: func(g *gadget) uint64 { return reflector.ShardHash(g.Namespace) }},
 	} {
 		t.Run(note, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				hash := reflector.ShardHash("a")
-				part.Hashes = new(informer.Hashes)
-				if err := part.Hashes.Set(informer.HashRange{First: hash, Last: hash}); err != nil {
+				part.Hashes = new(shard.Hashes)
+				if err := part.Hashes.Set(shard.HashRange{First: hash, Last: hash}); err != nil {
 					t.Fatal(err)
 				}
-				w := newScene(t, controller.OpenOptions[*gadget]{Part: &part})
+				w := newScene(t, controller.OpenOptions[*gadget]{Part: part})
 				create(t, w.server, newGadget("first", "x"))
 				defer w.run()()
 				w.server.ClearFaults() // of the next watches
@@ -418,11 +419,11 @@ func TestWaitForNowOfPart(t *testing.T) {
 func TestWaitForNowLastOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		hash := reflector.ShardHash("a")
-		part := informer.Part[*gadget]{Hashes: new(informer.Hashes), Field: reflector.ShardNamespace}
-		if err := part.Hashes.Set(informer.HashRange{First: hash, Last: hash}); err != nil {
+		part := shard.Part[*gadget]{Hashes: new(shard.Hashes), Field: reflector.ShardNamespace}
+		if err := part.Hashes.Set(shard.HashRange{First: hash, Last: hash}); err != nil {
 			t.Fatal(err)
 		}
-		w := newScene(t, controller.OpenOptions[*gadget]{Part: &part})
+		w := newScene(t, controller.OpenOptions[*gadget]{Part: part})
 		w.server = fake.New(fake.Options{NoBookmarks: true})
 		w.wire.next = w.server.Client().Transport
 		if err := fake.Register(w.server, gadgetKind, fake.Rules{}); err != nil {

@@ -216,7 +216,7 @@ func BenchmarkMergeRelist(b *testing.B) {
 	g := NewMerge(objectName, nil)
 	f := New[types.NamespacedName, *object](nil, Options{})
 	g.Begin(f)
-	m := g.Join(nil, nil)
+	m := g.Join(nil)
 	list := func() {
 		for n := range objects {
 			o := &object{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("object-", n), UID: types.UID(fmt.Sprintf("3d6b5d8c-3f3a-4a5e-9d3e-%012d", n)), ResourceVersion: fmt.Sprint(n + 1)}}

@@ -101,6 +101,7 @@ type DeltaFIFO[K comparable, T any] struct {
 	lent      bool          // a producer processes the batch in flight
 	back      chan struct{} // closed when it has done so; nil while the consumer does not wait for that
 	room      chan struct{} // closed when there may be room again; nil while there is no wait
+	flushed   chan struct{} // closed when a batch has been processed; nil while there is no wait
 
 	// A token in ready says that there may be a batch. Closed with the queue.
 	ready chan struct{}
@@ -166,6 +167,7 @@ func (f *DeltaFIFO[K, T]) Close() {
 	f.closed = true
 	close(f.ready)
 	f.signalRoom()
+	f.signalFlushed()
 }
 
 // Pop waits until there are pending deltas, and takes all of them. The call also marks the previous
@@ -237,6 +239,7 @@ func (f *DeltaFIFO[K, T]) processed() {
 		}
 	}
 	f.inFlight, f.spare = nil, done.reset(spareFactor*f.limit)
+	f.signalFlushed()
 	if f.retrying > 0 {
 		f.retrying = 0
 		f.signalRoom()

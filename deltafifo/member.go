@@ -20,7 +20,6 @@ type Member[K comparable, T any] struct {
 	// Set when it is made and never changed.
 	merge  *Merge[K, T]
 	covers func(K) bool // nil for every key
-	has    func(T) bool // nil for every object
 	number uint32       // among all that joined; not zero
 
 	// Guarded by the Merge's mu.
@@ -51,12 +50,10 @@ type Member[K comparable, T any] struct {
 	ahead door.Queue[K] // see Merge.Await
 }
 
-// Join adds a member. covers reports whether the member can have a key. has reports whether it
-// keeps an object: others are dropped as they arrive, as if they did not exist. What it says may
-// change from true to false only, and [Member.Prune] follows. Both run with a lock held. Nil means
-// every key, and every object.
-func (g *Merge[K, T]) Join(covers func(K) bool, has func(T) bool) *Member[K, T] {
-	m := &Member[K, T]{Sink: NewSink[K, T](nil, g.key, g.bad), merge: g, covers: covers, has: has, keys: map[K]uint64{}}
+// Join adds a member. covers reports whether the member can have a key. It runs with a lock held. Nil
+// means every key.
+func (g *Merge[K, T]) Join(covers func(K) bool) *Member[K, T] {
+	m := &Member[K, T]{Sink: NewSink[K, T](nil, g.key, g.bad), merge: g, covers: covers, keys: map[K]uint64{}}
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.joined++
@@ -65,16 +62,6 @@ func (g *Merge[K, T]) Join(covers func(K) bool, has func(T) bool) *Member[K, T] 
 	g.changed = true
 	return m
 }
-
-// Listed implements reflector.Sink.
-func (m *Member[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
-	if ev.Type != reflector.Deleted && !m.keeps(ev.Object) {
-		return ctx.Err()
-	}
-	return m.Sink.Listed(ctx, ev)
-}
-
-func (m *Member[K, T]) keeps(obj T) bool { return m.has == nil || m.has(obj) }
 
 // Replace implements reflector.Sink for the objects of this member.
 func (m *Member[K, T]) Replace(ctx context.Context, resourceVersion string) error {
@@ -104,9 +91,6 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 	m.owed, m.unread, m.unusable = nil, nil, unusable{}
 	for n := range m.items.Len() {
 		item, version := m.items.item(n), m.items.version(n)
-		if !m.keeps(item.Object) { // any more
-			continue
-		}
 		d := Delta[T]{Type: Replaced, Object: item.Object, Sum: m.items.sum(n), ResourceVersion: version}
 		if version == "" {
 			version = m.meta.Version(item.Object)
@@ -127,23 +111,15 @@ func (m *Member[K, T]) replace(f *DeltaFIFO[K, T], at uint64, repeat bool) {
 func (m *Member[K, T]) dropMissing(f *DeltaFIFO[K, T], at uint64) {
 	keep := keeper[K, T](m.skipped)
 	for key, had := range m.keys {
-		if n, ok := m.items.number(key); ok && m.keeps(m.items.item(n).Object) {
+		if _, ok := m.items.number(key); ok {
 			continue
 		}
 		obj, ok := m.merge.newest(f, key)
-		if ok && !m.keeps(obj) {
-			m.give(f, key, obj, at) // the list may have it
-			continue
-		}
 		if keep != nil && ok && keep(key, obj) {
 			if m.unread == nil {
 				m.unread = map[K]struct{}{}
 			}
 			m.unread[key] = struct{}{}
-			continue
-		}
-		if m.awaits(f, key, at) {
-			m.await(key)
 			continue
 		}
 		h := m.lose(key)
@@ -197,11 +173,7 @@ func (m *Member[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 		case Deleted:
 			m.drop(f, key, d, at)
 		default:
-			if m.keeps(d.Object) {
-				m.take(f, key, d, at, false)
-			} else {
-				m.outgrow(f, key, at)
-			}
+			m.take(f, key, d, at, false)
 		}
 		m.refused = false
 		m.reach(at)
@@ -251,23 +223,6 @@ func (m *Member[K, T]) IsAwaited() bool {
 	return false
 }
 
-// Prune deletes the objects that the member keeps no longer (see [Merge.Join]), unless another
-// member has them. They are deletions with FinalStateUnknown. If no session goes on, or it ends,
-// the member's next list does the same. See [Merge.Pruned] for when the store has the deletions.
-// O(objects of the member).
-func (m *Member[K, T]) Prune(ctx context.Context) error {
-	return m.change(ctx, func() bool {
-		defer func() { m.merge.pruned = m.merge.newestBatch(m.merge.fifo) }()
-		for key := range m.keys {
-			obj, ok := m.merge.newest(m.merge.fifo, key)
-			if !ok || !m.keeps(obj) { // if it is behind a deletion, and the object is there after all, it brings a newer state
-				m.give(m.merge.fifo, key, obj, m.at)
-			}
-		}
-		return false
-	})
-}
-
 // give deletes an object of the member, which is at a version, unless another member has it.
 func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T, at uint64) {
 	if h := m.lose(key); h.members == 0 {
@@ -279,9 +234,8 @@ func (m *Member[K, T]) give(f *DeltaFIFO[K, T], key K, obj T, at uint64) {
 // owe notes a debt: the queue has a newer state of key than the member has brought. The member must
 // bring an event of the key before it passes version until. Otherwise the queue's state is of
 // another history: the server was restored, and the member that brought the queue's state may have
-// left or may not have noticed the restore. It does not matter whether the member still has the
-// key: it may have been pruned because of the queue's state. Each event of the key pays the debt.
-// If its state is still older than the queue's, take owes again.
+// left or may not have noticed the restore. Each event of the key pays the debt. If its state is
+// still older than the queue's, take owes again.
 func (m *Member[K, T]) owe(key K, until uint64) {
 	if m.owed == nil {
 		m.owed, m.due = map[K]struct{}{}, 0
@@ -319,30 +273,12 @@ func (m *Member[K, T]) confirm(key K) {
 	}
 }
 
-// bequeath lets another member have an object that this one has, if the other one awaits it.
-func (m *Member[K, T]) bequeath(f *DeltaFIFO[K, T], key K) {
-	g := m.merge
-	for heir := range g.members {
-		if heir == m || !heir.current || heir.covers != nil && !heir.covers(key) || !heir.awaits(f, key, heir.at) {
-			continue
-		}
-		if _, has := heir.keys[key]; !has {
-			h := g.held[key]
-			h.members++
-			g.held[key] = h
-			heir.await(key)
-		}
-		return
-	}
-}
-
 // Leave removes the member, whose reflector must have ended. The objects that no other member has
 // are deleted. After an error, which is ctx's or [ErrClosed], that is left to the next session.
 func (m *Member[K, T]) Leave(ctx context.Context) error {
 	f := m.merge.queue()
 	err := m.change(ctx, func() bool {
 		for key := range m.keys {
-			m.bequeath(f, key)
 			m.confirm(key)
 			obj, _ := m.merge.newest(f, key)
 			m.give(f, key, obj, math.MaxUint64) // it brings nothing more
@@ -495,47 +431,10 @@ func (m *Member[K, T]) take(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64, re
 	}
 }
 
-// awaits reports whether the member, which is at a version, has yet to bring the newest state of a
-// key, and keeps that. Then it has lost only older ones.
-func (m *Member[K, T]) awaits(f *DeltaFIFO[K, T], key K, at uint64) bool {
-	h := m.merge.held[key]
-	if m.has == nil || h.gone || at == 0 || at >= h.at {
-		return false
-	}
-	obj, ok := m.merge.newest(f, key)
-	return ok && m.has(obj)
-}
-
-// await notes that the member has an object of key, and owes the newest state of it, see awaits. The
-// state which it has brought last, if any, is gone.
-func (m *Member[K, T]) await(key K) {
-	h := m.merge.held[key]
-	m.keys[key] = 0
-	m.owe(key, max(h.at, h.until))
-}
-
-// outgrow follows an object of key which the member does not keep: it has lost the one that it had.
-// Either it keeps less now, and Prune is about to say so, or another object has taken the name.
-func (m *Member[K, T]) outgrow(f *DeltaFIFO[K, T], key K, at uint64) {
-	if _, mine := m.keys[key]; !mine {
-		return
-	}
-	if m.awaits(f, key, at) {
-		m.await(key)
-		return
-	}
-	obj, _ := m.merge.newest(f, key)
-	m.give(f, key, obj, at)
-}
-
 // drop notes that the member has lost an object at a version, and passes that on if no other member
 // has it.
 func (m *Member[K, T]) drop(f *DeltaFIFO[K, T], key K, d Delta[T], at uint64) {
 	if _, mine := m.keys[key]; !mine {
-		return
-	}
-	if m.awaits(f, key, at) {
-		m.await(key)
 		return
 	}
 	h := m.lose(key)

@@ -64,7 +64,6 @@ type Merge[K comparable, T any] struct {
 	rewound, doubtful bool           // of the initial lists
 	unmarked          bool           // no batch is marked as rewound since the last restore was noticed
 	marked, doubted   uint64         // numbers of the last batches that are marked as rewound, and as doubtful
-	pruned            uint64         // number of the last batch that brings what Prune deleted
 	committed         uint64         // number of the last batch that is in the store
 	taken             uint64         // number of the last batch that the consumer had taken at the last change
 	moved             chan struct{}  // closed at the next change; nil while nobody waits
@@ -115,7 +114,7 @@ func (g *Merge[K, T]) Begin(f *DeltaFIFO[K, T]) {
 	defer g.mu.Unlock()
 	g.rewound = g.rewound || g.unmarked || g.marked > g.committed // the store does not have that batch
 	g.doubtful = g.doubtful || g.doubted > g.committed
-	g.fifo, g.initial, g.marked, g.doubted, g.pruned, g.committed, g.taken = f, &Objects[K, T]{}, 0, 0, 0, 0, 0
+	g.fifo, g.initial, g.marked, g.doubted, g.committed, g.taken = f, &Objects[K, T]{}, 0, 0, 0, 0
 	g.begin()
 	for m := range g.members {
 		m.listed, m.refused, m.late, m.counted, m.current = false, false, false, false, false
@@ -206,13 +205,6 @@ func (g *Merge[K, T]) Settled() bool {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.committed >= g.taken
-}
-
-// Pruned reports whether the store has the deletions of each [Member.Prune] of this session.
-func (g *Merge[K, T]) Pruned() bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return g.pruned <= g.committed
 }
 
 // newestBatch returns the number of the batch after which the store has all that the queue has got.

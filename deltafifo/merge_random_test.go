@@ -22,7 +22,6 @@ import (
 var (
 	mergeSeeds = flag.Int("merge.seeds", 3000, "number of seeds of TestRandomMerges")
 	firstMerge = flag.Uint64("merge.first", 0, "its first seed")
-	mergeMode  = flag.Int("merge.mode", -1, "its members: 0 selectors, 1 ranges")
 	mergeNo    = flag.String("merge.no", "", "the checks and steps that it leaves out, see has")
 	mergeKeys  = flag.Int("merge.keys", 3, "its number of keys")
 )
@@ -83,8 +82,6 @@ type watcher struct {
 	name    string
 	covered map[string]bool // nil for all
 	classes map[int]bool    // nil for all
-	served  map[int]bool    // uid%4 that the past sends; nil for all
-	keep    map[int]bool    // uid%4 that has; nil for all; shrinks
 
 	// The reflector.
 	at     uint64
@@ -102,10 +99,8 @@ type watcher struct {
 }
 
 func (c *watcher) sends(s *state) bool {
-	return s != nil && (c.covered == nil || c.covered[s.key]) && (c.classes == nil || c.classes[s.class]) && (c.served == nil || c.served[s.uid%4])
+	return s != nil && (c.covered == nil || c.covered[s.key]) && (c.classes == nil || c.classes[s.class])
 }
-
-func (c *watcher) hasIt(s *state) bool { return c.sends(s) && (c.keep == nil || c.keep[s.uid%4]) }
 
 // truths is the consumer's store.
 type truths map[string]state
@@ -139,7 +134,6 @@ type mergeLife struct {
 	t       *testing.T
 	r       *rand.Rand
 	w       *past
-	mode    int
 	fifo    *DeltaFIFO[string, state]
 	merge   *Merge[string, state]
 	store   truths
@@ -185,54 +179,38 @@ func (a *mergeLife) begin() {
 	}
 }
 
-// has reports whether the flag merge.no leaves something in: one of lacks, back, doubt, unpruned,
-// session, rewind, leave, orphan, refuse, late, skip.
+// has reports whether the flag merge.no leaves something in: one of lacks, back, doubt, session,
+// rewind, leave, orphan, refuse, late, skip.
 func has(no string) bool { return !strings.Contains(*mergeNo, no) }
 
-// join adds a member with a random selection or, if the mode is ranges, with random ranges.
+// join adds a member with a random selection.
 func (a *mergeLife) join() {
 	a.n++
 	c := &watcher{name: fmt.Sprint("m", a.n)}
-	if a.mode == 0 {
-		if a.r.IntN(3) == 0 {
-			c.covered = map[string]bool{}
-			for k := range *mergeKeys {
-				if a.r.IntN(2) == 0 {
-					c.covered[string(rune('a'+k))] = true
-				}
+	if a.r.IntN(3) == 0 {
+		c.covered = map[string]bool{}
+		for k := range *mergeKeys {
+			if a.r.IntN(2) == 0 {
+				c.covered[string(rune('a'+k))] = true
 			}
 		}
-		if a.r.IntN(3) > 0 {
-			c.classes = map[int]bool{}
-			for k := range 3 {
-				if a.r.IntN(2) == 0 {
-					c.classes[k] = true
-				}
+	}
+	if a.r.IntN(3) > 0 {
+		c.classes = map[int]bool{}
+		for k := range 3 {
+			if a.r.IntN(2) == 0 {
+				c.classes[k] = true
 			}
-		}
-	} else {
-		c.keep = map[int]bool{}
-		for k := range 4 {
-			if a.r.IntN(3) > 0 {
-				c.keep[k] = true
-			}
-		}
-		if a.r.IntN(2) == 0 {
-			c.served = maps.Clone(c.keep)
 		}
 	}
 	var covers func(string) bool
 	if c.covered != nil {
 		covers = func(k string) bool { return c.covered[k] }
 	}
-	var keeps func(state) bool
-	if c.keep != nil {
-		keeps = func(s state) bool { return c.keep[s.uid%4] }
-	}
-	c.Member = a.merge.Join(covers, keeps)
+	c.Member = a.merge.Join(covers)
 	c.start()
 	a.clients = append(a.clients, c)
-	a.say("join %s covers %v classes %v served %v keep %v", c.name, keysIn(c.covered), keysIn(c.classes), keysIn(c.served), keysIn(c.keep))
+	a.say("join %s covers %v classes %v", c.name, keysIn(c.covered), keysIn(c.classes))
 }
 
 // start gives c another reflector.
@@ -498,7 +476,7 @@ func (a *mergeLife) check(final bool) {
 	want := truths{}
 	for _, s := range truth {
 		for _, c := range a.clients {
-			if c.hasIt(s) {
+			if c.sends(s) {
 				want[s.key] = *s
 			}
 		}
@@ -509,7 +487,7 @@ func (a *mergeLife) check(final bool) {
 	for k, n := range counts {
 		m := 0
 		for _, c := range a.clients {
-			if s := truth[k]; c.hasIt(s) {
+			if s := truth[k]; c.sends(s) {
 				m++
 			}
 		}
@@ -559,11 +537,11 @@ func (a *mergeLife) checkVersion() {
 			l := false
 			for u := v; u <= a.w.head(); u++ {
 				s := a.w.at(u)[k]
-				if !c.hasIt(s) {
+				if !c.sends(s) {
 					l = true
 				}
 			}
-			if s := a.w.at(v)[k]; c.hasIt(s) && ok && got.at < s.at {
+			if s := a.w.at(v)[k]; c.sends(s) && ok && got.at < s.at {
 				a.fail("at %d the store has %v, %s has %v", v, got, c.name, *s)
 			}
 			lacks = lacks && l
@@ -655,29 +633,9 @@ func (a *mergeLife) does(n int, c *watcher) {
 			a.say("refuse %s", c.name)
 			must(a.t, c.Refuse(bg))
 		}
-	case n < 95:
-		if has("late") {
-			a.say("late %s", c.name)
-			must(a.t, c.Late(bg))
-		}
-	default:
-		a.shrink(c)
-	}
-}
-
-// shrink lets c keep less.
-func (a *mergeLife) shrink(c *watcher) {
-	if len(c.keep) == 0 {
-		return
-	}
-	for k := range 4 {
-		if a.r.IntN(3) == 0 {
-			delete(c.keep, k)
-		}
-	}
-	a.say("%s keeps %v", c.name, keysIn(c.keep))
-	if !has("unpruned") || a.r.IntN(3) > 0 {
-		a.prune(c)
+	case has("late"):
+		a.say("late %s", c.name)
+		must(a.t, c.Late(bg))
 	}
 }
 
@@ -714,11 +672,6 @@ func (a *mergeLife) restore() {
 func (a *mergeLife) end() {
 	a.say("quiescence")
 	a.ending = true
-	for _, c := range a.clients {
-		if c.keep != nil {
-			a.prune(c)
-		}
-	}
 	a.r.Shuffle(len(a.clients), func(i, j int) { a.clients[i], a.clients[j] = a.clients[j], a.clients[i] })
 	for a.write(); a.w.head() <= a.lost; {
 		a.write()
@@ -751,13 +704,7 @@ func (a *mergeLife) end() {
 	a.check(true)
 }
 
-func (a *mergeLife) prune(c *watcher) {
-	a.say("prune %s", c.name)
-	a.losesAll(c, c.at, c.hasIt)
-	must(a.t, c.Prune(bg))
-}
-
-// TestRandomMerges: members with overlapping selections or ranges list, watch, fall behind, are
+// TestRandomMerges: members with overlapping selections list, watch, fall behind, are
 // refused, come and go. A key's states never go back, not even after a deletion, and in the end the
 // store has exactly what the members have.
 func TestRandomMerges(t *testing.T) {
@@ -765,9 +712,6 @@ func TestRandomMerges(t *testing.T) {
 	kinds, shortest := map[string]int{}, map[string][]string{}
 	for seed := *firstMerge; seed < *firstMerge+uint64(*mergeSeeds); seed++ {
 		a := &mergeLife{t: t, r: rand.New(rand.NewPCG(seed, 5)), w: &past{}, store: truths{}, seen: map[string]uint64{}, left: map[string]uint64{}, skipped: map[string]bool{}}
-		if a.mode = *mergeMode; a.mode < 0 {
-			a.mode = int(seed % 2)
-		}
 		a.merge = NewMerge[string, state](func(s state) (string, error) { return s.key, nil }, func(*reflector.ObjectError) {})
 		a.run()
 		backs += a.backs
@@ -779,7 +723,7 @@ func TestRandomMerges(t *testing.T) {
 				kind = "back"
 			}
 			kinds[kind]++
-			a.log = append([]string{fmt.Sprint("seed ", seed, " mode ", a.mode)}, a.log...)
+			a.log = append([]string{fmt.Sprint("seed ", seed)}, a.log...)
 			if shortest[kind] == nil || len(a.log) < len(shortest[kind]) {
 				shortest[kind] = a.log
 			}

@@ -106,7 +106,7 @@ func (m *merger) want(text string) {
 func two(t *testing.T, first, second []string, want string) (m *merger, a, b *Member[string, string]) {
 	t.Helper()
 	m = newMerger(t)
-	a, b = m.merge.Join(nil, nil), m.merge.Join(nil, nil)
+	a, b = m.merge.Join(nil), m.merge.Join(nil)
 	m.list(a, "10", first...)
 	m.want("") // until b has listed too
 	m.list(b, "10", second...)
@@ -155,14 +155,14 @@ func TestMergeRemembersDeletions(t *testing.T) {
 // member never had, so a member that has this state brings it back.
 func TestMergeListOfAnotherSelection(t *testing.T) {
 	m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
-	behind := m.merge.Join(nil, nil)
+	behind := m.merge.Join(nil)
 	m.list(behind, "10")
 	m.event(b, reflector.Modified, "x12", "") // it leaves a's selection, which a is not told
 	m.want("Updated x12, at ")
 	must(t, b.Leave(t.Context()))
 	m.list(a, "15")
 	m.want("Deleted x12?, at ")
-	c := m.merge.Join(nil, nil)
+	c := m.merge.Join(nil)
 	m.list(c, "16", "x12")
 	m.want("Replaced x12, at ")
 }
@@ -212,7 +212,7 @@ func TestMergeWithoutRefusedMember(t *testing.T) {
 // A member that is late does not hold up the first list, unless nobody has listed.
 func TestMergeWithoutLateMember(t *testing.T) {
 	m := newMerger(t)
-	a, b := m.merge.Join(nil, nil), m.merge.Join(nil, nil)
+	a, b := m.merge.Join(nil), m.merge.Join(nil)
 	if a.IsAwaited() || b.IsAwaited() {
 		t.Error("a member is awaited though none has listed")
 	}
@@ -273,7 +273,7 @@ func TestMergeOfRestoredServer(t *testing.T) {
 // The mark of a restored server goes with the initial list if that is not complete yet.
 func TestMergeOfServerRestoredBefore(t *testing.T) {
 	m := newMerger(t)
-	a, b := m.merge.Join(nil, nil), m.merge.Join(nil, nil)
+	a, b := m.merge.Join(nil), m.merge.Join(nil)
 	m.list(a, "10", "x5", "z6")
 	a.Rewound(true)
 	m.list(a, "7", "x4")
@@ -296,7 +296,7 @@ func TestMergeListing(t *testing.T) {
 	}
 	listing("x", false)
 	only := func(name string) func(string) bool { return func(key string) bool { return key == name } }
-	c, d := m.merge.Join(only("c"), nil), m.merge.Join(only("d"), nil)
+	c, d := m.merge.Join(only("c")), m.merge.Join(only("d"))
 	listing("x", false)
 	listing("c", true)
 	m.list(c, "10")
@@ -326,16 +326,16 @@ func TestMergeAppliesNow(t *testing.T) {
 // A list that was made before a deletion, and comes after it, does not bring the object back.
 func TestMergeListFromBeforeADeletion(t *testing.T) {
 	m := newMerger(t)
-	a := m.merge.Join(nil, nil)
+	a := m.merge.Join(nil)
 	m.list(a, "10", "x9", "y8")
 	m.want("Replaced x9, Replaced y8, at 10")
-	b := m.merge.Join(nil, nil)
+	b := m.merge.Join(nil)
 	m.event(a, reflector.Deleted, "x11", "")
 	m.event(a, reflector.Modified, "y12", "")
 	m.want("Deleted x11, Updated y12, at 12")
 	m.list(b, "10", "x9", "y8")
 	m.want("")
-	c := m.merge.Join(nil, func(obj string) bool { return obj != "" })
+	c := m.merge.Join(nil)
 	m.list(c, "10", "x9", "y8")
 	must(t, c.Leave(t.Context()))
 	m.want("")
@@ -348,80 +348,6 @@ func TestMergeListFromBeforeADeletion(t *testing.T) {
 	if n := len(m.merge.held); n != 1 || m.merge.buried != nil {
 		t.Errorf("%d keys and %d deletions are remembered", n, len(m.merge.buried))
 	}
-}
-
-// A member that keeps an object no longer, and whose list comes before its Prune, does not keep
-// another member from bringing the same state.
-func TestMergeListBeforePrune(t *testing.T) {
-	m := newMerger(t)
-	keeps := true
-	a, behind := m.merge.Join(nil, func(string) bool { return keeps }), m.merge.Join(nil, nil)
-	m.list(a, "10", "x9")
-	m.list(behind, "10")
-	m.want("Replaced x9, at 10")
-	m.event(a, reflector.Modified, "x12", "")
-	m.want("Updated x12, at ")
-	keeps = false
-	m.list(a, "15", "x12")
-	m.want("Deleted x12?, at ")
-	b := m.merge.Join(nil, nil)
-	m.list(b, "16", "x12")
-	m.want("Replaced x12, at ")
-}
-
-// An object that comes while another member lists stays when that one takes the place of the first.
-func TestMergeSuccessorThatIsBehind(t *testing.T) {
-	m := newMerger(t)
-	all := func(string) bool { return true }
-	a := m.merge.Join(nil, all)
-	m.list(a, "10", "x9", "y8")
-	m.want("Replaced x9, Replaced y8, at 10")
-	b := m.merge.Join(nil, all)
-	m.event(a, reflector.Modified, "z11", "")
-	m.event(a, reflector.Modified, "w12", "")
-	m.want("Updated w12, Updated z11, at 12")
-	m.list(b, "10", "x9", "y8")
-	must(t, a.Leave(t.Context()))
-	m.want("")
-	m.event(b, reflector.Modified, "z11", "")
-	m.event(b, reflector.Modified, "w12", "")
-	m.want("")
-	m.event(b, reflector.Deleted, "z13", "")
-	m.want("Deleted z13, at 13")
-	c := m.merge.Join(nil, func(obj string) bool { return obj[:1] != "x" })
-	m.event(b, reflector.Modified, "v14", "")
-	m.event(b, reflector.Modified, "x15", "")
-	m.want("Updated v14, Updated x15, at 15")
-	m.list(c, "13", "y8", "w12")
-	must(t, b.Leave(t.Context()))
-	m.want("Deleted x15?, at ")
-	m.list(c, "16", "y8", "w12")
-	m.want("Deleted v14?, at 16")
-}
-
-// An object that was deleted and made again while another member lists stays, too.
-func TestMergeSuccessorSeesAnOldDeletion(t *testing.T) {
-	m := newMerger(t)
-	all := func(string) bool { return true }
-	a := m.merge.Join(nil, all)
-	m.list(a, "10", "x9")
-	m.want("Replaced x9, at 10")
-	b := m.merge.Join(nil, all)
-	m.list(b, "10", "x9")
-	m.want("")
-	m.event(a, reflector.Deleted, "x11", "")
-	m.event(a, reflector.Added, "x13", "")
-	m.want("Added x13, at ")
-	must(t, a.Leave(t.Context()))
-	m.want("")
-	m.event(b, reflector.Deleted, "x11", "")
-	m.want("at 11")
-	m.list(b, "12")
-	m.want("at 12")
-	m.event(b, reflector.Added, "x13", "")
-	m.want("at 13")
-	m.list(b, "14")
-	m.want("Deleted x13?, at 14")
 }
 
 // TestMergeRefusedMemberIsBehind: a member that does not count, because it is refused or its first
@@ -472,7 +398,7 @@ func TestMergeOvertakenListOfRestoredServer(t *testing.T) {
 // after, is not taken for one that is behind.
 func TestMergeNewMemberAfterRestore(t *testing.T) {
 	m, a, b := two(t, []string{"x5"}, []string{"x5"}, "Replaced x5, at 10")
-	c := m.merge.Join(nil, nil)
+	c := m.merge.Join(nil)
 	a.Rewound(true)
 	m.list(a, "6", "x5")
 	m.want("Replaced x5, at 6, rewound")
@@ -494,7 +420,7 @@ func TestMergeNewMemberNoticesRestore(t *testing.T) {
 	m.event(a, reflector.Modified, "y12", "")
 	m.event(a, reflector.Deleted, "x13", "")
 	m.want("Deleted x13, Updated y12, at ")
-	c := m.merge.Join(nil, nil)
+	c := m.merge.Join(nil)
 	if v := c.Begin(nil); v != "13" {
 		t.Error(v)
 	}
@@ -649,7 +575,7 @@ func TestMergeSessionAfterRestore(t *testing.T) {
 	m.want("Replaced x4, at 8")
 }
 
-// TestMergeSessionAfterLostDeletion: after a restore, a member leaves or keeps less. The deletions of
+// TestMergeSessionAfterLostDeletion: after a restore, a member leaves. The deletions of
 // its objects do not reach the store before the session ends, and the next one has older states of them.
 func TestMergeSessionAfterLostDeletion(t *testing.T) {
 	for name, lose := range map[string]func(m *merger, b *Member[string, string]) error{
@@ -660,10 +586,6 @@ func TestMergeSessionAfterLostDeletion(t *testing.T) {
 				return fmt.Errorf("got error %w", err)
 			}
 			return nil
-		},
-		"prunes": func(_ *merger, b *Member[string, string]) error {
-			b.has = func(string) bool { return false }
-			return b.Prune(t.Context())
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -695,51 +617,6 @@ func TestMergeSessionAfterFastMember(t *testing.T) {
 	}
 }
 
-// TestMergeHeirOfLostState: an object that a member awaits, because another one had it and left, is
-// not kept for good. If the member passes the version without it, the server was restored.
-func TestMergeHeirOfLostState(t *testing.T) {
-	for name, restored := range map[string]bool{"behind": false, "restored": true} {
-		t.Run(name, func(t *testing.T) {
-			m := newMerger(t)
-			a := m.merge.Join(nil, nil)
-			b := m.merge.Join(nil, func(string) bool { return true })
-			again := false
-			a.Begin(nil)
-			b.Begin(func() { again = true })
-			m.list(a, "10")
-			m.list(b, "10")
-			m.event(a, reflector.Added, "x15", "")
-			must(t, a.Leave(t.Context()))
-			m.want("Added x15, at 10")
-			if !restored {
-				m.event(b, reflector.Added, "x15", "")
-			}
-			m.event(b, reflector.Bookmark, "", "16")
-			if again != restored {
-				t.Errorf("a restore was noticed: %v", again)
-			}
-			if !restored {
-				return
-			}
-			b.Begin(nil)
-			m.list(b, "17")
-			m.want("Deleted x15?, at 17, rewound")
-		})
-	}
-}
-
-// TestMergeNameOfAnotherObject: a member loses its object when another one with that name comes, which
-// it does not keep.
-func TestMergeNameOfAnotherObject(t *testing.T) {
-	m := newMerger(t)
-	a := m.merge.Join(nil, func(obj string) bool { return obj != "x12" })
-	a.Begin(nil)
-	m.list(a, "10", "x5")
-	m.want("Replaced x5, at 10")
-	m.event(a, reflector.Modified, "x12", "")
-	m.want("Deleted x5?, at 12")
-}
-
 // TestMergeObjectThatMoves: a member that is ahead brings an object and loses it, because a change
 // moves it out of the selection. Until another member that selects it has reached this change, the
 // store lacks it, even at versions at which the other member has it.
@@ -762,7 +639,7 @@ func TestMergeOtherObjectAtOneVersion(t *testing.T) {
 			g := NewMerge[string, state](func(s state) (string, error) { return s.key, nil }, nil)
 			f := New[string, state](truths{}, Options{})
 			g.Begin(f)
-			a, b := g.Join(nil, nil), g.Join(nil, nil)
+			a, b := g.Join(nil), g.Join(nil)
 			list := func(to *Member[string, state], objects ...state) {
 				for _, obj := range objects {
 					must(t, to.Listed(t.Context(), reflector.Event[state]{Type: reflector.Added, Object: obj, ResourceVersion: fmt.Sprint(obj.at)}))
@@ -814,37 +691,6 @@ func TestMergeLeaverLeavesDebts(t *testing.T) {
 				b.Begin(nil)
 				m.list(b, "14", "x5")
 				m.want("Replaced x5, at 14, rewound")
-			}
-		})
-	}
-}
-
-// TestMergePrunedDebt: a member is pruned of an object, because it does not keep the newest state,
-// which another member has brought. The member itself has brought an older state, which it would
-// keep. If it passes the version of the newest state without an event of the object, the server was
-// restored.
-func TestMergePrunedDebt(t *testing.T) {
-	for name, restored := range map[string]bool{"behind": false, "restored": true} {
-		t.Run(name, func(t *testing.T) {
-			m := newMerger(t)
-			less := false
-			a, b := m.merge.Join(nil, nil), m.merge.Join(nil, func(obj string) bool { return !less || obj != "x7" })
-			again := false
-			b.Begin(func() { again = true })
-			m.list(a, "8", "x7")
-			m.list(b, "6", "x6")
-			m.want("Replaced x7, at 8")
-			must(t, a.Leave(t.Context()))
-			less = true
-			must(t, b.Prune(t.Context()))
-			m.want("Deleted x7?, at ")
-			if !restored {
-				m.event(b, reflector.Modified, "x7", "")
-			}
-			m.event(b, reflector.Bookmark, "", "7")
-			m.event(b, reflector.Bookmark, "", "8")
-			if again != restored {
-				t.Errorf("a restore was noticed: %v", again)
 			}
 		})
 	}

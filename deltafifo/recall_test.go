@@ -135,7 +135,7 @@ func TestMemberRecallsItsOwn(t *testing.T) {
 	store := cupboard{}
 	f := New(KnownObjects[types.NamespacedName, *versioned](store), Options{})
 	g := NewMerge(objectName, nil)
-	mine, other := g.Join(nil, nil), g.Join(nil, nil)
+	mine, other := g.Join(nil), g.Join(nil)
 	g.Begin(f)
 	check := func(note string, m *Member[types.NamespacedName, *versioned], rv string, want bool) {
 		t.Helper()

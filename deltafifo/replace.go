@@ -21,6 +21,8 @@ type Replacement[K comparable, T any] struct {
 	// whole, because its versions say nothing. In a doubtful one, as in others, an object with equal
 	// UID, version and contents is unchanged, whatever became of the server.
 	Rewound, Doubtful bool
+
+	has func(T) bool // see Sink.Keeps
 }
 
 // Replace adds a Replaced delta for every object of list, except for unchanged ones (see
@@ -41,6 +43,9 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) e
 
 // replace is Replace with the lock held.
 func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
+	if list.has != nil {
+		list = selected(list)
+	}
 	f.lists++
 	f.pending.hasList = true
 	all := false
@@ -55,7 +60,7 @@ func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
 		f.pending.takeList(list.Objects, f.lists, f.lists == 1)
 	}
 	if !all {
-		f.deleteMissing(list.Objects, list.Keep)
+		f.deleteMissing(list.Objects, f.lists, list.Keep)
 	}
 	f.passAwaited(list.Objects, list.Keep)
 	if f.lists == 1 {
@@ -188,9 +193,9 @@ func (f *DeltaFIFO[K, T]) listed(items *Objects[K, T], n int) {
 	f.pending.append(e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object, Sum: items.sum(n), ResourceVersion: items.version(n)})
 }
 
-// deleteMissing adds a Deleted delta for every existing key that is not among items, the current
-// list. Called with the lock held.
-func (f *DeltaFIFO[K, T]) deleteMissing(items *Objects[K, T], keep func(K, T) bool) {
+// deleteMissing adds a Deleted delta for every existing key that is not among items, the list with that
+// number. Called with the lock held.
+func (f *DeltaFIFO[K, T]) deleteMissing(items *Objects[K, T], list uint64, keep func(K, T) bool) {
 	gone := func(e *entry[K, T], key K, obj T) {
 		if keep != nil && keep(key, obj) {
 			return
@@ -202,7 +207,7 @@ func (f *DeltaFIFO[K, T]) deleteMissing(items *Objects[K, T], keep func(K, T) bo
 	}
 	f.pending.settle()
 	for i := range f.pending.entries { // gets no new ones here
-		if e := &f.pending.entries[i]; e.list != f.lists && e.last().Type != Deleted {
+		if e := &f.pending.entries[i]; e.list != list && e.last().Type != Deleted {
 			gone(e, e.key, e.last().Object)
 		}
 	}

@@ -17,10 +17,10 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/e2e/cluster"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
@@ -49,33 +49,35 @@ func TestPartCosts(t *testing.T) {
 			partCosts(t, conn, maps, "of all objects", 1, nil)
 		}
 		for _, n := range []uint64{3, 10} {
-			set := new(informer.Hashes)
-			must(t, set.Set(informer.HashRange{Last: math.MaxUint64/n - 1}))
+			set := new(shard.Hashes)
+			must(t, set.Set(shard.HashRange{Last: math.MaxUint64/n - 1}))
 			name := "filtered as objects arrive"
 			if selects {
 				name = "selected by the server"
 			}
-			partCosts(t, conn, maps, name, n, &informer.Part[*corev1.ConfigMap]{Hashes: set, Field: reflector.ShardUID})
+			partCosts(t, conn, maps, name, n, set)
 		}
 		conn.HTTP.CloseIdleConnections()
 	}
 }
 
 // partCosts logs a row of the table.
-func partCosts(t *testing.T, conn client.Connection, maps *client.Resource[*corev1.ConfigMap], name string, replicas uint64, part *informer.Part[*corev1.ConfigMap]) {
+func partCosts(t *testing.T, conn client.Connection, maps *client.Resource[*corev1.ConfigMap], name string, replicas uint64, set *shard.Hashes) {
 	t.Helper()
 	before := liveHeap()
-	handle, err := controller.Open(conn, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
-		Client: client.Options{Namespace: "default", LabelSelector: "test=costs"}, Part: part,
-	})
+	opts := controller.OpenOptions[*corev1.ConfigMap]{Client: client.Options{Namespace: "default", LabelSelector: "test=costs"}}
+	if set != nil {
+		opts.Part = shard.Part[*corev1.ConfigMap]{Hashes: set, Field: reflector.ShardUID}
+	}
+	handle, err := controller.Open(conn, core.ConfigMaps, opts)
 	must(t, err)
 	running, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- handle.Run(running) }()
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
-	if part != nil {
-		must(t, part.Hashes.WaitForLists(ctx))
+	if set != nil {
+		must(t, set.WaitForLists(ctx))
 	}
 	must(t, handle.WaitForNow(ctx))
 	objects, listed, heap := handle.AsInformer().Store().Len(), handle.Stats().Client.Objects, liveHeap()-before

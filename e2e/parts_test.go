@@ -16,8 +16,8 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/e2e/cluster"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
@@ -31,10 +31,10 @@ func TestParts(t *testing.T) {
 			conn, err := client.NewConnection(c.URL(), client.ConnectionOptions{CAFile: c.CAFile(), Token: c.Token()})
 			must(t, err)
 			defer conn.HTTP.CloseIdleConnections()
-			set := new(informer.Hashes)
+			set := new(shard.Hashes)
 			handle, err := controller.Open(conn, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
 				Client: client.Options{Namespace: "default", LabelSelector: "test=parts"},
-				Part:   &informer.Part[*corev1.ConfigMap]{Hashes: set, Field: reflector.ShardUID},
+				Part:   shard.Part[*corev1.ConfigMap]{Hashes: set, Field: reflector.ShardUID},
 			})
 			must(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
@@ -52,7 +52,7 @@ func TestParts(t *testing.T) {
 			sent := int64(0)
 			for _, last := range []uint64{1<<62 - 1, 1<<63 - 1, 1<<61 - 1} {
 				before := handle.Stats().Client.Objects
-				must(t, errors.Join(set.Set(informer.HashRange{Last: last}), set.WaitForLists(ctx)))
+				must(t, errors.Join(set.Set(shard.HashRange{Last: last}), set.WaitForLists(ctx)))
 				sent += handle.Stats().Client.Objects - before
 				began := time.Now()
 				must(t, handle.WaitForNow(ctx))

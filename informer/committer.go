@@ -6,8 +6,8 @@ import (
 )
 
 // committer is a goroutine that commits what another one has put into the queue. It runs only while
-// something is pending: its stack would be half of the memory of an idle informer. One goroutine
-// calls it.
+// something is pending: its stack would be half of the memory of an idle informer. Any goroutine may call
+// it until the session stops.
 type committer struct {
 	commit func() error // commits until nothing is pending; set once
 

@@ -115,6 +115,7 @@ type core[K comparable, T any] struct {
 	// Set by New and never changed.
 	name   string              // of the collection
 	source reflector.Source[T] // nil in a Union
+	keeps  func(T) bool        // reflector.Changing.Selects of source; nil if its selection does not change
 	union  union[K, T]         // nil but in a Union
 	key    store.KeyFunc[K, T]
 	opts   Options[T]
@@ -178,6 +179,9 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 		return nil, err
 	}
 	i.source = source
+	if c, ok := source.(reflector.Changing[T]); ok && c.Selection() != nil {
+		i.keeps = c.Selects
+	}
 	return informerOf(i), firstSession(i)
 }
 

@@ -10,6 +10,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
+	"github.com/kinform/kinform/internal/followers"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -25,7 +26,7 @@ var ErrNamespace = errors.New("not the name of a namespace")
 type Namespaces struct {
 	// changes is held during each change, so that all followers see the changes in one order.
 	changes   sync.Mutex
-	followers followers[follower] // guarded by changes
+	followers followers.Of[follower] // guarded by changes
 
 	mu     sync.RWMutex
 	names  map[string]struct{}
@@ -111,7 +112,7 @@ func (n *Namespaces) join(name string) error {
 	if err := checkNamespace(name); err != nil {
 		return err
 	}
-	return allOrNone(living(&n.followers), func(f *follower) error { return f.join(name) }, func(f *follower) { f.leave(name) })
+	return allOrNone(followers.Living(&n.followers), func(f *follower) error { return f.join(name) }, func(f *follower) { f.leave(name) })
 }
 
 // allOrNone calls do for each element. If one call fails or panics, undo is called for those before
@@ -146,7 +147,7 @@ func (n *Namespaces) Remove(names ...string) {
 		n.mu.Lock()
 		delete(n.names, name)
 		n.mu.Unlock()
-		for _, f := range living(&n.followers) {
+		for _, f := range followers.Living(&n.followers) {
 			f.leave(name)
 		}
 	}
@@ -180,7 +181,7 @@ func (n *Namespaces) follow(f *follower) error {
 	if err := allOrNone(n.Names(), join, f.leave); err != nil {
 		return err
 	}
-	n.followers.add(f)
+	n.followers.Add(f)
 	return nil
 }
 
@@ -192,7 +193,7 @@ func checkNamespace(name string) error {
 }
 
 // Follow makes each namespace of a set a member, now and whenever the set changes. It may be called
-// before Run or while it runs. The union may have other members, too, but must not follow hashes.
+// before Run or while it runs. The union may have other members, too.
 //
 //	err := pods.Follow(namespaces, func(namespace string) (map[string]reflector.Source[*corev1.Pod], error) {
 //		source, err := client.New(server, core.Pods, client.Options{Namespace: namespace})
@@ -203,8 +204,8 @@ func checkNamespace(name string) error {
 // for each selector if an object must match one of several. It is called once for each namespace,
 // one call at a time, and must not change the set. covers returns the argument covers of
 // [Union.Add] for a namespace: usually [InNamespace]. It may be nil. After an error, the union does
-// not follow the set. Errors: [ErrHashesAlone], [ErrNamespace], reflector.ErrNoSource, and those of
-// sources and [Union.Add].
+// not follow the set. Errors: [ErrNamespace], reflector.ErrNoSource, and those of sources and
+// [Union.Add].
 func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (map[string]reflector.Source[T], error), covers func(namespace string) func(K) bool) error {
 	if set == nil || sources == nil {
 		return u.members.inf.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))
@@ -246,9 +247,7 @@ func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (ma
 		return covered == nil || covered(key)
 	}
 	f := &follower{join, leave}
-	if !beginToFollow(u, following[K]{f, coming}) {
-		return u.members.inf.about(ErrHashesAlone)
-	}
+	beginToFollow(u, following[K]{f, coming})
 	if err := set.follow(f); err != nil {
 		u.members.inf.mu.Lock()
 		defer u.members.inf.mu.Unlock()
@@ -258,16 +257,11 @@ func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (ma
 	return nil
 }
 
-// beginToFollow adds f to the sets that the union follows. It returns false if the union follows
-// hashes.
-func beginToFollow[K comparable, T any](u *Union[K, T], f following[K]) bool {
+// beginToFollow adds f to the sets that the union follows.
+func beginToFollow[K comparable, T any](u *Union[K, T], f following[K]) {
 	u.members.inf.mu.Lock()
 	defer u.members.inf.mu.Unlock()
-	if u.members.alone {
-		return false
-	}
 	u.members.follows = append(u.members.follows, f)
-	return true
 }
 
 // following is a set that a union follows.

@@ -50,6 +50,8 @@ const (
 // state for a while if the watch is more than about four minutes behind, but not while it brings nothing at
 // all. When the informer notices a restore, it reports the writes that the server has lost.
 //
+// Nothing changes if the source's selection changes (reflector.Changing) and does not have obj now.
+//
 // Errors: those of the key function; store.ErrResourceVersion, with the resource and the key, if rv
 // is missing or cannot be compared with others; [ErrStopped] while the informer does not run;
 // [ErrTooManyWrites] if the watch is 10,000 objects behind and none of these writes counts as lost, because
@@ -68,6 +70,9 @@ func (i *core[K, T]) RecordWrite(obj T, rv string) error {
 	}
 	if rv == "" {
 		rv = objmeta.VersionOf(obj)
+	}
+	if i.keeps != nil && !i.keeps(obj) {
+		return nil // a list follows before it is in the selection
 	}
 	return wrote(i, key, ownWrite[T]{obj: obj, rv: rv, uid: objmeta.UIDOf(obj)})
 }
@@ -453,7 +458,7 @@ func stays[K comparable, T any](i *core[K, T], key K, d *deltafifo.Delta[T], lis
 	has := door.Held{Any: true}
 	i.own.change(func(at *door.Door[K]) {
 		switch {
-		case missing && i.union == nil && parse(listed) == 0, !missing && is.Version == 0:
+		case missing && i.union == nil && parse(listed) == 0, !missing && is.Version == 0, missing && isOut(i, key):
 			at.Drop(key)
 		case missing, i.union != nil && d.Type == deltafifo.Deleted && at.HasWritten(key, is.Version): // another member may have it
 			verdict = at.Listed(key, has, door.Held{})
@@ -470,6 +475,12 @@ func stays[K comparable, T any](i *core[K, T], key K, d *deltafifo.Delta[T], lis
 		i.touched(key)
 	}
 	return verdict == door.Stays || verdict == door.Aside
+}
+
+// isOut reports whether the store has an object that has left the selection of the source.
+func isOut[K comparable, T any](i *core[K, T], key K) bool {
+	obj, ok := i.store.Get(key)
+	return ok && i.keeps != nil && !i.keeps(obj)
 }
 
 // dropPassed takes the own writes out of the store that list and watch have passed without a state of the

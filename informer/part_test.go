@@ -24,6 +24,7 @@ import (
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 )
 
 const topHash = ^uint64(0)
@@ -31,31 +32,49 @@ const topHash = ^uint64(0)
 // lists counts the lists of a source, and the objects that the server sent for them.
 type lists struct {
 	reflector.Source[*widget]
+	*listed
+}
 
+type listed struct {
 	mu      sync.Mutex
 	asked   []string // the shards of the lists
 	objects int
+	decoded int // of these
 }
 
-func (l *lists) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
+func (l lists) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
 	l.mu.Lock()
 	l.asked = append(l.asked, opts.ShardSelector)
 	l.mu.Unlock()
 	return l.Source.List(ctx, opts, func(ev reflector.Event[*widget], err error) bool {
 		l.mu.Lock()
 		l.objects++
+		l.decoded += one(!ev.Recalled)
 		l.mu.Unlock()
 		return yield(ev, err)
 	})
 }
 
-// take returns what was asked for since the last call, and the number of objects that came.
-func (l *lists) take() (asked []string, objects int) {
+// Relist implements reflector.Relister.
+func (l lists) Relist(_ reflector.Source[*widget], known func(reflector.Identity) bool) reflector.Source[*widget] {
+	from := l.Source.(reflector.Relister[*widget])
+	return lists{from.Relist(l.Source, known), l.listed}
+}
+
+// take returns what was asked for since the last call, and the numbers of objects that came and that were
+// decoded.
+func (l *listed) take() (asked []string, objects, decoded int) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	asked, objects = l.asked, l.objects
-	l.asked, l.objects = nil, 0
-	return asked, objects
+	asked, objects, decoded = l.asked, l.objects, l.decoded
+	l.asked, l.objects, l.decoded = nil, 0, 0
+	return asked, objects, decoded
+}
+
+// newDivided returns an informer of the objects of a source that are in a part.
+func newDivided(t testing.TB, part shard.Part[*widget], source reflector.Source[*widget], opts informer.Options[*widget]) *informer.Informer[key, *widget] {
+	t.Helper()
+	return newInformer(t, must1(part.Source(source))(t), opts)
 }
 
 // newShardServer is a server that selects by shards, or not.
@@ -71,19 +90,19 @@ func newShardServer(t *testing.T, selects bool) *fake.Server {
 // byName is the hash of an object for Part.Hash.
 func byName(w *widget) uint64 { return reflector.ShardHash(w.Name) * 0x9e3779b97f4a7c15 }
 
-// A range that comes costs a list of just that if the server selects, and one of all if not. A
-// range that goes costs nothing, and what stays is not touched.
+// A range that comes costs a list of the part if the server selects, and one of all if not. Only what is
+// new is decoded. A range that goes costs nothing, and what stays is not touched.
 func TestParts(t *testing.T) {
 	uid := func(w *widget) uint64 { return reflector.ShardHash(string(w.UID)) }
 	for _, c := range []struct {
 		note    string
 		selects bool
-		part    informer.Part[*widget]
+		part    shard.Part[*widget]
 		hash    func(*widget) uint64
 	}{
-		{"selected by the server", true, informer.Part[*widget]{Field: reflector.ShardUID}, uid},
-		{"not selected by an older server", false, informer.Part[*widget]{Field: reflector.ShardUID}, uid},
-		{"dropped as it arrives", true, informer.Part[*widget]{Hash: byName}, byName},
+		{"selected by the server", true, shard.Part[*widget]{Field: reflector.ShardUID}, uid},
+		{"not selected by an older server", false, shard.Part[*widget]{Field: reflector.ShardUID}, uid},
+		{"dropped as it arrives", true, shard.Part[*widget]{Hash: byName}, byName},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			const objects = 400
@@ -91,13 +110,10 @@ func TestParts(t *testing.T) {
 			for n := range objects {
 				must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
 			}
-			log := &lists{Source: source(t, server)}
-			set := new(informer.Hashes)
+			log := lists{source(t, server), new(listed)}
+			set := new(shard.Hashes)
 			c.part.Hashes = set
-			u := newUnion(t, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}})
-			if err := u.FollowHashes(c.part, log); err != nil {
-				t.Fatal(err)
-			}
+			u := newDivided(t, c.part, log, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}})
 			came, left := 0, 0
 			must1(u.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
 				switch {
@@ -109,20 +125,20 @@ func TestParts(t *testing.T) {
 					t.Errorf("%s: %+v", c.note, ev)
 				}
 			}), handlerOptions{}))(t)
-			stop := run(t, u.AsInformer())
+			stop := run(t, u)
 			if err := u.WaitForSync(t.Context()); err != nil || u.Store().Len() > 0 {
 				t.Errorf("%s: an empty set: %v, %d objects", c.note, err, u.Store().Len())
 			}
 			bySelector := c.selects && c.part.Field != ""
-			var had []informer.HashRange
-			for step, ranges := range [][]informer.HashRange{
-				{{0, topHash / 2}},
-				{{0, topHash / 4}},
-				{{0, topHash / 4}, {topHash / 2, topHash / 4 * 3}},
-				{{0, topHash/4 - 5}, {topHash / 2, topHash}},
-				{{topHash / 8, topHash/4 - 5}, {topHash / 2, topHash / 4 * 3}},
+			var had []shard.HashRange
+			for step, ranges := range [][]shard.HashRange{
+				{{First: 0, Last: topHash / 2}},
+				{{First: 0, Last: topHash / 4}},
+				{{First: 0, Last: topHash / 4}, {First: topHash / 2, Last: topHash / 4 * 3}},
+				{{First: 0, Last: topHash/4 - 5}, {First: topHash / 2, Last: topHash}},
+				{{First: topHash / 8, Last: topHash/4 - 5}, {First: topHash / 2, Last: topHash / 4 * 3}},
 				{},
-				{{0, topHash}},
+				{{First: 0, Last: topHash}},
 			} {
 				if err := set.Set(ranges...); err != nil {
 					t.Fatal(err)
@@ -144,17 +160,14 @@ func TestParts(t *testing.T) {
 				if u.Store().Len() != want || came != new || left != gone {
 					t.Errorf("%s, step %d: %d objects, %d came and %d left; want %d, %d and %d", c.note, step, u.Store().Len(), came, left, want, new, gone)
 				}
-				asked, sent := log.take()
+				asked, sent, decoded := log.take()
 				switch {
 				case new == 0:
 					if len(asked) > 0 {
 						t.Errorf("%s, step %d: nothing has come, and asked for %q", c.note, step, asked)
 					}
-				case bySelector && sent != new, !bySelector && sent != objects:
-					t.Errorf("%s, step %d: the server sent %d objects for %q, and %d are new", c.note, step, sent, asked, new)
-				}
-				if most := len(u.Members()); most > 3 || !bySelector && most > 1 {
-					t.Errorf("%s, step %d: %d members", c.note, step, most)
+				case bySelector && (sent != want || decoded != new), !bySelector && (sent != objects || decoded != objects-want+new):
+					t.Errorf("%s, step %d: the server sent %d objects for %q, of which %d were decoded; %d are new of %d", c.note, step, sent, asked, decoded, new, want)
 				}
 				had, came, left = ranges, 0, 0
 			}
@@ -163,8 +176,7 @@ func TestParts(t *testing.T) {
 	}
 }
 
-// While lists fail, the ranges change all the time. The members do not pile up, and what was listed
-// before goes on.
+// While lists fail, the ranges change all the time. What was listed before stays.
 func TestPartsWhileListsFail(t *testing.T) {
 	for _, selects := range []bool{true, false} {
 		synctest.Test(t, func(t *testing.T) {
@@ -172,13 +184,10 @@ func TestPartsWhileListsFail(t *testing.T) {
 			for n := range 100 {
 				must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
 			}
-			set := new(informer.Hashes)
-			u := newUnion(t, informer.Options[*widget]{OnError: ignore})
-			if err := u.FollowHashes(informer.Part[*widget]{Hashes: set, Field: reflector.ShardUID}, source(t, server)); err != nil {
-				t.Fatal(err)
-			}
-			stop := run(t, u.AsInformer())
-			first := informer.HashRange{Last: topHash / 16}
+			set := new(shard.Hashes)
+			u := newDivided(t, shard.Part[*widget]{Hashes: set, Field: reflector.ShardUID}, source(t, server), informer.Options[*widget]{OnError: ignore})
+			stop := run(t, u)
+			first := shard.HashRange{Last: topHash / 16}
 			if err := errors.Join(set.Set(first), set.WaitForLists(t.Context())); err != nil {
 				t.Fatal(err)
 			}
@@ -186,20 +195,22 @@ func TestPartsWhileListsFail(t *testing.T) {
 			if err := server.Inject(faults.Fault{Verb: faults.VerbList, Times: -1, Status: faults.Refusal(503, "ServiceUnavailable", 0)}, faults.Fault{Verb: faults.VerbWatch, Times: -1, Status: faults.Refusal(503, "ServiceUnavailable", 0)}); err != nil {
 				t.Fatal(err)
 			}
-			most := 0
 			for n := range uint64(100) {
 				from := topHash / 16 * (2 + n%13)
-				if err := set.Set(first, informer.HashRange{First: from, Last: from + topHash/32}); err != nil {
+				if err := set.Set(first, shard.HashRange{First: from, Last: from + topHash/32}); err != nil {
 					t.Fatal(err)
 				}
 				time.Sleep(time.Second)
-				most = max(most, len(u.Members()))
+				if u.Store().Len() != had {
+					t.Fatalf("selects %t: %d objects of %d", selects, u.Store().Len(), had)
+				}
 			}
-			if most > 6 || u.Store().Len() != had {
-				t.Errorf("selects %t: up to %d members, %d objects of %d", selects, most, u.Store().Len(), had)
+			// Only the new ranges lack a list.
+			if err := errors.Join(set.Set(first), set.WaitForLists(t.Context())); err != nil {
+				t.Error(err)
 			}
 			server.ClearFaults()
-			if err := errors.Join(set.Set(informer.HashRange{Last: topHash}), set.WaitForLists(t.Context())); err != nil || u.Store().Len() != 100 {
+			if err := errors.Join(set.Set(shard.HashRange{Last: topHash}), set.WaitForLists(t.Context())); err != nil || u.Store().Len() != 100 {
 				t.Errorf("selects %t: %d objects, %v", selects, u.Store().Len(), err)
 			}
 			stop()
@@ -211,15 +222,14 @@ func TestPartsWhileListsFail(t *testing.T) {
 func TestWaitForListsGivesUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newShardServer(t, true)
-		set := new(informer.Hashes)
-		u := newUnion(t, informer.Options[*widget]{})
-		err := errors.Join(u.FollowHashes(informer.Part[*widget]{Hashes: set, Hash: byName}, source(t, server)), set.Set(informer.HashRange{Last: topHash}))
-		if err != nil {
+		set := new(shard.Hashes)
+		u := newDivided(t, shard.Part[*widget]{Hashes: set, Hash: byName}, source(t, server), informer.Options[*widget]{})
+		if err := set.Set(shard.HashRange{Last: topHash}); err != nil {
 			t.Fatal(err)
 		}
 		slow := make(chan struct{})
 		must1(u.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) { <-slow }), handlerOptions{}))(t)
-		stop := run(t, u.AsInformer())
+		stop := run(t, u)
 		if err := set.WaitForLists(t.Context()); err != nil {
 			t.Fatal(err)
 		}
@@ -229,7 +239,7 @@ func TestWaitForListsGivesUp(t *testing.T) {
 		synctest.Wait()
 		var changed atomic.Bool
 		go func() {
-			if err := set.Set(informer.HashRange{Last: topHash / 2}); err != nil {
+			if err := set.Set(shard.HashRange{Last: topHash / 2}); err != nil {
 				t.Error(err)
 			}
 			changed.Store(true)
@@ -237,7 +247,7 @@ func TestWaitForListsGivesUp(t *testing.T) {
 		synctest.Wait()
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()
-		err = set.WaitForLists(ctx)
+		err := set.WaitForLists(ctx)
 		if changed.Load() {
 			t.Error("the change did not wait for the handler")
 		}
@@ -255,19 +265,18 @@ func TestWaitForListsGivesUp(t *testing.T) {
 // Who has waited for the lists sees no object outside the set, though the deletions wait for the
 // store.
 func TestWaitForListsWaitsForDeletions(t *testing.T) {
-	for name, to := range map[string][]informer.HashRange{"less": {{Last: topHash / 2}}, "nothing": nil} {
+	for name, to := range map[string][]shard.HashRange{"less": {{Last: topHash / 2}}, "nothing": nil} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				server, set := newShardServer(t, false), new(informer.Hashes)
+				server, set := newShardServer(t, false), new(shard.Hashes)
 				for n := range 100 {
 					must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
 				}
-				u := newUnion(t, informer.Options[*widget]{})
-				err := errors.Join(u.FollowHashes(informer.Part[*widget]{Hashes: set, Hash: byName}, source(t, server)), set.Set(informer.HashRange{Last: topHash}))
-				if err != nil {
+				u := newDivided(t, shard.Part[*widget]{Hashes: set, Hash: byName}, source(t, server), informer.Options[*widget]{})
+				if err := set.Set(shard.HashRange{Last: topHash}); err != nil {
 					t.Fatal(err)
 				}
-				stop := run(t, u.AsInformer())
+				stop := run(t, u)
 				if err := set.WaitForLists(t.Context()); err != nil {
 					t.Fatal(err)
 				}
@@ -277,7 +286,7 @@ func TestWaitForListsWaitsForDeletions(t *testing.T) {
 					once.Do(func() { close(indexes); <-commit })
 					return nil
 				})
-				go func() { indexed <- u.AsInformer().AddIndexes(slow) }() // nothing is committed meanwhile
+				go func() { indexed <- u.AddIndexes(slow) }() // nothing is committed meanwhile
 				<-indexes
 				if err := set.Set(to...); err != nil {
 					t.Fatal(err)
@@ -314,18 +323,15 @@ func TestPartsDivideMemory(t *testing.T) {
 			for _, replicas := range []int{1, 3, 10} {
 				sum := 0
 				for n := range replicas {
-					set := new(informer.Hashes)
-					u := newUnion(t, informer.Options[*widget]{})
-					if err := u.FollowHashes(informer.Part[*widget]{Hashes: set, Field: reflector.ShardUID}, source(t, server)); err != nil {
-						t.Fatal(err)
-					}
-					stop := run(t, u.AsInformer())
+					set := new(shard.Hashes)
+					u := newDivided(t, shard.Part[*widget]{Hashes: set, Field: reflector.ShardUID}, source(t, server), informer.Options[*widget]{})
+					stop := run(t, u)
 					width := topHash / uint64(replicas)
 					last := width*uint64(n+1) - 1
 					if n == replicas-1 {
 						last = topHash
 					}
-					if err := errors.Join(set.Set(informer.HashRange{First: width * uint64(n), Last: last}), set.WaitForLists(t.Context())); err != nil {
+					if err := errors.Join(set.Set(shard.HashRange{First: width * uint64(n), Last: last}), set.WaitForLists(t.Context())); err != nil {
 						t.Fatal(err)
 					}
 					got := u.Store().Len()
@@ -343,82 +349,15 @@ func TestPartsDivideMemory(t *testing.T) {
 	}
 }
 
-// TestHashesAlone: a union that follows hashes can have no other members, since they would take
-// objects outside the set for their own.
-func TestHashesAlone(t *testing.T) {
-	server, set := newServer(t), new(informer.Hashes)
-	part := informer.Part[*widget]{Hashes: set, Hash: byName}
-	sources := func(ns string) (map[string]reflector.Source[*widget], error) {
-		return map[string]reflector.Source[*widget]{ns: source(t, server)}, nil
-	}
-	add := func(u *informer.Union[key, *widget]) error { _, err := u.Add("x", source(t, server), nil); return err }
-	hashes := func(u *informer.Union[key, *widget]) error { return u.FollowHashes(part, source(t, server)) }
-	none := func(u *informer.Union[key, *widget]) error { return u.Follow(new(informer.Namespaces), sources, nil) }
-	for note, c := range map[string]struct {
-		first, second func(*informer.Union[key, *widget]) error
-		about         string
-	}{
-		"a member, then hashes":     {add, hashes, "widgets: "},
-		"namespaces, then hashes":   {none, hashes, "widgets: "},
-		"hashes, then a member":     {hashes, add, `widgets: member "x": `},
-		"hashes, then namespaces":   {hashes, none, "widgets: "},
-		"hashes, then other hashes": {hashes, hashes, "widgets: "},
-	} {
-		u := newUnion(t, informer.Options[*widget]{})
-		if err := c.first(u); err != nil {
-			t.Errorf("%s: %v", note, err)
-		}
-		if err := c.second(u); !errors.Is(err, informer.ErrHashesAlone) || !strings.HasPrefix(err.Error(), c.about) {
-			t.Errorf("%s: %v", note, err)
-		}
-	}
-
-	// After an error, the union is as before.
-	u := newUnion(t, informer.Options[*widget]{})
-	part.Hash, part.Field = nil, "name"
-	if err := hashes(u); !errors.Is(err, reflector.ErrBadShard) {
-		t.Error(err)
-	}
-	if err := add(u); err != nil {
-		t.Error(err)
-	}
-}
-
-func TestBadParts(t *testing.T) {
-	server := newServer(t)
-	set := new(informer.Hashes)
-	for note, part := range map[string]informer.Part[*widget]{
-		"no set":  {Hash: byName},
-		"no hash": {Hashes: set},
-		"both":    {Hashes: set, Hash: byName, Field: reflector.ShardUID},
-	} {
-		if err := newUnion(t, informer.Options[*widget]{}).FollowHashes(part, source(t, server)); !errors.Is(err, informer.ErrHashes) || !strings.Contains(err.Error(), "widgets: ") {
-			t.Errorf("%s: %v", note, err)
-		}
-		if has, err := part.Has(nil); has || !errors.Is(err, informer.ErrHashes) {
-			t.Errorf("%s: has is %t, %v", note, has, err)
-		}
-	}
-	if err := newUnion(t, informer.Options[*widget]{}).FollowHashes(informer.Part[*widget]{Hashes: set, Field: "name"}, source(t, server)); !errors.Is(err, reflector.ErrBadShard) {
-		t.Error(err)
-	}
-	if err := newUnion(t, informer.Options[*widget]{}).FollowHashes(informer.Part[*widget]{Hashes: set, Hash: byName}, nil); !errors.Is(err, reflector.ErrNoSource) {
-		t.Error(err)
-	}
-	if err := set.Set(informer.HashRange{First: 2, Last: 1}); !errors.Is(err, informer.ErrHashes) {
-		t.Error(err)
-	}
-}
-
 // A panic in the user's hash ends Run with an error.
 func TestPartPanics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
-		set := new(informer.Hashes)
-		u := newUnion(t, informer.Options[*widget]{OnError: ignore})
+		set := new(shard.Hashes)
 		bad := func(*widget) uint64 { panic("no hash") }
-		if err := errors.Join(u.FollowHashes(informer.Part[*widget]{Hashes: set, Hash: bad}, source(t, server)), set.Set(informer.HashRange{Last: topHash})); err != nil {
+		u := newDivided(t, shard.Part[*widget]{Hashes: set, Hash: bad}, source(t, server), informer.Options[*widget]{OnError: ignore})
+		if err := set.Set(shard.HashRange{Last: topHash}); err != nil {
 			t.Fatal(err)
 		}
 		if err := u.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "no hash") {
@@ -427,7 +366,7 @@ func TestPartPanics(t *testing.T) {
 	})
 }
 
-// TestRandomParts compares unions whose ranges come and go with the server's objects, while these
+// TestRandomParts compares informers whose ranges come and go with the server's objects, while these
 // change, requests fail and informers stop.
 func TestRandomParts(t *testing.T) {
 	for seed := *firstSeed; seed < *firstSeed+longtest.N[uint64](100, 10_000); seed++ {
@@ -442,29 +381,23 @@ func TestRandomParts(t *testing.T) {
 // partLife is one random schedule.
 type partLife struct {
 	life
-	union *informer.Union[key, *widget]
-	set   *informer.Hashes
-	hash  func(*widget) uint64
+	set  *shard.Hashes
+	hash func(*widget) uint64
 }
 
 // randomPart returns the part by names or by UIDs, and notes its hash.
-func (l *partLife) randomPart() informer.Part[*widget] {
+func (l *partLife) randomPart() shard.Part[*widget] {
 	if l.rand.IntN(2) == 0 {
 		l.hash = func(w *widget) uint64 { return reflector.ShardHash(string(w.UID)) }
-		return informer.Part[*widget]{Hashes: l.set, Field: reflector.ShardUID}
+		return shard.Part[*widget]{Hashes: l.set, Field: reflector.ShardUID}
 	}
-	return informer.Part[*widget]{Hashes: l.set, Hash: byName}
+	return shard.Part[*widget]{Hashes: l.set, Hash: byName}
 }
 
 func newPartLife(t *testing.T, seed uint64) *partLife {
 	r := rand.New(rand.NewPCG(seed, 19))
-	l := &partLife{life: life{t: t, rand: r, server: newShardServer(t, r.IntN(2) == 0)}, set: new(informer.Hashes), hash: byName}
-	l.union = newUnion(t, randomOptions(r))
-	l.inf = l.union.AsInformer()
-	part := l.randomPart()
-	if err := l.union.FollowHashes(part, source(t, l.server)); err != nil {
-		t.Fatal(err)
-	}
+	l := &partLife{life: life{t: t, rand: r, server: newShardServer(t, r.IntN(2) == 0)}, set: new(shard.Hashes), hash: byName}
+	l.inf = newDivided(t, l.randomPart(), source(t, l.server), randomOptions(r))
 	must1(l.inf.AddHandler(newHistory(t, l.inf), handlerOptions{}))(t)
 	return l
 }
@@ -509,7 +442,7 @@ func (l *partLife) run() {
 		}
 	}
 	var got []string
-	for w := range l.union.Store().Values() {
+	for w := range l.inf.Store().Values() {
 		got = append(got, w.Name+" "+w.ResourceVersion)
 	}
 	slices.Sort(got)
@@ -528,18 +461,18 @@ func (l *partLife) move() {
 	}
 	for range l.rand.IntN(4) {
 		a, b := l.rand.Uint64(), l.rand.Uint64()
-		ranges = append(ranges, informer.HashRange{First: min(a, b), Last: max(a, b)})
+		ranges = append(ranges, shard.HashRange{First: min(a, b), Last: max(a, b)})
 	}
 	if l.rand.IntN(4) == 0 && len(ranges) > 0 {
-		ranges = []informer.HashRange{{First: 0, Last: l.rand.Uint64()}}
+		ranges = []shard.HashRange{{First: 0, Last: l.rand.Uint64()}}
 	}
 	if err := l.set.Set(ranges...); err != nil {
 		l.t.Fatal(err)
 	}
 }
 
-func in(ranges []informer.HashRange, hash uint64) bool {
-	return slices.ContainsFunc(ranges, func(r informer.HashRange) bool { return r.First <= hash && hash <= r.Last })
+func in(ranges []shard.HashRange, hash uint64) bool {
+	return slices.ContainsFunc(ranges, func(r shard.HashRange) bool { return r.First <= hash && hash <= r.Last })
 }
 
 func one(is bool) int {
@@ -547,4 +480,61 @@ func one(is bool) int {
 		return 1
 	}
 	return 0
+}
+
+// TestPartMisused: a part's source serves one informer, and neither a union nor a sink that cannot follow.
+func TestPartMisused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, set := newServer(t), new(shard.Hashes)
+		src := must1(shard.Part[*widget]{Hashes: set, Hash: byName}.Source(source(t, server)))(t)
+		if _, err := newUnion(t, informer.Options[*widget]{}).Add("part", src, nil); !errors.Is(err, reflector.ErrNoPruner) || !strings.Contains(err.Error(), `widgets: member "part": `) {
+			t.Error(err)
+		}
+		if _, err := reflector.New(src, reflector.Sink[*widget](noSink{}), reflector.Options{}); !errors.Is(err, reflector.ErrNoPruner) {
+			t.Error(err)
+		}
+		_, err := src.List(t.Context(), metav1.ListOptions{}, func(reflector.Event[*widget], error) bool { return true })
+		if !errors.Is(err, shard.ErrHashes) {
+			t.Errorf("without a reflector: %v", err)
+		}
+		one, two := newInformer(t, src, informer.Options[*widget]{}), newInformer(t, src, informer.Options[*widget]{})
+		stop := run(t, one)
+		synctest.Wait()
+		if err := two.Run(t.Context()); !errors.Is(err, shard.ErrHashes) {
+			t.Errorf("two informers: %v", err)
+		}
+		stop()
+		run(t, two)()
+	})
+}
+
+type noSink struct{ reflector.Sink[*widget] }
+
+// TestPartWrites: a write of this process enters a part only if its object is in it.
+func TestPartWrites(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, set := newServer(t), new(shard.Hashes)
+		u := newDivided(t, shard.Part[*widget]{Hashes: set, Hash: byName}, source(t, server), informer.Options[*widget]{})
+		stop := run(t, u)
+		w := must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		k := key{Namespace: "a", Name: "w"}
+		for _, in := range []bool{false, true, false} {
+			var ranges []shard.HashRange
+			if in {
+				ranges = []shard.HashRange{{First: byName(w), Last: byName(w)}}
+			}
+			if err := errors.Join(set.Set(ranges...), set.WaitForLists(t.Context())); err != nil {
+				t.Fatal(err)
+			}
+			w.Spec.Size++
+			w = must1(fake.Update(server, w))(t)
+			if err := u.RecordWrite(w, ""); err != nil {
+				t.Error(err)
+			}
+			if got, ok := u.Get(k); ok != in || ok && got.ResourceVersion != w.ResourceVersion {
+				t.Errorf("in the part %t: reads have %v", in, got)
+			}
+		}
+		stop()
+	})
 }

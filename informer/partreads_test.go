@@ -16,6 +16,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 )
 
 // slowSource is a source whose answers take their time, so that much happens meanwhile.
@@ -59,7 +60,7 @@ func TestRandomPartsReads(t *testing.T) {
 
 type partReads struct {
 	partLife
-	all  []*informer.Union[key, *widget]
+	all  []*informer.Informer[key, *widget]
 	mine map[key]*widget // the newest states; nil after a deletion
 }
 
@@ -68,10 +69,9 @@ const stays = topHash / 2 // hashes up to here are always in the set
 func newPartReads(t *testing.T, seed uint64) *partReads {
 	r := rand.New(rand.NewPCG(seed, 23))
 	l := &partReads{mine: map[key]*widget{}}
-	l.partLife = partLife{life: life{t: t, rand: r, server: newShardServer(t, r.IntN(2) == 0)}, set: new(informer.Hashes), hash: byName}
+	l.partLife = partLife{life: life{t: t, rand: r, server: newShardServer(t, r.IntN(2) == 0)}, set: new(shard.Hashes), hash: byName}
 	part := l.randomPart()
 	for n := range 2 {
-		u := newUnion(t, randomOptions(r))
 		pauses, most := rand.New(rand.NewPCG(seed, uint64(30+n))), 1+r.IntN(1500)
 		var mu sync.Mutex
 		slow := func() {
@@ -80,18 +80,16 @@ func newPartReads(t *testing.T, seed uint64) *partReads {
 			mu.Unlock()
 			time.Sleep(pause)
 		}
-		if err := u.FollowHashes(part, slowSource{source(t, l.server), slow}); err != nil {
-			t.Fatal(err)
-		}
+		u := newDivided(t, part, slowSource{source(t, l.server), slow}, randomOptions(r))
 		l.all = append(l.all, u)
 		l.handler(u)
 	}
-	l.inf = l.all[0].AsInformer()
+	l.inf = l.all[0]
 	return l
 }
 
-func (l *partReads) handler(u *informer.Union[key, *widget]) {
-	must1(u.AddHandler(checked(l.t, u.AsInformer(), func(ev informer.Event[key, *widget]) {
+func (l *partReads) handler(u *informer.Informer[key, *widget]) {
+	must1(u.AddHandler(checked(l.t, u, func(ev informer.Event[key, *widget]) {
 		if l.hash(ev.Object) > stays {
 			return
 		}
@@ -138,19 +136,19 @@ func (l *partReads) read() {
 			got, ok := u.Get(k)
 			switch {
 			case want == nil && ok && l.hash(got) <= stays:
-				l.t.Errorf("union %d: %s %s is there, and deleted", n, k, got.ResourceVersion)
+				l.t.Errorf("informer %d: %s %s is there, and deleted", n, k, got.ResourceVersion)
 			case want != nil && l.hash(want) <= stays && (!ok || got.ResourceVersion != want.ResourceVersion):
-				l.t.Errorf("union %d: %s: read %v, want %s", n, k, got, want.ResourceVersion)
+				l.t.Errorf("informer %d: %s: read %v, want %s", n, k, got, want.ResourceVersion)
 			}
 		}
 	}
 }
 
 func (l *partReads) move() {
-	ranges := []informer.HashRange{{First: 0, Last: stays}}
+	ranges := []shard.HashRange{{First: 0, Last: stays}}
 	for range l.rand.IntN(3) {
 		a, b := l.rand.Uint64(), l.rand.Uint64()
-		ranges = append(ranges, informer.HashRange{First: min(a, b), Last: max(a, b)})
+		ranges = append(ranges, shard.HashRange{First: min(a, b), Last: max(a, b)})
 	}
 	if err := l.set.Set(ranges...); err != nil {
 		l.t.Fatal(err)
@@ -161,7 +159,7 @@ func (l *partReads) run() {
 	l.move()
 	var stops []func()
 	for _, u := range l.all {
-		stops = append(stops, run(l.t, u.AsInformer()))
+		stops = append(stops, run(l.t, u))
 	}
 	if err := l.set.WaitForLists(l.t.Context()); err != nil {
 		l.t.Fatal(err)
@@ -206,15 +204,15 @@ func (l *partReads) run() {
 			if in(l.set.Ranges(), l.hash(w)) {
 				count++
 				if got, ok := u.Store().Get(key{Namespace: w.Namespace, Name: w.Name}); !ok || got.ResourceVersion != w.ResourceVersion {
-					l.t.Errorf("union %d lacks %s", n, w.Name)
+					l.t.Errorf("informer %d lacks %s", n, w.Name)
 				}
 			}
 		}
-		if u.Store().Len() != count || len(u.Members()) > 8 {
-			l.t.Errorf("union %d has %d objects, want %d; %d members", n, u.Store().Len(), count, len(u.Members()))
+		if u.Store().Len() != count {
+			l.t.Errorf("informer %d has %d objects, want %d", n, u.Store().Len(), count)
 		}
 		if u.LostWrites() > 0 {
-			l.t.Errorf("union %d has lost %d writes", n, u.LostWrites())
+			l.t.Errorf("informer %d has lost %d writes", n, u.LostWrites())
 		}
 	}
 	for _, stop := range stops {

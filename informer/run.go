@@ -142,9 +142,9 @@ func stopRun[K comparable, T any](i *core[K, T], s *session[K, T]) {
 
 // finish waits for all goroutines and returns why they ended: nil if Run's context ended.
 func finish[K comparable, T any](i *core[K, T], s *session[K, T]) error {
-	s.Cancel()                 // no goroutine goes on for long after that
-	s.committer.running.Wait() // it commits what is pending
-	stopRun(i, s)
+	s.Cancel()    // no goroutine goes on for long after that
+	stopRun(i, s) // nobody calls the committer after that
+	s.committer.running.Wait()
 	rest(i)
 	s.fifo.Close()
 	s.Wait()

@@ -15,7 +15,7 @@ type session[K comparable, T any] struct {
 	fifo      *deltafifo.DeltaFIFO[K, T]
 	reflector *reflector.Reflector[T] // nil in a Union
 	changes   changes[K, T]           // of the batch in flight; owned by the goroutine that commits it
-	committer committer               // called by the reflector's goroutine; not in a Union
+	committer committer               // not in a Union
 	commits   bool                    // the reflector's goroutine, which owns it, commits
 	waits     sync.Once               // in a Union: begins to wait for the members that have not listed
 
@@ -43,7 +43,8 @@ func newSession[K comparable, T any](i *core[K, T]) (*session[K, T], error) {
 		fetch.FirstVersion = &rv // otherwise a lagging server cache would take the store back in time
 	}
 	var err error
-	to := &sink[K, T]{to: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i, committer: &s.committer}
+	to := &sink[K, T]{to: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i, session: s, committer: &s.committer}
+	to.to.Keeps = i.keeps
 	to.commit = func(batch deltafifo.Batch[K, T]) error {
 		s.commits, to.committed = true, true
 		err := commit(i, &s.changes, batch)

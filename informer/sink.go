@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"sync/atomic"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/reflector"
@@ -14,10 +15,12 @@ type sink[K comparable, T any] struct {
 	to        *deltafifo.Sink[K, T]
 	inf       *core[K, T]
 	commit    func(deltafifo.Batch[K, T]) error
-	committer *committer // for what commit does not get
-	committed bool       // commit has got everything pending since the flag was cleared
-	listed    bool       // the list in progress has delivered something
-	marks     bool       // the source has said that it is idle
+	session   *session[K, T]
+	committer *committer  // for what commit does not get
+	pruned    atomic.Bool // Prune has put something into the queue
+	committed bool        // commit has got everything pending since the flag was cleared
+	listed    bool        // the list in progress has delivered something
+	marks     bool        // the source has said that it is idle
 }
 
 // Apply implements reflector.Sink. After the last event at hand it commits in the reflector's
@@ -28,7 +31,7 @@ func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 		return leaveSink(s, s.to.Apply(ctx, ev))
 	}
 	s.committed = false // commit gets nothing while the committer commits, or if too much is pending
-	if err := s.to.ApplyNow(ctx, ev, s.commit); err != nil || s.committed {
+	if err := s.to.ApplyNow(ctx, ev, s.commit); err != nil || s.committed && !s.pruned.Swap(false) {
 		return err
 	}
 	return leaveSink(s, nil)
@@ -77,6 +80,24 @@ func (s *sink[K, T]) Rewound(certain bool) { s.to.Rewound(certain) }
 
 // Lookup implements reflector.Recaller.
 func (s *sink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return s.to.Lookup() }
+
+// Prune implements reflector.Pruner. The committer gets nothing while commit runs, so Apply calls it again.
+func (s *sink[K, T]) Prune(ctx context.Context) error {
+	if err := s.to.Prune(ctx); err != nil {
+		return err
+	}
+	s.pruned.Store(true)
+	s.inf.mu.Lock()
+	defer s.inf.mu.Unlock()
+	if s.inf.phase != running || s.inf.session.Load() != s.session {
+		return ErrStopped
+	}
+	s.committer.call()
+	return nil
+}
+
+// Flush implements reflector.Pruner.
+func (s *sink[K, T]) Flush(ctx context.Context) error { return s.to.Flush(ctx) }
 
 // Discard implements reflector.Sink.
 func (s *sink[K, T]) Discard() {

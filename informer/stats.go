@@ -143,6 +143,7 @@ func sumRelists(past, present reflector.Relists) reflector.Relists {
 		NoVersion:  past.NoVersion + present.NoVersion,
 		Restored:   past.Restored + present.Restored,
 		Ended:      past.Ended + present.Ended,
+		Moved:      past.Moved + present.Moved,
 	}
 }
 

@@ -118,10 +118,8 @@ type members[K comparable, T any] struct {
 	byName  map[string]*Member[K, T]
 	begun   bool // there was a call of Run
 	follows []following[K]
-	parts   []*hashFollower // kept alive here
-	alone   bool            // the union follows hashes, so no other member can join
-	look    map[K]struct{}  // keys of own writes to look at in passed
-	lookAll bool            // at all of them
+	look    map[K]struct{} // keys of own writes to look at in passed
+	lookAll bool           // at all of them
 }
 
 // Member is a source of a [Union]. All methods may be called by any goroutine.
@@ -130,8 +128,6 @@ type Member[K comparable, T any] struct {
 	name   string
 	source reflector.Source[T]
 	sink   *deltafifo.Member[K, T]
-	listed func()        // called by the reflector's goroutine when synced is closed; may be nil
-	pages  bool          // no streaming lists
 	synced chan struct{} // closed when the first list has been handed over
 	gone   chan struct{} // closed when the member is removed and has no objects in the queue
 
@@ -171,40 +167,26 @@ func (u *Union[K, T]) AsInformer() *Informer[K, T] {
 // Add adds a source, before Run or while it runs. covers reports whether the source can have the
 // object of a key: [InNamespace] for one namespace. It must be quick and not use the union. Nil
 // means that it can have any: then a member that is refused holds up RecordWrite's deletions of all
-// keys. Errors: [ErrDuplicate], [ErrHashesAlone], reflector.ErrNoSource.
+// keys. Errors: [ErrDuplicate], reflector.ErrNoSource, reflector.ErrNoPruner for a source that is
+// reflector.Changing.
 func (u *Union[K, T]) Add(name string, source reflector.Source[T], covers func(K) bool) (*Member[K, T], error) {
 	if source == nil {
 		return nil, u.members.inf.about(fmt.Errorf("member %q: %w", name, reflector.ErrNoSource))
 	}
-	m := &Member[K, T]{name: name, source: source}
-	if err := u.add(m, membership[K, T]{covers: covers}); err != nil {
-		return nil, err
+	if c, ok := source.(reflector.Changing[T]); ok && c.Selection() != nil {
+		return nil, u.members.inf.about(fmt.Errorf("member %q: %w", name, reflector.ErrNoPruner))
 	}
-	return m, nil
-}
-
-// membership says what a member has, see deltafifo.Merge.Join.
-type membership[K comparable, T any] struct {
-	covers func(K) bool
-	has    func(T) bool
-}
-
-// add adds a member.
-func (u *Union[K, T]) add(m *Member[K, T], of membership[K, T]) error {
 	u.members.inf.mu.Lock()
 	defer u.members.inf.mu.Unlock()
-	if u.members.alone && of.has == nil {
-		return u.members.inf.about(fmt.Errorf("member %q: %w", m.name, ErrHashesAlone))
+	if u.members.byName[name] != nil {
+		return nil, u.members.inf.about(fmt.Errorf("member %q: %w: remove the other member first, or use another name", name, ErrDuplicate))
 	}
-	if u.members.byName[m.name] != nil {
-		return u.members.inf.about(fmt.Errorf("member %q: %w: remove the other member first, or use another name", m.name, ErrDuplicate))
-	}
-	m.sink, m.synced, m.gone = u.members.merge.Join(of.covers, of.has), make(chan struct{}), make(chan struct{})
-	u.members.byName[m.name] = m
+	m := &Member[K, T]{name: name, source: source, sink: u.members.merge.Join(covers), synced: make(chan struct{}), gone: make(chan struct{})}
+	u.members.byName[name] = m
 	if u.members.inf.phase == running {
 		startMember(u.members, u.members.inf.session.Load(), m)
 	}
-	return nil
+	return m, nil
 }
 
 // Remove removes a source, and reports whether there was one of that name. It does not wait:
@@ -395,7 +377,6 @@ const restartsEvery = 2 * time.Second
 func nextReflector[K comparable, T any](u *members[K, T], ctx context.Context, s *session[K, T], m *Member[K, T], newest bool) (run func()) {
 	ctx, cancel := context.WithCancel(ctx)
 	fetch := reflector.Options{Tuning: u.inf.opts.Reflector, Logger: u.inf.opts.Logger, OnError: func(err error) { memberFailed(u, ctx, m, err) }}
-	fetch.DisableWatchList = fetch.DisableWatchList || m.pages
 	switch rv := m.sink.Begin(cancel); {
 	case newest: // writes of this process may be newer than rv
 		fetch.FirstVersion = new(string)
@@ -532,9 +513,6 @@ func (s *memberSink[K, T]) Replace(ctx context.Context, resourceVersion string) 
 	case <-s.member.synced:
 	default:
 		close(s.member.synced)
-		if s.member.listed != nil {
-			s.member.listed()
-		}
 	}
 	if inf := s.union.inf; s.union.merge.Waiting() {
 		session := inf.session.Load()

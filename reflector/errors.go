@@ -22,6 +22,9 @@ var (
 	ErrNoSource = errors.New("reflector: source is nil: look at the call that made it")
 	ErrNoSink   = errors.New("reflector: sink is nil")
 
+	// ErrNoPruner is returned by [New] for a [Changing] source and a sink that is no [Pruner].
+	ErrNoPruner = errors.New("the selection of the source changes, and the sink cannot follow it")
+
 	// ErrStarted is returned by a second call of [Reflector.Run].
 	ErrStarted = errors.New("reflector: Run was called before")
 

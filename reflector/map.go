@@ -81,7 +81,9 @@ type adapter[R, T any] struct {
 	request   func(*metav1.ListOptions)
 	checkList func(metav1.ListMeta) error
 
-	proved        *atomic.Bool   // of a shard, see ShardProved; nil for other sources
+	selection Selection    // nil if it does not change
+	selects   func(T) bool // that of Changing; nil with selection
+
 	omittedEvents *atomic.Uint64 // initial events that were left out
 }
 
@@ -125,6 +127,12 @@ func (a *adapter[R, T]) Received() (bytes uint64, decoding time.Duration) {
 	}
 	return 0, 0
 }
+
+// Selection implements Changing.
+func (a *adapter[R, T]) Selection() Selection { return a.selection }
+
+// Selects implements Changing.
+func (a *adapter[R, T]) Selects(obj T) bool { return a.selects == nil || a.selects(obj) }
 
 // Breaker implements Server with the breaker of the other source.
 func (a *adapter[R, T]) Breaker() *Breaker {

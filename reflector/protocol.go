@@ -123,6 +123,9 @@ func (s state) version() string {
 	return s.listRV
 }
 
+// lists reports whether the request is one for a list.
+func (s state) lists() bool { return s.phase == listing || s.phase == streaming }
+
 // relist lists again at resourceVersion rv. It keeps the newest version seen, and the
 // knowledge that pages expired.
 func (s state) relist(rv string) state {
@@ -497,10 +500,11 @@ const (
 	becauseNoVersion
 	becauseRestored
 	becauseEnded
+	becauseMoved
 	relistReasons
 )
 
 // String returns the word of Relists.ByReason.
 func (r relistReason) String() string {
-	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing", "no version", "restored", "ended"}[r]
+	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing", "no version", "restored", "ended", "moved"}[r]
 }

@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"fmt"
 	"log/slog"
 	"net"
 	"sync/atomic"
@@ -125,10 +126,11 @@ type Reflector[T any] struct {
 	stats   counters
 
 	// Owned by the goroutine of Run.
-	recall *recall[T]
-	state  state
-	recent recentEvents[T]
-	waits  waits
+	recall  *recall[T]
+	follows following // but for its mu
+	state   state
+	recent  recentEvents[T]
+	waits   waits
 
 	// The connection of the newest watch that ended early and in order since the last list, nil if there
 	// is none or a later watch had another connection: see mayRenew.
@@ -154,13 +156,18 @@ type Reflector[T any] struct {
 }
 
 // New returns a reflector that is not running. It returns [ErrNoSource] or [ErrNoSink]
-// for a nil argument.
+// for a nil argument, and [ErrNoPruner].
 func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], error) {
 	if source == nil {
 		return nil, ErrNoSource
 	}
 	if sink == nil {
 		return nil, ErrNoSink
+	}
+	selection := selectionOf(source)
+	pruner, prunes := sink.(Pruner)
+	if selection != nil && !prunes {
+		return nil, fmt.Errorf("%s: %w", source.Resource(), ErrNoPruner)
 	}
 	opts.Tuning = opts.withDefaults()
 	log := logs.New(opts.Logger, "reflector", source.Resource())
@@ -189,6 +196,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 		recall: known,
 		state:  first,
 	}
+	r.follows.by, r.follows.sink = selection, pruner
 	r.waits.Backoff = &r.opts.Backoff
 	return r, nil
 }

@@ -11,20 +11,28 @@ import (
 
 // Run lists and watches until ctx is done, and then returns nil. It returns the sink's error
 // if the sink failed, and [ErrStarted] if Run was called before. Run works in its caller's
-// goroutine, which owns the protocol state. A timer watches over each watch.
+// goroutine, which owns the protocol state. A timer watches over each watch. It also returns the error of
+// [Selection.Follow].
 func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		return ErrStarted
 	}
 	defer r.stopped()
+	stop, err := r.follows.follow(ctx)
+	if err != nil {
+		return err
+	}
+	defer stop()
 	for ctx.Err() == nil {
-		if watches, err := listOrCheck(r, ctx); err != nil {
-			return err
-		} else if !watches {
-			continue
+		of, ready, err := r.follows.turn(ctx, &r.state, &r.stats, r.sink)
+		if ready {
+			ready, err = listOrCheck(r, of)
 		}
-		// Called here, and not there, so that little of the stack is in use during a watch.
-		if err := r.watch(ctx); err != nil && ctx.Err() == nil {
+		if ready {
+			// Called here, and not there, so that little of the stack is in use during a watch.
+			err = r.watch(of)
+		}
+		if err != nil && of.Err() == nil {
 			return err
 		}
 	}
@@ -141,7 +149,11 @@ func replace[T any](r *Reflector[T], ctx context.Context) error {
 	r.listed = nil
 	r.stats.saw(r.state.rv, 0)
 	r.log.Debug("list is whole", slog.String("resourceVersion", r.state.rv), slog.Uint64("objects", r.stats.listed.Load()))
-	return r.sink.Replace(ctx, r.state.rv)
+	if err := r.sink.Replace(ctx, r.state.rv); err != nil {
+		return err
+	}
+	r.follows.listed()
+	return nil
 }
 
 // beginList records that a list begins, by LIST or as a stream.

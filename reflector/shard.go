@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -38,35 +37,23 @@ func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], erro
 		return nil, err
 	}
 	asked := selector.String()
-	proved := new(atomic.Bool)
 	return newAdapter(adapter[T, T]{
-		proved: proved,
-		source: source,
-		convert: func(ev Event[T], live bool) (Event[T], bool, error) {
-			in, err := ranges.has(ev.Object)
-			if in || err != nil {
-				return ev, in, err
-			}
-			// Neither uid nor namespace ever changes, so it was not in the shard before.
-			skip, ok := omit(ev, live)
-			return skip, ok, nil
-		},
+		source:  source,
+		convert: keepAsked(func(obj T) (bool, error) { return ranges.has(obj) }), // neither uid nor namespace ever changes
 		request: func(opts *metav1.ListOptions) { opts.ShardSelector = asked },
 		checkList: func(page metav1.ListMeta) error {
-			if page.ShardInfo != nil && page.ShardInfo.Selector != asked {
-				return fmt.Errorf("%w: asked for %q, got %q", ErrOtherShard, asked, page.ShardInfo.Selector)
-			}
-			proved.Store(page.ShardInfo != nil)
-			return nil
+			return CheckShard(page, asked)
 		},
 	}), nil
 }
 
-// ShardProved reports whether the answer to the last list of a source made by [Shard] proves that
-// the server has sent only the shard. Streaming lists have no such proof (Tuning.DisableWatchList).
-func ShardProved[T any](source Source[T]) bool {
-	a, ok := source.(*adapter[T, T])
-	return ok && a.proved != nil && a.proved.Load()
+// CheckShard returns [ErrOtherShard], wrapped, if a list is of another shard than the one asked for. A list
+// that does not say what it is of passes.
+func CheckShard(page metav1.ListMeta, asked string) error {
+	if page.ShardInfo != nil && page.ShardInfo.Selector != asked {
+		return fmt.Errorf("%w: asked for %q, got %q", ErrOtherShard, asked, page.ShardInfo.Selector)
+	}
+	return nil
 }
 
 // The fields that a shard can be made by.

@@ -106,6 +106,8 @@ type Relists struct {
 	// CustomResourceDefinition changes. Contents may be new at unchanged versions then. It also counts
 	// lists that were given up because the next request had another connection.
 	Ended uint64
+	// Moved: the selection of a [Changing] source has got more. The watch ended for that.
+	Moved uint64
 }
 
 // Relist is a list that replaced a watch.
@@ -138,7 +140,7 @@ func NewestRelists(a, b [keptRelists]Relist) (all [keptRelists]Relist) {
 func (r Relists) ByReason() map[string]uint64 {
 	return map[string]uint64{
 		"expired": r.Expired, "too large": r.TooLarge, "out of order": r.OutOfOrder, "unreadable": r.Unreadable,
-		"refused": r.Refused, "failing": r.Failing, "no version": r.NoVersion, "restored": r.Restored, "ended": r.Ended,
+		"refused": r.Refused, "failing": r.Failing, "no version": r.NoVersion, "restored": r.Restored, "ended": r.Ended, "moved": r.Moved,
 	}
 }
 
@@ -274,6 +276,7 @@ func (r *Reflector[T]) Stats() Stats {
 			NoVersion:  c.relists[becauseNoVersion].Load(),
 			Restored:   c.relists[becauseRestored].Load(),
 			Ended:      c.relists[becauseEnded].Load(),
+			Moved:      c.relists[becauseMoved].Load(),
 		},
 		Recalled:     c.recalled.Load(),
 		Restores:     c.restores.Load(),

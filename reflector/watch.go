@@ -150,6 +150,7 @@ func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 		if r.state.phase == streaming {
 			r.sink.Discard()
 		}
+		r.state.rv = w.end.rv // a list may follow, see following
 		return w.sinkErr
 	}
 	w.end.err = causeOf(w.request, w.end.err)

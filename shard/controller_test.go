@@ -79,7 +79,7 @@ func startSite(t *testing.T, server *fake.Server, identity string, parts bool, c
 	must(t, err)
 	var opts controller.OpenOptions[*website]
 	if parts {
-		opts.Part = &informer.Part[*website]{Hashes: replica.Hashes(), Hash: func(w *website) uint64 {
+		opts.Part = shard.Part[*website]{Hashes: replica.Hashes(), Hash: func(w *website) uint64 {
 			return shard.Hash(shard.ByKey(types.NamespacedName{Namespace: w.Namespace, Name: w.Name}))
 		}}
 	}
@@ -231,7 +231,7 @@ func TestByLabel(t *testing.T) {
 			replica, err := shard.New(conn, shard.Options{Namespace: namespace, Name: name, Identity: strconv.Itoa(n), Scheme: "tenant"})
 			must(t, err)
 			handle, err := controller.Open(replica.Gate(conn), websites, controller.OpenOptions[*website]{
-				Part: &informer.Part[*website]{Hashes: replica.Hashes(), Hash: func(w *website) uint64 { return shard.Hash(w.Labels["tenant"]) }},
+				Part: shard.Part[*website]{Hashes: replica.Hashes(), Hash: func(w *website) uint64 { return shard.Hash(w.Labels["tenant"]) }},
 			})
 			must(t, err)
 			key := func(s *website) tenantKey {
@@ -390,7 +390,7 @@ func TestRunningKeepsObjects(t *testing.T) {
 		replica, err := shard.New(conn, shard.Options{Namespace: namespace, Name: name, Identity: "first"})
 		must(t, err)
 		handle, err := controller.Open(replica.Gate(conn), websites, controller.OpenOptions[*website]{
-			Part: &informer.Part[*website]{Hashes: replica.Hashes(), Hash: func(w *website) uint64 {
+			Part: shard.Part[*website]{Hashes: replica.Hashes(), Hash: func(w *website) uint64 {
 				return shard.Hash(shard.ByKey(types.NamespacedName{Namespace: w.Namespace, Name: w.Name}))
 			}},
 		})

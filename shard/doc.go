@@ -37,8 +37,8 @@
 //
 // # Memory
 //
-// Each replica caches all objects, unless its caches follow [Replica.Hashes]: then each has the
-// objects of its own ranges.
+// Each replica caches all objects, unless its caches have a [Part] with [Replica.Hashes]: then each
+// has the objects of its own ranges.
 //
 // # When ranges move
 //

@@ -23,6 +23,9 @@ var (
 	// before, and by [Divide] after that.
 	ErrStarted = errors.New("Run was called before")
 
+	// ErrHashes is the cause when ranges of hashes, or a [Part], cannot be used.
+	ErrHashes = errors.New("not a part by hashes")
+
 	// ErrFenced is the cause of the error of a write that a [Replica.Gate] has refused. Nothing was
 	// sent, so client.ErrNotSent matches, too.
 	ErrFenced = fmt.Errorf("shard: this replica has no valid lease for the write: %w", client.ErrNotSent)
@@ -65,6 +68,9 @@ var (
 	// resourceVersion. It is the same value as leader.ErrNoResourceVersion.
 	ErrNoResourceVersion = leader.ErrNoResourceVersion
 )
+
+// errNotFollowed is the failure of a source of a Part that no reflector follows.
+var errNotFollowed = fmt.Errorf("%w: the source of a Part must not be wrapped, or used without a reflector", ErrHashes)
 
 // PanicError reports that a function of the user panicked, or called runtime.Goexit.
 type PanicError = usercode.PanicError

@@ -11,7 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/hashrange"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/reflector"
@@ -37,7 +36,7 @@ type Replica struct {
 	client leaseClient
 	log    logs.Log
 	wake   chan struct{} // one element: a call of reconcile has ended
-	hashes *informer.Hashes
+	hashes *Hashes
 
 	keeping sync.Mutex // held while Hashes changes
 
@@ -79,15 +78,14 @@ func New(server client.Connection, opts Options) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	return &Replica{opts: opts, client: c, log: logs.New(opts.Logger, "shard", ""), wake: make(chan struct{}, 1), hashes: new(informer.Hashes), writes: map[*write]struct{}{}, tokens: map[*token]struct{}{}}, nil
+	return &Replica{opts: opts, client: c, log: logs.New(opts.Logger, "shard", ""), wake: make(chan struct{}, 1), hashes: new(Hashes), writes: map[*write]struct{}{}, tokens: map[*token]struct{}{}}, nil
 }
 
 // Identity returns the name of this process.
 func (r *Replica) Identity() string { return r.opts.Identity }
 
-// Hashes returns the hashes of which this replica needs the objects, for
-// controller.OpenOptions.Part and informer.Union.FollowHashes: then a cache has only the objects of
-// its replica. The set changes by itself:
+// Hashes returns the hashes of which this replica needs the objects, for a [Part]: then a cache has
+// only the objects of its replica. The set changes by itself:
 //
 //   - A range that comes is in the set before [Keys.CatchUp] is called, when the caches have listed
 //     it.
@@ -102,7 +100,7 @@ func (r *Replica) Identity() string { return r.opts.Identity }
 // reads other objects, their hash must be the same, such as that of the namespace of all, or they
 // need a cache of all objects. With hashes by reflector.ShardNamespace or reflector.ShardUID a
 // server may select them; keys that are hashed by UID must contain it.
-func (r *Replica) Hashes() *informer.Hashes { return r.hashes }
+func (r *Replica) Hashes() *Hashes { return r.hashes }
 
 // keep brings Hashes up to date. It may wait for handlers.
 func (r *Replica) keep() error {
@@ -114,14 +112,14 @@ func (r *Replica) keep() error {
 	if len(holds) == 0 {
 		return nil
 	}
-	var want []informer.HashRange
+	var want []HashRange
 	for _, h := range holds {
-		want = append(want, informer.HashRange{First: h.First, Last: h.Last})
+		want = append(want, HashRange{First: h.First, Last: h.Last})
 	}
 	for _, had := range r.hashes.Ranges() {
 		for _, lost := range without([]replica.Hold{{First: had.First, Last: had.Last}}, holds) {
 			if r.busy(lost.First, lost.Last) {
-				want = append(want, informer.HashRange{First: lost.First, Last: lost.Last})
+				want = append(want, HashRange{First: lost.First, Last: lost.Last})
 			}
 		}
 	}

@@ -55,7 +55,7 @@ func Example_shardingMemory() {
 		return
 	}
 	sites, err := controller.Open(replica.Gate(server), website.Websites, controller.OpenOptions[*website.Website]{
-		Part: &informer.Part[*website.Website]{
+		Part: shard.Part[*website.Website]{
 			Hashes: replica.Hashes(),
 			Hash: func(w *website.Website) uint64 { // that of the object's key
 				return shard.Hash(shard.ByKey(kinform.Key{Namespace: w.Namespace, Name: w.Name}))
@@ -73,7 +73,7 @@ func Example_shardingByServer() {
 		return
 	}
 	sites, err := controller.Open(replica.Gate(server), website.Websites, controller.OpenOptions[*website.Website]{
-		Part: &informer.Part[*website.Website]{Hashes: replica.Hashes(), Field: reflector.ShardNamespace},
+		Part: shard.Part[*website.Website]{Hashes: replica.Hashes(), Field: reflector.ShardNamespace},
 	})
 	if err != nil {
 		return

@@ -1,0 +1,68 @@
+package deltafifo
+
+import "context"
+
+// selected returns a list without the objects that the queue does not keep.
+func selected[K comparable, T any](list Replacement[K, T]) Replacement[K, T] {
+	for n := list.Objects.Len() - 1; n >= 0; n-- { // the last one takes the place of one that goes
+		if item := list.Objects.item(n); !list.has(item.Object) {
+			list.Objects.Delete(item.Key)
+		}
+	}
+	if keep := list.Keep; keep != nil {
+		list.Keep = func(key K, obj T) bool { return list.has(obj) && keep(key, obj) }
+	}
+	return list
+}
+
+// noList is the number of no Replace, not even of none.
+const noList = ^uint64(0)
+
+// Prune implements reflector.Pruner: it adds a deletion with FinalStateUnknown for each object that
+// [Sink.Keeps] does not keep any more. Any goroutine may call it. See [DeltaFIFO.Add] for waits and errors.
+// O(pending + known keys), under the lock.
+func (s *Sink[K, T]) Prune(ctx context.Context) error {
+	if err := s.fifo.admit(ctx); err != nil {
+		return err
+	}
+	defer s.fifo.mu.Unlock()
+	s.fifo.pending.expand()
+	s.fifo.deleteMissing(nil, noList, func(_ K, obj T) bool { return s.Keeps(obj) })
+	s.fifo.moved("")
+	return nil
+}
+
+// Flush implements reflector.Pruner, see [DeltaFIFO.Flush].
+func (s *Sink[K, T]) Flush(ctx context.Context) error { return s.fifo.Flush(ctx) }
+
+// Flush waits until everything that is pending or in flight has been processed, except for keys that were
+// given back. A batch has been processed when the consumer asks for the next one. It returns ctx's error, or
+// [ErrClosed] if the queue was closed before.
+func (f *DeltaFIFO[K, T]) Flush(ctx context.Context) error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	until := f.batches
+	if !f.pending.empty() {
+		until++
+	}
+	for f.inFlight != nil && f.batches == until || f.batches < until {
+		if f.closed {
+			return ErrClosed
+		}
+		if f.flushed == nil {
+			f.flushed = make(chan struct{})
+		}
+		if err := f.wait(ctx, f.flushed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// signalFlushed wakes those who wait in Flush. Called with the lock held.
+func (f *DeltaFIFO[K, T]) signalFlushed() {
+	if f.flushed != nil {
+		close(f.flushed)
+		f.flushed = nil
+	}
+}

@@ -1,0 +1,215 @@
+package reflector
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
+
+// Changing is an optional interface of a [Source] whose selection of objects changes while it is in
+// use. [Select] makes such a source, and shard.Part is one. [Map], [Filter], [Shard] and [Tweak] over
+// it make no use of it, so it must be the outermost one.
+//
+// When the selection gets more, the reflector ends its watch and lists again: a list decodes only
+// what the sink lacks, see [Relister]. A list in progress goes on before that. When the selection only
+// gets less, the sink gives up what has left, and no request is sent. The watch goes on.
+type Changing[T any] interface {
+	// Selection returns nil if the selection does not change.
+	Selection() Selection
+	// Selects reports whether an object is in the selection as the sink has it. The sink drops others. It
+	// is called with a lock of the sink held, by any goroutine.
+	Selects(obj T) bool
+}
+
+// Pruner is what a [Sink] needs for a [Changing] source. Both methods may be called by any goroutine.
+type Pruner interface {
+	// Prune removes the objects for which Selects is false now. No other such object enters after
+	// that.
+	Prune(ctx context.Context) error
+	// Flush waits until everything that was handed over before the call can be read.
+	Flush(ctx context.Context) error
+}
+
+// Selection is how a reflector follows a [Changing] source. Requests go on to ask for the selection
+// of one moment, until Begin. All methods but Due are called by the goroutine of Run. No method
+// waits for a request or for the sink.
+type Selection interface {
+	// Follow begins a Run. After each change, the one who makes it calls changed, which may wait for the
+	// sink. less says that something has left. An error says that the Run is about to end. flush is
+	// [Pruner.Flush]. stop ends all that. Only one Run at a time can follow: otherwise Follow returns an
+	// error.
+	Follow(changed func(less bool) error, flush func(context.Context) error) (stop func(), err error)
+	// Begin is called before a list. Requests ask for the newest selection from now on. If that is
+	// empty, Begin returns false: the sink gets an empty list, and nothing is requested.
+	Begin() bool
+	// Listed says that the sink has the list.
+	Listed()
+	// Dropped says that the list failed, and that the watch from before goes on, for the selection
+	// of the list before.
+	Dropped()
+	// Due reports whether the selection has objects that no list has brought.
+	Due() bool
+}
+
+// Selector says what a source made by [Select] selects.
+type Selector[T any] interface {
+	Selection
+	// Request adds to the options of each request. An object that the server sends nevertheless is
+	// dropped as it arrives if Asked is false. Asked must be the same for all states of an object.
+	Request(*metav1.ListOptions)
+	Asked(obj T) (bool, error)
+	// CheckList checks the answer to a list.
+	CheckList(metav1.ListMeta) error
+	// Selects is that of [Changing].
+	Selects(obj T) bool
+}
+
+// Select returns a source of those objects of source that by selects, see [Changing]. It returns nil
+// if source or by is nil. A panic in Asked continues as in [Map].
+func Select[T any](source Source[T], by Selector[T]) Source[T] {
+	if source == nil || by == nil {
+		return nil
+	}
+	return newAdapter(adapter[T, T]{
+		source:    source,
+		convert:   keepAsked(by.Asked),
+		request:   by.Request,
+		checkList: by.CheckList,
+		selection: by,
+		selects:   by.Selects,
+	})
+}
+
+// keepAsked is the convert of a source of those objects that it asks for. No object comes or goes by a change.
+func keepAsked[T any](asked func(T) (bool, error)) func(Event[T], bool) (Event[T], bool, error) {
+	return func(ev Event[T], live bool) (Event[T], bool, error) {
+		in, err := asked(ev.Object)
+		if in || err != nil {
+			return ev, in, err
+		}
+		skip, ok := omit(ev, live)
+		return skip, ok, nil
+	}
+}
+
+// selectionOf returns the selection of a source, nil if it does not change.
+func selectionOf[T any](source Source[T]) Selection {
+	if c, ok := source.(Changing[T]); ok {
+		return c.Selection()
+	}
+	return nil
+}
+
+// following is the selection that a reflector follows. The goroutine of Run calls its methods, except for
+// changed.
+type following struct {
+	by   Selection // nil if the source has none that changes
+	sink Pruner    // nil with by
+
+	mu        sync.Mutex
+	lists     bool               // the request in progress is one for a list
+	interrupt context.CancelFunc // ends the request in progress, and the wait after it
+}
+
+// follow begins a Run.
+func (f *following) follow(ctx context.Context) (stop func(), err error) {
+	if f.by == nil {
+		return func() {}, nil
+	}
+	unfollow, err := f.by.Follow(func(less bool) error { return f.changed(ctx, less) }, f.sink.Flush)
+	if err != nil {
+		return nil, err
+	}
+	return func() { unfollow(); f.end() }, nil
+}
+
+// changed follows a change, in any goroutine.
+func (f *following) changed(ctx context.Context, less bool) error {
+	f.mu.Lock()
+	f.hurry()
+	f.mu.Unlock()
+	if !less {
+		return nil
+	}
+	return f.sink.Prune(ctx)
+}
+
+// hurry has a list follow at once if one is due. Called with mu held.
+func (f *following) hurry() {
+	if !f.lists && f.interrupt != nil && f.by.Due() {
+		f.interrupt()
+	}
+}
+
+// begin returns the context of the next request, which ends if a list is due before, unless the request
+// is one for a list.
+func (f *following) begin(ctx context.Context, lists bool) context.Context {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.interrupt != nil {
+		f.interrupt()
+	}
+	ctx, f.interrupt = context.WithCancel(ctx)
+	if f.lists = lists; !lists {
+		f.hurry()
+	}
+	return ctx
+}
+
+// listed follows a whole list, which the sink has.
+func (f *following) listed() {
+	if f.by == nil {
+		return
+	}
+	f.by.Listed()
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.lists = false
+	f.hurry()
+}
+
+// end frees the context.
+func (f *following) end() {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.interrupt != nil {
+		f.interrupt()
+		f.interrupt = nil
+	}
+}
+
+// turn prepares the next request, and returns its context. It lists again if the selection has got more. If
+// nothing is selected, it gives the sink an empty list, waits until something is, and ready is false. The
+// error is the sink's.
+func (f *following) turn(ctx context.Context, st *state, stats *counters, sink listSink) (of context.Context, ready bool, err error) {
+	if f.by == nil {
+		return ctx, true, nil
+	}
+	lists := st.lists()
+	if !lists && f.by.Due() {
+		*st, lists = st.relist(""), true
+		stats.relisted(becauseMoved, time.Now())
+	}
+	of = f.begin(ctx, lists)
+	switch {
+	case !lists:
+		f.by.Dropped()
+	case st.token == "" && !f.by.Begin():
+		sink.Discard()
+		if err := sink.Replace(of, ""); err != nil {
+			return of, false, err
+		}
+		f.listed()
+		<-of.Done()
+		return of, false, nil
+	}
+	return of, true, nil
+}
+
+// listSink is the part of a Sink that does not depend on the type of the objects.
+type listSink interface {
+	Replace(ctx context.Context, resourceVersion string) error
+	Discard()
+}
