@@ -13,8 +13,9 @@ import (
 // it make no use of it, so it must be the outermost one.
 //
 // When the selection gets more, the reflector ends its watch and lists again: a list decodes only
-// what the sink lacks, see [Relister]. A list in progress goes on before that. When the selection only
-// gets less, the sink gives up what has left, and no request is sent. The watch goes on.
+// what the sink lacks, see [Relister]. A list in progress goes on before that. If the list fails, the
+// watch from before goes on until the next attempt. When the selection only gets less, the sink gives
+// up what has left, and no request is sent. The watch goes on.
 type Changing[T any] interface {
 	// Selection returns nil if the selection does not change.
 	Selection() Selection
@@ -105,12 +106,16 @@ func selectionOf[T any](source Source[T]) Selection {
 // following is the selection that a reflector follows. The goroutine of Run calls its methods, except for
 // changed.
 type following struct {
-	by   Selection // nil if the source has none that changes
-	sink Pruner    // nil with by
+	by     Selection // nil if the source has none that changes
+	sink   Pruner    // nil with by
+	moving bool      // the list in progress replaces a watch that can go on
+	before state     // of that watch
 
 	mu        sync.Mutex
 	lists     bool               // the request in progress is one for a list
 	interrupt context.CancelFunc // ends the request in progress, and the wait after it
+	after     time.Time          // no list that has failed is asked for again before that
+	retry     *time.Timer        // calls hurry then; nil if no list has failed
 }
 
 // follow begins a Run.
@@ -138,10 +143,13 @@ func (f *following) changed(ctx context.Context, less bool) error {
 
 // hurry has a list follow at once if one is due. Called with mu held.
 func (f *following) hurry() {
-	if !f.lists && f.interrupt != nil && f.by.Due() {
+	if !f.lists && f.interrupt != nil && f.isDue() {
 		f.interrupt()
 	}
 }
+
+// isDue reports whether it is time for a list of what no list has brought. Called with mu held.
+func (f *following) isDue() bool { return f.by.Due() && !time.Now().Before(f.after) }
 
 // begin returns the context of the next request, which ends if a list is due before, unless the request
 // is one for a list.
@@ -164,10 +172,30 @@ func (f *following) listed() {
 		return
 	}
 	f.by.Listed()
+	f.moving = false
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lists = false
 	f.hurry()
+}
+
+// goOn has the watch go on in place of which a list came that failed, if one can. The next list has to wait.
+func (f *following) goOn(st *state, wait time.Duration) bool {
+	if !f.moving || wait == 0 {
+		return false
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.after = time.Now().Add(wait)
+	f.retry = time.AfterFunc(wait, func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.hurry()
+	})
+	doubt, learned := f.before.rewound, st.learned
+	*st = f.before
+	st.learned, st.rewound = learned, doubt
+	return true
 }
 
 // end frees the context.
@@ -177,6 +205,9 @@ func (f *following) end() {
 	if f.interrupt != nil {
 		f.interrupt()
 		f.interrupt = nil
+	}
+	if f.retry != nil {
+		f.retry.Stop()
 	}
 }
 
@@ -188,7 +219,9 @@ func (f *following) turn(ctx context.Context, st *state, stats *counters, sink l
 		return ctx, true, nil
 	}
 	lists := st.lists()
-	if !lists && f.by.Due() {
+	if !lists && f.moves() {
+		f.before = *st
+		st.rewound = max(st.rewound, perhapsRewound) // the watch may have had yet to show its history
 		*st, lists = st.relist(""), true
 		stats.relisted(becauseMoved, time.Now())
 	}
@@ -206,6 +239,14 @@ func (f *following) turn(ctx context.Context, st *state, stats *counters, sink l
 		return of, false, nil
 	}
 	return of, true, nil
+}
+
+// moves reports whether a list is due in place of the next watch.
+func (f *following) moves() bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.moving = f.isDue()
+	return f.moving
 }
 
 // listSink is the part of a Sink that does not depend on the type of the objects.

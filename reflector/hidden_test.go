@@ -145,12 +145,16 @@ func (m *mirror) Listed(_ context.Context, ev Event[metaObject]) error {
 }
 
 func (m *mirror) Replace(context.Context, string) error {
+	has := map[string]metaObject{}
 	for name, o := range m.listed {
-		if old := m.has[name]; !m.rewound && old != nil && old.UID == o.UID && older(o.ResourceVersion, old.ResourceVersion) {
-			m.listed[name] = old
+		if has[name] = o; m.rewound {
+			continue
+		}
+		if old := m.has[name]; old != nil && old.UID == o.UID && older(o.ResourceVersion, old.ResourceVersion) {
+			has[name] = old
 		}
 	}
-	m.has, m.listed, m.rewound = m.listed, nil, false
+	m.has, m.listed, m.rewound = has, nil, false
 	return nil
 }
 

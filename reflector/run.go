@@ -252,6 +252,12 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, failed Reque
 	r.stats.fails(&failed, now, now.Add(failed.RetryIn))
 	r.failing = true
 	r.opts.OnError(&failed)
+	if r.follows.goOn(&r.state, max(wait, hold)) {
+		if st.pause.connectionLost() {
+			r.verify(st.pause)
+		}
+		return
+	}
 	if r.waits.inTurn(st.pause) {
 		r.breaker.takeTurn(ctx, st.pause, r.waits.turnEvery(), max(wait, hold))
 		return
