@@ -47,7 +47,7 @@ type Selection interface {
 	Begin() bool
 	// Listed says that the sink has the list.
 	Listed()
-	// Dropped says that the list failed, and that the watch from before goes on, for the selection
+	// Dropped says that a watch follows: if the last list failed, requests ask again for the selection
 	// of the list before.
 	Dropped()
 	// Due reports whether the selection has objects that no list has brought.

@@ -65,7 +65,7 @@ func (c *choice) Begin() bool {
 }
 
 func (c *choice) Listed()  { c.locked(func() { c.listed, c.before = c.keeps, c.asked }) }
-func (c *choice) Dropped() { c.locked(func() { c.keeps, c.asked = c.listed, c.before }) }
+func (c *choice) Dropped() { c.locked(func() { c.asked = c.before }) }
 
 func (c *choice) Due() (due bool) {
 	c.locked(func() { due = c.wanted.without(c.listed) != "" })

@@ -24,7 +24,7 @@ type follower struct {
 	wanted []HashRange // the set
 	asked  selection   // by requests
 	before selection   // by those of the last whole list, which the watch goes on with
-	keeps  []HashRange // hashes of objects that may enter the cache: of the list in progress, or of the last one
+	keeps  []HashRange // hashes of objects that may enter the cache: of the list in progress, or of the last attempt
 	listed []HashRange // hashes of which the cache has a list
 
 	// Of the Run that follows; nil while there is none.
@@ -128,7 +128,7 @@ func (f *follower) Listed() {
 func (f *follower) Dropped() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.keeps, f.asked = f.listed, f.before
+	f.asked = f.before
 }
 
 // Due implements reflector.Selection.

@@ -16,14 +16,14 @@ import (
 //     them. That needs no request.
 //   - When ranges come, handlers get additions. The watch ends, and one list of the whole part
 //     follows, for which only the objects that the cache lacks are decoded. Handlers and readers see
-//     no change of the objects that stay. While the list fails, these stay as they are. A list in
-//     progress goes on if ranges come, and another one follows.
+//     no change of the objects that stay. While the list fails, they are watched in between. A list
+//     in progress goes on if ranges come, and another one follows.
 //   - A server that selects by Field (feature gate ShardedListAndWatch, alpha in Kubernetes 1.36)
 //     sends only the part. Any other server sends all objects.
 //
 // No request is sent while the set is empty, until the first ranges come. [Hashes.WaitForLists]
 // waits for lists. A write that is recorded (informer.Informer.RecordWrite) does not enter the cache
-// if its object is not in the part, or its range is not listed yet.
+// if its object is not in the part, or no list of its range has begun yet.
 type Part[T any] struct {
 	// Hashes is the set. It must not be nil.
 	Hashes *Hashes
