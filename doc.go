@@ -66,4 +66,20 @@
 //     indexes too.
 //   - Objects returned from the cache are shared: treat them as read-only.
 //   - Run returns after its context is done and every goroutine that it started has ended.
+//
+// # Logs
+//
+// Everything logs by log/slog, to Options.Logger or else to slog.Default(). Events of objects are not logged
+// at any level.
+//
+//   - Errors go to OnError if it is set, and otherwise to the logger at Warn: a program that counts or
+//     filters errors decides itself which of them to log. The message says what happened, such as
+//     "informer: watch failed", and is the same for all errors of a kind; resource, key, resourceVersion,
+//     verb, handler and error are attributes. They are those of the error's LogValue, so that
+//     logger.Warn("…", "cache", err) in an OnError has them too. What repeats is written once a minute,
+//     with the number of those omitted.
+//   - Rare events are logged at Debug: Run begins and ends, lists and watches begin and end, a collection is
+//     listed again and why, caches are filled, handlers are added and removed.
+//   - Users of logr (klog, zap) pass slog.New(logr.ToSlogHandler(theirs)). If a library needs a logr.Logger
+//     of a program that logs by slog, use logr.FromSlogHandler. Folder examples/docs has an example.
 package kinform

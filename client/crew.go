@@ -42,6 +42,12 @@ func decoders(option int) int {
 // crew decodes objects of one list or watch in goroutines of its own. The reader puts objects in
 // and takes them out in the same order. It holds a bounded number of them. All methods belong to
 // the reader's goroutine.
+//
+// A crew begins once the kind is known, because the expected kind must not change while objects are
+// being decoded. It ends with the list, or with the first event of a watch that is no Added. A watch
+// without bookmarks has none, because nothing marks the end of its initial events. A relist has none: its
+// reader asks for each object before it would decode it. The decoders and the reader share one table of
+// parts; each has its own table of strings.
 type crew[T any] struct {
 	objects  *objectCodec[T]
 	encoding Encoding

@@ -50,7 +50,9 @@ func Apply[T interface {
 	return now, true, err
 }
 
-// hasApplied reports whether an apply of config by manager would change nothing in current.
+// hasApplied reports whether an apply of config by manager would change nothing in current. The managed
+// fields say which lists are owned by element and by which keys, so no schema is needed, and nothing has to
+// be remembered over a restart.
 func hasApplied(current metav1.Object, config any, manager string) (bool, error) {
 	raw, err := json.Marshal(config)
 	if err != nil {

@@ -22,7 +22,8 @@ import (
 // object as stored and done == false. When it returns, the server has the finalizer.
 //
 // If obj is being deleted, done is true: reconcile has nothing more to do. Finalize reads the
-// object from c, so that a cache that is behind does not lead to a second cleanup. If it still
+// object from c, so that a cache that is behind does not lead to a second cleanup. Deletions are
+// rare, so that request is cheap. If the object still
 // has the finalizer, Finalize calls cleanup, and removes the finalizer once cleanup returns nil.
 // An error of cleanup, such as [Again], is returned unchanged and the finalizer stays. A process
 // may end between cleanup and the removal, so cleanup may run again for the same UID, and must then

@@ -48,7 +48,7 @@ func (o *ownWrites) add(key types.NamespacedName, base, rv string) {
 }
 
 // leads reports whether own writes alone made the state now of the state old, which is empty if
-// there was no object.
+// there was no object: an event that merged somebody else's change with an own one has no such chain.
 func (o *ownWrites) leads(key types.NamespacedName, old, now string) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()

@@ -330,6 +330,8 @@ func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 	return r.engine.Delete(ctx, key, opts)
 }
 
+// The answer is mostly a Status with the UID and without a version. Then the version that reads had before the
+// request belongs to that UID.
 func (r *requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
 	if err := r.check(key); err != nil {
 		return err

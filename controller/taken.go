@@ -22,7 +22,9 @@ type takenNames[Q comparable] struct {
 	by map[types.NamespacedName]map[Q]struct{}
 }
 
-// noted notes the result of each reconcile: if it is an [*OwnedError], its key waits for the name.
+// noted notes the result of each reconcile: if it is an [*OwnedError], its key waits for the name, because
+// the events of somebody else's object lead to no owner. The error says it, and not a call, so that an
+// author cannot forget it. The retries go on all the same.
 // If any object went while reconcile ran, it may have been the one: then enqueue is called at once.
 func noted[Q comparable](n *takenNames[Q], reconcile func(context.Context, Q) error, enqueue func(Q)) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {

@@ -38,9 +38,9 @@ func (e *entry[K, T]) empty() {
 //
 // If a list arrives when nothing is pending, the buffer keeps it without a copy, before the
 // entries. Each object then stands for one Replaced delta. When an object gets a second delta, all
-// objects become entries. The consumer usually takes a large list at once, so the list costs no
-// more memory. The keys of a settled buffer are numbered: first the objects of list, then the
-// entries.
+// objects become entries, which take three times the memory. The consumer usually takes a large list
+// at once, so the list costs no more. The keys of a settled buffer are numbered: first the objects of
+// list, then the entries.
 type buffer[K comparable, T any] struct {
 	list    *Objects[K, T] // nil for none; no entry has one of its keys
 	number  uint64         // of the Replace that list came with

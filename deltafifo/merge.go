@@ -30,6 +30,10 @@ import (
 // The batch of the first list after a restore is marked as rewound ([Batch.Rewound]), and those of
 // the other members' lists as doubtful ([Batch.Doubtful]). Objects may go back in all of them.
 //
+// A doubt without proof ([reflector.Rewinder]) leads to a list of that member alone, because the others have
+// checks of their own. One whose watch is dead and whose connection does not show it keeps its objects
+// until reflector.Tuning.IdleTimeout, as without a Merge.
+//
 // Until somebody notices a restore, an object that was deleted may come back as it was before. A
 // restore goes unnoticed if no reflector is left that has seen the lost history, and all lists are
 // newer than all versions seen. Then objects and versions may go back without a mark. They are
@@ -48,7 +52,8 @@ type Merge[K comparable, T any] struct {
 	seed maphash.Seed // of holding.uid
 
 	// mu is locked inside the lock of a queue. While members feed the queue, they hold both, so
-	// that table and queue always agree.
+	// that table and queue always agree. It is not the queue's lock, because informers read the table
+	// with their own lock held, and the queue calls their store.
 	mu       sync.Mutex
 	fifo     *DeltaFIFO[K, T] // of the session; nil before the first
 	members  map[*Member[K, T]]struct{}

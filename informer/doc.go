@@ -62,7 +62,8 @@
 //
 // [Informer.Run] returns when its context is done and every goroutine that it started has
 // ended. It then returns nil. It returns an error only if the informer could not continue: a
-// handler, the source or OnError panicked ([*PanicError]). Every other failure goes to
+// handler, the source or OnError panicked ([*PanicError]). A panic never leaves its goroutine, and
+// OnError gets it even if Run has another reason to end. Every other failure goes to
 // [Options.OnError] with resource, key and resourceVersion, including panics of key and index
 // functions. If OnError is nil, the informer logs the failures to [Options.Logger].
 //

@@ -17,7 +17,10 @@ const lateAfter = 10 * time.Second
 // LateMemberError says that a [Union] does not wait any longer for the first list of a member in
 // this run. Another member has listed, and this one has brought nothing for 10 seconds since: its
 // requests fail, or the server does not answer them. The pause after a failure before that does not
-// count. The member's objects are missing, or as old as at the end of the last run. The union has
+// count: if the server was away, all members come back together. A single one that fails must not stop the
+// others, as when a webhook cannot convert the objects of one namespace. Unlike a refused member, it counts
+// as being listed, so keys of a controller in it wait. The member's objects are missing, or as old as at the
+// end of the last run. The union has
 // synced without them, or does so now. The member keeps trying to list, and its objects come when
 // it succeeds. Options.OnError gets one such error for each late member, at most once in a run.
 type LateMemberError struct {

@@ -22,6 +22,10 @@ var ErrNamespace = errors.New("not the name of a namespace")
 // empty set, and works. Do not copy a set. All methods may be called by any goroutine, also by
 // handlers and reconciles.
 //
+// A set is an object of its own because a controller has several handles for the same namespaces, and these
+// must agree. A namespace is in the set only once all followers have it, so a write that the set allows is
+// always recorded: nothing would ever show reads what a write elsewhere has done.
+//
 // The set does not keep its informers alive.
 type Namespaces struct {
 	// changes is held during each change, so that all followers see the changes in one order.

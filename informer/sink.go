@@ -25,7 +25,8 @@ type sink[K comparable, T any] struct {
 
 // Apply implements reflector.Sink. After the last event at hand it commits in the reflector's
 // goroutine, because it takes longer to wake another one than to commit. If more events are at
-// hand, they are decoded while the committer commits.
+// hand, they are decoded while the committer commits, so a busy watch uses two processors. While a handler
+// lags, the committer gets the event, because it waits for handlers. No clock decides.
 func (s *sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	if !isLast(s, ev.Idle) || s.inf.log.Lagging(s.inf.lag) != nil {
 		return leaveSink(s, s.to.Apply(ctx, ev))

@@ -31,7 +31,9 @@ import (
 //
 // An object is in the store while at least one member has it: if two members select an object, it
 // stays until both have lost it. Handlers get each state once, no matter how many members bring it.
-// An object that one change moves from one member to another may be deleted and added again.
+// An object that one change moves from one member to another may be deleted and added again: to avoid
+// that, each deletion would have to wait for all other members. In between the store may lack the object
+// at a version that has it. Members that are namespaces share no object.
 //
 // Each member lists, watches and fails on its own. If one cannot list, because it is not permitted
 // to or for any other reason, only its own objects are missing or as old as its last answer.
@@ -437,7 +439,8 @@ func memberFailed[K comparable, T any](u *members[K, T], ctx context.Context, m 
 }
 
 // failsForLong reports whether a member that has listed has brought nothing since lateAfter,
-// because its requests fail. Then the others' versions do not wait for it any more.
+// because its requests fail. Then the others' versions do not wait for it any more: a handle that has
+// written to unknown objects waits for a version, and would hold up the keys of all namespaces.
 func failsForLong[K comparable, T any](u *members[K, T], m *Member[K, T]) bool {
 	u.inf.mu.Lock()
 	since := m.stats().Failing.Since

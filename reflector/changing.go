@@ -16,6 +16,12 @@ import (
 // what the sink lacks, see [Relister]. A list in progress goes on before that. If the list fails, the
 // watch from before goes on until the next attempt. When the selection only gets less, the sink gives
 // up what has left, and no request is sent. The watch goes on.
+//
+// One request is for all of the selection: one for each part would save little of such a list. A list in
+// progress goes on so that a selection which changes faster than the server lists gets there. Requests
+// ask for the same selection until the next list, because the reflector checks by the last events whether
+// the server was restored: a source that left out what it had sent before would look like a server that
+// lost it. Therefore the sink has a second filter, Selects.
 type Changing[T any] interface {
 	// Selection returns nil if the selection does not change.
 	Selection() Selection

@@ -14,12 +14,35 @@
 // missed changes by comparing
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#410-gone-responses).
 //
+// The first list asks for "0", which the server answers from its cache; a streaming list asks for "",
+// which it answers from there, too. Later ones ask for the newest version seen, and for "" once the
+// server says that it does not have that version. A list that is older than the newest state seen is
+// not handed on, but asked for again at "". An answer at "" is the truth even if it is older: the
+// server was restored. Versions are compared by apimachinery's package resourceversion. Those that
+// do not compare, as of some aggregated API servers, are taken as they come.
+//
+// # Streaming lists
+//
+// If a server says that it has no streaming lists, the reflector lists by LIST at once, and does not ask
+// for a stream again before a connection broke: the next one may lead to another server. Any other
+// refusal but 429, which waits, leads to LIST, too: a server that cannot reach its storage may answer
+// LIST from its cache. A refusal that finds fault with the request is not reported, because LIST will
+// report the fault if it is not the stream. An answer that is not of the Kubernetes API leads to LIST, too.
+//
+// A stream that is silent for a minute, or does not end, leads to LIST. If the server has not sent a
+// whole one before, or if that was the second in a row, all later lists come in pages; one alone may just
+// have been slow. A stream that breaks off is dropped and asked for again, and after the second in a
+// row, or after one that lasted for Backoff.Max, the list comes in pages. It also does after a deletion
+// that cannot be read, or that may be of an object which could not be used.
+//
 // # Lists alone
 //
 // Some clients may list and not watch, and some proxies break each watch. If watches have failed for
 // Backoff.Max since the last thing that a watch brought, the reflector lists the collection in place of
 // the next watch, and does so again every Backoff.Max, or up to a third later, until a watch brings
-// something or lasts. Jitter keeps the reflectors of a connection from listing together. If many of them
+// something or lasts. If another request finds out that the server is back, the watch goes first: otherwise
+// all clients would list at the end of an outage. Jitter keeps the reflectors of a connection from listing
+// together. If many of them
 // are denied, they share four requests a second: a hundred list every 50 to 75 s, and four hundred up to
 // every 150 s. The first list after InternalErrors waits for Tuning.InternalErrorRetry. If such a
 // list fails, too, the next one has twice the time, up to ten times. A watch that a [Server] leaves without
@@ -85,9 +108,12 @@
 //
 // A server whose etcd was restored from a backup gives out resourceVersions a second time. It
 // accepts a watch from a version that it has not reached yet, is silent until it has, and then
-// sends the changes after it. So after a watch that ended before its time, in whatever way, or was
-// idle, the server has to show that it has the history seen. The next watch begins up to four
-// events early, and the server must repeat these events; that costs no request. If there were no
+// sends the changes after it. No error says so and, once it has overtaken the newest version seen, no
+// version does. But it cannot fake the history. So after a watch that ended before its time, in whatever
+// way, or was idle, the server has to show that it has the history seen. The next watch begins up to four
+// events early, and the server must repeat these events, with the same uids. An event that was not there
+// before, or a bookmark past an event that is still to come, shows another history. The check costs no
+// request and needs no key, so it works for selections, projections and metadata alike. If there were no
 // events since the list, or the server no longer has them or is silent for two seconds, the
 // reflector asks for a list of one object that is not older than the newest version seen. It
 // selects an object that it knows by name: that of the newest event, or else the newest of the
@@ -114,7 +140,9 @@
 // The check has limits where the server has overtaken the newest version seen and cannot
 // repeat events, or there were none. An object that is as it was proves the history only up to
 // its own version: the check misses a restore from a newer backup. It misses any such restore
-// if T has no metadata, as most projections, or if the source does not select by name. It also
+// if T has no metadata, as most projections, or if the source does not select by name: one that refuses
+// the selector is asked without it, and one that ignores it proves nothing. A server that does not know
+// the question (400, 404, 405, 501) is not asked again. The check also
 // misses a restore behind an API server that was not restarted, because that server answers
 // from its own cache as before, one while watches are denied, if there were no events since the last
 // list, and one in the second watch in a row that ends at once and empty. [Tuning.TrustVersions] turns the check off.
@@ -169,7 +197,21 @@
 // break again and again wait in line, too. Each answer lets the next watch go. A list that is complete lets two other lists go, and a watch that succeeds
 // after a break lets one go. A source that is not a [Server] has a breaker of its own.
 //
+// The waits protect the server. Each watch can cost it a handshake of TLS and a search in its history: a
+// hundred reflectors that resumed without a wait would send 2,000 requests a second to a line that breaks
+// after 50 ms each time. A list that breaks in its midst costs the server even more. A server that always
+// has something new must not be asked without end either: objects whose deletions cannot be decoded,
+// replicas of different age, or a proxy that ends each answer after its first part would cost thousands of
+// lists, and cost one in two seconds.
+//
 // [Stats.Failing] says since when a reflector fails, why, and when it tries again.
+//
+// # Objects that cannot be used
+//
+// Such an object is reported and skipped, and the sink keeps what it has under that name ([Sink]). If the
+// name is not known, the sink keeps all objects until a list has none such: for a controller that acts on
+// deletions, one object too many does less harm than one too few. A deletion whose object cannot be read
+// leads to a list.
 //
 // # Decisions
 //

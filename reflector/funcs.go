@@ -40,7 +40,8 @@ type SourceFuncs[T runtime.Object] struct {
 	// WatchFunc begins a watch with these options, which may ask for a streaming list
 	// (SendInitialEvents): see NoWatchList. The watch is stopped when it is left, and when ctx is
 	// done, so each call returns a new one. An event after which the watch's channel is empty has
-	// the mark Event.Idle.
+	// the mark Event.Idle. After a channel without a buffer, that is each event: another goroutine
+	// decodes the next one meanwhile.
 	WatchFunc func(ctx context.Context, opts metav1.ListOptions) (apiwatch.Interface, error)
 
 	// NoWatchList says that the server, or a fake of it, knows no streaming lists. The

@@ -21,7 +21,8 @@ import (
 //
 // project runs in the goroutine of the reflector, for every object listed and watched, deleted ones
 // included. It may change its argument and return it. Equal arguments must give results that are
-// deeply equal: otherwise a watch that breaks off may cost a list. If it returns an error, the
+// deeply equal: otherwise a watch that breaks off may cost a list. Nor is project called for an
+// object of a list that the sink has already ([Relister]). If it returns an error, the
 // object is reported as an [*ObjectError] and skipped, like one that could not be decoded. A panic
 // in it continues as a panic whose value is an error that names the object's key.
 //

@@ -71,7 +71,7 @@ type Tuning struct {
 
 	// InternalErrorRetry is how long the reflector resumes watches that end with an
 	// InternalError in a row. After that it lists the collection again. Zero means a minute;
-	// negative lists at the first one.
+	// negative lists at the first one, which client-go does by default.
 	InternalErrorRetry time.Duration
 
 	// TrustVersions turns off the check for a server that was restored from a backup. The check

@@ -6,7 +6,8 @@ import "k8s.io/apimachinery/pkg/types"
 // UID alone do not name a state: the contents of an object can change at its version, because the
 // API server applies defaults and converts when it reads from etcd. A CustomResourceDefinition that
 // gets a default, another conversion webhook and an upgraded server do that. So two equal
-// identities are the same object with the same contents only because their sums are equal, too.
+// identities are the same object with the same contents only because their sums are equal, too. A
+// restored server that gives out a version again has other bytes for it, so its lists need no exception.
 type Identity struct {
 	types.NamespacedName
 	UID             types.UID

@@ -11,7 +11,7 @@ import (
 )
 
 // watcher is the sink of the reflector of Leases. It makes a view of each state, and only of whole
-// ones.
+// ones. It is no informer: it needs no events, decodes each Lease once, and learns of a restored server.
 type watcher struct {
 	name string
 

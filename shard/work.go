@@ -44,7 +44,9 @@ type Keys[Q comparable] struct {
 	//
 	// Use WaitForNow of each controller.Handle that reconcile reads. By then the former owner has
 	// stopped, so reads have all of its writes, whether it left or died. This takes some
-	// milliseconds, or up to three seconds if nothing changes in a collection. The handles must
+	// milliseconds, or up to three seconds if nothing changes in a collection. A version that the
+	// former owner leaves in its Lease would save the request, but could not tell of a deletion, whose
+	// answer has no version, of a write without an answer, or of anything after a crash. The handles must
 	// run, since ranges wait for them. Nil means that ranges do not wait: the cache may be as old
 	// as that of any controller after a restart.
 	CatchUp func(context.Context) error

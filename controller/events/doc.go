@@ -20,6 +20,10 @@
 // the next event is a new object. So put what changes with each call, such as a time, into the log
 // and not into the note.
 //
+// client-go leaves the note out of what makes events equal, and so shows the first note of a series for
+// ever. It has the object's resourceVersion in it, so each update of a status begins a new series there.
+// Here the version does not count and is not written.
+//
 // # Limits
 //
 // A recorder keeps at most Options.MaxSeries series, and Options.MaxPerObject of one object. If
@@ -32,6 +36,10 @@
 // and patch events, or in a namespace that is being deleted; those of the same series are then
 // dropped unsent for six minutes. An event that somebody has deleted is written again with the
 // next count.
+//
+// The name of an Event is chosen before its first request, and a patch sets the whole count. So a request
+// whose answer was lost is sent again. AlreadyExists after such a loss means that the Event is the
+// recorder's own; its count is not known, so a patch follows.
 //
 // Every lost event is counted ([Recorder.Stats]): the events recorded are those written, those
 // that wait, and those dropped. If the answer to a request was lost, the events may be there

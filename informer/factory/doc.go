@@ -19,6 +19,9 @@
 // projection. *unstructured.Unstructured and *metav1.PartialObjectMetadata are types like any
 // other. For [ForSource] they must also agree on the name of the source.
 //
+// A factory shares no informer.Union: what one user of it removes, another one would miss. Pass a Union on,
+// or let package controller/manager run it.
+//
 // # Lifetime
 //
 // Each call of For or Project returns a new [Handle]. An informer runs while the factory runs

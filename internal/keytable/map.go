@@ -4,7 +4,7 @@ package keytable
 //
 // Reading the key from the object of an id would save the memory for the key. But the object is
 // rarely in the processor's cache when it is looked up, and its key is behind one more pointer:
-// reading both takes longer than the rest of the lookup.
+// reading both takes longer than the rest of the lookup (docs/performance/store.md).
 //
 // The zero Map is empty and ready to use. One writer at a time; reads may run in parallel with
 // each other, but not with a write.

@@ -262,7 +262,8 @@ func (r *recent) add(p part, hash uint64) {
 	r.added++
 }
 
-// without lets the object be decoded again, without parts.
+// without lets the object be decoded again, without parts: a field comes twice in a message, which protobuf
+// merges, and nobody may write to a part that is known.
 func (d *decoder) without(at int) *DecodeError {
 	d.again = true
 	return &DecodeError{Offset: at}

@@ -10,6 +10,11 @@
 // state that the server once had, or a prefix of its history. Every write is bound to a UID and a
 // resourceVersion, so one that is late, or repeated, changes nothing that came between.
 //
+// All are of one kind. Two kinds would have two watches, and each rule that compares a Lease with the sheet
+// would have to check versions. A range moves by a request in the sheet and an answer in its owner's Lease.
+// So each object has few writers, and the owners of many ranges that move at once do not compete for the
+// sheet.
+//
 // # Why no hash has two owners
 //
 // A replica works on a hash if all this holds:
