@@ -484,7 +484,8 @@ func isOut[K comparable, T any](i *core[K, T], key K) bool {
 }
 
 // dropPassed takes the own writes out of the store that list and watch have passed without a state of the
-// object: it is not in the selection, or has ended. It returns what was put aside and cannot be stored.
+// object: it is not in the selection, or has ended. So handlers hear of an object that somebody deleted
+// before the next list, though no delta comes of it. It returns what was put aside and cannot be stored.
 // Called with mu held.
 func dropPassed[K comparable, T any](i *core[K, T]) (failed []*reflector.ObjectError) {
 	if i.own.count.Load() == 0 && i.union == nil {
