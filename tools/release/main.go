@@ -1,0 +1,79 @@
+// Release prepares a version of all modules that others import. It works on the last commit.
+//
+//	GOWORK=off go run -C tools ./release -version v0.1.0 -proxy DIR   # only writes the modules, as a GOPROXY has them
+//	GOWORK=off go run -C tools ./release -version v0.1.0              # also commits their go.mod files, and tags all
+//
+// Within the workspace, modules do not name each other. A published one must: so their go.mod and go.sum files
+// get the version, in the order of their imports, by "go mod tidy" with what was written before as the proxy.
+// With tags, the modules are then fetched from that proxy alone and built, each in a module of its own. Nothing
+// is pushed.
+package main
+
+import (
+	"errors"
+	"flag"
+	"fmt"
+	"log"
+	"os"
+
+	"golang.org/x/mod/semver"
+)
+
+func main() {
+	log.SetFlags(0)
+	version := flag.String("version", "", "the version, as v0.1.0")
+	proxy := flag.String("proxy", "", "write the modules to this folder, and do not commit or tag")
+	repo := flag.String("repo", "..", "the checkout")
+	flag.Parse()
+	if err := run(*repo, *version, *proxy); err != nil {
+		log.Fatalf("release: %v", err)
+	}
+}
+
+func run(repo, version, proxy string) error {
+	if !semver.IsValid(version) || semver.Canonical(version) != version {
+		return fmt.Errorf("%q is no version: write it as v0.1.0", version)
+	}
+	work, err := os.MkdirTemp("", "release")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(work)
+	tags := proxy == ""
+	if tags {
+		if err := ready(repo, version); err != nil {
+			return err
+		}
+		if proxy, err = os.MkdirTemp("", "modules"); err != nil {
+			return err
+		}
+		defer os.RemoveAll(proxy)
+	}
+	if err := export(repo, work); err != nil {
+		return err
+	}
+	all, err := modules(work)
+	if err != nil {
+		return err
+	}
+	for _, m := range all {
+		if err := m.forget(version); err != nil {
+			return err
+		}
+		defer m.forget(version)
+		if err := errors.Join(m.name(work, version, proxy), m.write(work, version, proxy)); err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+		log.Printf("%s %s", m.path, version)
+	}
+	if !tags {
+		return nil
+	}
+	for _, m := range all {
+		if err := m.build(version, proxy); err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+		log.Printf("%s builds from the proxy alone", m.path)
+	}
+	return tag(repo, work, version, all)
+}

@@ -1,0 +1,89 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"time"
+
+	mod "golang.org/x/mod/module"
+	"golang.org/x/mod/zip"
+)
+
+// write writes the module to a folder as a proxy has it.
+func (m *module) write(root, version, proxy string) error {
+	dir := filepath.Join(root, m.dir)
+	if err := addLicense(root, dir); err != nil {
+		return err
+	}
+	at := filepath.Join(proxy, filepath.FromSlash(m.path), "@v")
+	if err := os.MkdirAll(at, 0o755); err != nil {
+		return err
+	}
+	info, err := json.Marshal(struct {
+		Version string
+		Time    time.Time
+	}{version, time.Now().UTC()})
+	if err != nil {
+		return err
+	}
+	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	if err != nil {
+		return err
+	}
+	packed, err := os.Create(filepath.Join(at, version+".zip"))
+	if err != nil {
+		return err
+	}
+	return errors.Join(
+		zip.CreateFromDir(packed, mod.Version{Path: m.path, Version: version}, dir),
+		packed.Close(),
+		os.WriteFile(filepath.Join(at, version+".mod"), text, 0o644),
+		os.WriteFile(filepath.Join(at, version+".info"), info, 0o644),
+		os.WriteFile(filepath.Join(at, "list"), []byte(version+"\n"), 0o644),
+	)
+}
+
+// addLicense copies the license of the repository into a module without one, as proxies do.
+func addLicense(root, dir string) error {
+	to := filepath.Join(dir, "LICENSE")
+	if _, err := os.Stat(to); err == nil {
+		return nil
+	}
+	text, err := os.ReadFile(filepath.Join(root, "LICENSE"))
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(to, text, 0o644)
+}
+
+// forget removes a version of the module from the module cache, whatever it was: what is written to a proxy may
+// change until it is published.
+func (m *module) forget(version string) error {
+	cache, err := command("", nil, "go", "env", "GOMODCACHE")
+	if err != nil {
+		return err
+	}
+	at := filepath.Join(cache, filepath.FromSlash(m.path)+"@"+version)
+	err = filepath.WalkDir(at, func(path string, d fs.DirEntry, err error) error {
+		if err == nil && d.IsDir() {
+			return os.Chmod(path, 0o755) // the cache is read-only
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	downloads, err := filepath.Glob(filepath.Join(cache, "cache", "download", filepath.FromSlash(m.path), "@v", version+".*"))
+	if err != nil {
+		return err
+	}
+	for _, path := range append(downloads, at) {
+		if err := os.RemoveAll(path); err != nil {
+			return err
+		}
+	}
+	return nil
+}

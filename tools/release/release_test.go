@@ -1,0 +1,94 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+// TestConsumer: a program outside of the repository, with a test of its own, gets the modules by their versions
+// alone: no workspace and no replacement.
+func TestConsumer(t *testing.T) {
+	const version = "v0.0.1-consumer"
+	proxy, dir := t.TempDir(), t.TempDir()
+	if err := run("../..", version, proxy); err != nil {
+		t.Fatal(err)
+	}
+	for _, name := range []string{"main.go", "example_test.go", "main_test.go"} {
+		text, err := os.ReadFile(filepath.Join("../../examples/readme", name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	t.Cleanup(func() {
+		all, err := modules("../..")
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range all {
+			if err := m.forget(version); err != nil {
+				t.Error(err)
+			}
+		}
+	})
+	for _, args := range []string{
+		"mod init example.com/nodes",
+		"get " + rootPath + "@" + version + " " + rootPath + "/with/kubernetes@" + version + " " + rootPath + "/with/kubeconfig@" + version,
+		"mod tidy",
+		"mod verify",
+		"build ./...",
+		"test -v ./...",
+	} {
+		out, err := command(dir, from(proxy), "go", strings.Fields(args)...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasPrefix(args, "test") && !strings.Contains(out, "--- PASS: Example") {
+			t.Errorf("no test ran:\n%s", out)
+		}
+	}
+}
+
+// TestNotReady: nothing is written if the version or the checkout is not fit for a release.
+func TestNotReady(t *testing.T) {
+	repo := t.TempDir()
+	for _, args := range []string{"init -q", "config user.name tests", "config user.email tests@example.com"} {
+		if _, err := command(repo, nil, "git", strings.Fields(args)...); err != nil {
+			t.Fatal(err)
+		}
+	}
+	file := func(name, text string) {
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(repo, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	commit := func() {
+		t.Helper()
+		for _, args := range [][]string{{"add", "."}, {"commit", "-qm", "a change"}} {
+			if _, err := command(repo, nil, "git", args...); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	refused := func(version, why string) {
+		t.Helper()
+		if err := run(repo, version, ""); err == nil || !strings.Contains(err.Error(), why) {
+			t.Errorf("%s: got %v, want %q", version, err, why)
+		}
+	}
+	file("CHANGELOG.md", "# Changelog\n\n## 0.1.0\n")
+	refused("0.1.0", "is no version")
+	refused("v0.1", "is no version")
+	refused("v0.1.0", "not committed")
+	commit()
+	refused("v0.2.0", "no section 0.2.0")
+	if _, err := command(repo, nil, "git", "tag", "v0.1.0"); err != nil {
+		t.Fatal(err)
+	}
+	refused("v0.1.0", "there is a tag v0.1.0")
+}
