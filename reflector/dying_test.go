@@ -77,6 +77,29 @@ func TestNamedTime(t *testing.T) {
 	}
 }
 
+// TestBusyServerThatStreams: a hundred reflectors that get their first list from a server that was busy
+// are right soon after it is well. The first whole list, which is the beginning of a watch, shows that.
+func TestBusyServerThatStreams(t *testing.T) {
+	for name, mode := range map[string]mode{"429": busyMode, "429 for a second": busySecond, "503": unavailable, "503 for a second": awaySecond, "500": brokenMode} {
+		t.Run(name, func(t *testing.T) {
+			withAndWithoutMetadata(t, func(t *testing.T, metadata bool) {
+				f := newFleet(t, metadata, 0, 1)
+				defer f.stop()
+				f.streams = true
+				f.turn(mode, false)
+				for n := range 100 {
+					f.join(rand.NewPCG(1, uint64(n)))
+				}
+				time.Sleep(20 * time.Second)
+				f.turn(up, false)
+				if took := f.right(f.write()); took > 2*time.Second {
+					t.Errorf("right after %v", took)
+				}
+			})
+		})
+	}
+}
+
 // TestListsInVain: a reflector whose lists never come whole asks for few of them in an hour. A
 // complete list makes the waits short again.
 func TestListsInVain(t *testing.T) {

@@ -156,8 +156,9 @@ func (n *network) most(from, to time.Time) int {
 type line struct {
 	*network
 	breaker *Breaker
-	size    int // bytes of an event or object
-	lost    int // as cuts; guarded by network.mu
+	size    int  // bytes of an event or object
+	streams bool // there are streaming lists
+	lost    int  // as cuts; guarded by network.mu
 }
 
 // lose cuts the watch of this line alone.
@@ -266,7 +267,8 @@ func (l lineSource[T]) List(ctx context.Context, opts metav1.ListOptions, yield 
 
 func (l lineSource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[T], error] {
 	return func(yield func(Event[T], error) bool) {
-		if opts.SendInitialEvents != nil {
+		streams := opts.SendInitialEvents != nil
+		if streams && !l.streams {
 			yield(Event[T]{}, errors.ErrUnsupported)
 			return
 		}
@@ -284,6 +286,15 @@ func (l lineSource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.
 			return
 		case endsWatches:
 			return
+		}
+		if streams {
+			l.mu.Lock()
+			seen = l.rv
+			l.mu.Unlock()
+			end := Event[T]{Type: Bookmark, ResourceVersion: strconv.Itoa(seen), InitialEventsEnd: true}
+			if !yield(l.event(Added, "ns/a", 1), nil) || seen > 1 && !yield(l.event(Added, "ns/b", seen), nil) || !yield(end, nil) {
+				return
+			}
 		}
 		for ctx.Err() == nil {
 			l.mu.Lock()
@@ -333,6 +344,7 @@ type fleet struct {
 	breaker    Breaker
 	metadata   bool // objects have metadata
 	size       int  // bytes of an object of the reflectors that join
+	streams    bool // and whether they have streaming lists
 	reflectors []lineReflector
 	ctx        context.Context
 	cancel     context.CancelFunc
@@ -358,7 +370,7 @@ func newFleet(t *testing.T, metadata bool, size int, seed uint64) *fleet {
 
 // join runs one more reflector, and returns its line.
 func (f *fleet) join(random rand.Source) *line {
-	l := &line{network: f.network, breaker: &f.breaker, size: f.size}
+	l := &line{network: f.network, breaker: &f.breaker, size: f.size, streams: f.streams}
 	opts := Options{
 		Tuning: Tuning{
 			IdleTimeout:  -1,

@@ -403,6 +403,9 @@ func receivedListed[T any](r *Reflector[T], ctx context.Context, w *watch, ev Ev
 	w.dog = guardWatch(r, w)
 	w.dog.received() // the sink may take its time
 	defer w.dog.handled()
+	if r.vain == noPause {
+		r.breaker.succeeded(r.stopped()) // of a request for a watch, unlike the success of a LIST
+	}
 	if sinkErr = replace(r, ctx); r.silence.byLists(&r.state) {
 		w.works = r.stats.worksAfter(r.silence.proof(max(lastingAfter, r.proof)))
 	}
