@@ -497,3 +497,43 @@ func TestExpected(t *testing.T) {
 		t.Errorf("Expected at each request: %v, want %v", got, want)
 	}
 }
+
+// A watch from version "0" would leave out the deletions since the newest version seen. So no event has
+// the next watch begin there, whatever version it carries.
+func TestVersionZero(t *testing.T) {
+	for name, ev := range map[string]Event[string]{
+		"bookmark": {Type: Bookmark, ResourceVersion: "0"},
+		"event":    {Type: Modified, ResourceVersion: "0", Object: "a"},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			var from []string
+			s := &source[string]{list: objects("15", added("a", 3))}
+			s.watch = func(ctx context.Context, opts metav1.ListOptions) iter.Seq2[Event[string], error] {
+				if from = append(from, opts.ResourceVersion); len(from) == 1 {
+					return func(yield func(Event[string], error) bool) {
+						if yield(ev, nil) {
+							time.Sleep(2 * time.Second)
+						}
+					}
+				}
+				return hang[string](ctx, opts)
+			}
+			r, err := New(s, &sink[string]{}, Options{Tuning: Tuning{DisableWatchList: true, TrustVersions: true}, OnError: func(error) {}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			ended := make(chan error, 1)
+			go func() { ended <- r.Run(ctx) }()
+			time.Sleep(time.Minute)
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if !slices.Equal(from, []string{"15", "15"}) {
+				t.Errorf("%s: watches from %q", name, from)
+			}
+		})
+	}
+}

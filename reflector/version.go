@@ -9,8 +9,10 @@ func older(a, b string) bool {
 	return err == nil && c < 0
 }
 
+// newest is the newer one of two versions. "0" is the version of no state, and a watch from it begins with
+// the existing objects and leaves out the deletions. So it never replaces another version.
 func newest(seen, rv string) string {
-	if rv == "" || older(rv, seen) {
+	if rv == "" || rv == "0" && seen != "" || older(rv, seen) {
 		return seen
 	}
 	return rv
