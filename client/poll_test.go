@@ -149,12 +149,15 @@ func waysToFail() map[string]http.HandlerFunc {
 			wait(req, 20*time.Second)
 			answers(504, html, "<html>")(w, req)
 		},
-		"429, Retry-After 1":        answers(429, json, fmt.Sprintf(statusOf, "TooManyRequests", 429), "Retry-After", "1"),
-		"503, Retry-After 1":        answers(503, json, fmt.Sprintf(statusOf, "ServiceUnavailable", 503), "Retry-After", "1"),
-		"503 with HTML":             answers(503, html, "<html>"),
-		"an event that is too old":  answers(200, json, eventJSON("MODIFIED", full(widgetJSON("a", 1, 1)))),
-		"an event without code":     answers(200, json, eventJSON("ERROR", `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no"}`)),
-		"an ERROR event with a pod": answers(200, json, eventJSON("ERROR", `{"kind":"Pod","apiVersion":"v1"}`)),
+		"429, Retry-After 1":              answers(429, json, fmt.Sprintf(statusOf, "TooManyRequests", 429), "Retry-After", "1"),
+		"503, Retry-After 1":              answers(503, json, fmt.Sprintf(statusOf, "ServiceUnavailable", 503), "Retry-After", "1"),
+		"503 with HTML":                   answers(503, html, "<html>"),
+		"an event that is too old":        answers(200, json, eventJSON("MODIFIED", full(widgetJSON("a", 1, 1)))),
+		"an event without code":           answers(200, json, eventJSON("ERROR", `{"kind":"Status","apiVersion":"v1","status":"Failure","message":"no"}`)),
+		"an event of no type":             answers(200, json, `{"object":{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"a","resourceVersion":"99"}}}`),
+		"events without objects":          answers(200, json, `{"type":"MODIFIED","object":{}}`+"\n"+`{"type":"BOOKMARK","object":{}}`+"\n"),
+		"an unusable event, then a reset": breaksAfter(300*time.Millisecond, eventJSON("ADDED", full(`{"metadata":{"name":"a"},"spec":{"size":"large"}}`))),
+		"an ERROR event with a pod":       answers(200, json, eventJSON("ERROR", `{"kind":"Pod","apiVersion":"v1"}`)),
 	}
 	for code, reason := range map[int]string{
 		400: "BadRequest", 401: "Unauthorized", 403: "Forbidden", 404: "NotFound", 405: "MethodNotAllowed", 408: "Timeout", 409: "Conflict",

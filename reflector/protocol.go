@@ -368,6 +368,7 @@ type watchEnd struct {
 	idle    bool // nothing came for Tuning.IdleTimeout, or for the shorter limit of a replay
 	early   bool // it ended before the time that the request named
 	heard   bool // something came, even if only an object that could not be used
+	useful  bool // something came that could be used
 	// unreached: there was no connection to the server.
 	unreached bool
 	err       error // nil if the server closed it in order
@@ -398,9 +399,9 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	return s.resume(step{})
 }
 
-// brought reports whether the watch has brought something.
+// brought reports whether the watch has brought something. Objects that cannot be used are nothing.
 func (e watchEnd) brought(moved bool) bool {
-	return moved || e.heard && !errors.Is(e.err, ErrOutOfOrder)
+	return moved || e.useful && !errors.Is(e.err, ErrOutOfOrder)
 }
 
 // isEmpty reports whether the server ended the watch in order and at once, and sent nothing.

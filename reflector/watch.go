@@ -316,6 +316,9 @@ func received[T any](r *Reflector[T], ctx context.Context, w *watch, ev Event[T]
 	if !w.end.heard {
 		w.end.heard = true
 		r.breaker.answered()
+	}
+	if bad == nil && !w.end.useful {
+		w.end.useful = true
 		if r.state.phase == watching && r.silence.byLists(&r.state) {
 			r.stats.polls(Polling{})
 		}
@@ -397,7 +400,7 @@ func receivedListed[T any](r *Reflector[T], ctx context.Context, w *watch, ev Ev
 	r.stats.expected.Store(r.stats.listed.Load())
 	r.stats.watches.Add(1)
 	w.asked, w.end.rv = r.state.rv, r.state.rv
-	w.accepted, w.listed, w.end.heard = true, time.Now(), false // a watch from now on
+	w.accepted, w.listed, w.end.heard, w.end.useful = true, time.Now(), false, false // a watch from now on
 	w.dog.stop()
 	w.guard.asked = RequestError{Verb: "watch", ResourceVersion: w.asked}
 	w.dog = guardWatch(r, w)
