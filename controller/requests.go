@@ -155,7 +155,7 @@ func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 func (r *requests[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
 	obj, missed, err := read(ctx, r, key, opts)
 	if missed != nil {
-		r.debt.doubt(completed(r.namespace, key))
+		r.debt.doubt(fullKey(r, key))
 	}
 	return obj, err
 }
@@ -345,7 +345,7 @@ func (r *requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 		learn(ctx, r, said.Object)
 	case err == nil && said.Answered:
 		if recordEnd(ctx, r, said.Object) != nil {
-			r.debt.unknown(completed(r.namespace, key).Namespace)
+			r.debt.unknown(fullKey(r, key).Namespace)
 		}
 	case err == nil:
 		if said.UID != seen.uid {

@@ -61,7 +61,7 @@ func needServers(t *testing.T) {
 func programs(t *testing.T) string {
 	t.Helper()
 	assets := t.TempDir()
-	run(t, "env", "GOWORK=off", "go", "build", "-C", "../../with/strategies", "-tags", "grpcnotrace", "-o", assets+string(filepath.Separator),
+	run(t, "env", "CGO_ENABLED=0", "GOWORK=off", "go", "build", "-C", "../../with/strategies", "-tags", "grpcnotrace", "-o", assets+string(filepath.Separator),
 		"./cmd/...", "github.com/kinform/kinform/with/envtest/cmd/etcd")
 	return assets
 }
