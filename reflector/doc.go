@@ -40,12 +40,13 @@
 // Some clients may list and not watch, and some proxies break each watch. If watches have failed for
 // Backoff.Max since the last thing that a watch brought, the reflector lists the collection in place of
 // the next watch, and does so again every Backoff.Max, or up to a third later, until a watch brings
-// something or lasts. If another request finds out that the server is back, the watch goes first: otherwise
-// all clients would list at the end of an outage. An event that cannot be used is nothing brought. Jitter
-// keeps the reflectors of a connection from listing together. If many of them are denied, they share four requests a second: a hundred list every 50 to 75 s, and four hundred up to
-// every 150 s. The first list after InternalErrors waits for Tuning.InternalErrorRetry. If such a
-// list fails, too, the next one has twice the time, up to ten times. A watch that a [Server] leaves without
-// an answer for Backoff.Max has failed, also if the server would send its header with the first event.
+// something or lasts. If another request finds out that the server is back, the watch goes first:
+// otherwise all clients would list at the end of an outage. An event that cannot be used is nothing
+// brought. Jitter keeps the reflectors of a connection from listing together. If many of them are denied,
+// they share four requests a second: a hundred list every 50 to 75 s, and four hundred up to every 150 s.
+// The first list after InternalErrors waits for Tuning.InternalErrorRetry. If such a list fails, too, the
+// next one has twice the time, up to ten times. A watch that a [Server] leaves without an answer for
+// Backoff.Max has failed, also if the server would send its header with the first event.
 //
 // A watch that is accepted and silent does not fail if it lasts for Backoff.Max, or ends in order after a
 // second: it may have had nothing to say. But if it also ends before the time that its request named, it
