@@ -25,6 +25,7 @@ import (
 	clientcmdapi "k8s.io/client-go/tools/clientcmd/api"
 
 	"github.com/kinform/kinform/e2e/cluster"
+	"github.com/kinform/kinform/internal/longtest"
 )
 
 var (
@@ -39,6 +40,9 @@ var (
 // TestPrograms runs each program twice on a real server, as it is and with the change, does the
 // same to its objects, and compares what is on the server in the end.
 func TestPrograms(t *testing.T) {
+	if !longtest.On() {
+		t.Skip("it compiles four programs for some minutes: set KINFORM_LONG=1")
+	}
 	c := cluster.Start(t, cluster.Options{})
 	scripts := map[string]struct {
 		owners schema.GroupVersionResource
