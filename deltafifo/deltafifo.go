@@ -87,6 +87,7 @@ type DeltaFIFO[K comparable, T any] struct {
 	meta    objmeta.Reader[T]
 	getMany func(keys []K, yield func(i int, obj T, ok bool) bool) // of known, or made of its Get
 	limit   int
+	keeps   func(T) bool // see Sink.Keep; nil for all objects
 
 	mu        sync.Mutex
 	synced    chan struct{} // closed when the initial list has been processed; nil while nobody has asked

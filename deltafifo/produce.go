@@ -6,19 +6,19 @@ import "context"
 // empty, the version does not move. Like all producing methods, Add waits while the queue is at its
 // limit, and returns ctx's error or [ErrClosed] if it added nothing.
 func (f *DeltaFIFO[K, T]) Add(ctx context.Context, key K, obj T, resourceVersion string) error {
-	return f.put(ctx, key, Delta[T]{Type: Added, Object: obj, ResourceVersion: resourceVersion}, nil)
+	return f.put(ctx, key, Delta[T]{Type: Added, Object: obj, ResourceVersion: resourceVersion})
 }
 
 // Update adds an Updated delta. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Update(ctx context.Context, key K, obj T, resourceVersion string) error {
-	return f.put(ctx, key, Delta[T]{Type: Updated, Object: obj, ResourceVersion: resourceVersion}, nil)
+	return f.put(ctx, key, Delta[T]{Type: Updated, Object: obj, ResourceVersion: resourceVersion})
 }
 
 // Delete adds a Deleted delta with the object's last state. If the key has no object in the queue
 // or the known store, only resourceVersion counts. Of two deletions in a row the queue keeps one:
 // the one whose final state is known. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Delete(ctx context.Context, key K, obj T, resourceVersion string) error {
-	return f.put(ctx, key, Delta[T]{Type: Deleted, Object: obj, ResourceVersion: resourceVersion}, nil)
+	return f.put(ctx, key, Delta[T]{Type: Deleted, Object: obj, ResourceVersion: resourceVersion})
 }
 
 // delete adds the Deleted delta d. Called with the lock held.
@@ -40,7 +40,7 @@ func (f *DeltaFIFO[K, T]) awaits(key K) bool {
 
 // Bookmark says that all changes up to resourceVersion have been added. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Bookmark(ctx context.Context, resourceVersion string) error {
-	return f.put(ctx, *new(K), Delta[T]{ResourceVersion: resourceVersion}, nil)
+	return f.put(ctx, *new(K), Delta[T]{ResourceVersion: resourceVersion})
 }
 
 // newest returns the object of key in the newest state that came through the queue. Called with the lock held.
@@ -63,14 +63,13 @@ func (f *DeltaFIFO[K, T]) newest(key K) (obj T, ok bool) {
 	return f.known.Get(key)
 }
 
-// put waits for room, adds d and wakes the consumer. If the queue does not keep the object, d is a bookmark. A
-// nil keeps means that it keeps all.
-func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T], keeps func(T) bool) error {
+// put waits for room, adds d and wakes the consumer.
+func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T]) error {
 	if err := f.admit(ctx); err != nil {
 		return err
 	}
 	defer f.mu.Unlock()
-	f.add(key, d, keeps)
+	f.add(key, d)
 	f.moved(d.ResourceVersion)
 	return nil
 }
@@ -79,8 +78,8 @@ func (f *DeltaFIFO[K, T]) put(ctx context.Context, key K, d Delta[T], keeps func
 const mostNow = 64
 
 // putNow is put for [Sink.ApplyNow].
-func (f *DeltaFIFO[K, T]) putNow(ctx context.Context, key K, d Delta[T], keeps func(T) bool, process func(Batch[K, T]) error) error {
-	batch, ok, err := f.putAndTake(ctx, key, d, keeps)
+func (f *DeltaFIFO[K, T]) putNow(ctx context.Context, key K, d Delta[T], process func(Batch[K, T]) error) error {
+	batch, ok, err := f.putAndTake(ctx, key, d)
 	if err != nil || !ok {
 		return err
 	}
@@ -90,12 +89,12 @@ func (f *DeltaFIFO[K, T]) putNow(ctx context.Context, key K, d Delta[T], keeps f
 
 // putAndTake adds d. It returns everything pending if the consumer waits for that, and otherwise
 // wakes the consumer.
-func (f *DeltaFIFO[K, T]) putAndTake(ctx context.Context, key K, d Delta[T], keeps func(T) bool) (b Batch[K, T], ok bool, err error) {
+func (f *DeltaFIFO[K, T]) putAndTake(ctx context.Context, key K, d Delta[T]) (b Batch[K, T], ok bool, err error) {
 	if err := f.admit(ctx); err != nil {
 		return b, false, err
 	}
 	defer f.mu.Unlock()
-	f.add(key, d, keeps)
+	f.add(key, d)
 	if f.inFlight != nil || f.pending.list != nil || f.pending.deltas > mostNow {
 		f.moved(d.ResourceVersion)
 		return b, false, nil
@@ -123,13 +122,14 @@ func (f *DeltaFIFO[K, T]) handBack() {
 	}
 }
 
-// add adds d. Without a type, it is a bookmark. Called with the lock held.
-func (f *DeltaFIFO[K, T]) add(key K, d Delta[T], keeps func(T) bool) {
+// add adds d. Without a type, or if the queue does not keep the object, it is a bookmark. Called with the lock
+// held.
+func (f *DeltaFIFO[K, T]) add(key K, d Delta[T]) {
 	switch {
 	case d.Type == 0:
 	case d.Type == Deleted:
 		f.delete(key, d)
-	case keeps == nil || keeps(d.Object):
+	case f.keeps == nil || f.keeps(d.Object):
 		f.pending.push(key, d)
 	}
 }

@@ -3,23 +3,29 @@ package deltafifo
 import "context"
 
 // selected returns a list without the objects that the queue does not keep.
-func selected[K comparable, T any](list Replacement[K, T]) Replacement[K, T] {
+func selected[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) Replacement[K, T] {
 	for n := list.Objects.Len() - 1; n >= 0; n-- { // the last one takes the place of one that goes
-		if item := list.Objects.item(n); !list.has(item.Object) {
+		if item := list.Objects.item(n); !f.keeps(item.Object) {
 			list.Objects.Delete(item.Key)
 		}
 	}
 	if keep := list.Keep; keep != nil {
-		list.Keep = func(key K, obj T) bool { return list.has(obj) && keep(key, obj) }
+		list.Keep = func(key K, obj T) bool { return f.keeps(obj) && keep(key, obj) }
 	}
 	return list
 }
+
+// Keep says what the queue and its consumer may have: objects for which keeps is false are as if they did not
+// exist. keeps runs with the queue's lock held. What it says may change from true to false at any time, and
+// [Sink.Prune] follows. It may change to true right before a list begins. Nil means that all objects stay. Call
+// Keep before the first use of the queue, which must not be that of a [Merge].
+func (s *Sink[K, T]) Keep(keeps func(T) bool) { s.fifo.keeps = keeps }
 
 // noList is the number of no Replace, not even of none.
 const noList = ^uint64(0)
 
 // Prune implements reflector.Pruner: it adds a deletion with FinalStateUnknown for each object that
-// [Sink.Keeps] does not keep any more. Any goroutine may call it. See [DeltaFIFO.Add] for waits and errors.
+// is not kept any more, see [Sink.Keep]. Any goroutine may call it. See [DeltaFIFO.Add] for waits and errors.
 // O(pending + known keys), under the lock.
 func (s *Sink[K, T]) Prune(ctx context.Context) error {
 	if err := s.fifo.admit(ctx); err != nil {
@@ -27,7 +33,7 @@ func (s *Sink[K, T]) Prune(ctx context.Context) error {
 	}
 	defer s.fifo.mu.Unlock()
 	s.fifo.pending.expand()
-	s.fifo.deleteMissing(nil, noList, func(_ K, obj T) bool { return s.Keeps(obj) })
+	s.fifo.deleteMissing(nil, noList, func(_ K, obj T) bool { return s.fifo.keeps(obj) })
 	s.fifo.moved("")
 	return nil
 }

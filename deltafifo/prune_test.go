@@ -25,7 +25,8 @@ func randomPrunes(t *testing.T, r *rand.Rand, seed uint64) {
 	store, model, keeps := newShelf[int](), map[int]int{}, [4]bool{true, true, true, true}
 	f := New[int, int](store, Options{})
 	s := NewSink(f, func(obj int) (int, error) { return obj % 10, nil }, nil)
-	s.Keeps = func(obj int) bool { return keeps[obj%10%4] }
+	has := func(obj int) bool { return keeps[obj%10%4] }
+	s.Keep(has)
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	step, turn := make(chan struct{}), 0
@@ -52,7 +53,7 @@ func randomPrunes(t *testing.T, r *rand.Rand, seed uint64) {
 		switch n := r.IntN(20); {
 		case n < 9:
 			must(t, s.Apply(ctx, ev))
-			if s.Keeps(obj) {
+			if has(obj) {
 				model[obj%10] = obj
 			}
 		case n < 12:
@@ -69,11 +70,11 @@ func randomPrunes(t *testing.T, r *rand.Rand, seed uint64) {
 			keeps[r.IntN(4)] = false // between the objects and the end of the list
 			must(t, s.Prune(ctx))
 			must(t, s.Replace(ctx, at))
-			maps.DeleteFunc(model, func(_, obj int) bool { return !s.Keeps(obj) })
+			maps.DeleteFunc(model, func(_, obj int) bool { return !has(obj) })
 		case n < 16:
 			keeps[r.IntN(4)] = false
 			must(t, s.Prune(ctx))
-			maps.DeleteFunc(model, func(_, obj int) bool { return !s.Keeps(obj) })
+			maps.DeleteFunc(model, func(_, obj int) bool { return !has(obj) })
 		case n < 17:
 			keeps[r.IntN(4)] = true
 		default:

@@ -21,8 +21,6 @@ type Replacement[K comparable, T any] struct {
 	// whole, because its versions say nothing. In a doubtful one, as in others, an object with equal
 	// UID, version and contents is unchanged, whatever became of the server.
 	Rewound, Doubtful bool
-
-	has func(T) bool // see Sink.Keeps
 }
 
 // Replace adds a Replaced delta for every object of list, except for unchanged ones (see
@@ -43,8 +41,8 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) e
 
 // replace is Replace with the lock held.
 func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
-	if list.has != nil {
-		list = selected(list)
+	if f.keeps != nil {
+		list = selected(f, list)
 	}
 	f.lists++
 	f.pending.hasList = true

@@ -20,12 +20,6 @@ type Sink[K comparable, T any] struct {
 
 	meta objmeta.Reader[T]
 
-	// Keeps reports whether the queue and its consumer may have an object: others are as if they did not
-	// exist. It runs with the queue's lock held. What it says may change from true to false at any time, and
-	// [Sink.Prune] follows. It may change to true right before a list begins. Nil means that all objects
-	// stay. Set it before the first use of the Sink.
-	Keeps func(T) bool
-
 	// The list in progress.
 	items             *Objects[K, T] // nil for none
 	skipped           []*reflector.ObjectError
@@ -71,7 +65,6 @@ func (s *Sink[K, T]) Replace(ctx context.Context, resourceVersion string) error 
 		Keep:            keeper[K, T](s.skipped),
 		Rewound:         s.rewound,
 		Doubtful:        s.doubtful,
-		has:             s.Keeps,
 	})
 }
 
@@ -86,7 +79,7 @@ func (s *Sink[K, T]) Rewound(certain bool) { s.rewound, s.doubtful = certain, !c
 // Apply implements reflector.Sink.
 func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	key, d := s.delta(ev)
-	return s.fifo.put(ctx, key, d, s.Keeps)
+	return s.fifo.put(ctx, key, d)
 }
 
 // ApplyNow is Apply for an event after which nothing else is about to come. If the consumer waits
@@ -97,7 +90,7 @@ func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 // waits for changes between two calls, too.
 func (s *Sink[K, T]) ApplyNow(ctx context.Context, ev reflector.Event[T], process func(Batch[K, T]) error) error {
 	key, d := s.delta(ev)
-	return s.fifo.putNow(ctx, key, d, s.Keeps, process)
+	return s.fifo.putNow(ctx, key, d, process)
 }
 
 // delta returns the delta of a watch event. Without a key it only moves the version.

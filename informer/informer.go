@@ -179,7 +179,7 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 		return nil, err
 	}
 	i.source = source
-	if c, ok := source.(reflector.Changing[T]); ok && c.Selection() != nil {
+	if c, ok := source.(reflector.Changing[T]); ok {
 		i.keeps = c.Selects
 	}
 	return informerOf(i), firstSession(i)

@@ -479,8 +479,11 @@ func stays[K comparable, T any](i *core[K, T], key K, d *deltafifo.Delta[T], lis
 
 // isOut reports whether the store has an object that has left the selection of the source.
 func isOut[K comparable, T any](i *core[K, T], key K) bool {
+	if i.keeps == nil {
+		return false
+	}
 	obj, ok := i.store.Get(key)
-	return ok && i.keeps != nil && !i.keeps(obj)
+	return ok && !i.keeps(obj)
 }
 
 // dropPassed takes the own writes out of the store that list and watch have passed without a state of the

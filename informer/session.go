@@ -43,8 +43,8 @@ func newSession[K comparable, T any](i *core[K, T]) (*session[K, T], error) {
 		fetch.FirstVersion = &rv // otherwise a lagging server cache would take the store back in time
 	}
 	var err error
-	to := &sink[K, T]{to: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i, session: s, committer: &s.committer}
-	to.to.Keeps = i.keeps
+	to := &sink[K, T]{to: deltafifo.NewSink(s.fifo, i.keyOf, i.badObject), inf: i, session: s}
+	to.to.Keep(i.keeps)
 	to.commit = func(batch deltafifo.Batch[K, T]) error {
 		s.commits, to.committed = true, true
 		err := commit(i, &s.changes, batch)

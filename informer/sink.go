@@ -15,12 +15,11 @@ type sink[K comparable, T any] struct {
 	to        *deltafifo.Sink[K, T]
 	inf       *core[K, T]
 	commit    func(deltafifo.Batch[K, T]) error
-	session   *session[K, T]
-	committer *committer  // for what commit does not get
-	pruned    atomic.Bool // Prune has put something into the queue
-	committed bool        // commit has got everything pending since the flag was cleared
-	listed    bool        // the list in progress has delivered something
-	marks     bool        // the source has said that it is idle
+	session   *session[K, T] // its committer gets what commit does not
+	pruned    atomic.Bool    // Prune has put something into the queue
+	committed bool           // commit has got everything pending since the flag was cleared
+	listed    bool           // the list in progress has delivered something
+	marks     bool           // the source has said that it is idle
 }
 
 // Apply implements reflector.Sink. After the last event at hand it commits in the reflector's
@@ -50,7 +49,7 @@ func isLast[K comparable, T any](s *sink[K, T], idle bool) bool {
 // leaveSink leaves what was put into the queue to the committer.
 func leaveSink[K comparable, T any](s *sink[K, T], err error) error {
 	if err == nil {
-		s.committer.call()
+		s.session.committer.call()
 	}
 	return err
 }
@@ -93,7 +92,7 @@ func (s *sink[K, T]) Prune(ctx context.Context) error {
 	if s.inf.phase != running || s.inf.session.Load() != s.session {
 		return ErrStopped
 	}
-	s.committer.call()
+	s.session.committer.call()
 	return nil
 }
 

@@ -175,7 +175,7 @@ func (u *Union[K, T]) Add(name string, source reflector.Source[T], covers func(K
 	if source == nil {
 		return nil, u.members.inf.about(fmt.Errorf("member %q: %w", name, reflector.ErrNoSource))
 	}
-	if c, ok := source.(reflector.Changing[T]); ok && c.Selection() != nil {
+	if _, ok := source.(reflector.Changing[T]); ok {
 		return nil, u.members.inf.about(fmt.Errorf("member %q: %w", name, reflector.ErrNoPruner))
 	}
 	u.members.inf.mu.Lock()

@@ -23,7 +23,6 @@ import (
 // the server was restored: a source that left out what it had sent before would look like a server that
 // lost it. Therefore the sink has a second filter, Selects.
 type Changing[T any] interface {
-	// Selection returns nil if the selection does not change.
 	Selection() Selection
 	// Selects reports whether an object is in the selection as the sink has it. The sink drops others. It
 	// is called with a lock of the sink held, by any goroutine.
@@ -79,14 +78,32 @@ func Select[T any](source Source[T], by Selector[T]) Source[T] {
 	if source == nil || by == nil {
 		return nil
 	}
-	return newAdapter(adapter[T, T]{
+	return &selecting[T]{newAdapter(adapter[T, T]{
 		source:    source,
 		convert:   keepAsked(by.Asked),
 		request:   by.Request,
 		checkList: by.CheckList,
-		selection: by,
-		selects:   by.Selects,
-	})
+	}), by}
+}
+
+// selecting is the source that Select makes.
+type selecting[T any] struct {
+	*adapter[T, T]
+	by Selector[T]
+}
+
+// Selection implements Changing.
+func (s *selecting[T]) Selection() Selection { return s.by }
+
+// Selects implements Changing.
+func (s *selecting[T]) Selects(obj T) bool { return s.by.Selects(obj) }
+
+// Relist implements Relister if the other source does.
+func (s *selecting[T]) Relist(self Source[T], known func(Identity) bool) Source[T] {
+	if self != Source[T](s) {
+		return nil
+	}
+	return s.adapter.Relist(s.adapter, known)
 }
 
 // keepAsked is the convert of a source of those objects that it asks for. No object comes or goes by a change.
@@ -99,14 +116,6 @@ func keepAsked[T any](asked func(T) (bool, error)) func(Event[T], bool) (Event[T
 		skip, ok := omit(ev, live)
 		return skip, ok, nil
 	}
-}
-
-// selectionOf returns the selection of a source, nil if it does not change.
-func selectionOf[T any](source Source[T]) Selection {
-	if c, ok := source.(Changing[T]); ok {
-		return c.Selection()
-	}
-	return nil
 }
 
 // following is the selection that a reflector follows. The goroutine of Run calls its methods, except for
@@ -198,9 +207,10 @@ func (f *following) goOn(st *state, wait time.Duration) bool {
 		defer f.mu.Unlock()
 		f.hurry()
 	})
-	doubt, learned := f.before.rewound, st.learned
+	learned := st.learned
+	learned.rewound = f.before.rewound
 	*st = f.before
-	st.learned, st.rewound = learned, doubt
+	st.learned = learned
 	return true
 }
 

@@ -82,13 +82,10 @@ type adapter[R, T any] struct {
 	request   func(*metav1.ListOptions)
 	checkList func(metav1.ListMeta) error
 
-	selection Selection    // nil if it does not change
-	selects   func(T) bool // that of Changing; nil with selection
-
 	omittedEvents *atomic.Uint64 // initial events that were left out
 }
 
-func newAdapter[R, T any](a adapter[R, T]) Source[T] {
+func newAdapter[R, T any](a adapter[R, T]) *adapter[R, T] {
 	a.omittedEvents = new(atomic.Uint64)
 	return &a
 }
@@ -128,12 +125,6 @@ func (a *adapter[R, T]) Received() (bytes uint64, decoding time.Duration) {
 	}
 	return 0, 0
 }
-
-// Selection implements Changing.
-func (a *adapter[R, T]) Selection() Selection { return a.selection }
-
-// Selects implements Changing.
-func (a *adapter[R, T]) Selects(obj T) bool { return a.selects == nil || a.selects(obj) }
 
 // Breaker implements Server with the breaker of the other source.
 func (a *adapter[R, T]) Breaker() *Breaker {

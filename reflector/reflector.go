@@ -164,9 +164,9 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 	if sink == nil {
 		return nil, ErrNoSink
 	}
-	selection := selectionOf(source)
+	changing, changes := source.(Changing[T])
 	pruner, prunes := sink.(Pruner)
-	if selection != nil && !prunes {
+	if changes && !prunes {
 		return nil, fmt.Errorf("%s: %w", source.Resource(), ErrNoPruner)
 	}
 	opts.Tuning = opts.withDefaults()
@@ -196,7 +196,9 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 		recall: known,
 		state:  first,
 	}
-	r.follows.by, r.follows.sink = selection, pruner
+	if changes {
+		r.follows.by, r.follows.sink = changing.Selection(), pruner
+	}
 	r.waits.Backoff = &r.opts.Backoff
 	return r, nil
 }

@@ -54,7 +54,7 @@ func (p Part[T]) Source(from reflector.Source[T]) (reflector.Source[T], error) {
 	}
 	f := &follower{field: p.Field}
 	p.Hashes.follow(f)
-	return reflector.Select(from, reflector.Selector[T](&selector[T]{f, hash})), nil
+	return reflector.Select[T](from, &selector[T]{f, hash}), nil
 }
 
 // Has reports whether an object is in the part, by the set as it is now. Errors: those of Source.

@@ -10,7 +10,6 @@
 package main
 
 import (
-	"errors"
 	"flag"
 	"fmt"
 	"log"
@@ -61,7 +60,10 @@ func run(repo, version, proxy string) error {
 			return err
 		}
 		defer m.forget(version)
-		if err := errors.Join(m.name(work, version, proxy), m.write(work, version, proxy)); err != nil {
+		if err := m.name(work, version, proxy); err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+		if err := m.write(work, version, proxy); err != nil {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
 		log.Printf("%s %s", m.path, version)

@@ -69,7 +69,7 @@ func (m *module) findUses(root string, byPath map[string]*module) error {
 	for _, path := range slices.Compact(paths) {
 		if used := byPath[path]; used != nil && used != m {
 			m.uses = append(m.uses, used)
-		} else if used == nil && strings.HasPrefix(path, byPath[rootPath].path+"/") {
+		} else if used == nil && strings.HasPrefix(path, rootPath+"/") {
 			return fmt.Errorf("%s uses %s, which is not published", m.path, path)
 		}
 	}
