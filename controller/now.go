@@ -151,8 +151,8 @@ type located[T metav1.Object] struct {
 
 type keySet = map[types.NamespacedName]struct{}
 
-// listAll compares lists with reads. A limit that is not 0 is that of each list. complete is false if
-// a source has more objects.
+// listAll compares lists with reads. A limit that is not 0 is that of each list. complete is false, and
+// lacks is nil, if a source has more objects.
 func listAll[T metav1.Object](ctx context.Context, l *look[T], limit int64) (lacks keySet, complete bool, err error) {
 	reads := l.cache.keys() // before: the lists have what is written meanwhile, or something newer
 	listed := keySet{}
@@ -166,12 +166,15 @@ func listAll[T metav1.Object](ctx context.Context, l *look[T], limit int64) (lac
 		complete = complete && !more
 		return lacks, err
 	})
+	if err != nil || !complete {
+		return nil, complete, err // an object that was not listed may exist
+	}
 	for _, key := range reads {
 		if _, ok := listed[key]; !ok && asks(l, key.Namespace) {
 			lacks[key] = struct{}{}
 		}
 	}
-	return lacks, complete, err
+	return lacks, true, nil
 }
 
 // each calls f for all sources at once. It returns all their keys, and one of the errors.
