@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -100,6 +101,9 @@ func catchUp(ctx context.Context, handle writer) error {
 // CatchUp asks for one object at a time, also if several goroutines call it, and for an object
 // again only after another such write or after two minutes without a sign from the watch.
 //
+// If the lists of a server have no version (reflector.Polling), CatchUp does not wait for writes of
+// objects that are not known: nothing tells when reads have them.
+//
 // A write whose answer was lost may still be carried out later, while the server works on it.
 // Nothing can tell. Errors: those of Get and List of client.Resource and of
 // informer.Informer.WaitForRV, with the name of the resource.
@@ -165,6 +169,9 @@ func payAll[T metav1.Object](ctx context.Context, r *requests[T]) error {
 		return nil
 	}
 	stale, err := reachNow(ctx, r, where)
+	if errors.Is(err, errNoVersion) {
+		err = nil // reconciles would wait for ever
+	}
 	if err == nil {
 		r.debt.pay(due, stale)
 	}

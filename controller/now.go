@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
 )
 
 const (
@@ -54,7 +55,8 @@ const (
 // objects, as they do while the watch is broken.
 //
 // The versions are those of one resource, since versions of different resources do not compare. If
-// the versions of a server do not compare at all, the error matches store.ErrResourceVersion.
+// the versions of a server do not compare at all, or its lists have none (reflector.Polling), the error
+// matches store.ErrResourceVersion.
 // Namespaces that are refused, or have failed for 10 seconds, are not waited for. Other errors: those of List of
 // client.Resource and of informer.Informer.WaitForRV, with the name of the resource.
 //
@@ -72,12 +74,21 @@ func (r *requests[T]) waitForNow(ctx context.Context) error {
 	return nil
 }
 
+// errNoVersion says that nothing tells how new reads are.
+var errNoVersion = fmt.Errorf("%w: the server's lists have none", store.ErrResourceVersion)
+
 // reachNow returns nil once reads have all changes so far in some namespaces; nil stands for all of
-// the handle. stale are the namespaces whose reads may lack some.
+// the handle. stale are the namespaces whose reads may lack some. The error is errNoVersion if the lists
+// of the server have no version.
 func reachNow[T metav1.Object](ctx context.Context, r *requests[T], within []string) (stale []string, err error) {
 	rv, err := versionNow(ctx, r, "")
-	if err != nil || rv == "" {
+	switch {
+	case err != nil:
 		return nil, err
+	case rv == "" && len(sourcesOf(r, "")) == 0:
+		return nil, nil // the handle is for no namespace
+	case rv == "":
+		return nil, errNoVersion
 	}
 	waiting, cancel := context.WithCancel(ctx)
 	var asking sync.WaitGroup

@@ -23,6 +23,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
+	"github.com/kinform/kinform/store"
 )
 
 // another writes to another resource: that moves the version of the server, and brings no event.
@@ -464,5 +465,35 @@ func TestWaitForNowOfNothing(t *testing.T) {
 		if _, err := w.now(t.Context()); err != nil {
 			t.Error(err)
 		}
+	})
+}
+
+// If the lists of a server have no version, nothing tells how new reads are. WaitForNow says so, and does not
+// hold reconciles up after a lost creation.
+func TestWaitForNowWithoutVersions(t *testing.T) {
+	everySource(t, func(t *testing.T, opts controller.OpenOptions[*gadget]) {
+		transport := tripFunc(func(r *http.Request) (*http.Response, error) {
+			if r.Method != http.MethodGet {
+				return nil, errors.New("connection reset by peer")
+			}
+			body := io.NopCloser(strings.NewReader(`{"kind":"GadgetList","apiVersion":"v1","metadata":{},"items":[]}`))
+			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
+		})
+		h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: transport}}, gadgetKind, opts))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- h.Run(ctx) }()
+		synctest.Wait()
+		if err := h.WaitForNow(t.Context()); !errors.Is(err, store.ErrResourceVersion) || !strings.HasPrefix(err.Error(), "gadgets: ") {
+			t.Errorf("WaitForNow: %v", err)
+		}
+		if _, err := h.Create(t.Context(), &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", GenerateName: "g-"}}, metav1.CreateOptions{}); err == nil {
+			t.Error("the creation has an answer")
+		}
+		if err := h.CatchUp(t.Context()); err != nil {
+			t.Errorf("CatchUp: %v", err)
+		}
+		cancel()
+		ok(t, <-ended)
 	})
 }
