@@ -18,8 +18,8 @@ var (
 
 // Attempt is one request of a reflector to a [Server], from its beginning to its end. The
 // source reports how far the request has come. A [Breaker] can then tell a request that hangs
-// from a watch that has nothing to say. All methods may be called on nil, which does nothing,
-// from any goroutine and any number of times.
+// from a watch that has nothing to say. All methods may be called on nil, which does nothing, and any
+// number of times; all but Accepted from any goroutine.
 type Attempt struct {
 	// Set by begin and never changed.
 	b          *Breaker

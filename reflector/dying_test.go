@@ -177,6 +177,47 @@ func TestWatchHasToLast(t *testing.T) {
 	}
 }
 
+// A source reports the acceptance of a watch twice. The failure after it goes on all the same.
+func TestAcceptedTwice(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		s := &closures{breaker: new(Breaker), list: func(context.Context, metav1.ListOptions) (metav1.ListMeta, error) {
+			return metav1.ListMeta{ResourceVersion: "5"}, nil
+		}}
+		watches := 0
+		s.watch = func(ctx context.Context, _ metav1.ListOptions) error {
+			if watches++; watches > 2 {
+				return failure("forbidden", 0)
+			}
+			AttemptOf(ctx).Answered()
+			for range 2 {
+				AttemptOf(ctx).Accepted()
+			}
+			if watches == 2 { // it has to last, and does not
+				time.Sleep(lastingAfter / 2)
+			}
+			return failure("eof", 0)
+		}
+		r, err := New[string](s, &sink[string]{}, Options{Tuning: Tuning{DisableWatchList: true, TrustVersions: true}, OnError: func(error) {}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ended := make(chan error)
+		go func() { ended <- r.Run(ctx) }()
+		for range 200 {
+			time.Sleep(10 * time.Millisecond)
+			if synctest.Wait(); r.Stats().Failing.Err == nil {
+				t.Errorf("%d watches have failed, and Failing is zero", watches)
+				break
+			}
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
 // A call that is delayed is made once, or not at all, and stop waits for it.
 func TestDelayed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

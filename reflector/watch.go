@@ -103,6 +103,9 @@ func openWatch[T any](r *Reflector[T], ctx context.Context, w *watch) iter.Seq2[
 // acceptedWatch follows the acceptance of w by the server. That is a success, unless the last watch was
 // in vain: then w has to last for a while, or to bring something.
 func acceptedWatch[T any](r *Reflector[T], w *watch) {
+	if w.accepted {
+		return
+	}
 	w.accepted = true
 	why, least := r.vain, r.proof
 	if why == noPause {
