@@ -196,6 +196,15 @@ func (a *Attempt) reached() bool {
 	return a.connected || a.answered
 }
 
+// unreached reports whether there was no connection to the server for a request that failed with err. a is
+// nil if the source is no Server.
+func unreached(a *Attempt, err error) bool {
+	if a.traced() {
+		return !a.reached()
+	}
+	return isUnconnected(err)
+}
+
 // Accepted reports that the answer is not a refusal. Call it in the goroutine that called List
 // or Watch.
 func (a *Attempt) Accepted() {

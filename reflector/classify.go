@@ -157,14 +157,6 @@ func isUnanswered(err error) bool {
 		errors.Is(err, ErrUnanswered) || utilnet.IsConnectionRefused(err)
 }
 
-// isUnreachable reports whether there was no connection for the request, so that no other request
-// could have had an answer.
-func isUnreachable(err error) bool {
-	var op *net.OpError
-	var name *net.DNSError
-	return errors.As(err, &op) || errors.As(err, &name) || utilnet.IsConnectionRefused(err) || utilnet.IsProbableEOF(err)
-}
-
 // isBroken reports whether an answer broke off.
 func isBroken(err error) bool {
 	var op net.Error

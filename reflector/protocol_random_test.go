@@ -140,10 +140,12 @@ func (w *walk) watchOutcome() (state, step, string) {
 
 // checkOutcome is the answer to the question whether the server was restored.
 func (w *walk) checkOutcome() (state, step, string) {
-	v := verdict{answer: answer(w.rand.IntN(int(refuted) + 1)), refutes: ErrRestored, named: w.rand.IntN(2) == 0, last: w.rand.IntN(2) == 0, reached: w.rand.IntN(2) == 0}
+	v := verdict{answer: answer(w.rand.IntN(int(refuted) + 1)), refutes: ErrRestored, named: w.rand.IntN(2) == 0, last: w.rand.IntN(2) == 0}
 	if w.rand.IntN(3) == 0 {
 		word := anyListFailure[w.rand.IntN(len(anyListFailure))]
-		next, st := checked(w.state, metav1.ListMeta{}, failure(word, w.rand.IntN(4)), v)
+		err := failure(word, w.rand.IntN(4))
+		v.unreached = isUnanswered(err) && w.rand.IntN(2) == 0
+		next, st := checked(w.state, metav1.ListMeta{}, err, v)
 		return next, st, "check: " + word
 	}
 	rv := w.version()

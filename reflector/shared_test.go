@@ -477,3 +477,82 @@ func TestSlowChecksAreBounded(t *testing.T) {
 		}
 	})
 }
+
+// A check that does not get an answer is given up after eight tries, because a proxy may let only watches
+// pass. It is not given up while there is no connection: a watch would have none either.
+func TestChecksWithoutAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		server, traced bool
+		connects       bool
+		word           string // how the check ends, or "hang"
+		tries          int    // after which the watch goes on at last; zero for never
+	}{
+		"reset, no server":        {false, false, true, "reset", maxHung},
+		"refused, no server":      {false, false, false, "refused", 0},
+		"no name, no server":      {false, false, false, "no-name", 0},
+		"reset, not traced":       {true, false, true, "reset", maxHung},
+		"hangs, not traced":       {true, false, true, "hang", maxHung},
+		"refused, not traced":     {true, false, false, "refused", 0},
+		"reset":                   {true, true, true, "reset", maxHung},
+		"hangs":                   {true, true, true, "hang", maxHung},
+		"resets before TLS":       {true, true, false, "reset", 0},
+		"no connection for 2 s":   {true, true, false, "hang", 0},
+		"connecting fails":        {true, true, false, "dial-timeout", 0},
+		"question never sent":     {true, true, false, "unknown", maxTries},
+		"certificate not trusted": {true, true, false, "untrusted", 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				connected := func(ctx context.Context) *Attempt {
+					a := AttemptOf(ctx)
+					if a.Send(); c.traced {
+						a.Connected(nil)
+					}
+					return a
+				}
+				checks, watches := 0, 0
+				s := &closures{list: func(ctx context.Context, opts metav1.ListOptions) (metav1.ListMeta, error) {
+					if opts.ResourceVersionMatch == "" {
+						connected(ctx).Answered()
+						return metav1.ListMeta{ResourceVersion: "5"}, nil
+					}
+					if watches == 1 {
+						checks++
+					}
+					if c.connects {
+						connected(ctx)
+					} else {
+						AttemptOf(ctx).Send()
+					}
+					if c.word == "hang" {
+						<-ctx.Done()
+						return metav1.ListMeta{}, ctx.Err()
+					}
+					return metav1.ListMeta{}, failure(c.word, 0)
+				}}
+				if c.server {
+					s.breaker = new(Breaker)
+				}
+				s.watch = func(ctx context.Context, _ metav1.ListOptions) error {
+					a := connected(ctx)
+					a.Answered()
+					a.Accepted()
+					if watches++; watches == 1 {
+						time.Sleep(2 * time.Second)
+						return failure("eof", 0)
+					}
+					<-ctx.Done()
+					return ctx.Err()
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 10*time.Minute)
+				defer cancel()
+				if err := closuresReflector(t, s, nil).Run(ctx); err != nil {
+					t.Error(err)
+				}
+				if goesOn := watches > 1; goesOn != (c.tries > 0) || goesOn && checks > c.tries || !goesOn && checks <= maxHung {
+					t.Errorf("%d checks, and then a watch: %t", checks, goesOn)
+				}
+			})
+		})
+	}
+}

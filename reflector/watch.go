@@ -230,15 +230,13 @@ func (w *watch) refused() bool {
 	return w.attempt != nil && w.attempt.reached() && !w.accepted && !w.end.heard
 }
 
-// unreached reports whether there was no connection for a watch that ended with err.
+// unreached reports whether there was no connection for a watch that ended with err. It is taken to be so
+// if the watch hung and the source does not trace connections.
 func (w *watch) unreached(err error) bool {
-	switch {
-	case err == nil || isStatus(err) || w.end.heard:
+	if err == nil || isStatus(err) || w.end.heard {
 		return false
-	case w.attempt.traced():
-		return !w.attempt.reached()
 	}
-	return isUnconnected(err) || errors.Is(err, ErrUnanswered)
+	return unreached(w.attempt, err) || !w.attempt.traced() && errors.Is(err, ErrUnanswered)
 }
 
 // watchEnded decides the step after a watch, or after a streaming list that had become one.

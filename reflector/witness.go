@@ -149,11 +149,11 @@ type question[T any] struct {
 
 // verdict is what a question and its answer mean for the protocol.
 type verdict struct {
-	answer  answer
-	refutes error // describes the contradiction, if the answer is refuted
-	named   bool  // the question is for one object
-	last    bool  // no other object can be asked for
-	reached bool  // the question had a connection to the server
+	answer    answer
+	refutes   error // describes the contradiction, if the answer is refuted
+	named     bool  // the question is for one object
+	last      bool  // no other object can be asked for
+	unreached bool  // the question had no connection to the server
 }
 
 // question is the next question of a check.
@@ -251,14 +251,13 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	returned(r, g, dog)
 	page, err = q.end(page, causeOf(request, err))
 	attempt.end()
-	q.reached = attempt.traced() && attempt.reached()
 	if ctx.Err() != nil {
 		return
 	}
 	if err != nil && !errors.Is(err, ErrUnanswered) && limited.Err() != nil {
-		err = errSlowCheck
-	}
-	if isUnreachable(err) && !q.reached {
+		err = errSlowCheck // a watch may take its time
+	} else if isUnanswered(err) && unreached(attempt, err) { // other errors may be about the question alone
+		q.unreached = true
 		spareList(r) // it could not come either
 	}
 	var st step
@@ -299,7 +298,7 @@ func judged(s state, page metav1.ListMeta, err error, v verdict) (state, step) {
 	switch {
 	case isUnsupported(err):
 		return s.believed(), step{}
-	case isUnreachable(err) && !v.reached: // nor could a watch be asked for
+	case v.unreached: // nor could a watch be asked for
 		return s, st
 	}
 	most := maxTries
