@@ -141,9 +141,10 @@
 // nullable fields and in fields without a schema. It removes null from other fields, or puts the
 // default there.
 //
-// A change outside of lists is a merge patch. A change of elements of a list is a JSON patch, and so is
-// one that sets a null, which a merge patch cannot do. If your type has a struct that was zero, without
-// a pointer, and a JSON patch sets a field of it, the server may lack the struct. Then the helper finds
+// A change outside of lists is a merge patch, and so is one of a list of which no element stays, or no
+// element but scalars: it sets the whole list. A change of another list is a JSON patch, and so is one
+// that sets a null, which a merge patch cannot do. If your type has a struct that was zero, without a
+// pointer, and a JSON patch sets a field of it, the server may lack the struct. Then the helper finds
 // out by one more request for each such struct. API servers refuse a JSON patch with more than 10,000
 // changes.
 //

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// identifying are the members that name an element of a list. They are the keys of the lists in the
-// API of Kubernetes that occur in lists of any API.
+// identifying are the members that name an element of a list. They are those keys of lists in the API
+// of Kubernetes that other APIs use, too.
 var identifying = []string{"uid", "name", "key", "id", "containerPort", "port", "mountPath", "devicePath", "ip", "topologyKey"}
 
 // lookAhead is the number of elements that one is compared with if its name does not decide. It bounds

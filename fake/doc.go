@@ -56,7 +56,8 @@
 //     serves CustomResourceDefinitions, with their schemas.
 //   - A deletion takes no time, except that a pod with a nodeName is terminating until a request
 //     with a gracePeriodSeconds of zero. [Options].StopPods acts as its kubelet, and so does
-//     [Delete].
+//     [Delete]. With [Options].Strategy a pod that goes at once is marked for a millisecond first,
+//     as in the API server.
 //   - managedFields begin with an object's first apply, or with a create that states a
 //     fieldManager; with [Options].Strategy, as in the API server, with its first write. The first
 //     apply names the owners of the fields. Fields that the test's own
@@ -70,13 +71,13 @@
 //
 // # Ordering, time and goroutines
 //
-// Calls are synchronous: when a write returns, every reader can see it and every watch
-// that waits has been woken. The server starts no goroutine and reads the clock only for
-// timestamps; uids and generated names depend on the resourceVersion, and are the same in
-// every run. A watch lives in the goroutine that pulls it and waits on channels alone, so that
-// a testing/synctest bubble sees it as durably blocked (faketest.WaitIdle); its only timer is
-// timeoutSeconds. [Server.Client] runs each request's handler in a goroutine that ends before
-// the response's Body.Close returns.
+// Calls are synchronous: when a write returns, every reader can see it and every watch that waits
+// has been woken. The server starts no goroutine and reads the clock only for timestamps; uids
+// and generated names depend on the resourceVersion, and are the same in every run. A watch lives
+// in the goroutine that pulls it and waits on channels alone, so that a testing/synctest bubble
+// sees it as durably blocked (faketest.WaitIdle); its only timer is timeoutSeconds. With
+// [Options].Strategy, the deletion of a pod sleeps for a millisecond. [Server.Client] runs each
+// request's handler in a goroutine that ends before the response's Body.Close returns.
 //
 // # Failing and checking
 //

@@ -95,7 +95,9 @@ func (v *variation) note(known, listed any) {
 }
 
 // take ends a commit. It returns an error that wraps ErrContentsVary if there is something to report,
-// once.
+// once. A commit that changes contents drops the objects whose contents have not changed lately. After the
+// last such commit, up to mostVariations of them stay in the sample: others may not follow for long, and
+// then these show whether the contents come back.
 func (t *variations) take() error {
 	if !t.changed {
 		return nil

@@ -43,7 +43,7 @@ type Backoff struct {
 	Jitter float64
 	// ResetAfter is the time without a failure after which the wait is Initial again. Zero
 	// means 2 minutes. A watch that lasted for Max has the same effect, and so does the return
-	// of a server that was away.
+	// of a server that was away for 3 seconds or more.
 	ResetAfter time.Duration
 	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means that of
 	// math/rand/v2. Run calls it in its own goroutine.

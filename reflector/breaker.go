@@ -32,7 +32,8 @@ const (
 	shareEvery = 250 * time.Millisecond
 	// The success of one reflector cuts the waits of others short. It does so at most once in
 	// deniedWakeEvery for reflectors whose requests were denied, and at most once in
-	// busyWakeEvery for those that met a busy server or, unless it is a list, whose lists broke.
+	// busyWakeEvery for those that met a busy server. For those whose lists broke, a watch that
+	// succeeds does so at most once in busyWakeEvery, and each complete list does.
 	deniedWakeEvery = 5 * time.Second
 	busyWakeEvery   = 30 * time.Second
 )

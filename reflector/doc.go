@@ -63,9 +63,9 @@
 // that, because everything may be denied then. So the reflector does not notice a server that is restored and
 // overtakes the newest version seen before that list, unless a watch is allowed again.
 //
-// A list of a [Server] without a resourceVersion leaves nothing to
-// watch from, and is repeated after [Tuning.PollInterval]. metrics-server sends such lists. In both
-// cases the sink is as old as the last list, and [Stats.Polling] says so.
+// A list of a [Server] without a resourceVersion leaves nothing to watch from, and is repeated after
+// [Tuning.PollInterval]. metrics-server sends such lists. In both cases the sink is as old as the last
+// list, and [Stats.Polling] says so.
 //
 // # Sources
 //
@@ -99,7 +99,7 @@
 // although the definition is the same, if the API server is upgraded while nothing is written, if a
 // list comes from an API server that does not know the change yet and the watch after it from one that
 // does, and if the connection of the watch takes no other requests any more (GOAWAY). After a restart,
-// the check for a restored server compares the contents of the newest objects, and lists if they
+// the check for a restored server compares the contents of the newest object, and lists if they
 // differ. So does a watch that repeats an event with other contents. A second Run lists. With its watch
 // cache, the server's own lists stay old after a webhook has changed, until the server is restarted or
 // the definition changes.
@@ -137,15 +137,15 @@
 // connection, because a proxy may let only watches pass. The first of these watches lasts five
 // seconds, because the server may have come back meanwhile.
 //
-// The check has limits where the server has overtaken the newest version seen and cannot
-// repeat events, or there were none. An object that is as it was proves the history only up to
-// its own version: the check misses a restore from a newer backup. It misses any such restore
-// if T has no metadata, as most projections, or if the source does not select by name: one that refuses
-// the selector is asked without it, and one that ignores it proves nothing. A server that does not know
-// the question (400, 404, 405, 501) is not asked again. The check also
-// misses a restore behind an API server that was not restarted, because that server answers
-// from its own cache as before, one while watches are denied, if there were no events since the last
-// list, and one in the second watch in a row that ends at once and empty. [Tuning.TrustVersions] turns the check off.
+// The check has limits where the server has overtaken the newest version seen and cannot repeat events, or
+// there were none. An object that is as it was proves the history only up to its own version: the check
+// misses a restore from a newer backup. It misses any such restore if T has no metadata, as most
+// projections, or if the source does not select by name: one that refuses the selector is asked without it,
+// and one that ignores it proves nothing. A server that does not know the question (400, 404, 405, 501)
+// proves nothing either, and is asked again after the next watch that ended before its time. The check also
+// misses a restore behind an API server that was not restarted, because that server answers from its own
+// cache as before, one while watches are denied, if there were no events since the last list, and one in
+// the second watch in a row that ends at once and empty. [Tuning.TrustVersions] turns the check off.
 //
 // # Events of one version
 //

@@ -66,8 +66,8 @@ type Stats struct {
 }
 
 // Failing is a failure that continues. It ends when a list is complete, when an event comes
-// or, with a [Server], when a watch is accepted. The sink's contents are at least as old as
-// Since.
+// or, with a [Server], when a watch is accepted. After a watch that was accepted in vain, the
+// next one has to last for a while first. The sink's contents are at least as old as Since.
 type Failing struct {
 	// Since is the time at which the first request failed, zero if none did.
 	Since time.Time

@@ -18,12 +18,12 @@ const (
 	// A streaming list that brings nothing at all for ignoredAfter counts as ignored: a server
 	// that streams would have sent a bookmark by then.
 	ignoredAfter = time.Minute
-	// A watch that ends before lastingAfter is short.
-	lastingAfter = time.Second
 	// So does one whose end does not come within ignoredAfter of the first live change, and one that
 	// brings less than slowestList objects in ignoredAfter, slowWindows times in a row.
 	slowestList = 1000
 	slowWindows = 2
+	// A watch that ends before lastingAfter is short.
+	lastingAfter = time.Second
 )
 
 // watch is one watch request, with the streaming list that it may begin with. The goroutine of
