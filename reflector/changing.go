@@ -6,6 +6,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // Changing is an optional interface of a [Source] whose selection of objects changes while it is in
@@ -230,7 +232,7 @@ func (f *following) end() {
 // turn prepares the next request, and returns its context. It lists again if the selection has got more. If
 // nothing is selected, it gives the sink an empty list, waits until something is, and ready is false. The
 // error is the sink's.
-func (f *following) turn(ctx context.Context, st *state, stats *counters, sink listSink) (of context.Context, ready bool, err error) {
+func (f *following) turn(ctx context.Context, st *state, stats *counters, log logs.Log, sink listSink) (of context.Context, ready bool, err error) {
 	if f.by == nil {
 		return ctx, true, nil
 	}
@@ -239,7 +241,7 @@ func (f *following) turn(ctx context.Context, st *state, stats *counters, sink l
 		f.before = *st
 		st.rewound = max(st.rewound, perhapsRewound) // the watch may have had yet to show its history
 		*st, lists = st.relist(""), true
-		stats.relisted(becauseMoved, time.Now())
+		logRelist(stats, log, becauseMoved, st.rv)
 	}
 	of = f.begin(ctx, lists)
 	switch {

@@ -2,10 +2,12 @@ package reflector
 
 import (
 	"bytes"
+	"context"
 	"io"
 	"log/slog"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 )
 
@@ -39,5 +41,53 @@ func TestRelistReasonsHaveNames(t *testing.T) {
 		if r.String() == "" {
 			t.Errorf("reason %d has no name", r)
 		}
+	}
+}
+
+// TestRelistsAreLogged: each list in place of a watch is in the log, with its reason.
+func TestRelistsAreLogged(t *testing.T) {
+	for reason, unversioned := range map[string]bool{"no version": true, "moved": false, "expired": false} {
+		t.Run(reason, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := &courses{unversioned: unversioned, breaker: new(Breaker), next: func(n int) course {
+					if reason == "expired" && n == 0 {
+						return course{refused: "expired"}
+					}
+					return course{lasts: time.Hour}
+				}}
+				by := new(choice)
+				source := Source[metaObject](server)
+				if reason == "moved" {
+					source = Select(source, Selector[metaObject](by))
+				}
+				var out bytes.Buffer
+				opts := Options{Tuning: listsOnly, OnError: func(error) {}, Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}
+				r, err := New(source, Sink[metaObject](&chosen{mirror: mirror{has: map[string]metaObject{}}, by: by}), opts)
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, cancel := context.WithCancel(t.Context())
+				ended := make(chan error)
+				go func() { ended <- r.Run(ctx) }()
+				synctest.Wait()
+				if reason == "moved" {
+					for _, wanted := range []names{"a", "ab"} {
+						if err := by.set(wanted); err != nil {
+							t.Error(err)
+						}
+						time.Sleep(time.Second)
+					}
+				}
+				time.Sleep(time.Minute)
+				cancel()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+				n := uint64(strings.Count(out.String(), `msg="reflector: lists again" `))
+				if want := r.Stats().Relists.ByReason()[reason]; n != want || n == 0 {
+					t.Errorf("%d lists are logged, want %d:\n%s", n, want, out.String())
+				}
+			})
+		})
 	}
 }

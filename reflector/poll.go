@@ -140,7 +140,7 @@ func poll[T any](r *Reflector[T], ctx context.Context) {
 		return
 	}
 	r.state = r.state.polledAgain()
-	r.stats.relisted(becauseNoVersion, time.Now())
+	logRelist(&r.stats, r.log, becauseNoVersion, "")
 }
 
 // period measures the time between two lists while watches bring nothing.

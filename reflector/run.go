@@ -7,6 +7,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // Run lists and watches until ctx is done, and then returns nil. It returns the sink's error
@@ -24,7 +26,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	}
 	defer stop()
 	for ctx.Err() == nil {
-		of, ready, err := r.follows.turn(ctx, &r.state, &r.stats, r.sink)
+		of, ready, err := r.follows.turn(ctx, &r.state, &r.stats, r.log, r.sink)
 		if ready {
 			ready, err = listOrCheck(r, of)
 		}
@@ -236,34 +238,37 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, failed Reque
 		r.listed = nil
 		r.sink.Discard()
 	}
+	var wait, queue time.Duration
+	if st.err != nil {
+		wait, queue = r.wait(&st, began)
+	} else {
+		wait = r.waits.after(time.Now(), st.pause, 0)
+	}
+	listInstead(r, &st, failed, wait)
+	hold := noteRelist(r, st)
+	wait = max(wait, hold)
 	if st.err == nil {
-		wait := r.waits.after(time.Now(), st.pause, 0)
-		listInstead(r, &st, failed, wait)
-		wait = max(wait, noteRelist(r, st))
 		r.breaker.sleep(ctx, noPause, wait, wait)
 		return
 	}
-	wait, queue := r.wait(&st, began)
-	listInstead(r, &st, failed, wait)
-	hold := noteRelist(r, st)
 	r.stats.failures.Add(1)
-	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), max(wait, hold)+queue, st.err
+	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), wait+queue, st.err
 	now := time.Now()
 	r.stats.fails(&failed, now, now.Add(failed.RetryIn))
 	r.failing = true
 	r.opts.OnError(&failed)
-	if r.follows.goOn(&r.state, max(wait, hold)) {
+	if r.follows.goOn(&r.state, wait) {
 		if st.pause.connectionLost() {
 			r.verify(st.pause)
 		}
 		return
 	}
 	if r.waits.inTurn(st.pause) {
-		r.breaker.takeTurn(ctx, st.pause, r.waits.turnEvery(), max(wait, hold))
+		r.breaker.takeTurn(ctx, st.pause, r.waits.turnEvery(), wait)
 		return
 	}
 	// The success of other reflectors is no reason to ask before the time that the server named.
-	if r.breaker.sleep(ctx, st.pause, max(hold, st.atLeast), max(wait, hold)) {
+	if r.breaker.sleep(ctx, st.pause, max(hold, st.atLeast), wait) {
 		spareList(r)
 	}
 }
@@ -290,10 +295,14 @@ func noteRelist[T any](r *Reflector[T], st step) time.Duration {
 	if st.relist == noRelist {
 		return 0
 	}
-	now := time.Now()
-	r.stats.relisted(st.relist, now)
-	r.log.Debug("lists again", slog.String("reason", st.relist.String()), slog.String("resourceVersion", r.state.rv))
-	return r.waits.relist.take(now, repeatEvery)
+	logRelist(&r.stats, r.log, st.relist, r.state.rv)
+	return r.waits.relist.take(time.Now(), repeatEvery)
+}
+
+// logRelist counts and logs a list in place of a watch from version rv.
+func logRelist(stats *counters, log logs.Log, why relistReason, rv string) {
+	stats.relisted(why, time.Now())
+	log.Debug("lists again", slog.String("reason", why.String()), slog.String("resourceVersion", rv))
 }
 
 // wait tells the breaker about a failure. It returns how long to wait because of it, and how
