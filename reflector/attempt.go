@@ -126,14 +126,28 @@ func (a *Attempt) answerWithin(limit time.Duration) {
 	}
 }
 
-// connection returns the connection of the request, or nil if it is not known.
-func (a *Attempt) connection() net.Conn {
+// progress is how far a request has come.
+type progress struct {
+	conn                net.Conn // nil if it is not known
+	connected, answered bool
+	traced              bool // the source would have called Connected if there had been a connection
+}
+
+// reached reports whether there was a connection to the server.
+func (p progress) reached() bool { return p.connected || p.answered }
+
+// hung reports whether there was a connection to the server and no answer.
+func (p progress) hung() bool { return p.connected && !p.answered }
+
+// progress returns how far the request has come. That of a nil Attempt, whose source is no Server, is taken
+// to be answered.
+func (a *Attempt) progress() progress {
 	if a == nil {
-		return nil
+		return progress{answered: true}
 	}
 	a.b.mu.Lock()
 	defer a.b.mu.Unlock()
-	return a.conn
+	return progress{conn: a.conn, connected: a.connected, answered: a.answered, traced: a.b.traced}
 }
 
 // Answered reports that the server has begun to answer, whatever it says.
@@ -158,49 +172,11 @@ func (a *Attempt) Answered() {
 	gone.cancel()
 }
 
-// pending reports whether nothing has come from the server yet. It is false on nil.
-func (a *Attempt) pending() bool {
-	if a == nil {
-		return false
-	}
-	a.b.mu.Lock()
-	defer a.b.mu.Unlock()
-	return !a.answered
-}
-
-// hung reports whether there was a connection to the server and no answer. It is false on nil.
-func (a *Attempt) hung() bool {
-	if a == nil {
-		return false
-	}
-	a.b.mu.Lock()
-	defer a.b.mu.Unlock()
-	return a.connected && !a.answered
-}
-
-// traced reports whether the source would have called Connected if there had been a connection. It is
-// false on nil.
-func (a *Attempt) traced() bool {
-	if a == nil {
-		return false
-	}
-	a.b.mu.Lock()
-	defer a.b.mu.Unlock()
-	return a.b.traced
-}
-
-// reached reports whether there was a connection to the server.
-func (a *Attempt) reached() bool {
-	a.b.mu.Lock()
-	defer a.b.mu.Unlock()
-	return a.connected || a.answered
-}
-
 // unreached reports whether there was no connection to the server for a request that failed with err. a is
 // nil if the source is no Server.
 func unreached(a *Attempt, err error) bool {
-	if a.traced() {
-		return !a.reached()
+	if p := a.progress(); p.traced {
+		return !p.reached()
 	}
 	return isUnconnected(err)
 }

@@ -240,7 +240,7 @@ func TestOverdueIsGivenUp(t *testing.T) {
 // A source that is used without a Breaker has no attempt.
 func TestNilAttempt(t *testing.T) {
 	a := AttemptOf(t.Context())
-	if a.Send() || a.pending() || a.end() != 0 {
+	if a.Send() || !a.progress().answered || a.end() != 0 {
 		t.Error("no attempt does something")
 	}
 	a.Connected(nil)
@@ -253,11 +253,11 @@ func TestNilAttempt(t *testing.T) {
 func TestEndOfAttempt(t *testing.T) {
 	var b Breaker
 	ctx, a := b.begin(t.Context(), false, nil)
-	if a.Accepted(); !a.pending() || ctx.Err() != nil {
-		t.Errorf("pending %v, %v", a.pending(), ctx.Err())
+	if a.Accepted(); a.progress().answered || ctx.Err() != nil {
+		t.Errorf("answered %v, %v", a.progress().answered, ctx.Err())
 	}
-	if a.Answered(); a.pending() || ctx.Err() != nil {
-		t.Errorf("answered: pending %v, %v", a.pending(), ctx.Err())
+	if a.Answered(); !a.progress().answered || ctx.Err() != nil {
+		t.Errorf("after Answered: %v, %v", a.progress().answered, ctx.Err())
 	}
 	if a.end(); ctx.Err() == nil {
 		t.Error("the attempt ended, and its context did not")

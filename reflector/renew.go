@@ -19,7 +19,7 @@ const renewEvery = 10 * time.Minute
 // mayRenew reports whether a list follows the watch w because contents may be new at old versions. If
 // such a list was not possible, a later watch shows by its connection whether the server has gone on.
 func mayRenew[T any](r *Reflector[T], w *watch, end watchEnd) bool {
-	conn := w.attempt.connection()
+	conn := w.attempt.progress().conn
 	switch {
 	case end.err == nil && end.early && !end.idle && !w.silent:
 		r.renewal = conn

@@ -159,7 +159,7 @@ func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 	w.end.err = causeOf(w.request, w.end.err)
 	w.silent = errors.Is(context.Cause(w.request), errSilent)
 	cut := w.limited.Err() != nil || w.silent
-	if r.state.phase != streaming && w.request.Err() != nil && w.attempt.hung() {
+	if r.state.phase != streaming && w.request.Err() != nil && w.attempt.progress().hung() {
 		cut, w.end.err = false, ErrUnanswered
 	}
 	r.ended(ctx, w, cut)
@@ -201,7 +201,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		r.state, st = r.state.streamFailed(end)
 	} else {
 		r.silence = r.silence.watchEnded(w, end, &r.state)
-		nothingNew := end.rv == r.state.rv && !isStatus(end.err) && !w.attempt.pending()
+		nothingNew := end.rv == r.state.rv && !isStatus(end.err) && w.attempt.progress().answered
 		st = r.watchEnded(w, end)
 		noteVain(r, end, nothingNew, lived)
 	}
@@ -227,7 +227,7 @@ func noteVain[T any](r *Reflector[T], end watchEnd, nothingNew bool, lived time.
 
 // refused reports whether the server has not accepted w.
 func (w *watch) refused() bool {
-	return w.attempt != nil && w.attempt.reached() && !w.accepted && !w.end.heard
+	return w.attempt != nil && w.attempt.progress().reached() && !w.accepted && !w.end.heard
 }
 
 // unreached reports whether there was no connection for a watch that ended with err. It is taken to be so
@@ -236,7 +236,7 @@ func (w *watch) unreached(err error) bool {
 	if err == nil || isStatus(err) || w.end.heard {
 		return false
 	}
-	return unreached(w.attempt, err) || !w.attempt.traced() && errors.Is(err, ErrUnanswered)
+	return unreached(w.attempt, err) || !w.attempt.progress().traced && errors.Is(err, ErrUnanswered)
 }
 
 // watchEnded decides the step after a watch, or after a streaming list that had become one.
@@ -253,7 +253,7 @@ func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
 	case w.replay.strict && w.replay.pending() && isExpired(end.err):
 		return repeatLess(r, w)
 	case w.replay.strict && w.replay.pending() && end.idle:
-		if r.state = r.state.check(); w.attempt.pending() {
+		if r.state = r.state.check(); !w.attempt.progress().answered {
 			return step{err: ErrUnanswered, pause: pauseAway}
 		}
 		return st
