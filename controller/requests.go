@@ -541,12 +541,6 @@ func isRefusal(err error) bool {
 	return code >= 400 && code < 500 && code != 408 && code != 409 && !misfits(err)
 }
 
-// doubt asks for the object of key, or has CatchUp do so if that fails.
-func doubt[T metav1.Object](ctx context.Context, r *requests[T], key types.NamespacedName) {
-	r.debt.doubt(key)
-	_ = settle(ctx, r, key)
-}
-
 // settle asks the server for an object in doubt. If that is forbidden, fails for a time, if the
 // object does not fit its type, or if the answer cannot be recorded, the watch has to come as far. An
 // object outside of the handle's namespaces is in doubt no more.

@@ -140,7 +140,9 @@ func checkBody[B metav1.Object](s Subresource[B], body B) error {
 func (r *requests[T]) wroteSubresource(ctx context.Context, key types.NamespacedName, err error) {
 	noteWriter(ctx, r)
 	if !errors.Is(err, client.ErrNotSent) && (!isRefusal(err) || apierrors.IsNotFound(err)) {
-		doubt(ctx, r, fullKey(r, key))
+		key = fullKey(r, key)
+		r.debt.doubt(key)
+		_ = settle(ctx, r, key) // CatchUp does so if that fails
 	}
 }
 

@@ -139,7 +139,7 @@ func poll[T any](r *Reflector[T], ctx context.Context) {
 	if r.breaker.sleep(ctx, noPause, r.opts.PollInterval, r.opts.PollInterval); ctx.Err() != nil {
 		return
 	}
-	r.state = r.state.polledAgain()
+	r.state = r.state.pages("")
 	logRelist(&r.stats, r.log, becauseNoVersion, "")
 }
 

@@ -220,9 +220,6 @@ func (s state) badPage(err error) (state, step) {
 	return s.relist(s.listRV), st
 }
 
-// polledAgain follows the time between two lists without a version.
-func (s state) polledAgain() state { return s.pages("") }
-
 // listFailed follows a page that was refused or broke off.
 func (s state) listFailed(err error) (state, step) {
 	st := failed(err)
@@ -449,7 +446,7 @@ func (s state) relistFor(st step) (state, step) {
 	switch {
 	case st.relist == becauseFailing:
 		return s.pages(s.rv), st
-	case isStoreRead(st.err):
+	case isStoreRead(st.err): // the storage is in trouble: the list keeps the failure's wait
 	case again:
 		st.pause = pauseBusy
 	case st.relist == becauseRefused:

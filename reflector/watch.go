@@ -219,7 +219,7 @@ func noteVain[T any](r *Reflector[T], end watchEnd, nothingNew bool, lived time.
 	if !soon || !nothingNew {
 		return
 	}
-	if r.vain = pauseFor(ErrShortWatch); end.err != nil {
+	if r.vain = pauseBusy; end.err != nil {
 		r.vain = pauseFor(end.err)
 	}
 	r.proof = max(lastingAfter, min(2*lived, r.opts.Backoff.Max))

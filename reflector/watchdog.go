@@ -37,8 +37,8 @@ type watchdog struct {
 // lower bound that is short by less than every. Events that the source left out count as well;
 // omitted may be nil, and is called in the same goroutine as react. That goroutine is the
 // watchdog's own, and one call of react ends before the next one begins.
-func newWatchdog(every time.Duration, leftOut func() uint64, react func(quiet time.Duration)) *watchdog {
-	return (&watchdog{every: every, omitted: leftOut, react: react}).start()
+func newWatchdog(every time.Duration, omitted func() uint64, react func(quiet time.Duration)) *watchdog {
+	return (&watchdog{every: every, omitted: omitted, react: react}).start()
 }
 
 // start sets the timer of a watchdog that newWatchdog did not make.
