@@ -14,9 +14,9 @@ type Polling struct {
 	// Since is when that began.
 	Since time.Time
 	// Every is the time between two lists. If lists have no version, nothing can be watched, and it is
-	// Tuning.PollInterval. If watches fail or are silent, it is the time between the newest two lists, and
-	// the shortest that it can be until there are two. Stats.Failing then has the reason until the next
-	// list, if there is one.
+	// Tuning.PollInterval. If watches fail or are silent, the next list is due so long after the last one,
+	// and takes the place of the next watch. If many reflectors of a connection are denied, they list less
+	// often. Stats.Failing has the reason until the next list, if there is one.
 	Every time.Duration
 }
 
@@ -94,8 +94,12 @@ func (s state) listIsDue(at time.Time, err error) bool {
 	if apierrors.IsInternalError(err) && !s.byLists {
 		patience = s.internalRetry
 	}
-	patience = scale(patience, min(float64(int(1)<<min(s.vain, 8)), mostPatience))
-	return !s.barren.IsZero() && at.Sub(s.barren) >= patience
+	return !s.barren.IsZero() && at.Sub(s.barren) >= s.lengthened(patience)
+}
+
+// lengthened is the patience after lists that failed.
+func (d drought) lengthened(patience time.Duration) time.Duration {
+	return scale(patience, min(float64(int(1)<<min(d.vain, 8)), mostPatience))
 }
 
 // untilDue returns how long it takes until a list is due, if none has failed.
@@ -143,56 +147,29 @@ func poll[T any](r *Reflector[T], ctx context.Context) {
 	logRelist(&r.stats, r.log, becauseNoVersion, "")
 }
 
-// period measures the time between two lists while watches bring nothing.
-type period struct {
-	last  time.Time // the newest list; zero if there is none
-	every time.Duration
-}
-
-// listed follows a list. dry: watches bring nothing.
-func (p period) listed(now time.Time, dry bool) period {
-	switch {
-	case !dry:
-		return period{}
-	case !p.last.IsZero():
-		p.every = now.Sub(p.last)
-	}
-	p.last = now
-	return p
-}
-
 // notePolling records whether lists alone keep the sink up to date.
 func notePolling[T any](r *Reflector[T]) {
-	if !r.silence.dry(&r.state) {
-		r.period = period{}
-	}
-	now := r.silence.polling(&r.state, r.period.every)
+	now := r.silence.polling(&r.state)
 	if r.state.polled {
 		now = Polling{Since: time.Now(), Every: r.opts.PollInterval}
 	}
 	r.stats.polls(now)
 }
 
-// dry reports whether the newest watches have brought nothing, and ended too early.
-func (s silence) dry(st *state) bool { return !st.dry.IsZero() || !s.since.IsZero() }
-
 // byLists reports whether lists alone may keep the sink up to date.
 func (s silence) byLists(st *state) bool { return st.byLists || s.lists }
 
-// polling returns what Stats says of watches that bring nothing. every is the time between the newest two
-// lists.
-func (s silence) polling(st *state, every time.Duration) Polling {
+// polling returns what Stats says of watches that bring nothing.
+func (s silence) polling(st *state) Polling {
 	if !s.byLists(st) {
 		return Polling{}
 	}
-	now := Polling{Since: s.since, Every: every}
+	now := Polling{Since: s.since, Every: s.limit}
+	if st.byLists {
+		now.Every = st.lengthened(st.patience)
+	}
 	if now.Since.IsZero() {
 		now.Since = st.dry
-	}
-	if now.Every == 0 {
-		if now.Every = st.patience; !st.byLists {
-			now.Every = silentPatience(st.patience)
-		}
 	}
 	return now
 }

@@ -145,7 +145,6 @@ type Reflector[T any] struct {
 	failing bool   // Stats.Failing is set
 	reason  pause  // of the last failure, until a request succeeds
 	outages uint64 // of breaker, at the last failure
-	period  period // of lists while watches bring nothing
 
 	silence silence
 

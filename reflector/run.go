@@ -140,7 +140,6 @@ func causeOf(ctx context.Context, err error) error {
 // replace ends a complete list.
 func replace[T any](r *Reflector[T], ctx context.Context) error {
 	succeededList(r)
-	r.period = r.period.listed(time.Now(), r.silence.dry(&r.state))
 	r.silence.listed(time.Now(), scale(silentPatience(r.opts.Backoff.Max), 1+r.opts.Backoff.Random()))
 	notePolling(r)
 	r.waits.listed()

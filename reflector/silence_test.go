@@ -387,26 +387,6 @@ func TestListsInPlaceShowRestores(t *testing.T) {
 	}
 }
 
-// TestPollingForgets: what was between two times without watches does not count as time between two lists.
-func TestPollingForgets(t *testing.T) {
-	for name, c := range map[string]course{"silent": {lasts: time.Minute, err: "eof"}, "failing": {lasts: 1, err: "eof"}} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				began := time.Now()
-				s := &courses{next: func(int) course {
-					if at := time.Since(began); at > 25*time.Minute && at < 5*time.Hour {
-						return course{bookmark: time.Minute}
-					}
-					return c
-				}}
-				if is := s.runs(t, true, listsOnly, 330*time.Minute); is.longest > 12*time.Minute {
-					t.Errorf("lists every %v", is.longest)
-				}
-			})
-		})
-	}
-}
-
 // TestRestartsAreNoSilence: servers are restarted one after the other, so watches end early and in order, and the
 // next may find its version expired. Then all is well, with and without bookmarks.
 func TestRestartsAreNoSilence(t *testing.T) {
