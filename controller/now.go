@@ -259,15 +259,15 @@ func keyOfBad(err error) (key types.NamespacedName, ok bool) {
 
 // lookHas reports whether reads have a state of an object, or a newer one.
 func lookHas[T metav1.Object](l *look[T], key types.NamespacedName, rv string) bool {
-	if !older(l.from, rv) {
+	if !mayBeOlder(l.from, rv) {
 		return true
 	}
 	_, shown, ok := l.cache.shown(key)
-	return ok && shown != "" && !older(shown, rv)
+	return ok && shown != "" && !mayBeOlder(shown, rv)
 }
 
-// older reports whether version a is older than b, and is true if they do not compare.
-func older(a, b string) bool {
+// mayBeOlder reports whether version a is older than b, and is true if they do not compare.
+func mayBeOlder(a, b string) bool {
 	order, err := resourceversion.CompareResourceVersion(a, b)
 	return err != nil || order < 0
 }

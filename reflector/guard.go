@@ -38,10 +38,10 @@ func checkLate[T any](r *Reflector[T], g *guard, quiet time.Duration) {
 		return
 	}
 	g.late = true
-	failed := g.asked
-	failed.Resource, failed.Err = r.source.Resource(), ErrNotReturning
-	r.stats.fails(&failed, now, time.Time{})
-	warn(r, g, &failed)
+	report := g.asked
+	report.Resource, report.Err = r.source.Resource(), ErrNotReturning
+	r.stats.fails(&report, now, time.Time{})
+	warn(r, g, &report)
 }
 
 // warn calls OnError in the goroutine of the watchdog. A panic goes on in that of Run: see

@@ -103,7 +103,7 @@ func TestLateDeletionMayLackOthers(t *testing.T) {
 	for lived, want := range map[time.Duration]bool{wholeAfter - 1: true, wholeAfter: false} {
 		var recent recentEvents[*metav1.PartialObjectMetadata]
 		recent.add(time.Minute, "5", metaEvent(Deleted, "a", "6"))
-		recent.watchEnded(time.Minute + lived)
+		recent.noteEnd(time.Minute + lived)
 		if mayLack(&recent, "6") != want {
 			t.Errorf("%v after the deletion: may lack others: %t", lived, !want)
 		}

@@ -30,8 +30,8 @@ type drought struct {
 	byLists bool
 	// trial is when a list in place of the next watch was due, also one after silence. Zero unless that list
 	// is the next request, or in progress. If it fails, the watch goes on.
-	trial time.Time
-	vain  int // such lists in a row that failed
+	trial       time.Time
+	failedLists int // such lists in a row that failed
 }
 
 // The wait for a list that follows watches doubles with each such list that fails, and becomes
@@ -99,7 +99,7 @@ func (s state) listIsDue(at time.Time, err error) bool {
 
 // lengthened is the patience after lists that failed.
 func (d drought) lengthened(patience time.Duration) time.Duration {
-	return scale(patience, min(float64(int(1)<<min(d.vain, 8)), mostPatience))
+	return scale(patience, min(float64(int(1)<<min(d.failedLists, 8)), mostPatience))
 }
 
 // untilDue returns how long it takes until a list is due, if none has failed.
@@ -107,7 +107,7 @@ func (s state) untilDue(now time.Time) time.Duration { return max(0, s.patience-
 
 // triedInVain goes on with the watch after a list in its place that failed.
 func (s state) triedInVain() state {
-	s.vain++
+	s.failedLists++
 	if !s.barren.IsZero() {
 		s.barren = s.trial
 	}

@@ -218,8 +218,8 @@ func TestListIsDue(t *testing.T) {
 		"by lists":                  {drought{dry: began.Add(-time.Hour), barren: began, byLists: true}, "eof", 30 * time.Second},
 		"internal error":            {drought{dry: began, barren: began}, "internal", time.Minute},
 		"internal error, by lists":  {drought{dry: began, barren: began, byLists: true}, "internal", 30 * time.Second},
-		"after a list that failed":  {drought{dry: began, barren: began, vain: 1}, "eof", time.Minute},
-		"after lists that failed":   {drought{dry: began, barren: began, vain: 100}, "eof", 5 * time.Minute},
+		"after a list that failed":  {drought{dry: began, barren: began, failedLists: 1}, "eof", time.Minute},
+		"after lists that failed":   {drought{dry: began, barren: began, failedLists: 100}, "eof", 5 * time.Minute},
 		"a watch brought something": {drought{}, "eof", 0},
 	} {
 		s := state{phase: watching, rv: "7", drought: c.drought, learned: learned{patience: 30 * time.Second, internalRetry: time.Minute, stream: streamSupported}}

@@ -205,7 +205,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 		if what == "internal" && !next.byLists {
 			patience = next.internalRetry
 		}
-		if w.now.Sub(next.barren) >= mostPatience*patience || next.vain == 0 && w.now.Sub(next.barren) >= patience {
+		if w.now.Sub(next.barren) >= mostPatience*patience || next.failedLists == 0 && w.now.Sub(next.barren) >= patience {
 			bad("keeps watching in vain")
 		}
 	}

@@ -49,8 +49,8 @@ func (s state) text() string {
 	if !s.trial.IsZero() {
 		fmt.Fprintf(&b, " trial %v", noon.Sub(s.trial))
 	}
-	if s.vain != 0 {
-		fmt.Fprintf(&b, " vain %d", s.vain)
+	if s.failedLists != 0 {
+		fmt.Fprintf(&b, " vain %d", s.failedLists)
 	}
 	if s.byLists {
 		b.WriteString(" by lists")

@@ -123,9 +123,9 @@ func resumeFrom[T any](s *recentEvents[T], seen string) string {
 	return seen
 }
 
-// watchEnded records that a watch ended at the given time. Only the end of the one that brought the
+// noteEnd records that a watch ended at the given time. Only the end of the one that brought the
 // newest event counts.
-func (s *recentEvents[T]) watchEnded(at time.Duration) {
+func (s *recentEvents[T]) noteEnd(at time.Duration) {
 	if s.open.until == 0 {
 		s.open.until = at
 	}

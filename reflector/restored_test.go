@@ -127,12 +127,12 @@ func TestIsAgain(t *testing.T) {
 func TestMayLack(t *testing.T) {
 	var s knownEvents
 	s.add(0, "7", metaEvent(Added, "a", "8"))
-	s.watchEnded(0)
+	s.noteEnd(0)
 	if mayLack(&s, "8") {
 		t.Error("one event is not all of its version")
 	}
 	s.add(0, "8", metaEvent(Deleted, "b", "8"))
-	s.watchEnded(0)
+	s.noteEnd(0)
 	if !mayLack(&s, "8") {
 		t.Error("two events of a version are taken for all of them")
 	}

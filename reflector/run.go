@@ -81,8 +81,8 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 	if r.state.renews {
 		attempt.keepTo(r.renewal)
 	}
-	failed := RequestError{Verb: "list", ResourceVersion: asked}
-	g := &guard{request: request, asked: failed}
+	report := RequestError{Verb: "list", ResourceVersion: asked}
+	g := &guard{request: request, asked: report}
 	dog := guardCall(r, g)
 	defer dog.stop()
 	page, sinkErr, err := listPage(r, request, dog)
@@ -110,10 +110,10 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 		r.verify(st.pause) // unless the next request is another list
 	}
 	if st.replace {
-		r.silence.tried = r.silence.tried || trial
+		r.silence.instead = r.silence.instead || trial
 		return replace(r, ctx)
 	}
-	carryOut(r, ctx, st, failed, began)
+	carryOut(r, ctx, st, report, began)
 	return nil
 }
 
@@ -230,7 +230,7 @@ func badObject[T any](r *Reflector[T], err error) *ObjectError {
 // carryOut carries out st, except for replace: it reports the failure, if there is one, of a
 // request that began at the given time, and waits. It does not wait for the breaker's turn;
 // admit does.
-func carryOut[T any](r *Reflector[T], ctx context.Context, st step, failed RequestError, began time.Time) {
+func carryOut[T any](r *Reflector[T], ctx context.Context, st step, report RequestError, began time.Time) {
 	notePolling(r)
 	if st.discard {
 		r.stats.listed.Store(0)
@@ -243,7 +243,7 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, failed Reque
 	} else {
 		wait = r.waits.after(time.Now(), st.pause, 0)
 	}
-	listInstead(r, &st, failed, wait)
+	listInstead(r, &st, report, wait)
 	hold := noteRelist(r, st)
 	wait = max(wait, hold)
 	if st.err == nil {
@@ -251,11 +251,11 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, failed Reque
 		return
 	}
 	r.stats.failures.Add(1)
-	failed.Resource, failed.RetryIn, failed.Err = r.source.Resource(), wait+queue, st.err
+	report.Resource, report.RetryIn, report.Err = r.source.Resource(), wait+queue, st.err
 	now := time.Now()
-	r.stats.fails(&failed, now, now.Add(failed.RetryIn))
+	r.stats.fails(&report, now, now.Add(report.RetryIn))
 	r.failing = true
-	r.opts.OnError(&failed)
+	r.opts.OnError(&report)
 	if r.follows.goOn(&r.state, wait) {
 		if st.pause.connectionLost() {
 			r.verify(st.pause)
@@ -336,7 +336,7 @@ func (r *Reflector[T]) wait(st *step, began time.Time) (wait, queue time.Duratio
 	case st.pause == pauseBusy && st.atLeast > 0 && st.relist == noRelist:
 		// The server has named a time. All reflectors together bring it few requests then.
 		wait = min(wait, max(st.atLeast+r.waits.spread(), share))
-	case st.pause == pauseBusy && !st.discard && r.state.byLists && r.state.vain == 0:
+	case st.pause == pauseBusy && !st.discard && r.state.byLists && r.state.failedLists == 0:
 		wait = min(wait, r.state.untilDue(now)+r.waits.upTo(r.state.patience/spreadShare)) // lists work
 	case r.waits.inTurn(st.pause):
 		queue = r.breaker.turn(st.pause, r.waits.turnEvery())

@@ -14,13 +14,13 @@ const leastSilence = 5 * time.Minute
 // silence is about watches since the newest one that proved that watches work. It belongs to the goroutine
 // of Run. The zero value says that the newest watch did.
 type silence struct {
-	since time.Time     // when the first of them ended
-	shown time.Time     // when a watch or a list last showed the collection
-	limit time.Duration // from then until a list is due
-	whole time.Time     // when the last list was
-	mute  time.Duration // how long the longest of them lasted that may have worked; zero if none may have
-	tried bool          // a list has come in place of one
-	lists bool          // and another one has ended since then
+	since   time.Time     // when the first of them ended
+	shown   time.Time     // when a watch or a list last showed the collection
+	limit   time.Duration // from then until a list is due
+	whole   time.Time     // when the last list was
+	mute    time.Duration // how long the longest of them lasted that may have worked; zero if none may have
+	instead bool          // a list has come in place of one
+	lists   bool          // and another one has ended since then
 	// spared: the server came back from an outage before such a list, and the watch went on. That happens
 	// once between two lists.
 	spared bool
@@ -38,7 +38,7 @@ func (s silence) ended(end watchEnd, moved, accepted bool) silence {
 	if accepted && !end.short {
 		s.mute = max(s.mute, end.at.Sub(end.began))
 	}
-	s.lists = s.tried
+	s.lists = s.instead
 	return s
 }
 
@@ -63,10 +63,10 @@ func silentPatience(longest time.Duration) time.Duration {
 	return max(leastSilence, scale(longest, mostPatience))
 }
 
-// watchEnded takes the end of a watch into account that began in state st. A watch that the client ended
+// after takes the end of a watch into account that began in state st. A watch that the client ended
 // says nothing, unless it was idle. One that was to be short, because nothing answers checks, does not
 // last by lasting as asked.
-func (s silence) watchEnded(w *watch, end watchEnd, st *state) silence {
+func (s silence) after(w *watch, end watchEnd, st *state) silence {
 	moved := end.rv != st.rv
 	end.early = end.early || st.unverified > 0
 	end.idle = w.aborted.Load() && !(w.replay.strict && w.replay.pending())

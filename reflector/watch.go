@@ -45,7 +45,7 @@ type watch struct {
 	giveUp   context.CancelFunc // ends the request
 	attempt  *Attempt           // nil if the source is not a Server
 	dog      *watchdog
-	proof    *delayed    // waits until the watch has lasted; nil if it need not
+	proven   *delayed    // waits until the watch has lasted; nil if it need not
 	works    *delayed    // the same, for Stats.Polling
 	aborted  atomic.Bool // the watchdog ended the request
 	silent   bool        // the breaker ended the request
@@ -112,7 +112,7 @@ func acceptedWatch[T any](r *Reflector[T], w *watch) {
 		succeeded(r)
 		least = 0
 	} else {
-		w.proof = later(least, func() { r.lasted(why) })
+		w.proven = later(least, func() { r.lasted(why) })
 	}
 	if r.silence.byLists(&r.state) {
 		w.works = r.stats.worksAfter(r.silence.proof(least))
@@ -121,7 +121,7 @@ func acceptedWatch[T any](r *Reflector[T], w *watch) {
 
 // closeWatch gives up what openWatch has begun.
 func closeWatch[T any](r *Reflector[T], w *watch) {
-	w.proof.stop()
+	w.proven.stop()
 	w.works.stop()
 	w.dog.stop()
 	r.recall.end()
@@ -146,7 +146,7 @@ func receive[T any](r *Reflector[T], ctx context.Context, w *watch, events iter.
 
 // closed carries out the step after a watch that the source has left.
 func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
-	w.proof.stop()
+	w.proven.stop()
 	w.works.stop()
 	returned(r, &w.guard, w.dog)
 	if w.sinkErr != nil || ctx.Err() != nil {
@@ -171,10 +171,10 @@ func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 // ended carries out the step that follows the end of a watch. cut: the client ended the watch
 // because it took too long.
 func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
-	failed := RequestError{Verb: "watch", ResourceVersion: w.asked}
+	report := RequestError{Verb: "watch", ResourceVersion: w.asked}
 	if w.next != nil {
-		failed.Verb = "watchlist"
-		carryOut(r, ctx, *w.next, failed, w.began)
+		report.Verb = "watchlist"
+		carryOut(r, ctx, *w.next, report, w.began)
 		return
 	}
 	end := w.end
@@ -193,22 +193,22 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	end.steady = end.at.Sub(w.listed) >= max(r.opts.Backoff.Max, lastingAfter) && !w.refused() && !end.unreached
 	var st step
 	if r.state.phase == streaming {
-		failed.Verb = "watchlist"
+		report.Verb = "watchlist"
 		if w.silent { // the connection is to blame
 			end.err = ErrUnanswered
 		}
 		end.ignored = end.ignored || cut && !w.silent
 		r.state, st = r.state.streamFailed(end)
 	} else {
-		r.silence = r.silence.watchEnded(w, end, &r.state)
+		r.silence = r.silence.after(w, end, &r.state)
 		nothingNew := end.rv == r.state.rv && !isStatus(end.err) && w.attempt.progress().answered
-		st = r.watchEnded(w, end)
+		st = r.stepAfter(w, end)
 		noteVain(r, end, nothingNew, lived)
 	}
 	if !cut && (end.err == nil || isStatus(end.err)) {
 		r.breaker.answered() // the server closed the watch in order, or refused it
 	}
-	carryOut(r, ctx, st, failed, w.began)
+	carryOut(r, ctx, st, report, w.began)
 }
 
 // noteVain records whether the watch that lasted for so long was in vain. One that breaks later than
@@ -239,10 +239,10 @@ func (w *watch) unreached(err error) bool {
 	return unreached(w.attempt, err) || !w.attempt.progress().traced && errors.Is(err, ErrUnanswered)
 }
 
-// watchEnded decides the step after a watch, or after a streaming list that had become one.
-func (r *Reflector[T]) watchEnded(w *watch, end watchEnd) (st step) {
+// stepAfter decides the step after a watch, or after a streaming list that had become one.
+func (r *Reflector[T]) stepAfter(w *watch, end watchEnd) (st step) {
 	end.idle = w.aborted.Load()
-	r.recent.watchEnded(end.at.Sub(r.made))
+	r.recent.noteEnd(end.at.Sub(r.made))
 	switch {
 	case errors.Is(end.err, ErrRestored):
 		r.state, st = r.state.restored(end.err)

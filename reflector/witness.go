@@ -240,8 +240,8 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	defer cancel()
 	request, attempt := r.begin(limited, false, nil) // a list of one object is answered as fast as a watch
 	defer attempt.end()                              // when the source panics
-	failed := RequestError{Verb: "list", ResourceVersion: q.seen}
-	g := &guard{request: request, asked: failed}
+	report := RequestError{Verb: "list", ResourceVersion: q.seen}
+	g := &guard{request: request, asked: report}
 	dog := guardCall(r, g)
 	defer dog.stop()
 	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", q.seen), slog.String("name", q.object.key.Name))
@@ -264,7 +264,7 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	if r.state, st = checked(r.state, page, err, q.verdict); err == nil {
 		r.breaker.answered()
 	}
-	carryOut(r, ctx, st, failed, began)
+	carryOut(r, ctx, st, report, began)
 }
 
 // checked follows the answer to a question.
