@@ -7,28 +7,8 @@ import (
 )
 
 // Backoff spaces out requests after failures. Its fields apply in full to a server that cannot
-// answer: 429, 5xx, and lists without use. Other failures have shorter waits, which Backoff
-// can shorten further:
-//
-//   - A broken watch begins again within 50 ms, five times in a row, and after that once a
-//     second on average. The reflectors of a [Breaker] whose watches break within a second go in
-//     turn: forty at once, and ten in each second after that.
-//   - A broken list begins again within 50 ms, three times in a row. After that, it waits as for
-//     a server that cannot answer, until a list is complete. All reflectors of a Breaker whose
-//     lists break ask for twenty lists at once together, and then for one a second.
-//   - A server that is away (connections refused or reset, no route, no name, timeouts) is
-//     tried again after 0.1 s at first and once a second at last. All reflectors of a
-//     Breaker share this wait.
-//   - A server that names a time (Retry-After) is asked again at that time, or up to a second
-//     later. The waits are longer if it did so to more than four reflectors of a Breaker.
-//   - A denied request (401, 403, 404 and other 4xx, certificates) is tried again after 0.4 s
-//     at first and within 5 s at last. The waits are longer if requests of more than twenty
-//     reflectors of a [Breaker] are denied.
-//   - A version that the server no longer has, or does not have yet, leads to a list at once.
-//     A wait precedes the list if nothing new has come since the list before it.
-//   - Whatever a server sends, watches lead to a list at most five times in a row, and after that
-//     once in 2 seconds. The same limit holds for watches that begin again because the server ended
-//     them in order within a second, although they brought something new.
+// answer: 429, 5xx, and lists without use. Other failures have shorter waits, which Backoff can
+// shorten further: the package documentation has all of them, under "Failures and waits".
 //
 // The zero value means the defaults, which are those of client-go's reflector.
 type Backoff struct {

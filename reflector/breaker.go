@@ -40,11 +40,10 @@ const (
 
 // Breaker is a circuit breaker: the shared knowledge of one connection's reflectors about the
 // server at its other end. A request without an answer (connection refused or reset, no route,
-// no name, timeout) opens it. While it is open, one reflector at a time probes the server,
-// after 0.1 s at first and once a second at last. The others wait in line, in the order in
-// which they came. The first answer to any request closes it. All waiting reflectors then go
-// on within a second. Those that wait because of an earlier refusal go on too, but not before
-// the time that the server named.
+// no name, timeout) opens it. While it is open, one reflector at a time probes the server, and
+// the others wait in line, in the order in which they came. The first answer to any request
+// closes it. All waiting reflectors then go on within a second. Those that wait because of an
+// earlier refusal go on too, but not before the time that the server named.
 //
 // A probe that hangs does not hold up the next one. While the breaker is open, or a watch has
 // just broken, a request must have its connection within 2 seconds (each fourth within 8) and
@@ -53,9 +52,8 @@ const (
 // also gives up each watch that began before the outage and has been silent since, because the
 // connection may be half open. That watch begins again at its version.
 //
-// Watches and lists that break off again and again go in turn: ten watches in a second, and one
-// list. Once nothing has broken for a while, each answer lets a watch go that waits. Lists go as
-// soon as other reflectors succeed.
+// Watches and lists that break off again and again go in turn. The package documentation has all
+// waits, under "Failures and waits".
 //
 // The zero value is closed: the server is taken to be well. A Breaker is safe for concurrent
 // use and must not be copied. It starts no goroutine, only timers for requests that may hang.

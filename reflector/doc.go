@@ -165,37 +165,42 @@
 //
 // # Failures and waits
 //
-// The kind of failure decides how soon the next request follows. [Backoff] has the limits of
-// each wait.
+// The kind of failure decides how soon the next request follows. With the defaults of [Backoff], which
+// can shorten each wait:
 //
-//	a watch broke off               at once, from the newest version seen
-//	it breaks again and again       each once a second on average, and in turn: ten watches of
-//	                                  all reflectors of a connection a second
-//	a list broke off                at once, three times in a row; then as after a useless
+//	a watch broke off               within 50 ms, five times in a row, from the newest version seen
+//	it breaks again and again       each once a second on average; if it broke within a second, in
+//	                                  turn: forty watches of all reflectors of a connection at
+//	                                  once, then ten a second
+//	a list broke off                within 50 ms, three times in a row; then as after a useless
 //	                                  answer. In turn: twenty of all at once, then one a second
 //	410, or a version too large     a list at once; a wait if the last list did not help
 //	an ERROR event without code     a list after 0.8 s at first, within 60 s at last
 //	  and reason
 //	no answer: refused, reset,      probes of one reflector at a time, after 0.1 s at first,
 //	  no route or name, timeout       once a second at last
-//	401, 403, 404, certificates     after 0.4 s at first, within 5 s at last; a watch that got a
-//	                                  401 or 403 resumes at the newest version seen
+//	401, 403, 404, certificates     after 0.4 s at first, within 5 s at last, and later for more
+//	                                  than twenty reflectors; a watch that got a 401 or 403
+//	                                  resumes at the newest version seen
 //	watches that all fail and       a list in place of the first watch after 30 s, and then every
 //	  bring nothing                   30 s; later if the list fails, too
 //	a watch ended at once, empty    a list after the second in a row
-//	429, 5xx, a useless answer      after 0.8 s at first, within 60 s at last; at the time that
-//	                                  the server asked for if it did
+//	it had brought something        at once, five times in a row, then once in 2 s; so do lists in
+//	                                  place of watches, whatever the server sends
+//	429, 5xx, a useless answer      after 0.8 s at first, within 60 s at last; if the server named
+//	                                  a time, then or up to a second later, and later for more
+//	                                  than four reflectors
 //
-// The reflectors of one connection share their knowledge of its server in a [Breaker]. A source
-// hands it out as a [Server]; package client has one for each Connection. While the server is away,
-// one reflector at a time probes it and the others wait in line, so a hundred reflectors send no
-// more requests than one. The first answer brings them all back within a second. A reflector that
-// succeeds again also ends the waits of those that failed for the same reason, a denied request or
-// a busy server. A watch that the server accepts is such a success. After a watch that ended within
-// a second and brought nothing, the next one must last twice as long first, and a second at least; so
-// must each that follows a broken one while lists alone keep the sink up to date. Watches and lists that
-// break again and again wait in line, too. Each answer lets the next watch go. A list that is complete lets two other lists go, and a watch that succeeds
-// after a break lets one go. A source that is not a [Server] has a breaker of its own.
+// The reflectors of one connection share their knowledge of its server in a [Breaker]. A source hands it
+// out as a [Server]; package client has one for each Connection. While the server is away, one reflector at
+// a time probes it and the others wait in line, so a hundred reflectors send no more requests than one. The
+// first answer brings them all back within a second. A reflector that succeeds again also ends the waits of
+// those that failed for the same reason, a denied request or a busy server. A watch that the server accepts
+// is such a success. After a watch that ended within a second and brought nothing, the next one must last
+// twice as long first, and a second at least; so must each that follows a broken one while lists alone keep
+// the sink up to date. Watches and lists that break again and again wait in line, too. Each answer lets the
+// next watch go. A list that is complete lets two other lists go, and a watch that succeeds after a break
+// lets one go. A source that is not a [Server] has a breaker of its own.
 //
 // The waits protect the server. Each watch can cost it a handshake of TLS and a search in its history: a
 // hundred reflectors that resumed without a wait would send 2,000 requests a second to a line that breaks
