@@ -5,6 +5,7 @@ import (
 	"context"
 	"io"
 	"log/slog"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -35,12 +36,18 @@ func TestLogValues(t *testing.T) {
 	}
 }
 
-// TestRelistReasonsHaveNames: the log says why.
+// TestRelistReasonsHaveNames: the log says why, and Stats counts each reason in a field of its own.
 func TestRelistReasonsHaveNames(t *testing.T) {
-	for r := becauseExpired; r < relistReasons; r++ {
-		if r.String() == "" {
-			t.Errorf("reason %d has no name", r)
+	var counts Relists
+	all := map[*uint64]bool{}
+	for r, n := range relistFields(&counts) {
+		if why := relistReason(r); why != noRelist && (why.String() == "" || n == nil || all[n]) {
+			t.Errorf("reason %d has no name, or no field of its own", r)
 		}
+		all[n] = true
+	}
+	if fields := reflect.TypeFor[Relists]().NumField(); len(all)-1 != fields || len(counts.ByReason()) != fields {
+		t.Errorf("Relists has %d fields, for %d reasons: %v", fields, len(all)-1, counts.ByReason())
 	}
 }
 

@@ -138,9 +138,28 @@ func NewestRelists(a, b [keptRelists]Relist) (all [keptRelists]Relist) {
 
 // ByReason returns the numbers by words for the reasons, such as "too large", zeros included.
 func (r Relists) ByReason() map[string]uint64 {
-	return map[string]uint64{
-		"expired": r.Expired, "too large": r.TooLarge, "out of order": r.OutOfOrder, "unreadable": r.Unreadable,
-		"refused": r.Refused, "failing": r.Failing, "no version": r.NoVersion, "restored": r.Restored, "ended": r.Ended, "moved": r.Moved,
+	all := map[string]uint64{}
+	for why, n := range relistFields(&r) {
+		if n != nil {
+			all[relistReason(why).String()] = *n
+		}
+	}
+	return all
+}
+
+// relistFields returns the field of each reason; that of noRelist is nil.
+func relistFields(r *Relists) [relistReasons]*uint64 {
+	return [relistReasons]*uint64{
+		becauseExpired:    &r.Expired,
+		becauseTooLarge:   &r.TooLarge,
+		becauseOutOfOrder: &r.OutOfOrder,
+		becauseUnreadable: &r.Unreadable,
+		becauseRefused:    &r.Refused,
+		becauseFailing:    &r.Failing,
+		becauseNoVersion:  &r.NoVersion,
+		becauseRestored:   &r.Restored,
+		becauseEnded:      &r.Ended,
+		becauseMoved:      &r.Moved,
 	}
 }
 
@@ -265,19 +284,7 @@ func (c *counters) seen() string {
 func (r *Reflector[T]) Stats() Stats {
 	c := &r.stats
 	s := Stats{
-		Lists: c.lists.Load(),
-		Relists: Relists{
-			Expired:    c.relists[becauseExpired].Load(),
-			TooLarge:   c.relists[becauseTooLarge].Load(),
-			OutOfOrder: c.relists[becauseOutOfOrder].Load(),
-			Unreadable: c.relists[becauseUnreadable].Load(),
-			Refused:    c.relists[becauseRefused].Load(),
-			Failing:    c.relists[becauseFailing].Load(),
-			NoVersion:  c.relists[becauseNoVersion].Load(),
-			Restored:   c.relists[becauseRestored].Load(),
-			Ended:      c.relists[becauseEnded].Load(),
-			Moved:      c.relists[becauseMoved].Load(),
-		},
+		Lists:        c.lists.Load(),
 		Recalled:     c.recalled.Load(),
 		Restores:     c.restores.Load(),
 		WatchLists:   c.watchLists.Load(),
@@ -296,6 +303,11 @@ func (r *Reflector[T]) Stats() Stats {
 		Failures:     c.failures.Load(),
 		Listed:       c.listed.Load(),
 		Expected:     c.expected.Load(),
+	}
+	for why, n := range relistFields(&s.Relists) {
+		if n != nil {
+			*n = c.relists[why].Load()
+		}
 	}
 	s.Events = c.events[0].Load() + s.Added + s.Modified + s.Deleted + s.Bookmarks
 	if r.meter != nil {
