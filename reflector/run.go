@@ -71,24 +71,18 @@ func listOrCheck[T any](r *Reflector[T], ctx context.Context) (watches bool, err
 
 // list asks for one page and carries out the step that follows. The error is the sink's.
 func (r *Reflector[T]) list(ctx context.Context) error {
-	asked, began := r.state.version(), time.Now()
-	request, attempt := r.begin(ctx, true, nil)
-	defer attempt.end() // when the source or the sink panics
+	began := time.Now()
+	c := beginCall(r, ctx, true, r.state.version())
+	defer c.stop()
 	trial := !r.state.trial.IsZero()
 	if trial {
-		attempt.answerWithin(trialLimit)
+		c.attempt.answerWithin(trialLimit)
 	}
 	if r.state.renews {
-		attempt.keepTo(r.renewal)
+		c.attempt.keepTo(r.renewal)
 	}
-	report := RequestError{Verb: "list", ResourceVersion: asked}
-	g := &guard{request: request, asked: report}
-	dog := guardCall(r, g)
-	defer dog.stop()
-	page, sinkErr, err := listPage(r, request, dog)
-	returned(r, g, dog)
-	err = causeOf(request, err)
-	attempt.end()
+	page, sinkErr, err := listPage(r, c.request, c.dog)
+	err = endCall(r, c, err)
 	if r.state.renews && page.Continue == "" && !errors.Is(err, errOtherConnection) {
 		r.waits.renewal.take(time.Now(), renewEvery) // a list that was given up is none
 	}
@@ -113,8 +107,38 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 		r.silence.instead = r.silence.instead || trial
 		return replace(r, ctx)
 	}
-	carryOut(r, ctx, st, report, began)
+	carryOut(r, ctx, st, c.asked, began)
 	return nil
+}
+
+// call is a call of the source's List.
+type call struct {
+	guard
+	attempt *Attempt // nil if the source is not a Server
+	dog     *watchdog
+}
+
+// beginCall begins a call for a page, or for the list of one object, at the version asked. The list of one
+// object is answered as fast as a watch.
+func beginCall[T any](r *Reflector[T], ctx context.Context, page bool, asked string) *call {
+	request, attempt := r.begin(ctx, page, nil)
+	c := &call{guard: guard{request: request, asked: RequestError{Verb: "list", ResourceVersion: asked}}, attempt: attempt}
+	c.dog = guardCall(r, &c.guard)
+	return c
+}
+
+// endCall follows the end of a call, and returns why it failed.
+func endCall[T any](r *Reflector[T], c *call, err error) error {
+	returned(r, &c.guard, c.dog)
+	err = causeOf(c.request, err)
+	c.attempt.end()
+	return err
+}
+
+// stop ends a call also when the source or the sink panics.
+func (c *call) stop() {
+	c.dog.stop()
+	c.attempt.end()
 }
 
 // begin begins a request. If the answer is not a refusal, accepted is called, which may be nil. The

@@ -238,25 +238,19 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	request, attempt := r.begin(limited, false, nil) // a list of one object is answered as fast as a watch
-	defer attempt.end()                              // when the source panics
-	report := RequestError{Verb: "list", ResourceVersion: q.seen}
-	g := &guard{request: request, asked: report}
-	dog := guardCall(r, g)
-	defer dog.stop()
+	c := beginCall(r, limited, false, q.seen)
+	defer c.stop()
 	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", q.seen), slog.String("name", q.object.key.Name))
-	page, err := r.source.List(request, options(q), func(ev Event[T], err error) bool {
+	page, err := r.source.List(c.request, options(q), func(ev Event[T], err error) bool {
 		return err != nil || take(q, knownFrom(ev))
 	})
-	returned(r, g, dog)
-	page, err = q.end(page, causeOf(request, err))
-	attempt.end()
+	page, err = q.end(page, endCall(r, c, err))
 	if ctx.Err() != nil {
 		return
 	}
 	if err != nil && !errors.Is(err, ErrUnanswered) && limited.Err() != nil {
 		err = errSlowCheck // a watch may take its time
-	} else if isUnanswered(err) && unreached(attempt, err) { // other errors may be about the question alone
+	} else if isUnanswered(err) && unreached(c.attempt, err) { // other errors may be about the question alone
 		q.unreached = true
 		spareList(r) // it could not come either
 	}
@@ -264,7 +258,7 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	if r.state, st = checked(r.state, page, err, q.verdict); err == nil {
 		r.breaker.answered()
 	}
-	carryOut(r, ctx, st, report, began)
+	carryOut(r, ctx, st, c.asked, began)
 }
 
 // checked follows the answer to a question.
