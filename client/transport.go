@@ -167,9 +167,7 @@ func (t *transport) reread() []error {
 		}
 		t.current.Store(next)
 		if next.send != old.send {
-			t.closeRetired()
-			t.retired = old.send
-			t.closeRetired()
+			t.retire(old)
 		}
 	}
 	return t.unreported(faults, now)
@@ -185,6 +183,14 @@ func (t *transport) unreported(faults []error, now time.Time) []error {
 	return faults
 }
 
+// retire takes a login out of use. Requests in progress stay on its connections. The caller holds reading.
+func (t *transport) retire(old *login) {
+	t.closeRetired()
+	t.retired = old.send
+	t.closeRetired()
+}
+
+// closeRetired closes the idle connections of the last login that was retired. The caller holds reading.
 func (t *transport) closeRetired() {
 	if t.retired != nil {
 		t.retired.CloseIdleConnections()
@@ -202,9 +208,7 @@ func (t *transport) refresh() {
 		return // impossible: the same options worked before
 	}
 	t.current.Store(&login{secrets: old.secrets, send: send})
-	t.closeRetired()
-	t.retired = old.send
-	t.closeRetired()
+	t.retire(old)
 }
 
 // CloseIdleConnections is called by the method of http.Client of that name.
