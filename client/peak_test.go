@@ -99,7 +99,7 @@ func (c *collection) RoundTrip(req *http.Request) (*http.Response, error) {
 		resp.Header.Set("Content-Type", c.contentType)
 	case q.Get("watch") != "":
 		resp = response(strings.NewReader(expired))
-	case q.Get("limit") != "" && q.Get("resourceVersion") == "" || q.Get("continue") != "":
+	case q.Get("limit") != "": // as a server without a cache
 		from, _ := strconv.Atoi(q.Get("continue"))
 		resp = response(bytes.NewReader(c.pages[from/peakPage]))
 		resp.Header.Set("Content-Type", c.contentType)
@@ -224,7 +224,7 @@ func TestPeakOfRelist(t *testing.T) {
 	}{
 		{"stream", "protobuf metadata", reflector.Tuning{}},
 		{"whole", "JSON unstructured", reflector.Tuning{DisableWatchList: true, PageSize: -1}},
-		{"pages", "JSON typed", reflector.Tuning{DisableWatchList: true, FirstVersion: new(""), ForcePages: true, PageSize: peakPage}},
+		{"pages", "JSON typed", reflector.Tuning{DisableWatchList: true, PageSize: peakPage}},
 	} {
 		for encoding, c := range all {
 			for typ, test := range map[string]func(*testing.T, *collection, reflector.Tuning){

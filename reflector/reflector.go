@@ -34,7 +34,9 @@ type Tuning struct {
 	Backoff Backoff
 
 	// PageSize is the number of objects in one list request. Zero means 500; negative asks for
-	// the whole list at once.
+	// the whole list at once. A LIST at a resourceVersion other than "" and "0" has no limit, so
+	// that the server can answer it from its cache, unless the server has none: then it has sent
+	// pages for "0".
 	PageSize int64
 
 	// WatchTimeout is the time for which the server is asked to keep one watch open. Each watch
@@ -52,12 +54,6 @@ type Tuning struct {
 	// as client-go does. A streaming list asks for "", the newest state, which the server
 	// sends from its cache. A LIST asks for "0", the present state of the cache.
 	FirstVersion *string
-
-	// ForcePages asks for pages even where the server would answer an unpaged request from its
-	// cache: in a LIST at a resourceVersion other than "" and "0". A server without such a
-	// cache does not need it. The reflector recognizes that server by the pages that it sends
-	// for "0".
-	ForcePages bool
 
 	// IdleTimeout ends a watch that brings neither an event nor a bookmark for so long, and
 	// begins it again where it ended. Up to a quarter more may pass. API servers send a

@@ -96,7 +96,7 @@ func TestOptionsDefaults(t *testing.T) {
 	if b.Initial != 800*time.Millisecond || b.Max != 30*time.Second || b.Factor != 2 || b.Jitter != 1 || b.ResetAfter != 2*time.Minute || b.Random == nil {
 		t.Errorf("default backoff %+v", b)
 	}
-	if o.IdleTimeout != 3*time.Minute || o.InternalErrorRetry != time.Minute || o.DisableWatchList || o.ForcePages || o.FirstVersion != nil {
+	if o.IdleTimeout != 3*time.Minute || o.InternalErrorRetry != time.Minute || o.DisableWatchList || o.FirstVersion != nil {
 		t.Errorf("defaults %+v", o)
 	}
 	if o.PageSize != 500 || o.WatchTimeout != 5*time.Minute {

@@ -18,7 +18,7 @@ func listOptions[T any](r *Reflector[T]) metav1.ListOptions {
 	switch {
 	case s.token != "":
 		opts.Continue = s.token
-	case s.listRV != "" && s.listRV != "0" && !s.paged && !r.opts.ForcePages:
+	case s.listRV != "" && s.listRV != "0" && !s.paged:
 		opts.ResourceVersion, opts.Limit = s.listRV, 0
 	default:
 		opts.ResourceVersion = s.listRV

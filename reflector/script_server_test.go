@@ -29,7 +29,7 @@ import (
 //	fail WORD [SECONDS]            ends either with failure(WORD), Retry-After SECONDS
 //
 // Before the blocks may stand "options page=2 random=0.5 watch=1m", with the words stream
-// (lists are streamed), check (whether the server was restored), first=RV, force, idle=1m and
+// (lists are streamed), check (whether the server was restored), first=RV, idle=1m and
 // internal=1m, poll=20s, "server" (the source is a Server), "named" (objects have the metadata that NAME says: NAMESPACE/NAME:UID=LABEL), and
 // "cancel 5s" for a context that is cancelled at that second. # begins a comment.
 
@@ -87,8 +87,6 @@ func (p *player) option(words []string) {
 			p.opts.TrustVersions = false
 		case "first":
 			p.opts.FirstVersion = &value
-		case "force":
-			p.opts.ForcePages = true
 		case "idle":
 			p.opts.IdleTimeout = duration(p.t, value)
 		case "internal":
