@@ -186,6 +186,23 @@ func newResource[T any](conn Connection, k kind.Kind[T], t reflect.Type, opts Op
 	}, nil
 }
 
+// InNamespace returns a client that is like r and is for one namespace, in place of that in r's Options. It shares what r
+// knows of T's type, which is most of what [New] costs, and the parts of Options.SharedParts. Its Stats are
+// its own. Errors: those of New for the namespace.
+func InNamespace[T any](r *Resource[T], namespace string) (*Resource[T], error) {
+	opts := r.options
+	opts.Namespace = namespace
+	if err := opts.check(r.kind.Scope); err != nil {
+		return nil, fmt.Errorf("client for %s: %w", describe(r.gvr, namespace), err)
+	}
+	in := &Resource[T]{
+		server: r.server, kind: r.kind, gvr: r.gvr, options: opts, name: describe(r.gvr, namespace), objects: r.objects,
+		encoding: r.encoding, limit: r.limit, decoders: r.decoders,
+	}
+	in.objects.stats = new(counters)
+	return in, nil
+}
+
 // check checks the part of the collection that the options select.
 func (opts Options) check(scope kind.Scope) error {
 	if err := checkSegment(opts.Namespace); err != nil {
