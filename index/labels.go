@@ -15,43 +15,42 @@ func Namespace[T metav1.Object]() *Index[T, string] {
 	return x
 }
 
-// lateNamespaceIndex is the name of the index that [AddNamespace] adds. A program may still add one
+// addedNamespaceIndex is the name of the index that [AddNamespace] adds. A program may still add one
 // called [NamespaceIndex].
-const lateNamespaceIndex = "namespace (added by a list)"
+const addedNamespaceIndex = "namespace (added)"
 
-// AddNamespace adds an index of the namespaces to a store, unless it has one that [Select] uses. It
-// returns the name of the index. It is for a program that finds out late that it lists by namespace,
-// and costs what the store's AddIndexes costs: one look at each object. The index takes some 12 bytes
-// per object. An object without metadata has no value. Errors: those of AddIndexes.
+// AddNamespace adds an index of the namespaces to a store, unless it has one that [Select] uses, and
+// returns it. of returns an object's namespace, and false if it has none. It costs what
+// the store's AddIndexes costs: one look at each object. The index takes some 12 bytes
+// per object. Errors: those of AddIndexes.
 func AddNamespace[T any](to interface {
 	Reader[T]
 	AddIndexes(defs ...Definition[T]) error
-}) (name string, err error) {
-	if name := namespaceIndexOf(to); name != "" {
-		return name, nil
+}, of func(obj T) (namespace string, ok bool)) (*Index[T, string], error) {
+	if x := namespaceIndexOf(to); x != nil {
+		return x, nil
 	}
-	x := New(lateNamespaceIndex, func(dst []string, obj T) []string {
-		if o, ok := any(obj).(metav1.Object); ok {
-			return append(dst, o.GetNamespace())
+	x := New(addedNamespaceIndex, func(dst []string, obj T) []string {
+		if namespace, ok := of(obj); ok {
+			return append(dst, namespace)
 		}
 		return dst
 	})
 	x.role.namespace = true
-	return lateNamespaceIndex, to.AddIndexes(x)
+	return x, to.AddIndexes(x)
 }
 
-// namespaceIndexOf returns the name of the index of the namespaces that Select finds, and "" if there
-// is none.
-func namespaceIndexOf[T any](from Reader[T]) string {
+// namespaceIndexOf returns the index of the namespaces that Select finds, and nil if there is none.
+func namespaceIndexOf[T any](from Reader[T]) *Index[T, string] {
 	s := slotsOf(from.Indexer())
 	st := s.Read()
 	defer s.Done()
 	for _, x := range st.Indexes() {
 		if l, ok := x.(*live[T, string]); ok && l.def.role.namespace {
-			return x.Name()
+			return l.def
 		}
 	}
-	return ""
+	return nil
 }
 
 // NamespaceOf is the [IndexFunc] of [Namespace], for [Funcs]. An object without a namespace has the

@@ -64,10 +64,12 @@ func notFound[K comparable, T metav1.Object](l Lister[K, T], key K) error {
 // such index.
 func (l Lister[K, T]) List(selector labels.Selector) []T {
 	if l.namespace != "" && l.inf.engine.lacksNamespaces() {
-		_, _ = index.AddNamespace(indexed[K, T]{l.inf}) // lists work without it
+		_, _ = index.AddNamespace(indexed[K, T]{l.inf}, namespaceOf[T]) // lists work without it
 	}
 	return index.Select(l.inf.Store(), l.namespace, selector)
 }
+
+func namespaceOf[T metav1.Object](obj T) (string, bool) { return obj.GetNamespace(), true }
 
 // indexedFrom is the number of objects from which an index pays: to look at fewer takes some
 // microseconds.

@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"sync"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/tools/cache"
 
 	"github.com/kinform/kinform/index"
@@ -323,8 +324,18 @@ func (x *indexer[K, T]) function(name string) (fn cache.IndexFunc, stored string
 	if name != cache.NamespaceIndex {
 		return nil, "", fmt.Errorf("clientgo: %w: %q", index.ErrUnknownIndex, name)
 	}
-	if stored, err = index.AddNamespace(x.store); err != nil {
+	added, err := index.AddNamespace(x.store, namespaceOf[T])
+	if err != nil {
 		return nil, "", fmt.Errorf("clientgo: index %q: %w", name, err)
 	}
-	return cache.MetaNamespaceIndexFunc, stored, nil
+	return cache.MetaNamespaceIndexFunc, added.Name(), nil
+}
+
+// namespaceOf returns the namespace of an object, and false if it has no metadata.
+func namespaceOf[T any](obj T) (namespace string, ok bool) {
+	o, ok := any(obj).(metav1.Object)
+	if !ok {
+		return "", false
+	}
+	return o.GetNamespace(), true
 }
