@@ -46,11 +46,6 @@ func informerOf[K comparable]() error {
 	return err
 }
 
-func unionOf[K comparable]() error {
-	_, err := informer.NewUnion("lamps", keyOf[K], informer.Options[*Lamp]{})
-	return err
-}
-
 func queueOf[K comparable]() error {
 	return mapkeytest.Panic(func() { queue.New(queue.Options[K]{}) })()
 }
@@ -71,7 +66,6 @@ func TestKeyTypes(t *testing.T) {
 		"deltafifo":  {deltaFIFOOf[float64], mapkey.ErrKeyType},
 		"pipeline":   {pipelineOf[float64], pipeline.ErrKeyType},
 		"informer":   {informerOf[float64], store.ErrKeyType},
-		"union":      {unionOf[float64], store.ErrKeyType},
 		"queue":      {queueOf[float64], mapkey.ErrKeyType},
 		"controller": {controllerOf[float64], mapkey.ErrKeyType},
 	} {

@@ -51,9 +51,6 @@ type (
 	// Informer keeps an indexed cache and tells handlers what changes.
 	Informer[T any] = informer.Informer[Key, T]
 
-	// Union is an informer of several sources, such as namespaces, which come and go.
-	Union[T any] = informer.Union[Key, T]
-
 	// Registration is a handler's place at an informer.
 	Registration = informer.Registration
 
@@ -103,10 +100,10 @@ func NewInformer[T metav1.Object](source Source[T], opts informer.Options[T]) (*
 	return informer.New(source, store.ObjectKey[T], opts)
 }
 
-// NewUnion returns an informer without sources that is not running, for objects by namespace and
-// name. See informer.NewUnion.
-func NewUnion[T metav1.Object](name string, opts informer.Options[T]) (*Union[T], error) {
-	return informer.NewUnion(name, store.ObjectKey[T], opts)
+// NewNamespaced returns an informer of the objects in a set of namespaces, which is not running. See
+// informer.NewNamespaced.
+func NewNamespaced[T metav1.Object](name string, set *informer.Namespaces, source func(namespace string) (Source[T], error), opts informer.Options[T]) (*Informer[T], error) {
+	return informer.NewNamespaced(name, set, source, store.ObjectKey[T], opts)
 }
 
 // NewLister returns a lister of everything that inf holds.

@@ -46,11 +46,12 @@ func TestConstructors(t *testing.T) {
 	}
 	handle, err := kinform.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, lamps)
 	must(err)
-	union, err := kinform.NewUnion("lamps", informer.Options[*Lamp]{})
+	of := func(string) (kinform.Source[*Lamp], error) { return source, nil }
+	places, err := kinform.NewNamespaced("lamps", informer.NewNamespaces(), of, informer.Options[*Lamp]{})
 	must(err)
 	c := controller.New(controller.Options[kinform.Key]{})
 	must(controller.For(c, handle))
-	must(controller.For(c, union))
+	must(controller.For(c, places))
 	fifo := kinform.NewDeltaFIFO(lights.Reader(), deltafifo.Options{})
 	must(fifo.Delete(t.Context(), key, lamp, ""))
 	if fifo.Len() != 1 {

@@ -60,9 +60,9 @@
 // its own:
 //
 //   - If the server refuses a namespace, only the objects of that namespace are missing.
-//     [Projected.Members] says so, and the informer's OnError gets the refusals.
+//     informer.Stats says so, and the informer's OnError gets the refusals.
 //   - If the lists of a namespace fail otherwise, or are not answered, the controller begins
-//     without it 10 seconds after another namespace has listed (informer.LateMemberError).
+//     without it 10 seconds after another namespace has listed (informer.LateNamespaceError).
 //   - If a namespace fails later, for 10 seconds, the others go on. If it is not known what writes
 //     to it have done, its keys wait until it is back.
 //
@@ -71,9 +71,6 @@
 // [Projected.Covers] before it makes an object that it does not find. A write to a namespace that
 // is not in the set is not sent and returns [ErrOutside]. Take a namespace out of the set only
 // after the controller has finished its work there: finalizers of its objects would not be removed.
-//
-// OpenOptions.Selectors has several label selectors, of which an object must match one, in each
-// namespace or in all.
 //
 // # Filters
 //

@@ -22,24 +22,16 @@ import (
 // objects in all namespaces.
 type OpenOptions[P any] struct {
 	// Namespaces limits the handle to a set of namespaces, which may change at any time. Each
-	// namespace lists, watches and fails on its own: see informer.Union. So one that cannot be
-	// listed only lacks its own objects, OnError gets its errors, and [Projected.Members] says how
+	// namespace lists, watches and fails on its own: see informer.NewNamespaced. So one that cannot be
+	// listed only lacks its own objects, OnError gets its errors, and informer.Stats says how
 	// each is. Reads have the writes through the handle as with one source. A request for an object
 	// in another namespace is not sent and returns [ErrOutside], a Get too. Several handles may
 	// share a set. Nil means the one in Client or, if that has none, all namespaces.
 	Namespaces *informer.Namespaces
 
-	// Selectors are label selectors. An object must match one of them, and also
-	// Client.LabelSelector if that is set. Each lists, watches and fails on its own, in each
-	// namespace, and is a member of [Projected.Members] with the name "namespace/selector", or the
-	// selector alone without Namespaces. If a change moves an object from one selector to another,
-	// handlers may get a deletion and an addition. Reads lack it in between if the change was
-	// somebody else's, and never if it was made through the handle. Empty means no selectors.
-	Selectors []string
-
 	// Part limits the cache to the objects of one of several replicas: a shard.Part, whose objects
 	// change while the handle runs. Requests are not limited. It cannot be used together with
-	// Namespaces or Selectors. Nil means all objects.
+	// Namespaces. Nil means all objects.
 	Part Part[P]
 
 	// Indexes are the indexes of the cache, in addition to those in Informer.
@@ -74,7 +66,7 @@ type Handle[T metav1.Object] struct {
 
 // Open returns a handle on the objects of a kind. There may be one OpenOptions; none is the zero
 // value. Nothing is sent before the informer runs: a [Controller] does that for the handles that it
-// is given. Errors: those of client.New, informer.New and informer.Union.Follow, and [ErrInvalid].
+// is given. Errors: those of client.New, informer.New and informer.NewNamespaced, and [ErrInvalid].
 func Open[T metav1.Object](server client.Connection, of kind.Kind[T], options ...OpenOptions[T]) (*Handle[T], error) {
 	opts, err := oneOf(of.String(), options)
 	if err != nil {
@@ -161,22 +153,21 @@ type view[T, P any] struct {
 // open returns a new handle.
 func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (h Projected[T, P], err error) {
 	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
-	many := opts.Namespaces != nil || len(opts.Selectors) > 0
+	many := opts.Namespaces != nil
 	if many && opts.Part != nil {
-		return h, fmt.Errorf("controller: %s: %w: Part is set, so leave out Namespaces and Selectors", of, ErrInvalid)
+		return h, fmt.Errorf("controller: %s: %w: Part is set, so leave out Namespaces", of, ErrInvalid)
 	}
 	if many && server.Breaker == nil {
 		server.Breaker = new(reflector.Breaker) // of all sources
 	}
 	r := &requests[T]{}
-	if err = openRequests(r, server, of, opts.Client, opts.Selectors); err != nil {
+	if err = openRequests(r, server, of, opts.Client); err != nil {
 		return h, err
 	}
 	c := &cached[T, P]{part: v.part, key: v.key, only: opts.Part}
-	switch {
-	case many:
-		err = merge(r, c, server, of, v, opts)
-	default:
+	if many {
+		err = divide(r, c, v, opts)
+	} else {
 		source := v.source(r.client)
 		if opts.Part != nil {
 			r.selects = true
@@ -186,45 +177,23 @@ func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v v
 			c.inf, err = informer.New(source, v.key, opts.Informer)
 		}
 	}
-	r.cache, c.sources = c, r.members
+	r.cache, c.set = c, opts.Namespaces
 	return Projected[T, P]{Requests[T]{r, r.namespace}, c.inf}, err
 }
 
-// merge makes the cache of a handle over several namespaces or selectors.
-func merge[T metav1.Object, P any](r *requests[T], c *cached[T, P], server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (err error) {
-	if r.members, err = newMembers(server, of, opts.Client, opts.Namespaces, opts.Selectors); err != nil {
+// divide makes the cache of a handle over several namespaces.
+func divide[T metav1.Object, P any](r *requests[T], c *cached[T, P], v view[T, P], opts OpenOptions[P]) (err error) {
+	if r.members, err = newMembers(r.client, opts.Namespaces, opts.Client); err != nil {
 		return err
 	}
-	if c.union, err = informer.NewUnion(r.resource(), v.key, opts.Informer); err != nil {
-		return err
-	}
-	c.inf = c.union.AsInformer()
-	sources := func(namespace string) (map[string]reflector.Source[P], error) {
-		all, err := joinNamespace(r.members, namespace)
-		byName := map[string]reflector.Source[P]{}
-		for name, from := range all {
-			byName[name] = v.source(from)
+	c.inf, err = informer.NewNamespaced(r.resource(), opts.Namespaces, func(namespace string) (reflector.Source[P], error) {
+		from, err := joinNamespace(r.members, namespace)
+		if err != nil {
+			return nil, err
 		}
-		return byName, err
-	}
-	if opts.Namespaces != nil {
-		return c.union.Follow(opts.Namespaces, sources, informer.InNamespace)
-	}
-	all, err := sources(opts.Client.Namespace)
-	for name, from := range all {
-		if err == nil {
-			_, err = c.union.Add(name, from, within(opts.Client.Namespace))
-		}
-	}
+		return v.source(from), nil
+	}, v.key, opts.Informer)
 	return err
-}
-
-// within returns the covers of a source that lists a namespace, or all if it is empty.
-func within(namespace string) func(types.NamespacedName) bool {
-	if namespace == "" {
-		return nil
-	}
-	return informer.InNamespace(namespace)
 }
 
 // oneOf returns the only one of options, or the zero value.
@@ -305,13 +274,11 @@ func (h *Projected[T, P]) Resource() string { return h.inf.Resource() }
 
 // cached is the cache of a handle as its requests see it.
 type cached[T metav1.Object, P any] struct {
-	inf   *informer.Informer[types.NamespacedName, P]
-	union *informer.Union[types.NamespacedName, P] // nil without OpenOptions.Namespaces and Selectors
-	// sources are those of union.
-	sources *members[T]
-	part    func(T) (P, error)
-	key     store.KeyFunc[types.NamespacedName, P]
-	only    Part[P] // nil for all objects
+	inf  *informer.Informer[types.NamespacedName, P]
+	set  *informer.Namespaces // nil without OpenOptions.Namespaces
+	part func(T) (P, error)
+	key  store.KeyFunc[types.NamespacedName, P]
+	only Part[P] // nil for all objects
 }
 
 func (c *cached[T, P]) keys() (all []types.NamespacedName) {
@@ -367,34 +334,29 @@ func (c *cached[T, P]) lostKeys(since uint64) ([]types.NamespacedName, uint64, b
 }
 
 func (c *cached[T, P]) listing(namespace string) bool {
-	return c.union != nil && c.union.Listing(types.NamespacedName{Namespace: namespace})
+	return c.set != nil && c.coverage(namespace) == informer.Listing
 }
 
 func (c *cached[T, P]) covers(namespace string) bool {
-	return c.union == nil || c.union.Covers(types.NamespacedName{Namespace: namespace})
+	return c.set == nil || c.coverage(namespace) == informer.Covered
 }
 
-func (c *cached[T, P]) stale() (all []string) {
-	if c.union == nil {
+func (c *cached[T, P]) stale() []string {
+	if c.set == nil {
 		return nil
 	}
-	return slices.DeleteFunc(namespacesOf(c.sources), c.covers)
+	return slices.DeleteFunc(c.set.Names(), c.covers)
 }
 
 func (c *cached[T, P]) waits(namespace string) bool {
-	return slices.ContainsFunc(c.union.Members(), func(m informer.MemberStats) bool {
-		return isOf(c.sources, m.Name, namespace) && (m.Synced || m.Refused == nil)
-	})
+	return c.coverage(namespace) != informer.Uncovered
+}
+
+func (c *cached[T, P]) coverage(namespace string) informer.Coverage {
+	return c.inf.Coverage(types.NamespacedName{Namespace: namespace})
 }
 
 func (c *cached[T, P]) informer() any { return c.inf }
-
-func (c *cached[T, P]) members() []informer.MemberStats {
-	if c.union == nil {
-		return nil
-	}
-	return c.union.Members()
-}
 
 // waitGone waits until the store has no object under key.
 func (c *cached[T, P]) waitGone(ctx context.Context, key types.NamespacedName) error {

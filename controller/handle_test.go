@@ -866,7 +866,7 @@ func TestHandleListAddsNamespaceIndex(t *testing.T) {
 				return strings.HasPrefix(x.Name, index.NamespaceIndex)
 			})
 		}
-		if n := len(w.handle.List("", nil)); n != 1100 || indexed() {
+		if n := len(w.handle.List("", nil)); n != 1100 || indexed() != (opts.Namespaces != nil) {
 			t.Errorf("all namespaces: %d objects, indexed: %t", n, indexed())
 		}
 		for namespace, want := range map[string]int{"a": 1100, "b": 0} {

@@ -20,83 +20,47 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// members are the sources of a handle over several namespaces or selectors.
+// members are the sources of a handle over several namespaces.
 type members[T metav1.Object] struct {
-	// Set once.
-	set       *informer.Namespaces // nil for one namespace, or for all as one
-	one       string               // the namespace without set, empty for all
-	selectors []string             // nil for none
-	open      func(namespace, selector string) (*client.Resource[T], error)
+	set  *informer.Namespaces // set once
+	like *client.Resource[T]  // set once: each source is like it
 
 	mu     sync.Mutex
-	byName map[string]map[string]*client.Resource[T] // by namespace, and by the name of the member
-	past   client.Stats                              // of namespaces that are no members any more
+	byName map[string]*client.Resource[T] // by namespace
+	past   client.Stats                   // of namespaces that are no members any more
 }
 
-// newMembers returns the sources for opts, which says what to select in each namespace.
-func newMembers[T metav1.Object](server client.Connection, of kind.Kind[T], opts client.Options, set *informer.Namespaces, selectors []string) (*members[T], error) {
-	if set != nil && opts.Namespace != "" {
+// newMembers returns the sources for a set of namespaces, each of which is like a client.
+func newMembers[T metav1.Object](like *client.Resource[T], set *informer.Namespaces, opts client.Options) (*members[T], error) {
+	of := like.Kind()
+	if opts.Namespace != "" {
 		return nil, fmt.Errorf("controller: %s: %w: Client.Namespace is %q and Namespaces is set: leave one of them out", of, ErrInvalid, opts.Namespace)
 	}
-	if set != nil && of.Scope == kind.ClusterScoped {
+	if of.Scope == kind.ClusterScoped {
 		return nil, fmt.Errorf("controller: %s: %w: Namespaces is set, but the kind is cluster-scoped: leave it out", of, client.ErrScope)
 	}
-	for n, selector := range selectors {
-		if selector == "" || slices.Contains(selectors[:n], selector) {
-			return nil, fmt.Errorf("controller: %s: %w: Selectors[%d] is empty or there twice: %q", of, ErrInvalid, n, selector)
-		}
-	}
-	open := func(namespace, selector string) (*client.Resource[T], error) {
-		opts := opts
-		opts.Namespace, opts.LabelSelector = namespace, selectBoth(opts.LabelSelector, selector)
-		return client.New(server, of, opts)
-	}
-	return &members[T]{
-		set: set, one: opts.Namespace, selectors: slices.Clone(selectors), open: open,
-		byName: map[string]map[string]*client.Resource[T]{},
-	}, nil
+	return &members[T]{set: set, like: like, byName: map[string]*client.Resource[T]{}}, nil
 }
 
-// selectBoth returns the label selector of the objects that match both a and b.
-func selectBoth(a, b string) string {
-	if a == "" || b == "" {
-		return a + b
-	}
-	return a + "," + b
-}
-
-// joinNamespace returns new sources of a namespace, by the names of the members.
-func joinNamespace[T metav1.Object](m *members[T], namespace string) (all map[string]*client.Resource[T], err error) {
-	all = map[string]*client.Resource[T]{}
-	if len(m.selectors) == 0 {
-		if all[namespace], err = m.open(namespace, ""); err != nil {
-			return nil, err
-		}
-	}
-	for _, selector := range m.selectors {
-		name := selector
-		if m.set != nil {
-			name = namespace + "/" + selector
-		}
-		if all[name], err = m.open(namespace, selector); err != nil {
-			return nil, err
-		}
+// joinNamespace returns the source of a new namespace.
+func joinNamespace[T metav1.Object](m *members[T], namespace string) (*client.Resource[T], error) {
+	source, err := client.InNamespace(m.like, namespace)
+	if err != nil {
+		return nil, err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	prune(m, namespace)
-	m.byName[namespace] = all
-	return all, nil
+	m.byName[namespace] = source
+	return source, nil
 }
 
 // prune drops the sources of namespaces that have left the set, and of one that is new in it.
 // Called with mu held.
 func prune[T metav1.Object](m *members[T], renewed string) {
-	for namespace, sources := range m.byName {
+	for namespace, source := range m.byName {
 		if namespace == renewed || !hasNamespace(m, namespace) {
-			for _, source := range sources {
-				m.past = plus(m.past, source.Stats())
-			}
+			m.past = plus(m.past, source.Stats())
 			delete(m.byName, namespace)
 		}
 	}
@@ -104,22 +68,7 @@ func prune[T metav1.Object](m *members[T], renewed string) {
 
 // hasNamespace reports whether the handle is for a namespace.
 func hasNamespace[T metav1.Object](m *members[T], namespace string) bool {
-	return m.set == nil || m.set.Has(namespace)
-}
-
-// namespacesOf returns the namespaces of the members, which is "" if each is of all.
-func namespacesOf[T metav1.Object](m *members[T]) []string {
-	if m.set == nil {
-		return []string{m.one}
-	}
-	return m.set.Names()
-}
-
-// isOf reports whether the member of that name is of a namespace.
-func isOf[T metav1.Object](m *members[T], member, namespace string) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.byName[namespace][member] != nil
+	return m.set.Has(namespace)
 }
 
 // clientsOf returns the sources of the namespaces in the set, in the order of their names, except that
@@ -130,27 +79,21 @@ func clientsOf[T metav1.Object](m *members[T], first string, last []string) (all
 	namespaces := slices.Collect(maps.Keys(m.byName))
 	sortNamespaces(namespaces, first, last)
 	for _, namespace := range namespaces {
-		if !hasNamespace(m, namespace) {
-			continue
-		}
-		for _, name := range slices.Sorted(maps.Keys(m.byName[namespace])) {
-			all = append(all, m.byName[namespace][name])
+		if hasNamespace(m, namespace) {
+			all = append(all, m.byName[namespace])
 		}
 	}
 	return all
 }
 
 // clientsWithin returns the sources of the namespaces in some, or of all if it is nil, without those of the
-// namespaces in without. Without a set of namespaces, it returns all sources.
+// namespaces in without.
 func clientsWithin[T metav1.Object](m *members[T], some, without []string) (all []located[T]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	for namespace, sources := range m.byName {
+	for namespace, source := range m.byName {
 		asked := some == nil || slices.ContainsFunc(some, func(name string) bool { return overlap(name, namespace) })
-		if m.set != nil && (!asked || !hasNamespace(m, namespace) || slices.Contains(without, namespace)) {
-			continue
-		}
-		for _, source := range sources {
+		if asked && hasNamespace(m, namespace) && !slices.Contains(without, namespace) {
 			all = append(all, located[T]{source, namespace})
 		}
 	}
@@ -181,10 +124,8 @@ func (m *members[T]) stats() client.Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.past
-	for _, sources := range m.byName {
-		for _, source := range sources {
-			all = plus(all, source.Stats())
-		}
+	for _, source := range m.byName {
+		all = plus(all, source.Stats())
 	}
 	return all
 }
@@ -293,9 +234,9 @@ func deleteCollection[T metav1.Object](ctx context.Context, r *requests[T], opts
 // Covers reports whether the cache has all objects of a namespace that the handle selects. Then an
 // object that it lacks did not exist at the version that the watch has reached. It is false for a
 // namespace that is not in OpenOptions.Namespaces, that is refused, that has failed for 10 seconds,
-// or whose first list has not come. Reconciles of keys in such a namespace wait for its first list,
-// see the package documentation. A reconcile that reads another namespace than that of its key has
-// to ask. O(members).
+// that is behind the others since, or whose first list has not come: see informer.Coverage. Reconciles of keys in
+// such a namespace wait for its first list, see the package documentation. A reconcile that reads another
+// namespace than that of its key has to ask. O(1).
 //
 //go:noinline
 func (h *Projected[T, P]) Covers(namespace string) bool {
@@ -316,12 +257,3 @@ func (r *requests[T]) awaits(namespace string) bool {
 	blind := r.debt.stillBlind(func(name string) bool { return !hasNamespace(r.members, name) || r.cache.covers(name) })
 	return slices.ContainsFunc(blind, func(name string) bool { return overlap(name, namespace) && r.cache.waits(name) })
 }
-
-// Members says how each source of a handle over several namespaces or selectors ([OpenOptions]) is:
-// whether it has listed, how many objects it has, and what refuses it. Nil for any other handle.
-// O(members).
-func (h *Projected[T, P]) Members() []informer.MemberStats {
-	return h.engine.memberStats()
-}
-
-func (r *requests[T]) memberStats() []informer.MemberStats { return r.cache.members() }

@@ -100,7 +100,7 @@ func TestWaitForNowIdle(t *testing.T) {
 		if took, err := w.now(t.Context()); err != nil || took > most {
 			t.Errorf("an idle collection: %v after %v", err, took)
 		}
-		if got := sent(); len(got) > 1+3*max(1, len(w.handle.Members())) {
+		if got := sent(); len(got) > 1+3*max(1, len(w.handle.AsInformer().Stats().Namespaces)) {
 			t.Errorf("an idle collection: sent %q", got)
 		}
 	})
@@ -174,7 +174,7 @@ func TestWaitForNowTogether(t *testing.T) {
 			})
 		}
 		calls.Wait()
-		if got := sent(); len(got) > 2*(1+3*max(1, len(w.handle.Members()))) {
+		if got := sent(); len(got) > 2*(1+3*max(1, len(w.handle.AsInformer().Stats().Namespaces))) {
 			t.Errorf("sent %d requests: %q", len(got), got)
 		}
 	})
@@ -268,7 +268,7 @@ func TestLostCreationInNamespace(t *testing.T) {
 // A deletion of all objects of a quiet collection is seen soon.
 func TestDeleteQuietCollection(t *testing.T) {
 	kindsOfServer(t, func(t *testing.T, w *scene) {
-		if w.handle.Members() == nil {
+		if w.handle.AsInformer().Stats().Namespaces == nil {
 			return // servers delete collections by namespace
 		}
 		server := w.wire.next

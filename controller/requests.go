@@ -4,8 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -14,7 +12,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -55,7 +52,6 @@ type sender[T metav1.Object] interface {
 	// waitForNow is [Projected.WaitForNow], and so on.
 	waitForNow(ctx context.Context) error
 	covers(namespace string) bool
-	memberStats() []informer.MemberStats
 	// stats returns the numbers of all requests.
 	stats() client.Stats
 	// leads reports whether writes of the handle alone made version now of an object from version old.
@@ -70,10 +66,10 @@ type sender[T metav1.Object] interface {
 type requests[T metav1.Object] struct {
 	server    client.Connection
 	client    *client.Resource[T]
-	members   *members[T]       // nil without OpenOptions.Namespaces and Selectors
-	namespace string            // of keys that have none
-	labels    []labels.Selector // of the handle's objects, which match one
-	selects   bool              // by labels or fields
+	members   *members[T]     // nil without OpenOptions.Namespaces
+	namespace string          // of keys that have none
+	labels    labels.Selector // of the handle's objects
+	selects   bool            // by labels or fields
 	cache     cache[T]
 	own       ownWrites
 	debt      debt
@@ -104,8 +100,6 @@ type cache[T any] interface {
 	// live reports whether the informer runs and has its first list.
 	live() bool
 	informer() any
-	// members is [Projected.Members].
-	members() []informer.MemberStats
 	listing(namespace string) bool
 	// stale returns the namespaces that are not up to date with the version of the cache. A cache
 	// that is not divided by namespace is the namespace "".
@@ -117,24 +111,15 @@ type cache[T any] interface {
 	waits(namespace string) bool
 }
 
-func openRequests[T metav1.Object](r *requests[T], server client.Connection, of kind.Kind[T], opts client.Options, selectors []string) (err error) {
+func openRequests[T metav1.Object](r *requests[T], server client.Connection, of kind.Kind[T], opts client.Options) (err error) {
 	if r.client, err = client.New(server, of, opts); err != nil {
 		return err
 	}
 	r.server, r.namespace, r.turn = server, opts.Namespace, make(chan struct{}, 1)
 	r.nows.gate = make(chan struct{}, 1)
-	r.selects = opts.LabelSelector != "" || opts.FieldSelector != "" || len(selectors) > 0
-	if len(selectors) == 0 {
-		selectors = []string{""}
-	}
-	for _, selector := range selectors {
-		parsed, err := labels.Parse(selectBoth(opts.LabelSelector, selector))
-		if err != nil {
-			return fmt.Errorf("%s: label selector %q: %w", of, selector, err)
-		}
-		r.labels = append(r.labels, parsed)
-	}
-	return nil
+	r.selects = opts.LabelSelector != "" || opts.FieldSelector != ""
+	r.labels, err = labels.Parse(opts.LabelSelector)
+	return err // client.New has parsed it
 }
 
 func (r *requests[T]) opened() client.Connection { return r.server }
@@ -467,7 +452,7 @@ func record[T metav1.Object](ctx context.Context, r *requests[T], obj T) error {
 
 // matches reports whether the labels of obj are among those that the handle selects.
 func matches[T metav1.Object](r *requests[T], obj T) bool {
-	return slices.ContainsFunc(r.labels, func(s labels.Selector) bool { return s.Matches(labels.Set(obj.GetLabels())) })
+	return r.labels.Matches(labels.Set(obj.GetLabels()))
 }
 
 // finished reports whether the server has deleted obj although it answered with it: it was being

@@ -56,7 +56,7 @@ type reads struct {
 	children func(uid string) []*gadget
 	all      func() []*gadget
 	run      func(context.Context) error
-	members  func() []informer.MemberStats
+	places   func() []informer.NamespaceStats
 	now      func(context.Context) error
 	covers   func(namespace string) bool
 	requests *controller.Requests[*gadget]
@@ -77,19 +77,16 @@ type schedule struct {
 	waits  int                  // reconciles that were put off
 	set    *informer.Namespaces // of every second seed, otherwise nil: its namespace b comes and goes
 	sick   string               // the namespace that fails at times, a or b
-	outage *outages             // of sick or, without set, of the first selector
-	denied bool                 // a member that has not listed since may have been refused
+	outage *outages             // of sick
+	denied bool                 // a namespace that has not listed since may have been refused
 	wrote  map[key]*gadget      // the newest answers to own writes
 
-	// selectors are those of every fourth and fifth seed of five, otherwise nil.
-	selectors []string
+	// selector is that of every fourth and fifth seed of five, otherwise empty.
+	selector string
 }
 
-// partsOf are selectors, and labelled what a selected object has at random.
-var (
-	partsOf  = []string{"part=x", "part in (y,both)", "part in (both,z)"}
-	labelled = []string{"x", "y", "both", "z"}
-)
+// parts are what a selected object has at random.
+var parts = []string{"x", "y", "z"}
 
 func TestSchedules(t *testing.T) {
 	waits, reconciled := 0, 0
@@ -124,7 +121,7 @@ func newSchedule(t *testing.T, seed uint64) *schedule {
 		s.set = informer.NewNamespaces("a", "b")
 	}
 	if seed%5 > 2 {
-		s.selectors = partsOf
+		s.selector = "part in (x,y,z)"
 	}
 	if seed%3 == 0 {
 		s.h = s.projected(conn)
@@ -141,14 +138,14 @@ func quiet[T any]() informer.Options[T] {
 
 func (s *schedule) whole(conn client.Connection) reads {
 	byUID := index.New("owner", owner)
-	h := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: s.set, Selectors: s.selectors, Indexes: index.Of(byUID), Informer: quiet[*gadget]()}))
+	h := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: s.set, Client: client.Options{LabelSelector: s.selector}, Indexes: index.Of(byUID), Informer: quiet[*gadget]()}))
 	owned := done(informer.Bind(h, byUID))
-	return reads{h.Cached, owned.Get, func() []*gadget { return h.List("", nil) }, h.AsInformer().Run, h.Members, h.WaitForNow, h.Covers, &h.Requests}
+	return reads{h.Cached, owned.Get, func() []*gadget { return h.List("", nil) }, h.AsInformer().Run, func() []informer.NamespaceStats { return h.AsInformer().Stats().Namespaces }, h.WaitForNow, h.Covers, &h.Requests}
 }
 
 func (s *schedule) projected(conn client.Connection) reads {
 	byUID := index.New("owner", func(dst []string, b *bare) []string { return owner(dst, b.g) })
-	h := done(controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key, controller.OpenOptions[*bare]{Namespaces: s.set, Selectors: s.selectors, Indexes: index.Of(byUID), Informer: quiet[*bare]()}))
+	h := done(controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key, controller.OpenOptions[*bare]{Namespaces: s.set, Client: client.Options{LabelSelector: s.selector}, Indexes: index.Of(byUID), Informer: quiet[*bare]()}))
 	owned := done(informer.Bind(h, byUID))
 	all := func() (all []*gadget) {
 		for _, b := range h.List() {
@@ -169,7 +166,7 @@ func (s *schedule) projected(conn client.Connection) reads {
 		}
 		return b.g, true
 	}
-	return reads{get, children, all, h.AsInformer().Run, h.Members, h.WaitForNow, h.Covers, &h.Requests}
+	return reads{get, children, all, h.AsInformer().Run, func() []informer.NamespaceStats { return h.AsInformer().Stats().Namespaces }, h.WaitForNow, h.Covers, &h.Requests}
 }
 
 func (s *schedule) start() {
@@ -192,7 +189,7 @@ func (s *schedule) step() {
 		s.comeOrGo()
 		return
 	}
-	if (s.set != nil || s.selectors != nil) && s.dice.IntN(12) == 0 {
+	if s.set != nil && s.dice.IntN(12) == 0 {
 		s.fail()
 		return
 	}
@@ -253,12 +250,9 @@ func (s *schedule) fail() {
 }
 
 // isHit reports whether an outage concerns a request: in the sick namespace, of some seeds only
-// lists and watches, or those of the first selector.
+// lists and watches.
 func (s *schedule) isHit(r *http.Request) bool {
-	switch {
-	case s.set == nil:
-		return r.URL.Query().Get("labelSelector") == partsOf[0]
-	case s.seed%4 == 0:
+	if s.seed%4 == 0 {
 		return strings.HasSuffix(r.URL.Path, "/namespaces/"+s.sick+"/gadgets") && r.Method == http.MethodGet
 	}
 	return strings.Contains(r.URL.Path, "/namespaces/"+s.sick+"/")
@@ -268,7 +262,7 @@ func (s *schedule) isHit(r *http.Request) bool {
 // for it: lists are not answered, or fail while writes succeed.
 func (s *schedule) isMute() bool {
 	how := s.outage.how.Load()
-	return how == mute || how != 0 && s.set != nil && s.seed%4 == 0
+	return how == mute || how != 0 && s.seed%4 == 0
 }
 
 // goesOn makes sure that the keys of one namespace are reconciled although the other one fails for
@@ -303,8 +297,8 @@ func (s *schedule) goesOn() {
 // isRefused reports whether a namespace has been refused since the handle runs, even if it fails in
 // another way by now. Its keys do not wait.
 func (s *schedule) isRefused(namespace string) bool {
-	return slices.ContainsFunc(s.h.members(), func(m informer.MemberStats) bool {
-		return (m.Refused != nil || s.denied) && !m.Synced && (s.set == nil || strings.HasPrefix(m.Name, namespace))
+	return slices.ContainsFunc(s.h.places(), func(n informer.NamespaceStats) bool {
+		return (n.Refused != nil || s.denied) && !n.Synced && n.Namespace == namespace
 	})
 }
 
@@ -339,12 +333,12 @@ func (s *schedule) foreign(k key) {
 func (s *schedule) label(g *gadget, selected bool) {
 	g.Labels = map[string]string{"turn": fmt.Sprint(s.dice.Uint32())}
 	if selected {
-		g.Labels["part"] = labelled[s.dice.IntN(len(labelled))]
+		g.Labels["part"] = parts[s.dice.IntN(len(parts))]
 	}
 }
 
 // isSelected reports whether the handle selects an object.
-func (s *schedule) isSelected(g *gadget) bool { return s.selectors == nil || g.Labels["part"] != "" }
+func (s *schedule) isSelected(g *gadget) bool { return s.selector == "" || g.Labels["part"] != "" }
 
 // between has somebody else write between a read and a write of a reconcile.
 func (s *schedule) between(k key) {
@@ -433,9 +427,9 @@ func (s *schedule) ensureChild(ctx context.Context, g *gadget) {
 	}
 }
 
-// move changes a child so that another selector may match it. Reads have it at any time.
+// move changes the labels of a child, which stays in the selection. Reads have it at any time.
 func (s *schedule) move(ctx context.Context, child *gadget) {
-	if s.selectors == nil || s.dice.IntN(2) == 0 {
+	if s.selector == "" || s.dice.IntN(2) == 0 {
 		return
 	}
 	s.label(child, true)
@@ -483,7 +477,7 @@ func (s *schedule) check(now *gadget, err error) {
 	seen, ok := s.h.get(key{Namespace: now.Namespace, Name: now.Name})
 	switch selected := s.isSelected(now); {
 	case !selected && ok && seen.UID == now.UID && number(seen) <= number(now):
-		s.t.Errorf("%s left the selectors at %s and is there at %s", now.Name, now.ResourceVersion, seen.ResourceVersion)
+		s.t.Errorf("%s left the selection at %s and is there at %s", now.Name, now.ResourceVersion, seen.ResourceVersion)
 	case selected && (!ok || number(seen) < number(now)):
 		s.t.Errorf("wrote %s at %s, read %v", now.Name, now.ResourceVersion, seen)
 	}

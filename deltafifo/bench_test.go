@@ -8,11 +8,6 @@ import (
 	"strconv"
 	"sync"
 	"testing"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kinform/kinform/reflector"
 )
 
 // name is a key as the caches of objects with namespaces have it.
@@ -207,32 +202,4 @@ func BenchmarkReplace(b *testing.B) {
 			}
 		})
 	}
-}
-
-// BenchmarkMergeRelist lists unchanged objects again.
-func BenchmarkMergeRelist(b *testing.B) {
-	const objects = 100_000
-	type object = metav1.PartialObjectMetadata
-	g := NewMerge(objectName, nil)
-	f := New[types.NamespacedName, *object](nil, Options{})
-	g.Begin(f)
-	m := g.Join(nil)
-	list := func() {
-		for n := range objects {
-			o := &object{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprint("object-", n), UID: types.UID(fmt.Sprintf("3d6b5d8c-3f3a-4a5e-9d3e-%012d", n)), ResourceVersion: fmt.Sprint(n + 1)}}
-			must(b, m.Listed(b.Context(), reflector.Event[*object]{Type: reflector.Added, Object: o, ResourceVersion: o.ResourceVersion}))
-		}
-	}
-	list()
-	must(b, m.Replace(b.Context(), "200000"))
-	if _, err := f.Pop(b.Context()); err != nil {
-		b.Fatal(err)
-	}
-	for b.Loop() {
-		b.StopTimer()
-		list()
-		b.StartTimer()
-		must(b, m.Replace(b.Context(), "200000"))
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N)/objects, "ns/object")
 }

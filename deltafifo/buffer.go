@@ -66,7 +66,7 @@ type buffer[K comparable, T any] struct {
 	hasList     bool   // it has a list
 	moment      uint64 // at which it was compared
 	rewound     bool   // it has a list of a server that was restored
-	doubtful    bool   // it has a list of a server that was perhaps restored; see also Merge.mark
+	doubtful    bool   // it has a list of a server that was perhaps restored
 	full        capacity.Meter
 
 	batch uint64 // number of the batch, once it is popped

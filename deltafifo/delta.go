@@ -121,7 +121,6 @@ func (b Batch[K, T]) Listed() (moment uint64, ok bool) {
 // versions as its objects.
 func (b Batch[K, T]) Rewound() bool { return b.buf != nil && b.buf.rewound }
 
-// Doubtful reports whether the batch contains a list with [Replacement.Doubtful], or what a member
-// of a [Merge] brings after a restore that an earlier batch was marked for. Different objects may
+// Doubtful reports whether the batch contains a list with [Replacement.Doubtful]. Different objects may
 // have had the same versions as its objects.
 func (b Batch[K, T]) Doubtful() bool { return b.buf != nil && b.buf.doubtful }

@@ -5,7 +5,7 @@
 //	               a timer ── Resync ──▶                  ◀── Requeue ──
 //
 // A consumer that handles one key at a time uses [DeltaFIFO.Process] in place of Pop. A [Sink] puts
-// what a reflector brings into a queue, and a [Merge] what several reflectors bring.
+// what a reflector brings into a queue.
 //
 // # Ordering
 //
@@ -34,8 +34,7 @@
 //
 // Any number of goroutines may produce; one consumes. A producer can process a batch in place of a
 // consumer that waits ([Sink.ApplyNow]): one batch is in flight at a time, whoever has it. The
-// queue calls [KnownObjects], [Comparer] and [Replacement.Keep] under its lock, a [Merge] the
-// functions given to [Merge.Join], and both no other user code. So a store's lock is taken after
+// queue calls [KnownObjects], [Comparer] and [Replacement.Keep] under its lock, and no other user code. So a store's lock is taken after
 // the queue's lock: a goroutine that holds the store's lock must not call the queue. Producers wait
 // while the queue is at its limit, in no particular order. The consumer waits while the queue is
 // empty. Both wait until their context is done or the queue is closed. A context that is done stops

@@ -18,7 +18,7 @@ func selected[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) R
 // Keep says what the queue and its consumer may have: objects for which keeps is false are as if they did not
 // exist. keeps runs with the queue's lock held. What it says may change from true to false at any time, and
 // [Sink.Prune] follows. It may change to true right before a list begins. Nil means that all objects stay. Call
-// Keep before the first use of the queue, which must not be that of a [Merge].
+// Keep before the first use of the queue.
 func (s *Sink[K, T]) Keep(keeps func(T) bool) { s.fifo.keeps = keeps }
 
 // noList is the number of no Replace, not even of none.

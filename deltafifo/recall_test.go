@@ -129,53 +129,6 @@ func TestNothingToRecall(t *testing.T) {
 	}
 }
 
-// A member recalls only objects whose newest state it has brought: another one may select what it
-// does not, and decode differently.
-func TestMemberRecallsItsOwn(t *testing.T) {
-	store := cupboard{}
-	f := New(KnownObjects[types.NamespacedName, *versioned](store), Options{})
-	g := NewMerge(objectName, nil)
-	mine, other := g.Join(nil), g.Join(nil)
-	g.Begin(f)
-	check := func(note string, m *Member[types.NamespacedName, *versioned], rv string, want bool) {
-		t.Helper()
-		if _, ok := m.Lookup()(identityOf("a", "u", rv)); ok != want {
-			t.Errorf("%s: recalled %t, want %t", note, ok, want)
-		}
-	}
-	event := func(obj *versioned) reflector.Event[*versioned] {
-		return reflector.Event[*versioned]{Type: reflector.Added, ResourceVersion: obj.ResourceVersion, Object: obj}
-	}
-	commit := func() {
-		t.Helper()
-		b, err := f.Pop(never)
-		must(t, err)
-		for key, deltas := range b.All() {
-			store[key] = deltas[len(deltas)-1].Object
-		}
-		_, _ = f.Pop(never) // the batch is in the store
-	}
-	must(t, mine.Listed(t.Context(), event(objectAt("a", "u", "1"))))
-	must(t, mine.Replace(never, "1"))
-	must(t, other.Replace(never, "1"))
-	commit()
-	check("its own", mine, "1", true)
-	check("of another member", other, "1", false)
-
-	must(t, other.Apply(never, event(objectAt("a", "u", "2"))))
-	commit()
-	check("newer, from another member", mine, "2", false)
-	check("newer, its own", other, "2", true)
-
-	must(t, mine.Apply(never, event(objectAt("a", "u", "2"))))
-	check("brought by both, first by the other", mine, "2", false)
-	must(t, other.Leave(never))
-	check("its member has left", mine, "2", false)
-	must(t, mine.Apply(never, event(objectAt("a", "u", "3"))))
-	commit()
-	check("newest", mine, "3", true)
-}
-
 // asked is a cupboard that counts what it is asked to compare.
 type asked struct {
 	cupboard

@@ -142,9 +142,6 @@ type unusable struct {
 	any   bool // there is one whose name is unknown
 }
 
-// mostUnusable bounds the memory of the set. With more names it contains every object.
-const mostUnusable = 1000
-
 func (u *unusable) add(bad *reflector.ObjectError) {
 	switch {
 	case bad.Key == "":
@@ -153,13 +150,6 @@ func (u *unusable) add(bad *reflector.ObjectError) {
 		u.names = map[string]struct{}{bad.Key: {}}
 	default:
 		u.names[bad.Key] = struct{}{}
-	}
-}
-
-// bound is called after add where the set can grow without end.
-func (u *unusable) bound() {
-	if u.any || len(u.names) > mostUnusable {
-		u.any, u.names = true, nil
 	}
 }
 

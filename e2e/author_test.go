@@ -48,7 +48,6 @@ func TestAuthor(t *testing.T) {
 		"controller": testController,
 		"events":     testEvents,
 		"nulls":      testNulls,
-		"selectors":  testSelectors,
 	} {
 		t.Run(name, func(t *testing.T) { test(ctx, t, conn, api) })
 	}

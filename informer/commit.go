@@ -16,9 +16,9 @@ import (
 
 // changes is a batch on its way into the store, with its ops and their outcomes.
 type changes[K comparable, T any] struct {
-	ops      []store.Op[K, T] // all ops of a small batch, or one part of a large one
+	ops      []store.Op[K, T] // all ops of a small batch, or one chunk of a large one
 	versions []string         // resourceVersion of each op's object, as its event gave it
-	begun    int              // number of ops in earlier parts
+	begun    int              // number of ops in earlier chunks
 	deltas   int              // number of deltas so far
 	stayed   []int            // numbers of the deltas that are older than an own write
 	initial  int              // number of ops that belong to the initial list
@@ -26,6 +26,7 @@ type changes[K comparable, T any] struct {
 	outcomes []outcome[T]     // of every op that was not a plain addition, in order
 	failed   []*reflector.ObjectError
 	lost     []*LostWriteError
+	vary     error // ErrContentsVary, once
 	full     capacity.Meter
 }
 
@@ -38,60 +39,54 @@ type outcome[T any] struct {
 	failed    bool
 }
 
-// process commits batches until the informer stops.
-func process[K comparable, T any](i *core[K, T], s *session[K, T]) error {
-	for {
-		batch, err := s.fifo.Pop(s.Ctx)
-		if err != nil {
-			return err
-		}
-		if err := commitPopped(i, s, batch); err != nil {
-			return err
-		}
-	}
-}
-
 // commitPending commits batches until nothing is pending.
-func commitPending[K comparable, T any](i *core[K, T], s *session[K, T]) error {
+func commitPending[K comparable, T any](f *feed[K, T]) error {
 	for {
-		batch, ok := s.fifo.TryPop()
+		batch, ok := f.fifo.TryPop()
 		if !ok {
 			return nil
 		}
-		if err := commitPopped(i, s, batch); err != nil {
+		if err := commitPopped(f, batch); err != nil {
 			return err
 		}
 	}
 }
 
 // commitPopped commits a batch once no handler is too far behind.
-func commitPopped[K comparable, T any](i *core[K, T], s *session[K, T], batch deltafifo.Batch[K, T]) error {
-	if err := waitForHandlers(s.Ctx, i); err != nil {
+func commitPopped[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T]) error {
+	i := f.part.inf
+	select {
+	case i.turn <- struct{}{}:
+		defer func() { <-i.turn }()
+	case <-f.session.Ctx.Done():
+		return f.session.Ctx.Err()
+	}
+	if err := waitForHandlers(f.session.Ctx, i); err != nil {
 		return err
 	}
 	began := time.Now()
-	if err := commit(i, &s.changes, batch); err != nil {
+	if err := commit(f, batch); err != nil {
 		return err
 	}
-	pending := s.fifo.Len()
+	pending := f.fifo.Len()
 	if took, slow := i.pace.Slow(began, batch.Len(), pending); slow {
 		i.report(&deltafifo.SlowError{Resource: i.Resource(), Deltas: batch.Len(), Took: took, Pending: pending})
 	}
 	return nil
 }
 
-// largePart is the number of ops of a large batch that exist at a time. All of them together
+// largeChunk is the number of ops of a large batch that exist at a time. All of them together
 // would be the largest part of the memory that an initial list needs.
-const largePart = 256
+const largeChunk = 256
 
-// write writes batch to the store.
-func write[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafifo.Batch[K, T]) error {
-	rv, n := batch.ResourceVersion(), batch.Len()
+// write writes batch to the store, and moves it to version rv.
+func write[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo.Batch[K, T], rv string) error {
+	i, n := p.inf, batch.Len()
 	if n > keepChanges {
-		return i.store.CommitChunks(rv, n, func(yield func([]store.Op[K, T]) bool) { writeParts(i, c, batch, yield) })
+		return i.store.CommitChunks(rv, n, func(yield func([]store.Op[K, T]) bool) { writeChunks(p, c, batch, yield) })
 	}
 	for key, deltas := range batch.All() {
-		addOps(i, c, key, deltas)
+		addOps(p, c, key, deltas)
 	}
 	if err := i.store.Commit(rv, c.ops); err != nil {
 		return err
@@ -100,12 +95,11 @@ func write[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafifo
 	return nil
 }
 
-// writeParts makes the ops of a large batch part by part, and records the outcomes of each
-// part.
-func writeParts[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafifo.Batch[K, T], yield func([]store.Op[K, T]) bool) {
-	part := func() bool {
+// writeChunks makes the ops of a large batch chunk by chunk, and records the outcomes of each.
+func writeChunks[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo.Batch[K, T], yield func([]store.Op[K, T]) bool) {
+	chunk := func() bool {
 		goOn := yield(c.ops)
-		take(i, c)
+		take(p.inf, c)
 		c.begun += len(c.ops)
 		clear(c.ops)
 		clear(c.versions)
@@ -113,20 +107,20 @@ func writeParts[K comparable, T any](i *core[K, T], c *changes[K, T], batch delt
 		return goOn
 	}
 	for key, deltas := range batch.All() {
-		if addOps(i, c, key, deltas); len(c.ops) >= largePart && !part() {
+		if addOps(p, c, key, deltas); len(c.ops) >= largeChunk && !chunk() {
 			return
 		}
 	}
-	part()
+	chunk()
 }
 
 // addOps adds the ops of a key to c.
-func addOps[K comparable, T any](i *core[K, T], c *changes[K, T], key K, deltas []deltafifo.Delta[T]) {
+func addOps[K comparable, T any](p *part[K, T], c *changes[K, T], key K, deltas []deltafifo.Delta[T]) {
 	last := -1 // the last one that is not older than an own write
 	for n := range deltas {
 		d := &deltas[n]
 		c.deltas++
-		if stays(i, key, d, c.listed) {
+		if stays(p, key, d, c.listed) {
 			c.stayed = append(c.stayed, c.deltas-1)
 			continue
 		}
@@ -134,7 +128,7 @@ func addOps[K comparable, T any](i *core[K, T], c *changes[K, T], key K, deltas 
 			c.initial++
 		}
 		c.ops = append(c.ops, store.Op[K, T]{
-			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: keeps(i, key, deltas, last, n), Sum: d.Sum,
+			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: keeps(p.inf, key, deltas, last, n), Sum: d.Sum,
 		})
 		last = n
 		c.versions = append(c.versions, d.ResourceVersion)
@@ -178,10 +172,11 @@ func take[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 }
 
 // commit writes the changes to the store and appends their events to the log. An error comes
-// from the store and ends Run. c is empty before and after.
-func commit[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+// from the store and ends Run. f.changes is empty before and after.
+func commit[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T]) error {
+	i, c := f.part.inf, &f.changes
 	began, synced := time.Now(), hasSyncedAll(i)
-	if err := commitLocked(i, c, batch); err != nil {
+	if err := commitLocked(f.part, c, batch); err != nil {
 		return err
 	}
 	if !synced && hasSyncedAll(i) {
@@ -191,46 +186,63 @@ func commit[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafif
 		i.badObject(bad)
 	}
 	reportLost(i, c.lost)
-	if err := i.versions.variations.take(); err != nil {
-		i.report(fmt.Errorf("%s: %w", i.Resource(), err))
+	if c.vary != nil {
+		i.report(fmt.Errorf("%s: %w", i.Resource(), c.vary))
 	}
 	i.counted.committed(batch.Len(), time.Since(began))
 	reset(c)
 	return nil
 }
 
-func commitLocked[K comparable, T any](i *core[K, T], c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo.Batch[K, T]) error {
+	i := p.inf
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	if p.removed {
+		return nil
+	}
 	cutLagging(i)
 	begins, empty := !hasSyncedAll(i), i.store.Len() == 0
 	c.listed = batch.ResourceVersion()
-	ahead := i.own.begin(batch, i.union == nil)
-	if batch.Rewound() {
+	ahead := beginOwn(&p.own, batch)
+	if batch.Rewound() && i.places.restored(&p.place) {
 		i.store.Rewind()
 	}
-	if err := write(i, c, batch); err != nil {
+	_, listed := batch.Listed()
+	if listed {
+		p.listed, p.late = true, false
+	}
+	rv := c.listed
+	if !isOnly(p) {
+		rv = text(i.places.reach(&p.place, parse(rv)))
+	}
+	if err := write(p, c, batch, rv); err != nil {
 		return err
 	}
-	if i.union != nil {
-		i.union.committed(batch)
-	}
-	ends := begins && batch.EndsInitialList()
+	ends := begins && i.places.haveListed()
 	if ends && empty && i.log.Next() == 0 && isInitialList(c, batch) {
 		logInitialList(i)
+		close(i.synced)
 	} else {
 		logEvents(i, c, batch, begins)
 		if ends {
-			i.log.Append(Event[K, T]{Type: syncedMark})
+			endInitialList(i)
 		}
 	}
-	if ends {
-		close(i.synced)
-	}
-	c.lost = lostOf(i, ahead)
-	c.failed = append(c.failed, dropPassed(i)...)
+	c.lost = lostOf(p, ahead)
+	c.failed = append(c.failed, dropPassed(p)...)
+	c.vary = i.versions.variations.take()
 	i.log.Publish()
+	if listed && i.over != nil {
+		i.over.await(i.session.Load())
+	}
 	return nil
+}
+
+// endInitialList says that the initial list is in the store. Called with mu held.
+func endInitialList[K comparable, T any](i *core[K, T]) {
+	i.log.Append(Event[K, T]{Type: syncedMark})
+	close(i.synced)
 }
 
 // isInitialList reports whether the batch that ends the initial list contains nothing else.

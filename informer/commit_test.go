@@ -116,7 +116,7 @@ func newSilent(t *testing.T) *core[int, state] {
 // commitList commits a list as Run does.
 func commitList(t *testing.T, i *core[int, state], list ...state) {
 	t.Helper()
-	items, fifo := &deltafifo.Objects[int, state]{}, i.session.Load().fifo
+	items, fifo := &deltafifo.Objects[int, state]{}, i.only.feed.fifo
 	for _, obj := range list {
 		items.Set(obj.id, obj, "")
 	}
@@ -127,8 +127,7 @@ func commitList(t *testing.T, i *core[int, state], list ...state) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var c changes[int, state]
-	if err := commit(i, &c, batch); err != nil {
+	if err := commit(i.only.feed, batch); err != nil {
 		t.Fatal(err)
 	}
 }

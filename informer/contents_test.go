@@ -62,14 +62,14 @@ func (s noSums[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2
 
 // contentsCase is a way to keep widgets as objects of type T.
 type contentsCase[T any] struct {
-	name     string
-	tuning   reflector.Tuning
-	source   func(reflector.Source[*widget]) reflector.Source[T]
-	recalls  bool
-	again    bool // Run is called again in place of a relist
-	union    bool
-	keyOf    store.KeyFunc[key, T]
-	contents func(T) string
+	name       string
+	tuning     reflector.Tuning
+	source     func(reflector.Source[*widget]) reflector.Source[T]
+	recalls    bool
+	again      bool // Run is called again in place of a relist
+	namespaced bool
+	keyOf      store.KeyFunc[key, T]
+	contents   func(T) string
 }
 
 // TestNewContentsAtAnOldVersion: after each list the store has the contents of the list, whatever
@@ -91,9 +91,9 @@ func TestNewContentsAtAnOldVersion(t *testing.T) {
 		func(c *contentsCase[*widget]) {
 			c.name, c.again, c.source, c.recalls = "second run without sums", true, bare, false
 		},
-		func(c *contentsCase[*widget]) { c.name, c.union = "union", true },
+		func(c *contentsCase[*widget]) { c.name, c.namespaced = "namespaces", true },
 		func(c *contentsCase[*widget]) {
-			c.name, c.union, c.source, c.recalls = "union without sums", true, bare, false
+			c.name, c.namespaced, c.source, c.recalls = "namespaces without sums", true, bare, false
 		},
 		func(c *contentsCase[*widget]) {
 			c.name, c.source = "filter and tweak", func(s reflector.Source[*widget]) reflector.Source[*widget] {
@@ -113,9 +113,9 @@ func TestNewContentsAtAnOldVersion(t *testing.T) {
 	}
 	mapped := contentsCase[projection]{name: "projection", source: project, keyOf: projection.key, contents: projection.text, recalls: true}
 	t.Run(mapped.name, func(t *testing.T) { synctest.Test(t, func(t *testing.T) { mapped.run(t) }) })
-	mapped.union = true
-	t.Run("union of projections", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { mapped.run(t) }) })
-	mapped.union, mapped.recalls = false, false
+	mapped.namespaced = true
+	t.Run("namespaces of projections", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { mapped.run(t) }) })
+	mapped.namespaced, mapped.recalls = false, false
 	mapped.source = func(s reflector.Source[*widget]) reflector.Source[projection] { return project(bare(s)) }
 	t.Run("projection without sums", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { mapped.run(t) }) })
 }
@@ -132,10 +132,8 @@ func (c contentsCase[T]) run(t *testing.T) {
 	}
 	opts := informer.Options[T]{OnError: ignore, Reflector: c.tuning}
 	var inf *informer.Informer[key, T]
-	if src := c.source(source(t, server)); c.union {
-		u := must1(informer.NewUnion("widgets", c.keyOf, opts))(t)
-		must1(u.Add("all", src, nil))(t)
-		inf = &u.Informer
+	if src := c.source(source(t, server)); c.namespaced {
+		inf = must1(informer.NewNamespaced("widgets", informer.NewNamespaces("n"), func(string) (reflector.Source[T], error) { return src, nil }, c.keyOf, opts))(t)
 	} else {
 		inf = must1(informer.New(src, c.keyOf, opts))(t)
 	}

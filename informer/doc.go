@@ -6,8 +6,8 @@
 //
 // Goroutine 1 is that of the caller of [Informer.Run]. It also commits a watch event that no other
 // event follows at once, because waking another goroutine takes longer. Goroutine 2 only runs while
-// there is something else to commit. In a [Union] each member has a goroutine 1, which does not
-// commit, and goroutine 2 is that of the caller of Run.
+// there is something else to commit. In an informer over namespaces ([NewNamespaced]), each namespace has
+// both, and the caller of Run waits.
 //
 // # What a handler can rely on
 //
@@ -73,8 +73,8 @@
 //
 // When the server has been restored from a backup, OnError gets an error that matches
 // reflector.ErrRestored and Stats().Restores grows. Waits for lost versions end with
-// store.ErrRewound. Each lost write that was recorded is reported as a *[LostWriteError]. In a
-// [Union], all other members then list again.
+// store.ErrRewound. Each lost write that was recorded is reported as a *[LostWriteError]. In an informer
+// over namespaces, all others then list again.
 //
 // [Informer.Done] is closed when Run has ended.
 //
@@ -86,7 +86,8 @@
 //
 // # Several namespaces
 //
-// A [Union] is an informer of several sources, such as namespaces, which can come and go.
+// [NewNamespaced] makes an informer of a set of namespaces, which can come and go. Each is a part of the
+// collection with its own source, reflector and version, and a key belongs to one part.
 //
 // # Reading, and reading your own writes
 //

@@ -45,9 +45,8 @@ var (
 	// its next call.
 	ErrStopped = errors.New("informer: stopped")
 
-	// ErrDuplicate is returned by New and AddIndexes for an index, and by [Union.Add] for a member,
-	// whose name is taken. The error names the index or the member. New and Add also name the
-	// resource. It is the same value as index.ErrDuplicate.
+	// ErrDuplicate is returned by New and AddIndexes for an index whose name is taken. The error names the
+	// index and the resource. It is the same value as index.ErrDuplicate.
 	ErrDuplicate = index.ErrDuplicate
 
 	// ErrZeroKey reports an object whose key is the zero K: most likely the key was never set.

@@ -6,11 +6,11 @@ import "github.com/kinform/kinform/deltafifo"
 func SetLag[K comparable, T any](i *Informer[K, T], n uint64) { coreOf(i).lag = n }
 
 // SetOwnLimit limits the own writes that are ahead to n instead of 10,000.
-func SetOwnLimit[K comparable, T any](i *Informer[K, T], n int) { coreOf(i).own.limit = n }
+func SetOwnLimit[K comparable, T any](i *Informer[K, T], n int) { coreOf(i).ownLimit = n }
 
 // Comparer returns what the queue asks about the objects of a list.
 func Comparer[K comparable, T any](i *Informer[K, T]) deltafifo.Comparer[K, T] {
-	return &cache[K, T]{i.reader, coreOf(i)}
+	return &known[K, T]{i.reader, coreOf(i).only}
 }
 
 func coreOf[K comparable, T any](i *Informer[K, T]) *core[K, T] { return i.engine.(*core[K, T]) }

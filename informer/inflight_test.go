@@ -7,39 +7,38 @@ import (
 
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
-	"github.com/kinform/kinform/store"
 )
 
-// TestRecordedWhileInFlight: a union's consumer has taken a/x at version 20 and cannot commit it
+// TestRecordedWhileInFlight: a namespace's committer has taken a/x at version 20 and cannot commit it
 // yet, because a handler lags. Meanwhile the watch brings the end of the object, and this process
 // records what it did. No read may then show the state in flight.
 func TestRecordedWhileInFlight(t *testing.T) {
 	x := key{Namespace: "a", Name: "x"}
 	for name, test := range map[string]struct {
-		do     func(u *informer.Union[key, *widget], a *live[*widget]) error
+		do     func(u *places, a *live[*widget]) error
 		oldest string // state that reads may have, empty for none
 	}{
-		"deleted": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
+		"deleted": {func(u *places, a *live[*widget]) error {
 			a.send(reflector.Deleted, 21, at("x", 21))
 			return u.RecordGone(x, "", "21")
 		}, ""},
-		"gone": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
+		"gone": {func(u *places, a *live[*widget]) error {
 			a.send(reflector.Deleted, 21, at("x", 21))
 			return u.RecordGone(x, "uid", "20")
 		}, ""},
-		"written, and then deleted by somebody": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
+		"written, and then deleted by somebody": {func(u *places, a *live[*widget]) error {
 			a.send(reflector.Modified, 21, at("x", 21))
 			a.send(reflector.Deleted, 22, at("x", 22))
 			return u.RecordWrite(at("x", 21), "")
 		}, "21"},
-		"deleted, and the member leaves": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
-			u.Remove("a")
+		"deleted, and the namespace leaves": {func(u *places, a *live[*widget]) error {
+			u.remove("a")
 			synctest.Wait()
 			return u.RecordGone(x, "", "21")
 		}, ""},
-		"deleted before the member leaves": {func(u *informer.Union[key, *widget], a *live[*widget]) error {
+		"deleted before the namespace leaves": {func(u *places, a *live[*widget]) error {
 			defer synctest.Wait()
-			defer u.Remove("a")
+			defer u.remove("a")
 			return u.RecordGone(x, "", "21")
 		}, ""},
 	} {
@@ -49,17 +48,19 @@ func TestRecordedWhileInFlight(t *testing.T) {
 				b.ResourceVersion = "10"
 				a := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
 				far := &live[*widget]{object: b, events: make(chan reflector.Event[*widget])}
-				u := must1(informer.NewUnion("widgets", store.ObjectKey, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}}))(t)
+				u := newPlaces(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
 				informer.SetLag(u.AsInformer(), 1)
-				must1(u.Add("a", a, informer.InNamespace("a")))(t)
-				must1(u.Add("b", far, informer.InNamespace("b")))(t)
+				u.add(t, "a", a)
+				u.add(t, "b", far)
 				goOn := make(chan struct{})
+				defer run(t, u.Informer)()
+				synctest.Wait()
 				must1(u.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) { <-goOn }), handlerOptions{}))(t)
-				defer run(t, u.AsInformer())()
 				free := sync.OnceFunc(func() { close(goOn) })
 				defer free()
 				far.bookmark(30)
-				a.send(reflector.Modified, 11, at("w", 11)) // after this, the handler lags
+				a.send(reflector.Modified, 11, at("w", 11))
+				a.send(reflector.Modified, 12, at("w", 12)) // after this, the handler lags
 				a.send(reflector.Added, 20, at("x", 20))
 				if u.Store().Len() != 2 {
 					t.Fatal("the object is not in flight")

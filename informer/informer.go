@@ -78,7 +78,7 @@ type Informer[K comparable, T any] struct {
 	engine engine[K, T]
 }
 
-// engine is what an Informer drives: a core. Only New and NewUnion name that. Go compiles all methods
+// engine is what an Informer drives: a core. Only New and NewNamespaced name that. Go compiles all methods
 // of a generic type wherever the type is named, so a package that holds an informer or a handle compiles
 // the few lines of Informer, and not a core.
 type engine[K comparable, T any] interface {
@@ -97,6 +97,7 @@ type engine[K comparable, T any] interface {
 	RecordGone(key K, uid types.UID, rv string) error
 	LostWrites() uint64
 	LostKeys(since uint64) (keys []K, now uint64, complete bool)
+	Coverage(key K) Coverage
 	PendingWrite(key K) (rv string, ok bool)
 	Stats() Stats
 	Handlers() []HandlerStats
@@ -113,10 +114,9 @@ type engine[K comparable, T any] interface {
 // core is the engine of an Informer.
 type core[K comparable, T any] struct {
 	// Set by New and never changed.
-	name   string              // of the collection
-	source reflector.Source[T] // nil in a Union
-	keeps  func(T) bool        // reflector.Changing.Selects of source; nil if its selection does not change
-	union  union[K, T]         // nil but in a Union
+	name   string            // of the collection
+	only   *part[K, T]       // the only part; nil in an informer over namespaces
+	over   *namespaced[K, T] // the namespaces; nil if there is one part only
 	key    store.KeyFunc[K, T]
 	opts   Options[T]
 	logger logs.Log
@@ -136,7 +136,8 @@ type core[K comparable, T any] struct {
 	waits *waits     // for handlers; nil before the first
 	pace  pace.Meter // of commits
 
-	own own[K, T] // writes of this process that are ahead of the watch
+	ownLimit int // of writes that are ahead of the watch of a part: maxOwn, or less in tests
+	losses   losses[K]
 
 	versions versions[K, T] // of stored objects that do not carry their version
 
@@ -144,11 +145,15 @@ type core[K comparable, T any] struct {
 	// held.
 	session atomic.Pointer[session[K, T]]
 
+	// turn has a value while a committer waits for handlers, and commits then. It is taken outside mu.
+	turn chan struct{}
+
 	// mu is held while a batch is committed and logged, so that a new handler sees the store
-	// and the log at the same moment. No goroutine waits for a handler or for the network with
+	// and the log at the same moment. It is taken inside the locks of the queues. No goroutine waits for a handler or for the network with
 	// mu held.
 	mu         sync.Mutex
 	phase      phase
+	places     places
 	past       *reflector.Stats // of reflectors that have ended; nil before the first
 	listeners  map[*listener[K, T]]struct{}
 	coalescing []*listener[K, T] // the listeners with LagCoalesce
@@ -178,9 +183,10 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	if err != nil {
 		return nil, err
 	}
-	i.source = source
+	i.only = &part[K, T]{inf: i, source: source, place: place{resource: source.Resource()}}
+	i.places.add(&i.only.place)
 	if c, ok := source.(reflector.Changing[T]); ok {
-		i.keeps = c.Selects
+		i.only.keeps = c.Selects
 	}
 	return informerOf(i), firstSession(i)
 }
@@ -202,8 +208,9 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 		opts:      opts,
 		logger:    log,
 		synced:    make(chan struct{}),
+		turn:      make(chan struct{}, 1),
 		lag:       HandlerLag,
-		own:       own[K, T]{limit: maxOwn},
+		ownLimit:  maxOwn,
 		versions:  newVersions[K, T](),
 		detector:  newDetector[K, T](opts.Mutations),
 		listeners: map[*listener[K, T]]struct{}{},
@@ -254,7 +261,7 @@ func Writer[K comparable, T any](of Informed[K, T]) *store.Store[K, T] {
 func (i *Informer[K, T]) Get(key K) (T, bool) { return i.reader.Get(key) }
 
 // Store returns the reading side of the cache. Until the initial list is complete, it has nothing but the
-// writes of this process that were recorded.
+// writes of this process that were recorded and, in an informer over namespaces, what some of them have listed.
 func (i *Informer[K, T]) Store() *store.Reader[K, T] { return i.reader }
 
 func (i *core[K, T]) keyFunc() store.KeyFunc[K, T] { return i.key }

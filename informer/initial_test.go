@@ -26,7 +26,7 @@ func newStates(t *testing.T) *core[int, state] {
 // logged event by event, so that nothing of that is left out.
 func TestInitialListWithMore(t *testing.T) {
 	i := newStates(t)
-	fifo, cursor := i.session.Load().fifo, i.log.NewCursor()
+	fifo, cursor := i.only.feed.fifo, i.log.NewCursor()
 	list := deltafifo.ObjectsOf(deltafifo.KeyedObject[int, state]{Key: 1, Object: state{1, 1}})
 	if err := fifo.Replace(t.Context(), deltafifo.Replacement[int, state]{Objects: list, ResourceVersion: "1"}); err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func TestInitialListWithMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := commit(i, &changes[int, state]{}, batch); err != nil {
+	if err := commit(i.only.feed, batch); err != nil {
 		t.Fatal(err)
 	}
 	events, err := cursor.TryNext()

@@ -39,15 +39,15 @@ func (silent) Watch(context.Context, metav1.ListOptions) iter.Seq2[reflector.Eve
 // TestLargeBatches commits lists that are too large for one piece and compares the store and
 // the events with what they should be.
 func TestLargeBatches(t *testing.T) {
-	const n = keepChanges + 3*largePart + 7
+	const n = keepChanges + 3*largeChunk + 7
 	var bad []string
 	made, err := New(silent{}, state.key, Options[state]{OnError: func(err error) { bad = append(bad, err.Error()) }})
 	if err != nil {
 		t.Fatal(err)
 	}
 	i := coreOf(made)
-	fifo, cursor := i.session.Load().fifo, i.log.NewCursor()
-	var c changes[int, state]
+	fifo, cursor := i.only.feed.fifo, i.log.NewCursor()
+	c := &i.only.feed.changes
 	has := map[int]state{}
 	for round, list := range []struct{ from, to, bad int }{{1, n, n / 2}, {10, n + 10, 700}, {1, n, -1}} {
 		items, want := &deltafifo.Objects[int, state]{}, map[int]Event[int, state]{}
@@ -74,13 +74,13 @@ func TestLargeBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := commit(i, &c, batch); err != nil {
+		if err := commit(i.only.feed, batch); err != nil {
 			t.Fatal(err)
 		}
 		if cap(c.ops) > keepChanges {
 			t.Errorf("round %d: all ops in memory at a time: %d", round, cap(c.ops))
 		}
-		reset(&c)
+		reset(c)
 		for _, op := range c.ops[:cap(c.ops)] {
 			if op.Object != (state{}) {
 				t.Fatalf("round %d: %+v is kept alive", round, op.Object)

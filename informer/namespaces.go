@@ -11,14 +11,13 @@ import (
 	"k8s.io/apimachinery/pkg/api/validate/content"
 
 	"github.com/kinform/kinform/internal/followers"
-	"github.com/kinform/kinform/reflector"
 )
 
 // ErrNamespace is the cause when text cannot be the name of a namespace.
 var ErrNamespace = errors.New("not the name of a namespace")
 
 // Namespaces is a set of namespaces that changes while informers follow it. One set may serve the
-// informers of many resources: see controller.OpenOptions and [Union.Follow]. The zero value is an
+// informers of many resources: see controller.OpenOptions and [NewNamespaced]. The zero value is an
 // empty set, and works. Do not copy a set. All methods may be called by any goroutine, also by
 // handlers and reconciles.
 //
@@ -37,7 +36,7 @@ type Namespaces struct {
 	coming string // some followers have it and others do not yet; empty for none
 }
 
-// follower is a union that follows a set. The union keeps it alive.
+// follower is an informer that follows a set. The informer keeps it alive.
 type follower struct {
 	join  func(namespace string) error
 	leave func(namespace string)
@@ -54,11 +53,11 @@ func NewNamespaces(names ...string) *Namespaces {
 }
 
 // Add adds namespaces, each of which may be in the set already. All informers that follow the set
-// begin to list and watch them. Add does not wait for that: see [Union.Members]. A namespace that
+// begin to list and watch them. Add does not wait for that: see [Stats]. A namespace that
 // does not exist on the server counts as empty.
 //
 // An error says which namespaces were not added, to any informer: [ErrNamespace], and those of the
-// function given to [Union.Follow].
+// functions given to [NewNamespaced].
 func (n *Namespaces) Add(names ...string) error {
 	n.changes.Lock()
 	defer n.changes.Unlock()
@@ -140,7 +139,7 @@ func allOrNone[E any](all []E, do func(E) error, undo func(E)) error {
 }
 
 // Remove removes namespaces, each of which may be absent. The informers that follow the set end
-// their requests there and delete the objects from their caches soon: see [Union.Remove].
+// their requests there, and their caches lack the objects when Remove returns: see [NewNamespaced].
 func (n *Namespaces) Remove(names ...string) {
 	n.changes.Lock()
 	defer n.changes.Unlock()
@@ -172,7 +171,7 @@ func (n *Namespaces) Names() []string {
 	return slices.Sorted(maps.Keys(n.names))
 }
 
-// follow lets f follow the set. f has no member of the set after an error.
+// follow lets f follow the set. f has no namespace of the set after an error.
 func (n *Namespaces) follow(f *follower) error {
 	n.changes.Lock()
 	defer n.changes.Unlock()
@@ -194,83 +193,4 @@ func checkNamespace(name string) error {
 		return fmt.Errorf("%w: %q: %s", ErrNamespace, name, strings.Join(faults, "; "))
 	}
 	return nil
-}
-
-// Follow makes each namespace of a set a member, now and whenever the set changes. It may be called
-// before Run or while it runs. The union may have other members, too.
-//
-//	err := pods.Follow(namespaces, func(namespace string) (map[string]reflector.Source[*corev1.Pod], error) {
-//		source, err := client.New(server, core.Pods, client.Options{Namespace: namespace})
-//		return map[string]reflector.Source[*corev1.Pod]{namespace: source}, err
-//	}, informer.InNamespace)
-//
-// sources makes the sources of a namespace, keyed by the names of the members: one source, or one
-// for each selector if an object must match one of several. It is called once for each namespace,
-// one call at a time, and must not change the set. covers returns the argument covers of
-// [Union.Add] for a namespace: usually [InNamespace]. It may be nil. After an error, the union does
-// not follow the set. Errors: [ErrNamespace], reflector.ErrNoSource, and those of sources and
-// [Union.Add].
-func (u *Union[K, T]) Follow(set *Namespaces, sources func(namespace string) (map[string]reflector.Source[T], error), covers func(namespace string) func(K) bool) error {
-	if set == nil || sources == nil {
-		return u.members.inf.about(fmt.Errorf("%w: Follow needs a set of namespaces and a function for their sources", reflector.ErrNoSource))
-	}
-	covering := func(namespace string) func(K) bool {
-		if covers == nil {
-			return nil
-		}
-		return covers(namespace)
-	}
-	members := map[string][]string{} // their names, by namespace; the set makes one change at a time
-	leave := func(namespace string) {
-		for _, name := range members[namespace] {
-			u.Remove(name)
-		}
-		delete(members, namespace)
-	}
-	join := func(namespace string) error {
-		all, err := sources(namespace)
-		if err != nil {
-			return err
-		}
-		names := slices.Sorted(maps.Keys(all))
-		err = allOrNone(names, func(name string) error {
-			_, err := u.Add(name, all[name], covering(namespace))
-			return err
-		}, func(name string) { u.Remove(name) })
-		if err == nil {
-			members[namespace] = names
-		}
-		return err
-	}
-	coming := func(key K) bool {
-		name, ok := set.isComing()
-		if !ok {
-			return false
-		}
-		covered := covering(name)
-		return covered == nil || covered(key)
-	}
-	f := &follower{join, leave}
-	beginToFollow(u, following[K]{f, coming})
-	if err := set.follow(f); err != nil {
-		u.members.inf.mu.Lock()
-		defer u.members.inf.mu.Unlock()
-		u.members.follows = slices.DeleteFunc(slices.Clone(u.members.follows), func(other following[K]) bool { return other.follower == f })
-		return err
-	}
-	return nil
-}
-
-// beginToFollow adds f to the sets that the union follows.
-func beginToFollow[K comparable, T any](u *Union[K, T], f following[K]) {
-	u.members.inf.mu.Lock()
-	defer u.members.inf.mu.Unlock()
-	u.members.follows = append(u.members.follows, f)
-}
-
-// following is a set that a union follows.
-type following[K comparable] struct {
-	*follower // kept alive here
-	// coming reports whether a key may be in a namespace that some unions have and others not.
-	coming func(K) bool
 }

@@ -8,21 +8,36 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
 )
 
 // inNamespaces opens the widgets of a namespace.
-func inNamespaces(server *fake.Server) func(string) (map[string]reflector.Source[*widget], error) {
-	return func(namespace string) (map[string]reflector.Source[*widget], error) {
-		source, err := fake.NewSource[*widget](server, fake.Selection{Namespace: namespace})
-		return map[string]reflector.Source[*widget]{namespace: source}, err
+func inNamespaces(server *fake.Server) func(string) (reflector.Source[*widget], error) {
+	return func(namespace string) (reflector.Source[*widget], error) {
+		return fake.NewSource[*widget](server, fake.Selection{Namespace: namespace})
 	}
 }
 
-// A set of namespaces has its members in every union that follows it, whether it runs or not.
+// follows returns an informer that follows a set.
+func follows(t testing.TB, set *informer.Namespaces, source func(string) (reflector.Source[*widget], error)) *informer.Informer[key, *widget] {
+	t.Helper()
+	return must1(informer.NewNamespaced("widgets", set, source, store.ObjectKey, informer.Options[*widget]{OnError: ignore}))(t)
+}
+
+// namesOf returns the namespaces of an informer.
+func namesOf(i *informer.Informer[key, *widget]) (all []string) {
+	for _, n := range i.Stats().Namespaces {
+		all = append(all, n.Namespace)
+	}
+	return all
+}
+
+// A set of namespaces is the same in every informer that follows it, whether it runs or not.
 func TestNamespaces(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
@@ -30,26 +45,22 @@ func TestNamespaces(t *testing.T) {
 			must1(fake.Create(server, newWidget(ns, "w", "n")))(t)
 		}
 		set := informer.NewNamespaces("b", "a")
-		runs, stopped := newUnion(t, informer.Options[*widget]{}), newUnion(t, informer.Options[*widget]{})
-		for _, u := range []*informer.Union[key, *widget]{runs, stopped} {
-			if err := u.Follow(set, inNamespaces(server), informer.InNamespace); err != nil {
-				t.Fatal(err)
-			}
-		}
-		stop := run(t, runs.AsInformer())
-		want := func(note string, names ...string) {
+		runs, stopped := follows(t, set, inNamespaces(server)), follows(t, set, inNamespaces(server))
+		stop := run(t, runs)
+		want := func(note string, in ...string) {
 			t.Helper()
 			synctest.Wait()
-			var all []string
-			for _, name := range names {
-				all = append(all, name+"/w")
+			var got []string
+			for w := range runs.Store().Values() {
+				got = append(got, w.Namespace)
 			}
-			if got := stored(runs); !slices.Equal(got, all) || !slices.Equal(set.Names(), names) {
-				t.Errorf("%s: got %v of %v, want %v", note, got, set.Names(), all)
+			slices.Sort(got)
+			if !slices.Equal(got, in) || !slices.Equal(set.Names(), in) {
+				t.Errorf("%s: got objects in %v of %v, want %v", note, got, set.Names(), in)
 			}
-			for _, u := range []*informer.Union[key, *widget]{runs, stopped} {
-				if got := u.Members(); len(got) != len(names) {
-					t.Errorf("%s: the members are %+v, want %v", note, got, names)
+			for _, i := range []*informer.Informer[key, *widget]{runs, stopped} {
+				if got := namesOf(i); !slices.Equal(got, in) {
+					t.Errorf("%s: the namespaces are %v, want %v", note, got, in)
 				}
 			}
 		}
@@ -60,7 +71,7 @@ func TestNamespaces(t *testing.T) {
 		want("another", "a", "b", "c")
 		set.Remove("a", "none")
 		want("without one", "b", "c")
-		if set.Has("a") || !set.Has("b") || runs.Covers(key{Namespace: "a", Name: "w"}) || !runs.Covers(key{Namespace: "b", Name: "x"}) {
+		if set.Has("a") || !set.Has("b") || runs.Coverage(key{Namespace: "a", Name: "w"}) == informer.Covered || runs.Coverage(key{Namespace: "b", Name: "x"}) != informer.Covered {
 			t.Error("Has or Covers: wrong result")
 		}
 		if err := set.Add("d", "not/a name", "", "a"); !errors.Is(err, informer.ErrNamespace) || strings.Count(err.Error(), "not the name") != 2 {
@@ -74,29 +85,28 @@ func TestNamespaces(t *testing.T) {
 	})
 }
 
-// A source function that panics leaves no member behind, and the namespace can be added later.
+// A source function that panics leaves no namespace behind, which can be added later.
 func TestNamespacesPanic(t *testing.T) {
 	server := newServer(t)
 	bad := true
-	moody := func(namespace string) (map[string]reflector.Source[*widget], error) {
+	moody := func(namespace string) (reflector.Source[*widget], error) {
 		if bad && namespace == "b" {
 			panic("moody")
 		}
 		return inNamespaces(server)(namespace)
 	}
-	nobody := func(string) func(key) bool { return nil } // nil covers every key
 	set := informer.NewNamespaces("a")
-	first, second := newUnion(t, informer.Options[*widget]{}), newUnion(t, informer.Options[*widget]{})
+	var first, second *informer.Informer[key, *widget]
 	var during []bool
-	watching := func(namespace string) (map[string]reflector.Source[*widget], error) {
+	watching := func(namespace string) (reflector.Source[*widget], error) {
 		if namespace == "b" {
-			during = append(during, first.Listing(key{Namespace: "c"}), second.Listing(key{Namespace: "c"}), second.Listing(key{Namespace: "b"}))
+			for _, i := range []*informer.Informer[key, *widget]{first, second} {
+				during = append(during, i.Coverage(key{Namespace: "b"}) == informer.Listing, i.Coverage(key{Namespace: "c"}) == informer.Listing)
+			}
 		}
 		return moody(namespace)
 	}
-	if err := errors.Join(first.Follow(set, watching, nobody), second.Follow(set, moody, informer.InNamespace)); err != nil {
-		t.Fatal(err)
-	}
+	first, second = follows(t, set, watching), follows(t, set, moody)
 	func() {
 		defer func() {
 			if recover() == nil {
@@ -105,102 +115,72 @@ func TestNamespacesPanic(t *testing.T) {
 		}()
 		_ = set.Add("b")
 	}()
-	if n := len(first.Members()) + len(second.Members()); n != 2 || set.Has("b") || second.Listing(key{Namespace: "b"}) {
-		t.Errorf("%d members after the panic; in the set: %t", n, set.Has("b"))
+	if len(namesOf(first))+len(namesOf(second)) != 2 || set.Has("b") || second.Coverage(key{Namespace: "b"}) == informer.Listing {
+		t.Errorf("%v and %v after the panic; in the set: %t", namesOf(first), namesOf(second), set.Has("b"))
 	}
 	bad = false
-	if err := set.Add("b"); err != nil || len(first.Members()) != 2 || len(second.Members()) != 2 {
+	if err := set.Add("b"); err != nil || len(namesOf(first)) != 2 || len(namesOf(second)) != 2 {
 		t.Errorf("Add: %v", err)
 	}
-	if !slices.Equal(during, []bool{true, false, true, true, false, true}) {
-		t.Errorf("Listing of c by both, and of b, while b was added: %v", during)
+	if !slices.Equal(during, []bool{true, false, true, false, true, false, true, false}) {
+		t.Errorf("Listing of b and of c, while b was added: %v", during)
 	}
 }
 
-// A namespace that one union refuses is in none, and a union that refuses one follows no set.
+// A namespace that one informer refuses is in none, and an informer that refuses one follows no set.
 func TestNamespacesRefused(t *testing.T) {
 	server := newServer(t)
 	no := errors.New("no")
-	picky := func(namespace string) (map[string]reflector.Source[*widget], error) {
+	picky := func(namespace string) (reflector.Source[*widget], error) {
 		if namespace == "b" {
 			return nil, no
 		}
 		return inNamespaces(server)(namespace)
 	}
 	set := informer.NewNamespaces("a")
-	first, second := newUnion(t, informer.Options[*widget]{}), newUnion(t, informer.Options[*widget]{})
-	if err := errors.Join(first.Follow(set, inNamespaces(server), informer.InNamespace), second.Follow(set, picky, nil)); err != nil {
-		t.Fatal(err)
-	}
+	first, second := follows(t, set, inNamespaces(server)), follows(t, set, picky)
 	if err := set.Add("b", "c"); !errors.Is(err, no) {
 		t.Errorf("Add: %v", err)
 	}
-	for _, u := range []*informer.Union[key, *widget]{first, second} {
-		if all := u.Members(); len(all) != 2 || all[1].Name != "c" {
-			t.Errorf("the members are %+v", all)
+	for _, i := range []*informer.Informer[key, *widget]{first, second} {
+		if got := namesOf(i); !slices.Equal(got, []string{"a", "c"}) {
+			t.Errorf("the namespaces are %v", got)
 		}
 	}
-	third := newUnion(t, informer.Options[*widget]{})
-	if err := third.Follow(informer.NewNamespaces("a", "b"), picky, nil); !errors.Is(err, no) || len(third.Members()) != 0 {
-		t.Errorf("Follow: %v, and %+v", err, third.Members())
-	}
-	if err := third.Follow(informer.NewNamespaces("a b"), picky, nil); !errors.Is(err, informer.ErrNamespace) {
-		t.Errorf("a bad name: %v", err)
-	}
-	for _, err := range []error{third.Follow(nil, picky, nil), third.Follow(set, nil, nil)} {
-		if !errors.Is(err, reflector.ErrNoSource) || !strings.Contains(err.Error(), "widgets") {
-			t.Errorf("nil: %v", err)
+	for name, want := range map[string]error{"b": no, "a b": informer.ErrNamespace} {
+		_, err := informer.NewNamespaced("widgets", informer.NewNamespaces("a", name), picky, store.ObjectKey, informer.Options[*widget]{})
+		if !errors.Is(err, want) {
+			t.Errorf("%q: %v", name, err)
 		}
-	}
-	err := first.Follow(informer.NewNamespaces("c"), inNamespaces(server), nil)
-	if !errors.Is(err, informer.ErrDuplicate) || !strings.Contains(err.Error(), `widgets: member "c"`) {
-		t.Errorf("a member of that name: %v", err)
 	}
 }
 
-// A namespace may have a source for each of several selectors. They come and go together, or not at
-// all.
-func TestNamespacesAndSelectors(t *testing.T) {
+// A namespace that returns while its objects are being deleted keeps those that the new source has.
+func TestNamespaceReturnsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
-		for _, ns := range []string{"a", "b"} {
-			for _, part := range []string{"x", "y", "z"} {
-				must1(fake.Create(server, partOf(ns, part, part)))(t)
-			}
-		}
-		u := newUnion(t, informer.Options[*widget]{})
 		set := informer.NewNamespaces("a")
-		err := u.Follow(set, func(namespace string) (map[string]reflector.Source[*widget], error) {
-			all := map[string]reflector.Source[*widget]{}
-			for _, part := range []string{"x", "y"} {
-				all[namespace+"/"+part] = must1(fake.NewSource[*widget](server, fake.Selection{Namespace: namespace, LabelSelector: "part=" + part}))(t)
+		i := follows(t, set, inNamespaces(server))
+		stop := run(t, i)
+		defer func() { stop() }()
+		for n := range 20 {
+			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
+			set.Remove("a")
+			if n%3 == 0 {
+				synctest.Wait()
 			}
-			return all, nil
-		}, informer.InNamespace)
-		if err != nil {
-			t.Fatal(err)
-		}
-		stop := run(t, u.AsInformer())
-		want := func(names ...string) {
-			t.Helper()
-			synctest.Wait()
-			if got := stored(u); !slices.Equal(got, names) || len(u.Members()) != len(names) {
-				t.Errorf("got %v and %d members, want %v", got, len(u.Members()), names)
+			if n%5 == 0 {
+				stop()
+				stop = run(t, i)
+			}
+			if err := set.Add("a"); err != nil {
+				t.Fatal(err)
+			}
+			time.Sleep(5 * time.Second)
+			if i.Store().Len() != n+1 || i.Coverage(key{Namespace: "a"}) != informer.Covered {
+				t.Fatalf("%d objects, want %d; %+v", i.Store().Len(), n+1, i.Stats().Namespaces)
 			}
 		}
-		want("a/x", "a/y")
-		add(t, u, "b/y", newPart(t, server, fake.Selection{Namespace: "c"}))
-		if err := set.Add("b"); !errors.Is(err, informer.ErrDuplicate) || len(u.Members()) != 3 {
-			t.Errorf("Add: %v, %d members", err, len(u.Members()))
-		}
-		u.Remove("b/y")
-		if err := set.Add("b"); err != nil {
-			t.Fatal(err)
-		}
-		want("a/x", "a/y", "b/x", "b/y")
-		set.Remove("a")
-		want("b/x", "b/y")
-		stop()
 	})
 }
 
@@ -210,11 +190,11 @@ func TestNamespacesLetGo(t *testing.T) {
 	var set informer.Namespaces // works without New
 	gone := make(chan struct{})
 	func() {
-		u := newUnion(t, informer.Options[*widget]{})
-		if err := errors.Join(u.Follow(&set, inNamespaces(server), informer.InNamespace), set.Add("a")); err != nil || len(u.Members()) != 1 {
+		i := follows(t, &set, inNamespaces(server))
+		if err := set.Add("a"); err != nil || len(namesOf(i)) != 1 {
 			t.Fatal(err)
 		}
-		runtime.AddCleanup(u.AsInformer(), func(int) { close(gone) }, 0)
+		runtime.AddCleanup(i, func(int) { close(gone) }, 0)
 	}()
 	for !isClosed(gone) {
 		runtime.GC()
@@ -225,39 +205,33 @@ func TestNamespacesLetGo(t *testing.T) {
 	}
 }
 
-// A write to a namespace that is no member any more is not read for ever, and does not bring back
-// what was deleted before the store has noticed. When the namespace returns, its first list has all
-// writes.
-func TestNamespaceReturns(t *testing.T) {
+// A write to a namespace that has left the set is not read for ever, and does not bring back
+// what was deleted before the store has noticed.
+func TestNamespaceLeavesWithWrites(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		set := informer.NewNamespaces("a", "b")
-		u := newUnion(t, informer.Options[*widget]{})
-		if err := u.Follow(set, inNamespaces(server), informer.InNamespace); err != nil {
-			t.Fatal(err)
-		}
-		stop := run(t, u.AsInformer())
-		synctest.Wait()
+		i := follows(t, set, inNamespaces(server))
+		stop := run(t, i)
 		k := key{Namespace: "b", Name: "w"}
 		for n := range 3 {
 			w := newWidget("b", fmt.Sprint("x", n), "n")
 			w.ResourceVersion = "1000000"
-			if err := u.RecordWrite(w, ""); err != nil {
-				t.Fatal(err)
-			}
+			must(t, i.RecordWrite(w, ""))
+		}
+		if n := i.Stats().Writes; n != 3 {
+			t.Errorf("%d writes are ahead", n)
 		}
 		set.Remove("b")
 		synctest.Wait()
-		if got, ok := u.Get(key{Namespace: "b", Name: "x0"}); ok {
+		if got, ok := i.Get(key{Namespace: "b", Name: "x0"}); ok {
 			t.Errorf("a namespace that is gone has %v", got)
 		}
 		w := newWidget("b", "w", "n")
 		w.ResourceVersion = "1000000"
-		if err := u.RecordWrite(w, ""); err != nil {
-			t.Fatal(err)
-		}
-		if got, ok := u.Get(k); ok || u.LostWrites() > 0 {
-			t.Errorf("a write to a namespace that is gone: got %v, and %d lost writes", got, u.LostWrites())
+		must(t, i.RecordWrite(w, ""))
+		if got, ok := i.Get(k); ok || i.LostWrites() > 0 || i.Stats().Writes > 0 {
+			t.Errorf("a write to a namespace that is gone: got %v, and %d lost writes", got, i.LostWrites())
 		}
 		stop()
 	})

@@ -50,7 +50,8 @@ const (
 // state for a while if the watch is more than about four minutes behind, but not while it brings nothing at
 // all. When the informer notices a restore, it reports the writes that the server has lost.
 //
-// Nothing changes if the source's selection changes (reflector.Changing) and does not have obj now.
+// Nothing changes if the source's selection changes (reflector.Changing) and does not have obj now, or if the
+// informer is for a set of namespaces without that of obj.
 //
 // Errors: those of the key function; store.ErrResourceVersion, with the resource and the key, if rv
 // is missing or cannot be compared with others; [ErrStopped] while the informer does not run;
@@ -70,9 +71,6 @@ func (i *core[K, T]) RecordWrite(obj T, rv string) error {
 	}
 	if rv == "" {
 		rv = objmeta.VersionOf(obj)
-	}
-	if i.keeps != nil && !i.keeps(obj) {
-		return nil // a list follows before it is in the selection
 	}
 	return wrote(i, key, ownWrite[T]{obj: obj, rv: rv, uid: objmeta.UIDOf(obj)})
 }
@@ -109,7 +107,7 @@ func (i *core[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 // [Informer.LostKeys]. Stats.LostWrites counts each write once. Cost: one atomic load.
 func (i *Informer[K, T]) LostWrites() uint64 { return i.engine.LostWrites() }
 
-func (i *core[K, T]) LostWrites() uint64 { return i.own.lost.Load() }
+func (i *core[K, T]) LostWrites() uint64 { return i.losses.times.Load() }
 
 // LostKeys returns the keys of the writes that were lost since an earlier call of LostWrites or
 // LostKeys. since is the number that this call returned, and now is the present one. A key may be there
@@ -120,13 +118,13 @@ func (i *Informer[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete 
 }
 
 func (i *core[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
-	o := &i.own
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	now = o.lost.Load()
+	last := i.losses.keys
+	now = i.losses.times.Load()
 	since = min(since, now)
-	first := max(since, now-uint64(len(o.lostKeys)))
-	return slices.Clone(o.lostKeys[len(o.lostKeys)-int(now-first):]), now, first == since
+	first := max(since, now-uint64(len(last)))
+	return slices.Clone(last[len(last)-int(now-first):]), now, first == since
 }
 
 // PendingWrite returns the resourceVersion of the recorded write under key ([Informer.RecordWrite])
@@ -137,7 +135,11 @@ func (i *Informer[K, T]) PendingWrite(key K) (rv string, ok bool) { return i.eng
 func (i *core[K, T]) PendingWrite(key K) (rv string, ok bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	version, ok := i.own.door.Waits(key)
+	p := partOf(i, key)
+	if p == nil {
+		return "", false
+	}
+	version, ok := p.own.door.Waits(key)
 	if !ok {
 		return "", false
 	}
@@ -152,12 +154,16 @@ type ownWrite[T any] struct {
 	gone bool // the object ended
 }
 
-// own knows which writes of this process are ahead of list and watch.
-type own[K comparable, T any] struct {
-	limit int           // of writes that are ahead: maxOwn, or less in tests
-	count atomic.Int64  // of writes that are ahead
-	lost  atomic.Uint64 // number of times that a write was found to be lost
+// losses are the writes that were found to be lost, of all parts.
+type losses[K comparable] struct {
+	times atomic.Uint64 // number of times that a write was found to be lost
 	once  atomic.Uint64 // number of lost writes
+	keys  []K           // of the last times, the newest last; guarded by the informer's mu
+}
+
+// own knows which writes of this process are ahead of a part's list and watch.
+type own[K comparable, T any] struct {
+	count atomic.Int64 // of writes that are ahead
 
 	// mu is taken inside the informer's mu and inside the locks of the queue. No other lock is taken
 	// inside it. Who has the informer's mu can read door and aside without it. A key has an entry in aside
@@ -167,9 +173,8 @@ type own[K comparable, T any] struct {
 	aside map[K]aside[T] // see door.Aside; nil for none
 
 	// Guarded by the informer's mu.
-	due      []dueWrite[K] // the oldest first
-	timer    *time.Timer   // for the first of due; nil if none is set
-	lostKeys []K           // of the last lost writes, the newest last
+	due   []dueWrite[K] // the oldest first
+	timer *time.Timer   // for the first of due; nil if none is set
 }
 
 // aside is a state that may enter later.
@@ -247,18 +252,11 @@ func (o *own[K, T]) forget(keys ...K) {
 	})
 }
 
-// forgetAside drops what was put aside for a write.
-func forgetAside[K comparable, T any](o *own[K, T], key K) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.aside, key)
-}
-
 // awaited returns the keys of all writes that are ahead, and the door's moment.
 func (o *own[K, T]) awaited() (keys []K, moment uint64) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	o.door.Each(func(key K, _ uint64, _ bool) { keys = append(keys, key) })
+	o.door.Each(func(key K, _ uint64) { keys = append(keys, key) })
 	return keys, uint64(o.door.Made())
 }
 
@@ -313,90 +311,68 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 	case i.log.Lagging(awaitedLag*i.lag) != nil:
 		return nil, i.about(ErrHandlerBehind)
 	}
-	if i.own.door.Len() >= i.own.limit && !awaits(&i.own, key) {
+	p := partOf(i, key)
+	if p == nil || !w.gone && p.keeps != nil && !p.keeps(w.obj) {
+		return nil, nil // a list follows before it is in the selection
+	}
+	if p.own.door.Len() >= i.ownLimit && !awaits(&p.own, key) {
 		room := false
-		if failed, room = makeRoomInLog(i); !room {
+		if failed, room = makeRoomForOwn(p); !room {
 			return failed, ErrTooManyWrites
 		}
 	}
-	before := ownOf(&i.own, key)
-	if enters(i, key, w) {
+	before := ownOf(&p.own, key)
+	if enters(p, key, w) {
 		op := store.Op[K, T]{Key: key, Object: w.obj, Delete: w.gone}
 		if err := commitAhead(i, &op, w.rv, true); err != nil {
-			undoOwn(&i.own, key, before)
+			undoOwn(&p.own, key, before)
 			return failed, i.about(fmt.Errorf("%s: %w", keytext.Of(key), err))
 		}
 	}
-	if version, waits := i.own.door.Waits(key); waits && version != before.known.Version() {
-		expect(i, dueWrite[K]{key: key, version: version, until: time.Now().Add(ownFor)})
-		i.touched(key)
+	if version, waits := p.own.door.Waits(key); waits && version != before.known.Version() {
+		expect(p, dueWrite[K]{key: key, version: version, until: time.Now().Add(ownFor)})
 	}
 	return failed, nil
 }
 
-// makeRoomInLog takes back a write that was reported as lost, and reports whether there was one. A deletion whose
+// makeRoomForOwn takes back a write that was reported as lost, and reports whether there was one. A deletion whose
 // object the watch has shown is none, because the object would come back. Called with mu held.
-func makeRoomInLog[K comparable, T any](i *core[K, T]) (failed []*reflector.ObjectError, made bool) {
-	o := &i.own
+func makeRoomForOwn[K comparable, T any](p *part[K, T]) (failed []*reflector.ObjectError, made bool) {
+	o := &p.own
 	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool { return w.lost && ownWaits(o, w) && !o.door.Ending(w.key) })
 	if n < 0 {
 		return nil, false
 	}
 	due := o.due[n]
-	lose(i, due)
-	failed = withdraw(i, due.key, nil)
+	lose(p, due)
+	failed = withdraw(p, due.key, nil)
 	o.forget(due.key)
 	return failed, true
 }
 
 // enters asks the door about an own write, and puts aside what it takes the place of. It reports whether
 // the write changes the store. Called with mu held.
-func enters[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) bool {
-	waited := awaits(&i.own, key)
+func enters[K comparable, T any](p *part[K, T], key K, w ownWrite[T]) bool {
+	i := p.inf
+	waited := awaits(&p.own, key)
 	has, is := held(i, key), door.State{UID: string(w.uid), Version: parse(w.rv)}
-	if i.union != nil && !w.gone && (has.Any && has.Version >= is.Version || !has.Any && i.union.lacks(key, w.rv)) {
-		return false
-	}
-	if w.gone && !has.Any && !waited && hasLeft(i, key, w.rv) {
-		return false
+	if w.gone && !has.Any && !waited && is.Version <= reached(p) {
+		return false // list and watch have brought the deletion already, and will not bring it again
 	}
 	verdict := door.Stays
 	obj, _ := i.store.Get(key)
-	i.own.change(func(d *door.Door[K]) {
-		reached(i, d)
+	p.own.change(func(d *door.Door[K]) {
+		d.Bookmark(reached(p))
 		if w.gone {
 			verdict = d.Removed(key, has, is)
 		} else {
 			verdict = d.Wrote(key, has, is)
 		}
 		if _, waits := d.Waits(key); waits && !waited {
-			keep(&i.own, key, has.Any, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
+			keep(&p.own, key, has.Any, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
 		}
 	})
 	return verdict != door.Stays
-}
-
-// hasLeft reports whether list and watch have passed a state, at rv, of an object that the store lacks. Then
-// they have brought the deletion already, and it will not come again.
-func hasLeft[K comparable, T any](i *core[K, T], key K, rv string) bool {
-	if i.union != nil {
-		return i.union.lacks(key, rv)
-	}
-	return parse(rv) <= parse(i.store.ResourceVersion())
-}
-
-// reached tells the door how far list and watch are. Called with mu held.
-func reached[K comparable, T any](i *core[K, T], d *door.Door[K]) {
-	if i.union == nil {
-		d.Bookmark(parse(i.store.ResourceVersion()))
-	}
-}
-
-// touched lets a union look whether its members have passed an own write. Called with mu held.
-func (i *core[K, T]) touched(key K) {
-	if i.union != nil {
-		i.union.touched(key)
-	}
 }
 
 // held returns what the store has under a key. Called with mu held.
@@ -415,52 +391,61 @@ func held[K comparable, T any](i *core[K, T], key K) door.Held {
 // commitAhead commits one operation that neither list nor watch brings, and appends its event to the
 // log. Called with mu held; it never waits for handlers.
 func commitAhead[K comparable, T any](i *core[K, T], op *store.Op[K, T], rv string, own bool) error {
-	cutLagging(i)
 	ops := []store.Op[K, T]{*op}
+	err := commitOps(i, ops, rv, own)
+	if *op = ops[0]; err != nil {
+		return err
+	}
+	return op.Err
+}
+
+// commitOps is commitAhead for several operations.
+func commitOps[K comparable, T any](i *core[K, T], ops []store.Op[K, T], rv string, own bool) error {
+	cutLagging(i)
 	if err := i.store.Commit("", ops); err != nil {
 		return err
 	}
-	*op = ops[0]
-	if op.Err != nil {
-		return op.Err
-	}
 	i.detector.committed(ops)
-	i.versions.committed(op, rv)
-	ev := Event[K, T]{Key: op.Key, Object: op.Object, Old: op.Old, Own: own}
-	switch {
-	case op.Unchanged, op.Delete && !op.Had:
-		return nil
-	case op.Delete:
-		ev.Type, ev.Object, ev.FinalStateUnknown = Deleted, op.Old, true
-	case op.Had:
-		ev.Type, ev.Replaced = Updated, i.versions.meta.Differ(op.Old, op.Object)
-	default:
-		ev.Type = Added
+	for n := range ops {
+		op := &ops[n]
+		i.versions.committed(op, rv)
+		ev := Event[K, T]{Key: op.Key, Object: op.Object, Old: op.Old, Own: own}
+		switch {
+		case op.Err != nil, op.Unchanged, op.Delete && !op.Had:
+			continue
+		case op.Delete:
+			ev.Type, ev.Object, ev.FinalStateUnknown = Deleted, op.Old, true
+		case op.Had:
+			ev.Type, ev.Replaced = Updated, i.versions.meta.Differ(op.Old, op.Object)
+		default:
+			ev.Type = Added
+		}
+		traceEvent(i, &ev, rv)
+		i.log.Append(ev)
 	}
-	traceEvent(i, &ev, rv)
-	i.log.Append(ev)
 	return nil
 }
 
 // stays asks the door about a delta of a key whose own write is ahead. It reports whether the delta is
 // older than that write. Called with mu held.
-func stays[K comparable, T any](i *core[K, T], key K, d *deltafifo.Delta[T], listed string) bool {
-	if !awaits(&i.own, key) {
+func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], listed string) bool {
+	if !awaits(&p.own, key) {
 		return false
 	}
+	meta := p.inf.versions.meta
 	missing := d.Type == deltafifo.Deleted && d.FinalStateUnknown
 	rv := d.ResourceVersion
 	if rv == "" && !missing {
-		rv = i.versions.meta.Version(d.Object)
+		rv = meta.Version(d.Object)
 	}
-	is := door.State{UID: string(i.versions.meta.UID(d.Object)), Version: parse(rv)}
+	is := door.State{UID: string(meta.UID(d.Object)), Version: parse(rv)}
 	verdict := door.Enters // then the store compares the contents
 	has := door.Held{Any: true}
-	i.own.change(func(at *door.Door[K]) {
+	p.own.change(func(at *door.Door[K]) {
 		switch {
-		case missing && i.union == nil && parse(listed) == 0, !missing && is.Version == 0, missing && isOut(i, key):
+		case missing && parse(listed) == 0, !missing && is.Version == 0, missing && isOut(p, key):
 			at.Drop(key)
-		case missing, i.union != nil && d.Type == deltafifo.Deleted && at.HasWritten(key, is.Version): // another member may have it
+		case missing:
 			verdict = at.Listed(key, has, door.Held{})
 		case d.Type == deltafifo.Replaced:
 			verdict = at.Listed(key, has, door.Held{State: is, Any: true})
@@ -468,132 +453,119 @@ func stays[K comparable, T any](i *core[K, T], key K, d *deltafifo.Delta[T], lis
 			verdict = at.Event(key, has, is, d.Type == deltafifo.Deleted)
 		}
 		if _, waits := at.Waits(key); verdict != door.Stays || !waits {
-			keep(&i.own, key, verdict == door.Aside && d.Type != deltafifo.Deleted, aside[T]{d.Object, rv, d.Sum})
+			keep(&p.own, key, verdict == door.Aside && d.Type != deltafifo.Deleted, aside[T]{d.Object, rv, d.Sum})
 		}
 	})
-	if awaits(&i.own, key) {
-		i.touched(key)
-	}
 	return verdict == door.Stays || verdict == door.Aside
 }
 
 // isOut reports whether the store has an object that has left the selection of the source.
-func isOut[K comparable, T any](i *core[K, T], key K) bool {
-	if i.keeps == nil {
+func isOut[K comparable, T any](p *part[K, T], key K) bool {
+	if p.keeps == nil {
 		return false
 	}
-	obj, ok := i.store.Get(key)
-	return ok && !i.keeps(obj)
+	obj, ok := p.inf.store.Get(key)
+	return ok && !p.keeps(obj)
 }
 
 // dropPassed takes the own writes out of the store that list and watch have passed without a state of the
 // object: it is not in the selection, or has ended. So handlers hear of an object that somebody deleted
 // before the next list, though no delta comes of it. It returns what was put aside and cannot be stored.
 // Called with mu held.
-func dropPassed[K comparable, T any](i *core[K, T]) (failed []*reflector.ObjectError) {
-	if i.own.count.Load() == 0 && i.union == nil {
+func dropPassed[K comparable, T any](p *part[K, T]) (failed []*reflector.ObjectError) {
+	if p.own.count.Load() == 0 {
 		return nil
 	}
 	var left, stay []K
-	if i.union != nil {
-		left = i.union.passed()
-	} else {
-		i.own.change(func(d *door.Door[K]) {
-			reached(i, d)
-			left, stay = d.Passed()
-		})
-	}
+	p.own.change(func(d *door.Door[K]) {
+		d.Bookmark(reached(p))
+		left, stay = d.Passed()
+	})
 	for _, key := range left {
-		failed = withdraw(i, key, failed)
+		failed = withdraw(p, key, failed)
 	}
-	i.own.forget(append(left, stay...)...)
+	p.own.forget(append(left, stay...)...)
 	return failed
 }
 
 // withdraw takes the object of an own write out of the store, and what was put aside enters. An object of
 // which list or watch have brought a state that cannot be used stays. If what was put aside cannot be stored,
 // the key is empty then, and withdraw adds it to failed. own.forget follows. Called with mu held.
-func withdraw[K comparable, T any](i *core[K, T], key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
-	if !i.own.door.Leaves(key) {
+func withdraw[K comparable, T any](p *part[K, T], key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
+	if !p.own.door.Leaves(key) {
 		return failed
 	}
-	kept, has := i.own.aside[key]
+	kept, has := p.own.aside[key]
 	op := store.Op[K, T]{Key: key, Delete: !has, Object: kept.obj, Sum: kept.sum}
-	err := commitAhead(i, &op, kept.rv, false)
+	err := commitAhead(p.inf, &op, kept.rv, false)
 	if err == nil {
 		return failed
 	}
 	op = store.Op[K, T]{Key: key, Delete: true}
-	_ = commitAhead(i, &op, "", false) // the store is open while the informer runs
+	_ = commitAhead(p.inf, &op, "", false) // the store is open while the informer runs
 	return append(failed, &reflector.ObjectError{Key: keytext.Of(key), Err: err})
 }
 
-// begin tells the door what a batch is. If it has a list of a server that was restored from a backup,
-// the door forgets all own writes, and begin returns them. all: the list is of all objects. Called with mu
-// held.
-func (o *own[K, T]) begin(batch deltafifo.Batch[K, T], all bool) (ahead []dueWrite[K]) {
+// beginOwn tells the door what a batch is. If it has a list of a server that was restored from a backup,
+// the door forgets all own writes, and beginOwn returns them. Called with mu held.
+func beginOwn[K comparable, T any](o *own[K, T], batch deltafifo.Batch[K, T]) (ahead []dueWrite[K]) {
 	moment, listed := batch.Listed()
 	if !batch.Rewound() && (!listed || o.count.Load() == 0) {
 		return nil
 	}
 	o.change(func(d *door.Door[K]) {
-		switch {
-		case batch.Rewound():
-			for _, w := range o.due {
-				if ownWaits(o, w) {
-					w.gone, w.late = d.Ends(w.key), d.Since(w.key, door.Moment(moment))
-					ahead = append(ahead, w)
-				}
-			}
-			if all {
-				d.Rewound()
-			} else {
-				d.RewoundInPart()
-			}
-			clear(o.aside)
-		default:
+		if !batch.Rewound() {
 			for _, key := range d.Relisted(door.Moment(moment)) {
 				delete(o.aside, key)
 			}
+			return
 		}
+		for _, w := range o.due {
+			if ownWaits(o, w) {
+				w.gone, w.late = d.Ends(w.key), d.Since(w.key, door.Moment(moment))
+				ahead = append(ahead, w)
+			}
+		}
+		d.Rewound()
+		clear(o.aside)
 	})
 	return ahead
 }
 
 // lostOf returns those of the writes that the list of a restored server does not have. What was recorded
 // after that list was compared with the store leaves the store. Called with mu held.
-func lostOf[K comparable, T any](i *core[K, T], ahead []dueWrite[K]) (lost []*LostWriteError) {
+func lostOf[K comparable, T any](p *part[K, T], ahead []dueWrite[K]) (lost []*LostWriteError) {
 	for _, w := range ahead {
-		has := held(i, w.key)
+		has := held(p.inf, w.key)
 		stored := has.Any && has.Version == w.version
 		switch {
-		case i.union != nil: // the other members list later
 		case stored && w.late:
 			op := store.Op[K, T]{Key: w.key, Delete: true}
-			_ = commitAhead(i, &op, "", false) // the store is open while the informer runs
+			_ = commitAhead(p.inf, &op, "", false) // the store is open while the informer runs
 		case stored, w.gone && !has.Any:
 			continue
 		}
-		lost = append(lost, lose(i, w))
+		lost = append(lost, lose(p, w))
 	}
 	sortLost(lost)
 	return lost
 }
 
 // expect sets a timer for a write. Called with mu held.
-func expect[K comparable, T any](i *core[K, T], w dueWrite[K]) {
-	o := &i.own
+func expect[K comparable, T any](p *part[K, T], w dueWrite[K]) {
+	o := &p.own
 	if len(o.due) >= 2*o.door.Len() { // as long as most of them are ahead, they come off in takeDue
 		o.due = slices.DeleteFunc(o.due, func(w dueWrite[K]) bool { return !ownWaits(o, w) })
 	}
 	o.due = append(o.due, w)
 	if o.timer == nil {
-		o.timer = time.AfterFunc(ownFor, i.expireOwn)
+		o.timer = time.AfterFunc(ownFor, func() { expireOwn(p) })
 	}
 }
 
 // expireOwn reports the writes that are due.
-func (i *core[K, T]) expireOwn() {
+func expireOwn[K comparable, T any](p *part[K, T]) {
+	i := p.inf
 	i.mu.Lock()
 	if i.phase != running {
 		i.mu.Unlock()
@@ -601,7 +573,7 @@ func (i *core[K, T]) expireOwn() {
 	}
 	s := i.session.Load()
 	s.Add(1) // Run waits for the report
-	lost, failed := takeDue(i, time.Now())
+	lost, failed := takeDue(p, time.Now())
 	i.log.Publish()
 	i.mu.Unlock()
 	defer s.Done()
@@ -614,8 +586,8 @@ func (i *core[K, T]) expireOwn() {
 // takeDue returns the writes that are due and still ahead. They are due again after some time. If list and
 // watch have told of a lost one, and have gone on without it, it was of a history that the server has lost:
 // it is undone. Called with mu held.
-func takeDue[K comparable, T any](i *core[K, T], now time.Time) (lost []*LostWriteError, failed []*reflector.ObjectError) {
-	o, at := &i.own, parse(i.store.ResourceVersion())
+func takeDue[K comparable, T any](p *part[K, T], now time.Time) (lost []*LostWriteError, failed []*reflector.ObjectError) {
+	o, at := &p.own, reached(p)
 	var undone []K
 	for len(o.due) > 0 && !o.due[0].until.After(now) {
 		due := o.due[0]
@@ -624,7 +596,7 @@ func takeDue[K comparable, T any](i *core[K, T], now time.Time) (lost []*LostWri
 			continue
 		}
 		due.gone = o.door.Ends(due.key)
-		if report := lose(i, due); !due.lost {
+		if report := lose(p, due); !due.lost {
 			lost = append(lost, report)
 		}
 		if due.told && at > due.at {
@@ -638,12 +610,12 @@ func takeDue[K comparable, T any](i *core[K, T], now time.Time) (lost []*LostWri
 		o.due = append(o.due, due)
 	}
 	for _, key := range undone {
-		failed = withdraw(i, key, failed)
+		failed = withdraw(p, key, failed)
 	}
 	o.forget(undone...)
 	o.timer = nil
 	if len(o.due) > 0 {
-		o.timer = time.AfterFunc(o.due[0].until.Sub(now), i.expireOwn)
+		o.timer = time.AfterFunc(o.due[0].until.Sub(now), func() { expireOwn(p) })
 	} else {
 		o.due = nil
 	}
@@ -652,14 +624,14 @@ func takeDue[K comparable, T any](i *core[K, T], now time.Time) (lost []*LostWri
 }
 
 // lose notes that a write is lost, or still is. Called with mu held.
-func lose[K comparable, T any](i *core[K, T], w dueWrite[K]) *LostWriteError {
-	o := &i.own
-	if len(o.lostKeys) == maxOwn {
-		o.lostKeys = slices.Clone(o.lostKeys[maxOwn/2:])
+func lose[K comparable, T any](p *part[K, T], w dueWrite[K]) *LostWriteError {
+	all := &p.inf.losses
+	if len(all.keys) == maxOwn {
+		all.keys = slices.Clone(all.keys[maxOwn/2:])
 	}
-	o.lostKeys = append(o.lostKeys, w.key)
-	if o.lost.Add(1); !w.lost {
-		o.once.Add(1)
+	all.keys = append(all.keys, w.key)
+	if all.times.Add(1); !w.lost {
+		all.once.Add(1)
 	}
 	return &LostWriteError{Key: keytext.Of(w.key), ResourceVersion: strconv.FormatUint(w.version, 10), Deleted: w.gone}
 }
@@ -676,28 +648,28 @@ func reportLost[K comparable, T any](i *core[K, T], all []*LostWriteError) {
 }
 
 // resume waits for the writes that were ahead at the end of the run before. Called with mu held.
-func resume[K comparable, T any](i *core[K, T]) {
+func resume[K comparable, T any](p *part[K, T]) {
 	until := time.Now().Add(ownFor)
-	i.own.door.Each(func(key K, version uint64, _ bool) {
-		expect(i, dueWrite[K]{key: key, version: version, until: until})
+	p.own.door.Each(func(key K, version uint64) {
+		expect(p, dueWrite[K]{key: key, version: version, until: until})
 	})
 }
 
 // unusable follows an object of list or watch that cannot be used: the watch may pass a write of it
 // without bringing its state.
-func unusable[K comparable, T any](i *core[K, T], bad *reflector.ObjectError) {
-	if i.own.count.Load() == 0 {
+func unusable[K comparable, T any](p *part[K, T], bad *reflector.ObjectError) {
+	if p.own.count.Load() == 0 {
 		return
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
+	p.inf.mu.Lock()
+	defer p.inf.mu.Unlock()
 	var all []K
-	i.own.door.Each(func(key K, _ uint64, _ bool) {
+	p.own.door.Each(func(key K, _ uint64) {
 		if bad.Key == "" || bad.Key == keytext.Of(key) {
 			all = append(all, key)
 		}
 	})
-	i.own.change(func(d *door.Door[K]) {
+	p.own.change(func(d *door.Door[K]) {
 		for _, key := range all {
 			d.Unusable(key)
 		}
@@ -705,11 +677,9 @@ func unusable[K comparable, T any](i *core[K, T], bad *reflector.ObjectError) {
 }
 
 // rest ends the wait for own writes at the end of Run. The door still knows them: the first list of
-// the next Run takes none of them back.
-func rest[K comparable, T any](i *core[K, T]) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	o := &i.own
+// the next Run takes none of them back. Called with mu held.
+func rest[K comparable, T any](p *part[K, T]) {
+	o := &p.own
 	if o.timer != nil {
 		o.timer.Stop()
 	}

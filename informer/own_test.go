@@ -2,7 +2,6 @@ package informer_test
 
 import (
 	"errors"
-	"fmt"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -111,7 +110,7 @@ func TestGoneWhileTheWatchLags(t *testing.T) {
 
 // What was recorded of a namespace leaves with it, also if its event could not be used.
 func TestUnusableInNamespaceThatLeaves(t *testing.T) {
-	withUnion(t, func(u *informer.Union[key, *widget], a, b *byHand[*widget]) {
+	withPlaces(t, func(u *places, a, b *byHand[*widget]) {
 		must(t, u.RecordWrite(at("x", 20), ""))
 		a.events <- byHandEvent[*widget]{err: &reflector.ObjectError{Resource: "things", Key: "a/x", ResourceVersion: "20", Type: reflector.Added, Err: errors.New("bad")}}
 		a.bookmark(30)
@@ -121,55 +120,10 @@ func TestUnusableInNamespaceThatLeaves(t *testing.T) {
 		}
 		must(t, u.RecordWrite(at("y", 40), ""))
 		a.events <- byHandEvent[*widget]{err: &reflector.ObjectError{Resource: "things", Key: "a/y", ResourceVersion: "40", Type: reflector.Added, Err: errors.New("bad")}}
-		u.Remove("a")
+		u.remove("a")
 		synctest.Wait()
 		if got := version(u.AsInformer(), "y"); got != "" {
 			t.Errorf("y is at %s without its namespace", got)
-		}
-	})
-}
-
-// A commit of a union looks only at own writes that it may concern, not at all that are ahead.
-func TestUnionLooksAtWhatChanges(t *testing.T) {
-	const writes, events = 1000, 500
-	synctest.Test(t, func(t *testing.T) {
-		var asked atomic.Int64
-		within := func(namespace string) func(key) bool {
-			return func(k key) bool { asked.Add(1); return k.Namespace == namespace }
-		}
-		u := newUnion(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
-		members := map[string]*byHand[*widget]{}
-		for _, name := range []string{"a", "b"} {
-			src := &byHand[*widget]{events: make(chan byHandEvent[*widget])}
-			src.set(listOf("10"))
-			members[name] = src
-			must1(u.Add(name, src, within(name)))(t)
-		}
-		defer run(t, u.AsInformer())()
-		for n := range writes {
-			must(t, u.RecordWrite(at(fmt.Sprint("w", n), 1000+n), ""))
-		}
-		members["b"].bookmark(20)
-		asked.Store(0)
-		for n := range events {
-			w := newWidget("b", "w", "n")
-			w.ResourceVersion = fmt.Sprint(3000 + n)
-			members["b"].send(reflector.Modified, 3000+n, w)
-		}
-		if n := asked.Load(); n > 20*events {
-			t.Errorf("%d questions about keys for %d events", n, events)
-		}
-		for n := range writes { // half of them are not in the selection
-			if n%2 == 0 {
-				members["a"].send(reflector.Added, 1000+n, at(fmt.Sprint("w", n), 1000+n))
-			}
-		}
-		members["a"].bookmark(5000)
-		if n := asked.Load(); n > 20*(events+writes) {
-			t.Errorf("%d questions about keys for %d events and %d writes", n, events, writes)
-		}
-		if got := u.Store().Len(); got != writes/2+1 || u.Stats().Writes != 0 {
-			t.Errorf("%d objects, want %d; %d writes are ahead", got, writes/2+1, u.Stats().Writes)
 		}
 	})
 }

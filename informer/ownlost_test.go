@@ -128,9 +128,9 @@ func TestUndoneWriteIsToldOf(t *testing.T) {
 	})
 }
 
-// In a union, each member's list tells of the keys that the member may have.
-func TestLostWriteIsUndoneInUnion(t *testing.T) {
-	withUnion(t, func(u *informer.Union[key, *widget], a, b *byHand[*widget]) {
+// The list of a namespace tells of its own keys only.
+func TestLostWriteIsUndoneInNamespace(t *testing.T) {
+	withPlaces(t, func(u *places, a, b *byHand[*widget]) {
 		must(t, u.RecordWrite(at("w", 1_000_000), ""))
 		must(t, u.RecordWrite(at("x", 1_000_001), ""))
 		must(t, u.RecordGone(key{Namespace: "a", Name: "y"}, "", "1000002"))
@@ -158,16 +158,16 @@ func TestLostWriteIsUndoneInUnion(t *testing.T) {
 	})
 }
 
-// withUnion runs test with a union of namespace a, which holds a/w at version 10, and b.
-func withUnion(t *testing.T, test func(u *informer.Union[key, *widget], a, b *byHand[*widget])) {
+// withPlaces runs test with an informer over namespace a, which holds a/w at version 10, and b.
+func withPlaces(t *testing.T, test func(u *places, a, b *byHand[*widget])) {
 	synctest.Test(t, func(t *testing.T) {
-		u := newUnion(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
+		u := newPlaces(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
 		a := &byHand[*widget]{events: make(chan byHandEvent[*widget])}
 		a.set(listOf("10", at("w", 10)))
-		must1(u.Add("a", a, informer.InNamespace("a")))(t)
+		u.add(t, "a", a)
 		b := &byHand[*widget]{events: make(chan byHandEvent[*widget])}
 		b.set(listOf("10"))
-		must1(u.Add("b", b, informer.InNamespace("b")))(t)
+		u.add(t, "b", b)
 		defer run(t, u.AsInformer())()
 		test(u, a, b)
 	})

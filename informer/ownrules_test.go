@@ -19,7 +19,6 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
-	"github.com/kinform/kinform/store"
 )
 
 // byHand is a source whose lists are what the test sets, and whose watch brings what the test sends. An
@@ -547,18 +546,15 @@ func TestLostInNextRun(t *testing.T) {
 	})
 }
 
-// Writes, watches and commits of a union get along, whatever the order of their locks.
-func TestUnionWritesWhileWatching(t *testing.T) {
-	u, err := informer.NewUnion("things", store.ObjectKey, informer.Options[*widget]{OnError: func(error) {}, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+// Writes, watches and commits of several namespaces get along, whatever the order of their locks.
+func TestNamespacesWriteWhileWatching(t *testing.T) {
+	u := newPlaces(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
 	src := map[string]*byHand[*widget]{}
 	for _, ns := range []string{"a", "b"} {
 		s := &byHand[*widget]{events: make(chan byHandEvent[*widget])}
 		s.set(listOf("10"))
 		src[ns] = s
-		must1(u.Add(ns, s, informer.InNamespace(ns)))(t)
+		u.add(t, ns, s)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)

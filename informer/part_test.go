@@ -482,12 +482,14 @@ func one(is bool) int {
 	return 0
 }
 
-// TestPartMisused: a part's source serves one informer, and neither a union nor a sink that cannot follow.
+// TestPartMisused: a part's source serves one informer, and neither one over namespaces nor a sink that cannot follow.
 func TestPartMisused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, set := newServer(t), new(shard.Hashes)
 		src := must1(shard.Part[*widget]{Hashes: set, Hash: byName}.Source(source(t, server)))(t)
-		if _, err := newUnion(t, informer.Options[*widget]{}).Add("part", src, nil); !errors.Is(err, reflector.ErrNoPruner) || !strings.Contains(err.Error(), `widgets: member "part": `) {
+		places := newPlaces(t, informer.Options[*widget]{})
+		places.sources["a"] = src
+		if err := places.set.Add("a"); !errors.Is(err, reflector.ErrNoPruner) || !strings.Contains(err.Error(), `widgets: namespace "a": `) {
 			t.Error(err)
 		}
 		if _, err := reflector.New(src, reflector.Sink[*widget](noSink{}), reflector.Options{}); !errors.Is(err, reflector.ErrNoPruner) {

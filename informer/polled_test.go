@@ -68,12 +68,12 @@ func (p *polled) Watch(context.Context, metav1.ListOptions) iter.Seq2[reflector.
 // that wants unchanged objects gets all, as from any list.
 func TestPolled(t *testing.T) {
 	for _, c := range []struct{ versions, uids, sums bool }{{}, {sums: true}, {versions: true, uids: true}, {versions: true, uids: true, sums: true}, {uids: true}, {versions: true}} {
-		for _, union := range []bool{false, true} {
-			name := fmt.Sprintf("versions %t, uids %t, sums %t, union %t", c.versions, c.uids, c.sums, union)
+		for _, namespaced := range []bool{false, true} {
+			name := fmt.Sprintf("versions %t, uids %t, sums %t, namespaced %t", c.versions, c.uids, c.sums, namespaced)
 			t.Run(name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					p := &polled{versions: c.versions, uids: c.uids, sums: c.sums}
-					polls(t, p, p, union, store.ObjectKey[*widget], func(w *widget) string { return w.Spec.Node })
+					polls(t, p, p, namespaced, store.ObjectKey[*widget], func(w *widget) string { return w.Spec.Node })
 				})
 			})
 			t.Run(name+", projection", func(t *testing.T) {
@@ -82,24 +82,22 @@ func TestPolled(t *testing.T) {
 					src := reflector.Map(p, func(w *widget) (projection, error) {
 						return &projected{Key: key{Namespace: w.Namespace, Name: w.Name}, Text: w.Spec.Node}, nil
 					})
-					polls(t, p, src, union, projection.key, projection.text)
+					polls(t, p, src, namespaced, projection.key, projection.text)
 				})
 			})
 		}
 	}
 }
 
-func polls[T any](t *testing.T, p *polled, src reflector.Source[T], union bool, keyOf store.KeyFunc[key, T], contents func(T) string) {
+func polls[T any](t *testing.T, p *polled, src reflector.Source[T], namespaced bool, keyOf store.KeyFunc[key, T], contents func(T) string) {
 	p.contents, p.changed = map[string]string{}, map[string]int{}
 	for n := range 20 {
 		p.set(fmt.Sprint("w", n), "")
 	}
 	warned := func(err error) { t.Error(err) }
 	var inf *informer.Informer[key, T]
-	if union {
-		u := must1(informer.NewUnion("widgets", keyOf, informer.Options[T]{OnError: warned}))(t)
-		must1(u.Add("all", src, nil))(t)
-		inf = &u.Informer
+	if namespaced {
+		inf = must1(informer.NewNamespaced("widgets", informer.NewNamespaces("n"), func(string) (reflector.Source[T], error) { return src, nil }, keyOf, informer.Options[T]{OnError: warned}))(t)
 	} else {
 		inf = must1(informer.New(src, keyOf, informer.Options[T]{OnError: warned}))(t)
 	}

@@ -14,7 +14,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
@@ -198,11 +197,17 @@ func (s deafSource) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 	}
 }
 
-// TestRestoredUnion puts the server back to a backup under a union. Of its members, one notices
+// within is the widgets of a namespace.
+func within(t *testing.T, server *fake.Server, namespace string) reflector.Source[*widget] {
+	t.Helper()
+	return must1(fake.NewSource[*widget](server, fake.Selection{Namespace: namespace}))(t)
+}
+
+// TestRestoredNamespaces puts the server back to a backup. Of the namespaces, one notices
 // that, one does not, and one is new. They all list again. If the first one has no more than a
 // doubt, the second one is right after Tuning.IdleTimeout, which is three minutes and up to a
 // quarter more.
-func TestRestoredUnion(t *testing.T) {
+func TestRestoredNamespaces(t *testing.T) {
 	noticed := 0
 	for seed := range uint64(40) {
 		synctest.Test(t, func(t *testing.T) {
@@ -210,18 +215,18 @@ func TestRestoredUnion(t *testing.T) {
 			notice := func(err error) { restored.Store(restored.Load() || errors.Is(err, reflector.ErrRestored)) }
 			rng := rand.New(rand.NewPCG(seed, 14))
 			server := newServer(t)
-			u := newUnion(t, informer.Options[*widget]{OnError: notice})
-			must1(u.Add("notices", source(t, server), nil))(t)
-			must1(u.Add("deaf", deafSource{source(t, server)}, nil))(t)
-			seen := historiesOf(t, u.AsInformer())
-			writeWidgets(t, server, rng, 10)
-			stop := run(t, u.AsInformer())
+			u := newPlaces(t, informer.Options[*widget]{OnError: notice})
+			u.add(t, "a", within(t, server, "a")) // notices it
+			u.add(t, "b", deafSource{within(t, server, "b")})
+			seen := historiesOf(t, u.Informer)
+			writeWidgetsIn(t, server, rng, 20, "a", "b", "c")
+			stop := run(t, u.Informer)
 			backup := server.Backup()
-			writeWidgets(t, server, rng, 1+rng.IntN(10))
+			writeWidgetsIn(t, server, rng, 1+rng.IntN(20), "a", "b", "c")
 			synctest.Wait()
 			must1(0, server.Restore(backup))(t)
-			writeWidgets(t, server, rng, rng.IntN(20))
-			must1(u.Add("new", source(t, server), nil))(t)
+			writeWidgetsIn(t, server, rng, rng.IntN(20), "a", "b", "c")
+			u.add(t, "c", within(t, server, "c"))
 			for range 2 {
 				time.Sleep(20 * time.Second)
 				if restored.Load() {
@@ -229,12 +234,12 @@ func TestRestoredUnion(t *testing.T) {
 				} else {
 					time.Sleep(4 * time.Minute)
 				}
-				compareWidgets(t, server, u.AsInformer(), func(w *widget) (*widget, error) { return w, nil })
-				writeWidgets(t, server, rng, 3)
+				compareWidgets(t, server, u.Informer, func(w *widget) (*widget, error) { return w, nil })
+				writeWidgetsIn(t, server, rng, 3, "a", "b", "c")
 			}
-			for _, m := range u.Members() {
-				if !m.Synced {
-					t.Errorf("%s has not listed", m.Name)
+			for _, n := range u.Stats().Namespaces {
+				if !n.Synced {
+					t.Errorf("%s has not listed", n.Namespace)
 				}
 			}
 			synctest.Wait()
@@ -247,24 +252,30 @@ func TestRestoredUnion(t *testing.T) {
 			}
 		})
 	}
-	if noticed < 40 {
-		t.Errorf("%d of 80 times a member had noticed the restore", noticed)
+	if noticed < 20 {
+		t.Errorf("%d of 80 times a namespace had noticed the restore", noticed)
 	}
 }
 
 // writeWidgets makes n random writes that change something.
 func writeWidgets(t *testing.T, server *fake.Server, rng *rand.Rand, n int) {
 	t.Helper()
+	writeWidgetsIn(t, server, rng, n, "n")
+}
+
+// writeWidgetsIn is writeWidgets in one of some namespaces, or more.
+func writeWidgetsIn(t *testing.T, server *fake.Server, rng *rand.Rand, n int, namespaces ...string) {
+	t.Helper()
 	for n > 0 {
-		name := string(rune('a' + rng.IntN(5)))
-		w, err := fake.Get[*widget](server, key{Namespace: "n", Name: name})
+		k := key{Namespace: namespaces[rng.IntN(len(namespaces))], Name: string(rune('a' + rng.IntN(5)))}
+		w, err := fake.Get[*widget](server, k)
 		switch {
 		case err != nil:
-			w = newWidget("n", name, "")
+			w = newWidget(k.Namespace, k.Name, "")
 			w.Spec.Size = rng.Int()
 			_, err = fake.Create(server, w)
 		case rng.IntN(3) == 0:
-			_, err = fake.Delete[*widget](server, key{Namespace: "n", Name: name})
+			_, err = fake.Delete[*widget](server, k)
 		default:
 			w.Spec.Size = rng.Int()
 			_, err = fake.Update(server, w)
@@ -297,7 +308,7 @@ func compareWidgets[T any](t *testing.T, server *fake.Server, inf *informer.Info
 	}
 }
 
-// leavingSource leaves its union when its watch is given up.
+// leavingSource leaves the set when its watch is given up.
 type leavingSource struct {
 	reflector.Source[*widget]
 	leave func()
@@ -310,27 +321,27 @@ func (s leavingSource) Watch(ctx context.Context, opts metav1.ListOptions) iter.
 	}
 }
 
-// TestRestoredUnionLosesMembers removes members in the very moment in which they begin again after a
+// TestRestoredNamespacesLeave removes namespaces in the very moment in which they begin again after a
 // restore.
-func TestRestoredUnionLosesMembers(t *testing.T) {
+func TestRestoredNamespacesLeave(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			server := newServer(t)
-			u := newUnion(t, informer.Options[*widget]{OnError: ignore})
-			must1(u.Add("notices", source(t, server), nil))(t)
+			u := newPlaces(t, informer.Options[*widget]{OnError: ignore})
+			u.add(t, "n", within(t, server, "n"))
 			for i := range 50 {
 				name := fmt.Sprint(i)
-				must1(u.Add(name, leavingSource{source(t, server), func() { u.Remove(name) }}, nil))(t)
+				u.add(t, name, leavingSource{within(t, server, name), func() { u.remove(name) }})
 			}
 			writeWidgets(t, server, rand.New(rand.NewPCG(1, 15)), 10)
-			stop := run(t, u.AsInformer())
+			stop := run(t, u.Informer)
 			backup := server.Backup()
 			writeWidgets(t, server, rand.New(rand.NewPCG(2, 15)), 5)
 			synctest.Wait()
 			must1(0, server.Restore(backup))(t)
 			time.Sleep(20 * time.Second)
-			if n := len(u.Members()); n != 1 {
-				t.Errorf("%d members are left", n)
+			if n := len(u.Stats().Namespaces); n != 1 {
+				t.Errorf("%d namespaces are left", n)
 			}
 			stop()
 		})
@@ -399,56 +410,6 @@ func TestRestoredTwice(t *testing.T) {
 	}
 }
 
-// fixedSource is a server with one object that never changes.
-type fixedSource struct {
-	uid   types.UID
-	mu    sync.Mutex
-	lists []time.Time // when it was listed
-}
-
-func (*fixedSource) Resource() string { return "widgets" }
-
-func (s *fixedSource) List(_ context.Context, _ metav1.ListOptions, yield func(reflector.Event[*widget], error) bool) (metav1.ListMeta, error) {
-	s.mu.Lock()
-	s.lists = append(s.lists, time.Now())
-	s.mu.Unlock()
-	w := newWidget("n", "a", "")
-	w.UID, w.ResourceVersion = s.uid, "5"
-	yield(reflector.Event[*widget]{Type: reflector.Added, Object: w, ResourceVersion: "5"}, nil)
-	return metav1.ListMeta{ResourceVersion: "7"}, nil
-}
-
-func (*fixedSource) Watch(ctx context.Context, _ metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
-	return func(func(reflector.Event[*widget], error) bool) { <-ctx.Done() }
-}
-
-// TestUnionOfTwoServers: in a union of two servers, one version stands for two objects. That looks
-// like a restore again and again. Each member lists at most once in two seconds.
-func TestUnionOfTwoServers(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		u := newUnion(t, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}, OnError: ignore})
-		var all []*fixedSource
-		for _, uid := range []types.UID{"1", "2"} {
-			s := &fixedSource{uid: uid}
-			all = append(all, s)
-			must1(u.Add(string(uid), s, nil))(t)
-		}
-		stop := run(t, u.AsInformer())
-		time.Sleep(time.Minute)
-		stop()
-		for _, s := range all {
-			if n := len(s.lists); n < 10 || n > 31 {
-				t.Errorf("%d lists in a minute", n)
-			}
-			for n, at := range s.lists[1:] {
-				if d := at.Sub(s.lists[n]); d < 2*time.Second {
-					t.Errorf("list %d comes %v after the one before", n+1, d)
-				}
-			}
-		}
-	})
-}
-
 // heldSource lists only while gate has a value to give, or is closed.
 type heldSource struct {
 	reflector.Source[*widget]
@@ -464,16 +425,16 @@ func (s heldSource) List(ctx context.Context, opts metav1.ListOptions, yield fun
 	return s.Source.List(ctx, opts, yield)
 }
 
-// TestRestoredUnionWaits: only the first list after a restore ends waits. The lists of the other
-// members, which may come much later, do not.
-func TestRestoredUnionWaits(t *testing.T) {
+// TestRestoredNamespacesWait: only the first list after a restore ends waits. The lists of the other
+// namespaces, which may come much later, do not.
+func TestRestoredNamespacesWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
-		u := newUnion(t, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}, OnError: ignore})
+		u := newPlaces(t, informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true}, OnError: ignore})
 		gate := make(chan struct{}, 1)
 		gate <- struct{}{}
-		must1(u.Add("first", source(t, server), nil))(t)
-		must1(u.Add("late", heldSource{source(t, server), gate}, nil))(t)
+		u.add(t, "n", within(t, server, "n"))
+		u.add(t, "late", heldSource{within(t, server, "late"), gate})
 		stop := run(t, u.AsInformer())
 		defer stop()
 		create := func(name string) string {
@@ -503,6 +464,7 @@ func TestRestoredUnionWaits(t *testing.T) {
 		for _, name := range []string{"d", "e", "f"} {
 			create(name)
 		}
+		server.Bookmark() // the late one is idle
 		if err := <-after; err != nil {
 			t.Errorf("a wait for a version that the server reached again ended with %v", err)
 		}

@@ -13,8 +13,8 @@ import (
 // of Run is in progress.
 //
 // Run reads the source in the goroutine of its caller, and commits there after the last event at
-// hand. While more is at hand, another goroutine commits. In a [Union], the caller's goroutine
-// commits, and each member has one that reads. If the source or OnError calls runtime.Goexit in the
+// hand. While more is at hand, another goroutine commits. In an informer over namespaces, each
+// namespace has a goroutine that does so, and the caller's waits. If the source or OnError calls runtime.Goexit in the
 // caller's goroutine, that goroutine ends, and Run does not return. Everything that Run has started
 // ends before, and Done is closed as usual.
 //
@@ -34,12 +34,9 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	returned := false
 	defer func() { listenerLeft(i, s, returned, recover()) }() // contain would take twice as much of the stack
 	setOff(i, s)
-	if i.union != nil {
-		err = process(i, s)
-	} else {
-		err = s.reflector.Run(s.Ctx)
-	}
-	if err != nil {
+	if i.only == nil {
+		<-s.Ctx.Done()
+	} else if err = i.only.feed.reflector.Run(s.Ctx); err != nil {
 		s.Fail(err)
 	}
 	returned = true
@@ -49,7 +46,7 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 // listenerLeft follows the end of what Run does itself: value is what recover returned.
 func listenerLeft[K comparable, T any](i *core[K, T], s *session[K, T], returned bool, value any) {
 	where := "source"
-	if s.commits || i.union != nil {
+	if i.only != nil && i.only.feed.commits {
 		where = "commit"
 	}
 	if err := usercode.Left(where, returned, value); err != nil {
@@ -67,9 +64,6 @@ func setOff[K comparable, T any](i *core[K, T], s *session[K, T]) {
 		defer s.Done()
 		stopRun(i, s)
 	})
-	if i.union != nil {
-		i.union.check()
-	}
 	if i.detector != nil {
 		s.Go(func() { contain(i, s, "OnError", noKey, func() { detect(s.Ctx, i) }) })
 	}
@@ -106,25 +100,27 @@ func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 		}
 	}
 	i.phase = running
-	resume(i)
 	s := i.session.Load()
 	s.Run = usercode.NewRun(ctx)
 	for l := range i.listeners {
 		start(i, s, l)
 	}
-	if i.union != nil {
-		i.union.begin(s)
+	for _, p := range allParts(i) {
+		resume(p)
+	}
+	if i.over != nil {
+		i.over.start(s)
 	}
 	return s, nil
 }
 
 // renew replaces a session that has ended. Called with mu held.
 func renew[K comparable, T any](i *core[K, T]) error {
+	keepStats(i, i.places.stats())
 	next, err := newSession(i)
 	if err != nil {
 		return err
 	}
-	keepStats(i, fetchedOwn(i, i.session.Load()))
 	i.session.Store(next)
 	i.refusal.set(nil)
 	return nil
@@ -143,10 +139,12 @@ func stopRun[K comparable, T any](i *core[K, T], s *session[K, T]) {
 // finish waits for all goroutines and returns why they ended: nil if Run's context ended.
 func finish[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 	s.Cancel()    // no goroutine goes on for long after that
-	stopRun(i, s) // nobody calls the committer after that
-	s.committer.running.Wait()
-	rest(i)
-	s.fifo.Close()
+	stopRun(i, s) // nobody calls a committer after that, but the namespaces' reflectors
+	s.feeding.Wait()
+	for _, p := range fedParts(i) {
+		p.feed.committer.running.Wait()
+		p.feed.fifo.Close()
+	}
 	s.Wait()
 	defer over(i, s) // also if OnError or the logger ends this goroutine
 	contain(i, s, "OnError", noKey, func() {
@@ -156,6 +154,18 @@ func finish[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 		i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
 	})
 	return s.Err()
+}
+
+// fedParts returns the parts that have a feed, whose waits for own writes are over.
+func fedParts[K comparable, T any](i *core[K, T]) (all []*part[K, T]) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for _, p := range allParts(i) {
+		if rest(p); p.feed != nil {
+			all = append(all, p)
+		}
+	}
+	return all
 }
 
 // over lets Run be called again.

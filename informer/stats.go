@@ -32,6 +32,9 @@ type Stats struct {
 	// were left behind, removed ones included.
 	HandlerWait            time.Duration
 	SlowHandlers, Overruns uint64
+	// Namespaces says how each namespace is, sorted by name. It is nil for an informer that is not over
+	// namespaces.
+	Namespaces []NamespaceStats
 }
 
 // counters are written by the goroutine that commits and read by any.
@@ -56,23 +59,39 @@ func (i *Informer[K, T]) Stats() Stats { return i.engine.Stats() }
 //go:noinline
 func (i *core[K, T]) Stats() Stats {
 	i.mu.Lock()
-	current := i.session.Load()
-	fetched := withPast(i, fetchedOwn(i, current))
+	counts := withPast(i, i.places.stats())
+	all, writes := allParts(i), 0
+	feeds := make([]*feed[K, T], 0, len(all))
+	for _, p := range all {
+		if p.feed != nil {
+			feeds = append(feeds, p.feed)
+		}
+		writes += p.own.door.Len()
+	}
+	var namespaces []NamespaceStats
+	if i.over != nil {
+		namespaces = i.places.namespaces(i.over.count)
+	}
 	i.mu.Unlock()
-	fetched.BadObjects += i.badObjects.Load()
+	pending := 0
+	for _, f := range feeds {
+		pending += f.fifo.Len() // not with mu held: its lock is taken outside
+	}
+	counts.BadObjects += i.badObjects.Load()
 	return Stats{
-		Stats:           fetched,
+		Stats:           counts,
 		Objects:         i.store.Len(),
-		Pending:         current.fifo.Len(),
+		Pending:         pending,
 		ResourceVersion: i.store.ResourceVersion(),
 		Batches:         i.counted.batches.Load(),
 		Changes:         i.counted.changes.Load(),
 		CommitTime:      time.Duration(i.counted.commitTime.Load()),
-		Writes:          int(i.own.count.Load()),
-		LostWrites:      i.own.once.Load(),
+		Writes:          writes,
+		LostWrites:      i.losses.once.Load(),
 		HandlerWait:     time.Duration(i.counted.handlerWait.Load()),
 		SlowHandlers:    i.counted.slowHandlers.Load(),
 		Overruns:        i.counted.overruns.Load(),
+		Namespaces:      namespaces,
 	}
 }
 
@@ -91,12 +110,24 @@ func withPast[K comparable, T any](i *core[K, T], present reflector.Stats) refle
 	return sum(*i.past, present)
 }
 
-// fetchedOwn returns the counters of a session's reflectors. Called with mu held.
-func fetchedOwn[K comparable, T any](i *core[K, T], s *session[K, T]) reflector.Stats {
-	if i.union != nil {
-		return i.union.stats()
+// together adds up the counters of two reflectors that run side by side.
+func together(a, b reflector.Stats) reflector.Stats {
+	all := sum(a, b)
+	all.Received, all.Decoding = a.Received+b.Received, a.Decoding+b.Decoding
+	all.Listed, all.Expected = a.Listed+b.Listed, a.Expected+b.Expected
+	if all.LastEvent.Before(a.LastEvent) {
+		all.LastEvent = a.LastEvent
 	}
-	return s.reflector.Stats()
+	if older(all.SeenVersion, a.SeenVersion) {
+		all.SeenVersion = a.SeenVersion
+	}
+	if a.Failing.Err != nil && (b.Failing.Err == nil || !b.Failing.Since.Before(a.Failing.Since)) {
+		all.Failing = a.Failing
+	}
+	if a.Polling.Every != 0 && (b.Polling.Every == 0 || !b.Polling.Since.Before(a.Polling.Since)) {
+		all.Polling = a.Polling
+	}
+	return all
 }
 
 // sum adds the counters of past runs to those of the present one. Received and Decoding belong

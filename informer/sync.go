@@ -57,20 +57,45 @@ func hasSyncedAll[K comparable, T any](i *core[K, T]) bool {
 	}
 }
 
-// requestFailed gets every error that the reflector reports.
-func (i *core[K, T]) requestFailed(err error) {
+// requestFailed gets every error that a part's reflector reports. If a retry cannot mend a failure, or if a
+// part that has listed brings nothing because its requests have failed for long, nobody waits for the part until
+// the server answers: a handle that has written to unknown objects waits for a version, and would hold
+// up the keys of all namespaces.
+func requestFailed[K comparable, T any](p *part[K, T], err error) {
+	i := p.inf
 	var failed *reflector.RequestError
 	if errors.As(err, &failed) {
-		if failed.Lasting() {
-			i.refusal.set(&NotSyncingError{Resource: failed.Resource, Err: failed})
-		} else {
-			i.refusal.set(nil) // the request got further than before, though it failed
-		}
+		i.mu.Lock()
+		i.places.fail(&p.place, failed)
+		noteRefusal(i)
+		goOn(i)
+		i.mu.Unlock()
 	}
 	if bad := (*reflector.ObjectError)(nil); errors.As(err, &bad) {
-		unusable(i, bad)
+		unusable(p, bad)
 	}
 	i.report(err)
+}
+
+// answered ends the refusal of a part.
+func answered[K comparable, T any](p *part[K, T]) {
+	if !p.ill.Load() {
+		return
+	}
+	p.inf.mu.Lock()
+	defer p.inf.mu.Unlock()
+	p.ill.Store(false)
+	p.refused = nil
+	noteRefusal(p.inf)
+}
+
+// noteRefusal tells WaitForSync whether all parts are refused. Called with mu held.
+func noteRefusal[K comparable, T any](i *core[K, T]) {
+	if err := i.places.refusal(); err != nil {
+		i.refusal.set(&NotSyncingError{Resource: i.Resource(), Err: err})
+	} else {
+		i.refusal.set(nil)
+	}
 }
 
 // refusal is the outcome of the last list or watch, as far as WaitForSync needs it. The zero

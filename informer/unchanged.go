@@ -2,7 +2,6 @@ package informer
 
 import (
 	"hash/maphash"
-	"iter"
 	"reflect"
 	"strconv"
 	"sync"
@@ -170,62 +169,4 @@ func parse(rv string) uint64 {
 		return 0
 	}
 	return number
-}
-
-// cache is the store in the form that the FIFO needs. It does not embed the reader, whose methods
-// would all be compiled once more for every T.
-type cache[K comparable, T any] struct {
-	reader *store.Reader[K, T]
-	inf    *core[K, T]
-}
-
-// Get implements deltafifo.KnownObjects.
-func (c *cache[K, T]) Get(key K) (T, bool) { return c.reader.Get(key) }
-
-// GetMany is Get for many keys, which the FIFO prefers.
-func (c *cache[K, T]) GetMany(keys []K, yield func(int, T, bool) bool) { c.reader.GetMany(keys, yield) }
-
-// Len implements deltafifo.KnownObjects.
-func (c *cache[K, T]) Len() int { return c.reader.Len() }
-
-// All implements deltafifo.KnownObjects.
-func (c *cache[K, T]) All() iter.Seq2[K, T] { return c.reader.All() }
-
-// GetSum implements deltafifo.Comparer.
-func (c *cache[K, T]) GetSum(key K) (T, uint64, bool) { return c.reader.GetSum(key) }
-
-// Equal implements deltafifo.Comparer.
-func (c *cache[K, T]) Equal(known, listed T) bool { return sameContents(known, listed) }
-
-// Brought implements deltafifo.Comparer.
-func (c *cache[K, T]) Brought(key K) (T, bool) {
-	obj, ok := c.reader.Get(key) // first: an own write is in the door before it is in the store
-	if kept, has, ahead := putOwn(&c.inf.own, key); ahead {
-		return kept.obj, has
-	}
-	return obj, ok
-}
-
-// Awaits implements deltafifo.Comparer.
-func (c *cache[K, T]) Awaits(key K) bool { return awaits(&c.inf.own, key) }
-
-// Ahead implements deltafifo.Comparer.
-func (c *cache[K, T]) Ahead() bool { return c.inf.own.count.Load() > 0 }
-
-// Awaited implements deltafifo.Comparer.
-func (c *cache[K, T]) Awaited() ([]K, uint64) { return c.inf.own.awaited() }
-
-// Same implements deltafifo.Comparer.
-func (c *cache[K, T]) Same(key K, known T, listed deltafifo.State) bool {
-	return sameVersion(&c.inf.versions, key, known, listed)
-}
-
-// Omits implements deltafifo.Comparer. It returns false if a handler wants unchanged objects. It
-// also returns false if the list is older than the store: then the server went back in time, and
-// versions from before and after cannot be compared.
-func (c *cache[K, T]) Omits(resourceVersion string) bool {
-	c.inf.mu.Lock()
-	wanted := c.inf.unchanged > 0
-	c.inf.mu.Unlock()
-	return !wanted && !older(resourceVersion, c.reader.ResourceVersion())
 }

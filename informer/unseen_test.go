@@ -12,7 +12,6 @@ import (
 
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
-	"github.com/kinform/kinform/store"
 )
 
 // heard returns a function that returns the events since the handler was added: the first letter of
@@ -131,17 +130,17 @@ func TestUnseen(t *testing.T) {
 	}
 }
 
-// In a union, only the members that may have the object tell that it is gone.
-func TestUnseenInUnion(t *testing.T) {
+// Only the namespace of an object tells that it is gone.
+func TestUnseenInNamespace(t *testing.T) {
 	inNamespaceB := newWidget("b", "w", "n")
 	inNamespaceB.ResourceVersion, inNamespaceB.UID = "10", "other"
 	for _, leaves := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {
-			u := must1(informer.NewUnion("widgets", store.ObjectKey, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}}))(t)
+			u := newPlaces(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
 			a := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
 			b := &live[*widget]{object: inNamespaceB, events: make(chan reflector.Event[*widget])}
-			must1(u.Add("a", a, informer.InNamespace("a")))(t)
-			must1(u.Add("b", b, informer.InNamespace("b")))(t)
+			u.add(t, "a", a)
+			u.add(t, "b", b)
 			defer run(t, u.AsInformer())()
 			events := heard(t, u.AsInformer())
 			if err := u.RecordWrite(at("x", 20), ""); err != nil {
@@ -149,7 +148,7 @@ func TestUnseenInUnion(t *testing.T) {
 			}
 			want := "A x@20*, D x@20?"
 			if leaves {
-				u.Remove("a")
+				u.remove("a")
 				want = "A x@20*, D w@10?, D x@20?"
 				b.bookmark(30)
 			} else {

@@ -19,7 +19,7 @@
 // projection. *unstructured.Unstructured and *metav1.PartialObjectMetadata are types like any
 // other. For [ForSource] they must also agree on the name of the source.
 //
-// A factory shares no informer.Union: what one user of it removes, another one would miss. Pass a Union on,
+// A factory shares no informer over namespaces: what one user of it removes, another one would miss. Pass it on,
 // or let package controller/manager run it.
 //
 // # Lifetime

@@ -197,7 +197,7 @@ func (d *Door[K]) Undo(key K, before Known) {
 // Made returns the number of own writes so far.
 func (d *Door[K]) Made() Moment { return d.made }
 
-// Drop forgets an own write: what list and watch bring has no version, or see [Door.Each].
+// Drop forgets an own write, because what list and watch bring has no version, or the caller knows better.
 func (d *Door[K]) Drop(key K) { delete(d.ahead, key) }
 
 // Leaves reports whether what the cache has of an own write leaves when it is passed: see [Door.Unusable].
@@ -232,12 +232,12 @@ func (d *Door[K]) Passed() (left, stay []K) {
 	}
 }
 
-// Each calls f for each own write that list and watch have not reached. ending says that the end of its
-// object is still to come. A door whose version says nothing, because several sources share it, has no
-// [Door.Passed]: the caller finds out which writes all of them have passed, and drops them.
-func (d *Door[K]) Each(f func(key K, version uint64, ending bool)) {
+// Each calls f for each own write that list and watch have not reached.
+//
+//go:noinline
+func (d *Door[K]) Each(f func(key K, version uint64)) {
 	for key, o := range d.ahead {
-		f(key, o.Version, o.ending())
+		f(key, o.Version)
 	}
 }
 
@@ -260,17 +260,6 @@ func (d *Door[K]) Relisted(moment Moment) (forget []K) {
 		}
 	}
 	return forget
-}
-
-// RelistedInPart is [Door.Relisted] for several sources, of which one has listed. It names the keys that
-// this source may have. Other sources may have them too, so what was put aside stays.
-func (d *Door[K]) RelistedInPart(moment Moment, keys []K) {
-	for _, key := range keys {
-		if o, waits := d.ahead[key]; waits && o.made <= moment {
-			o.told = true
-			d.ahead[key] = o
-		}
-	}
 }
 
 // Wrote follows the server's answer to a write. is has no sum unless it is comparable with those of list
@@ -362,24 +351,6 @@ func (d *Door[K]) Listed(key K, has, listed Held) Verdict {
 // later reports whether o is later than what a list has.
 func (o own) later(listed Held) bool {
 	return !listed.Any || o.ended(listed.State) || listed.Version < o.Version
-}
-
-// HasWritten reports whether an own write made version of the object of a key.
-func (d *Door[K]) HasWritten(key K, version uint64) bool {
-	o, waits := d.ahead[key]
-	return waits && !o.gone && !o.absent && o.Version == version
-}
-
-// RewoundInPart is [Door.Rewound] for several sources, of which one has listed. What the cache has of own
-// writes waits for the others, at version 0: any state of a key is as new.
-func (d *Door[K]) RewoundInPart() {
-	ahead := map[K]own{}
-	for key, o := range d.ahead {
-		if !o.gone && !o.absent {
-			ahead[key] = own{State: State{UID: o.UID}, made: o.made}
-		}
-	}
-	*d = Door[K]{made: d.made, ahead: ahead}
 }
 
 // Rewound follows the discovery that the server was restored: no version compares with those before.

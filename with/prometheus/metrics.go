@@ -15,7 +15,7 @@ import (
 	"github.com/kinform/kinform/shard"
 )
 
-// Informer is a cache: an *informer.Informer, or an *informer.Union.
+// Informer is a cache: an *informer.Informer.
 type Informer interface {
 	Resource() string
 	Stats() informer.Stats

@@ -150,7 +150,7 @@ func must1[T any](value T, err error) func(testing.TB) T {
 // changes. So a number that is added to these types needs a metric, or a reason here.
 func TestEveryNumber(t *testing.T) {
 	left := map[string]string{
-		"Stats.LastEvent": "an age", "Stats.LastRelists": "the newest of Relists", "Stats.Failing": "an age", "Polling.Since": "Polling.Every is there while it holds", "Stats.Lists": "", // tested below
+		"Stats.LastEvent": "an age", "Stats.LastRelists": "the newest of Relists", "Stats.Failing": "an age", "Stats.Namespaces": "Stats has their sums", "Polling.Since": "Polling.Every is there while it holds", "Stats.Lists": "", // tested below
 		"Stats.Events": "", "Metrics.Name": "the name is given when the queue is added", "Metrics.DepthByPriority": "tested below",
 		"Metrics.Depth": "the sum of the priorities", "Metrics.Timing": "says that others are there",
 	}

@@ -16,7 +16,7 @@ import (
 )
 
 // A projection of the widgets of three namespaces in one cache. One of them is left out later.
-func ExampleUnion() {
+func ExampleNewNamespaced() {
 	server := fake.New(fake.Options{})
 	fake.Register(server, kind.Of[*widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets"), fake.Rules{})
 	for _, ns := range []string{"dev", "prod", "test", "other"} {
@@ -26,18 +26,13 @@ func ExampleUnion() {
 	placeOf := func(w *widget) (projection, error) {
 		return &projected{Key: key{Namespace: w.Namespace, Name: w.Name}, Text: w.Spec.Node}, nil
 	}
-	places, err := informer.NewUnion("places of widgets", projection.key, informer.Options[projection]{})
+	namespaces := informer.NewNamespaces("dev", "prod", "test")
+	places, err := informer.NewNamespaced("places of widgets", namespaces, func(namespace string) (reflector.Source[projection], error) {
+		source, err := fake.NewSource[*widget](server, fake.Selection{Namespace: namespace}) // or client.InNamespace
+		return reflector.Map(source, placeOf), err
+	}, projection.key, informer.Options[projection]{})
 	if err != nil {
 		panic(err)
-	}
-	for _, ns := range []string{"dev", "prod", "test"} {
-		source, err := fake.NewSource[*widget](server, fake.Selection{Namespace: ns}) // or client.New
-		if err != nil {
-			panic(err)
-		}
-		if _, err := places.Add(ns, reflector.Map(source, placeOf), informer.InNamespace(ns)); err != nil {
-			panic(err)
-		}
 	}
 
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
@@ -48,7 +43,7 @@ func ExampleUnion() {
 	}
 	fmt.Println(len(places.List()), "nodes")
 
-	places.Remove("test")
+	namespaces.Remove("test")
 	left := key{Namespace: "test", Name: "w"}
 	_ = places.WaitFor(ctx, left, func(_ projection, exists bool) bool { return !exists })
 	for _, place := range slices.SortedFunc(slices.Values(places.List()), func(a, b projection) int { return strings.Compare(a.Text, b.Text) }) {

@@ -63,9 +63,9 @@ func (a *ailing) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[r
 	}
 }
 
-// A member that cannot list, for whatever reason, holds the others up for ten seconds only, and
+// A namespace that cannot list, for whatever reason, holds the others up for ten seconds only, and
 // says so.
-func TestLateMember(t *testing.T) {
+func TestLateNamespace(t *testing.T) {
 	for _, way := range []string{"fails", "hangs"} {
 		t.Run(way, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -74,39 +74,39 @@ func TestLateMember(t *testing.T) {
 					must1(fake.Create(server, newWidget(ns, "w", "n")))(t)
 				}
 				var errs errorsOf
-				u := newUnion(t, informer.Options[*widget]{OnError: errs.add})
-				add(t, u, "a", newPart(t, server, fake.Selection{Namespace: "a"}))
-				add(t, u, "c", newPart(t, server, fake.Selection{Namespace: "c"}))
+				u := newPlaces(t, informer.Options[*widget]{OnError: errs.add})
+				u.add(t, "a", newPart(t, server, fake.Selection{Namespace: "a"}))
+				u.add(t, "c", newPart(t, server, fake.Selection{Namespace: "c"}))
 				ill := newAiling(newPart(t, server, fake.Selection{Namespace: "b"}), way)
-				must1(u.Add("b", ill, ill.covers()))(t)
+				u.add(t, "b", ill)
 				stop := run(t, u.AsInformer())
 				time.Sleep(9 * time.Second)
-				if isClosed(u.Synced()) || u.Store().Len() > 0 {
+				if isClosed(u.Synced()) || u.Store().Len() != 2 {
 					t.Error("synced at once")
 				}
 				time.Sleep(2 * time.Second)
-				if !isClosed(u.Synced()) || !slices.Equal(stored(u), []string{"a/w", "c/w"}) {
-					t.Fatalf("not synced, the store has %v", stored(u))
+				if !isClosed(u.Synced()) || !slices.Equal(u.stored(), []string{"a/w", "c/w"}) {
+					t.Fatalf("not synced, the store has %v", u.stored())
 				}
-				late, ok := find[*informer.LateMemberError](&errs)
-				if !ok || late.Member != "b" || !strings.Contains(late.Error(), `member "b" has not listed`) {
+				late, ok := find[*informer.LateNamespaceError](&errs)
+				if !ok || late.Namespace != "b" || !strings.Contains(late.Error(), `namespace "b" has not listed`) {
 					t.Errorf("reported %v", late)
 				}
 				if fails := way == "fails"; apierrors.IsInternalError(late) != fails {
 					t.Errorf("the cause is %v", errors.Unwrap(late))
 				}
-				if b := u.Members()[1]; !b.Late || b.Synced || u.Members()[0].Late {
-					t.Errorf("members are %+v", u.Members())
+				if b := u.Stats().Namespaces[1]; !b.Late || b.Synced || u.Stats().Namespaces[0].Late {
+					t.Errorf("the namespaces are %+v", u.Stats().Namespaces)
 				}
 				k := key{Namespace: "b", Name: "w"}
-				if !u.Listing(k) || u.Covers(k) || u.Listing(key{Namespace: "a"}) || !u.Covers(key{Namespace: "a"}) {
+				if u.Coverage(k) != informer.Listing || u.Coverage(k) == informer.Covered || u.Coverage(key{Namespace: "a"}) == informer.Listing || u.Coverage(key{Namespace: "a"}) != informer.Covered {
 					t.Error("the objects of the others are not known, or those of the member are")
 				}
 				checkOwnWritesOf(t, server, u, k)
 				ill.way.Store("")
 				time.Sleep(5 * time.Minute)
-				if got := stored(u); !slices.Equal(got, []string{"a/w", "b/v", "b/w", "c/w"}) || u.Listing(k) || u.Members()[1].Late {
-					t.Errorf("after it is well: %v, %+v", got, u.Members()[1])
+				if got := u.stored(); !slices.Equal(got, []string{"a/w", "b/v", "b/w", "c/w"}) || u.Coverage(k) == informer.Listing || u.Stats().Namespaces[1].Late {
+					t.Errorf("after it is well: %v, %+v", got, u.Stats().Namespaces[1])
 				}
 				stop()
 			})
@@ -114,8 +114,8 @@ func TestLateMember(t *testing.T) {
 	}
 }
 
-// checkOwnWritesOf makes sure that reads have writes to a member that has not listed.
-func checkOwnWritesOf(t *testing.T, server *fake.Server, u *informer.Union[key, *widget], k key) {
+// checkOwnWritesOf makes sure that reads have writes to a namespace that has not listed.
+func checkOwnWritesOf(t *testing.T, server *fake.Server, u *places, k key) {
 	t.Helper()
 	v := must1(fake.Create(server, newWidget(k.Namespace, "v", "n")))(t)
 	if err := u.RecordWrite(v, ""); err != nil {
@@ -123,7 +123,7 @@ func checkOwnWritesOf(t *testing.T, server *fake.Server, u *informer.Union[key, 
 	}
 	other := must1(fake.Create(server, newWidget("a", "later", "n")))(t)
 	synctest.Wait()
-	server.Bookmark() // the third member is idle
+	server.Bookmark() // the third is idle
 	if err := u.WaitForRV(t.Context(), other.ResourceVersion); err != nil {
 		t.Error(err)
 	}
@@ -134,25 +134,25 @@ func checkOwnWritesOf(t *testing.T, server *fake.Server, u *informer.Union[key, 
 	synctest.Wait()
 }
 
-// A list that takes long but goes on is waited for, and so are all members after an outage of the
+// A list that takes long but goes on is waited for, and so are all namespaces after an outage of the
 // server.
-func TestMembersThatAreNotLate(t *testing.T) {
+func TestNamespacesThatAreNotLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
 		for _, name := range []string{"v", "w", "x"} {
 			must1(fake.Create(server, newWidget("b", name, "n")))(t)
 		}
-		u := newUnion(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true}})
+		u := newPlaces(t, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true}})
 		a, b := newAiling(newPart(t, server, fake.Selection{Namespace: "a"}), "fails"), newAiling(newPart(t, server, fake.Selection{Namespace: "b"}), "fails")
-		must1(u.Add("a", a, a.covers()))(t)
-		must1(u.Add("b", b, b.covers()))(t)
+		u.add(t, "a", a)
+		u.add(t, "b", b)
 		stop := run(t, u.AsInformer())
 		time.Sleep(10 * time.Minute)
 		a.way.Store("")
 		b.way.Store("slow")
 		<-u.Synced()
-		if u.Store().Len() != 3 || u.Members()[1].Late {
-			t.Errorf("synced without a list that goes on: %+v", u.Members()[1])
+		if u.Store().Len() != 3 || u.Stats().Namespaces[1].Late {
+			t.Errorf("synced without a list that goes on: %+v", u.Stats().Namespaces[1])
 		}
 		stop()
 	})

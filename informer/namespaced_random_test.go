@@ -10,58 +10,53 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/apimachinery/pkg/labels"
-
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
 )
 
-// TestRandomUnions runs many short lives of a union in virtual time: random writes, faults, members
-// that come, go, and lose their permission, stops and restarts. At any time a read shows this
-// process's own writes, and in the end the store has exactly what the members select.
-func TestRandomUnions(t *testing.T) {
+// TestRandomNamespaces runs many short lives of an informer over namespaces in virtual time: random writes,
+// faults, namespaces that come, go, and lose their permission, stops and restarts. At any time a read shows
+// this process's own writes, and in the end the store has exactly what is in the namespaces.
+func TestRandomNamespaces(t *testing.T) {
 	n := longtest.N[uint64](100, 5_000)
 	if testing.Short() {
 		n = 50
 	}
 	for seed := *firstSeed; seed < *firstSeed+n; seed++ {
 		if !t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) { newUnionLife(t, seed).run() })
+			synctest.Test(t, func(t *testing.T) { newPlacesLife(t, seed).run() })
 		}) {
 			return
 		}
 	}
 }
 
-// unionLife is one random schedule. It borrows the writes and faults of life.
-type unionLife struct {
+// placesLife is one random schedule. It borrows the writes and faults of life.
+type placesLife struct {
 	life
-	union   *informer.Union[key, *widget]
+	places  *places
 	members map[string]*part
 	seen    *history
 	floor   map[key]string // versions of this process's own writes that must not be read back
 	late    []func() error // answers that have not been recorded yet
 }
 
-// parts are the selections of members, by name. They overlap.
-var parts = map[string]fake.Selection{
-	"a": {Namespace: "a"}, "b": {Namespace: "b"}, "c": {Namespace: "c"},
-	"x": {LabelSelector: "part=x"}, "not y": {LabelSelector: "part!=y"}, "y in a": {Namespace: "a", LabelSelector: "part=y"},
-}
+// placeNames are the namespaces that come and go. There is one more.
+var placeNames = []string{"a", "b", "c"}
 
-func newUnionLife(t *testing.T, seed uint64) *unionLife {
+func newPlacesLife(t *testing.T, seed uint64) *placesLife {
 	r := rand.New(rand.NewPCG(seed, 11))
-	l := &unionLife{life: life{t: t, rand: r, server: newServer(t)}, members: map[string]*part{}, floor: map[key]string{}}
-	l.union = newUnion(t, randomOptions(r))
-	l.inf = l.union.AsInformer()
+	l := &placesLife{life: life{t: t, rand: r, server: newServer(t)}, members: map[string]*part{}, floor: map[key]string{}}
+	l.places = newPlaces(t, randomOptions(r))
+	l.inf = l.places.Informer
 	informer.SetLag(l.inf, uint64(1+r.IntN(20)))
 	l.seen = newHistory(t, l.inf)
 	must1(l.inf.AddHandler(l.seen, handlerOptions{Unchanged: r.IntN(3) == 0}))(t)
 	return l
 }
 
-func (l *unionLife) run() {
+func (l *placesLife) run() {
 	for range l.rand.IntN(20) {
 		l.write()
 	}
@@ -81,7 +76,7 @@ func (l *unionLife) run() {
 	l.stop()
 }
 
-func (l *unionLife) step() {
+func (l *placesLife) step() {
 	switch n := l.rand.IntN(100); {
 	case n < 50:
 		l.write()
@@ -122,37 +117,35 @@ func (l *unionLife) step() {
 	}
 }
 
-// join adds a member that is not there, or replaces it.
-func (l *unionLife) join() {
+// join adds a namespace that is not there, or replaces its source.
+func (l *placesLife) join() {
 	name, p := l.newcomer(4)
-	add(l.t, l.union, name, p)
+	l.places.add(l.t, name, p)
 }
 
-// newcomer makes a part that is not a member yet, and removes the member that it is to replace. One
-// in deny is denied.
-func (l *unionLife) newcomer(deny int) (name string, p *part) {
-	all := slices.Sorted(maps.Keys(parts))
-	name = all[l.rand.IntN(len(all))]
+// newcomer makes the source of a namespace, which it removes if it is there. One in deny is denied.
+func (l *placesLife) newcomer(deny int) (name string, p *part) {
+	name = placeNames[l.rand.IntN(len(placeNames))]
 	if l.members[name] != nil {
 		l.remove(name)
 		if l.rand.IntN(2) == 0 {
 			synctest.Wait()
 		}
 	}
-	p = newPart(l.t, l.server, parts[name])
+	p = newPart(l.t, l.server, fake.Selection{Namespace: name})
 	p.denied.Store(l.rand.IntN(deny) == 0)
 	l.members[name] = p
 	return name, p
 }
 
-func (l *unionLife) leave() {
+func (l *placesLife) leave() {
 	if name := l.any(); name != "" {
 		l.remove(name)
 	}
 }
 
-// any returns the name of a member, empty if there is none.
-func (l *unionLife) any() string {
+// any returns a namespace that is there, empty if there is none.
+func (l *placesLife) any() string {
 	names := slices.Sorted(maps.Keys(l.members))
 	if len(names) == 0 {
 		return ""
@@ -160,16 +153,14 @@ func (l *unionLife) any() string {
 	return names[l.rand.IntN(len(names))]
 }
 
-func (l *unionLife) remove(name string) {
-	if !l.union.Remove(name) {
-		l.t.Errorf("%q was not there", name)
-	}
+func (l *placesLife) remove(name string) {
+	l.places.remove(name)
 	delete(l.members, name)
 	l.floor = map[key]string{} // its objects go at some time
 }
 
 // permit gives or takes a permission.
-func (l *unionLife) permit() {
+func (l *placesLife) permit() {
 	name := l.any()
 	if name == "" {
 		return
@@ -183,7 +174,7 @@ func (l *unionLife) permit() {
 }
 
 // write creates, updates or deletes one of a few objects, and records that at times.
-func (l *unionLife) write() {
+func (l *placesLife) write() {
 	k := key{Namespace: string(rune('a' + l.rand.IntN(4))), Name: fmt.Sprint("w", l.rand.IntN(4))}
 	w, err := fake.Get[*widget](l.server, k)
 	deleted := false
@@ -220,22 +211,14 @@ func (l *unionLife) write() {
 	}
 }
 
-// selects reports whether a member that has its permission selects w.
-func (l *unionLife) selects(w *widget) bool {
-	for _, p := range l.members {
-		selector, err := labels.Parse(p.sel.LabelSelector)
-		if err != nil {
-			l.t.Fatal(err)
-		}
-		if !p.denied.Load() && (p.sel.Namespace == "" || p.sel.Namespace == w.Namespace) && selector.Matches(labels.Set(w.Labels)) {
-			return true
-		}
-	}
-	return false
+// selects reports whether w is in a namespace that has its permission.
+func (l *placesLife) selects(w *widget) bool {
+	p := l.members[w.Namespace]
+	return p != nil && !p.denied.Load()
 }
 
 // checkOwn makes sure that no read is older than the newest write of this process.
-func (l *unionLife) checkOwn() {
+func (l *placesLife) checkOwn() {
 	l.t.Helper()
 	for k, rv := range l.floor {
 		truth, err := fake.Get[*widget](l.server, k)
@@ -251,7 +234,7 @@ func (l *unionLife) checkOwn() {
 	}
 }
 
-func (l *unionLife) check() {
+func (l *placesLife) check() {
 	l.t.Helper()
 	want := map[key]string{}
 	list := must1(fake.List[*widget](l.server, fake.Selection{}))(l.t)
@@ -265,19 +248,19 @@ func (l *unionLife) check() {
 		got[k] = w.ResourceVersion
 	}
 	if !maps.Equal(got, want) {
-		l.t.Errorf("the store has %v, the members select %v", got, want)
+		l.t.Errorf("the store has %v, the namespaces %v", got, want)
 	}
 	l.checkIndex()
 	l.seen.check(l.t, "the handler")
 	objects := 0
-	for _, m := range l.union.Members() {
+	for _, m := range l.places.Stats().Namespaces {
 		objects += m.Objects
 		if m.Refused != nil || !m.Synced || m.Failing.Err != nil {
-			l.t.Errorf("a member is not well: %+v", m)
+			l.t.Errorf("a namespace is not well: %+v", m)
 		}
 	}
-	if objects < len(want) {
-		l.t.Errorf("members have %d objects of %d", objects, len(want))
+	if objects != len(want) {
+		l.t.Errorf("the namespaces have %d objects of %d", objects, len(want))
 	}
 	if len(l.members) > 0 {
 		if rv := l.inf.Store().ResourceVersion(); rv != l.server.ResourceVersion() {

@@ -69,11 +69,11 @@ func (p *slowPart) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2
 	}
 }
 
-// TestRandomRestoredUnions is TestRandomUnions with restores of the server, which some members notice
+// TestRandomRestoredNamespaces is TestRandomNamespaces with restores of the server, which some namespaces notice
 // and others do not, and which it may have overtaken when they ask. Handlers are slow, and wait for
-// versions. After one more restore, which a member surely notices, the store must have exactly what
-// the members select, no member may list without end, and Run must end.
-func TestRandomRestoredUnions(t *testing.T) {
+// versions. After one more restore, which a namespace surely notices, the store must have exactly what
+// they have, none may list without end, and Run must end.
+func TestRandomRestoredNamespaces(t *testing.T) {
 	n := longtest.N[uint64](50, 5_000)
 	for seed := *firstSeed; seed < *firstSeed+n; seed++ {
 		if !t.Run(fmt.Sprint("seed", seed), func(t *testing.T) {
@@ -85,7 +85,7 @@ func TestRandomRestoredUnions(t *testing.T) {
 }
 
 type restoredLife struct {
-	unionLife
+	placesLife
 	backups []*fake.Backup // of the present history, the newest last
 	waits   sync.WaitGroup
 	log     []string
@@ -97,10 +97,10 @@ func (l *restoredLife) say(f string, args ...any) {
 
 func newRestoredLife(t *testing.T, seed uint64) *restoredLife {
 	r := rand.New(rand.NewPCG(seed, 77))
-	l := &restoredLife{unionLife: unionLife{life: life{t: t, rand: r, server: newServer(t)}, members: map[string]*part{}, floor: map[key]string{}}}
+	l := &restoredLife{placesLife: placesLife{life: life{t: t, rand: r, server: newServer(t)}, members: map[string]*part{}, floor: map[key]string{}}}
 	opts := randomOptions(r)
-	l.union = newUnion(t, opts)
-	l.inf = l.union.AsInformer()
+	l.places = newPlaces(t, opts)
+	l.inf = l.places.Informer
 	informer.SetLag(l.inf, uint64(1+r.IntN(20)))
 	return l
 }
@@ -110,9 +110,9 @@ func (l *restoredLife) join() {
 	s := &slowPart{part: p, deaf: l.rand.IntN(4) == 0, mu: new(sync.Mutex), rand: rand.New(rand.NewPCG(l.rand.Uint64(), 1))}
 	l.say("join %s denied %v deaf %v", name, p.denied.Load(), s.deaf)
 	if l.rand.IntN(2) == 0 || s.deaf {
-		must1(l.union.Add(name, s, p.covers()))(l.t)
+		l.places.add(l.t, name, s)
 	} else {
-		add(l.t, l.union, name, p)
+		l.places.add(l.t, name, p)
 	}
 }
 
@@ -223,16 +223,16 @@ func (l *restoredLife) run() {
 	}
 }
 
-// restoreAgain adds a member that surely notices one more restore, so that all list again. Then
+// restoreAgain adds a namespace that surely notices one more restore, so that all list again. Then
 // they list no more.
 func (l *restoredLife) restoreAgain() {
-	l.members["all"] = newPart(l.t, l.server, fake.Selection{})
-	add(l.t, l.union, "all", l.members["all"])
+	l.members["e"] = newPart(l.t, l.server, fake.Selection{Namespace: "e"})
+	l.places.add(l.t, "e", l.members["e"])
 	l.server.DropWatches()
 	l.quiet()
 	backup := l.server.Backup()
-	for range 3 {
-		l.write()
+	for n := range 3 {
+		must1(fake.Create(l.server, newWidget("e", fmt.Sprint("w", n), "n")))(l.t)
 	}
 	synctest.Wait()
 	must1(0, l.server.Restore(backup))(l.t)
@@ -259,12 +259,10 @@ func (l *restoredLife) compare() {
 		l.t.Errorf("(-server +store) %s", diff)
 	}
 	l.checkIndex()
-	objects := 0
-	for _, m := range l.union.Members() {
-		objects += m.Objects
-		n := len(must1(fake.List[*widget](l.server, parts[m.Name]))(l.t))
+	for _, m := range l.places.Stats().Namespaces {
+		n := len(must1(fake.List[*widget](l.server, fake.Selection{Namespace: m.Namespace}))(l.t))
 		if m.Refused != nil || !m.Synced || m.Failing.Err != nil || m.Objects != n {
-			l.t.Errorf("a member is not well, want %d: %+v", n, m)
+			l.t.Errorf("a namespace is not well, want %d: %+v", n, m)
 		}
 	}
 	if len(l.members) > 0 {

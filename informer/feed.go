@@ -1,0 +1,177 @@
+package informer
+
+import (
+	"context"
+	"sync/atomic"
+
+	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/reflector"
+)
+
+// feed is what a part needs anew for each Run. It is the sink of the part's reflector, which commits after
+// the last event at hand and leaves everything else to the committer. It also notices when the server
+// answers, because an answer ends the refusal of earlier tries. The reflector's goroutine owns it.
+type feed[K comparable, T any] struct {
+	// Set when it is made and never changed, but for reflector: see newReflector.
+	part      *part[K, T]
+	session   *session[K, T]
+	fifo      *deltafifo.DeltaFIFO[K, T]
+	to        *deltafifo.Sink[K, T]
+	reflector *reflector.Reflector[T] // of the goroutine that runs it
+	commit    func(deltafifo.Batch[K, T]) error
+
+	restores  int           // that were known when the reflector was made
+	floor     uint64        // the version of the store then, if the reflector's first list is the newest
+	changes   changes[K, T] // of the batch in flight; owned by the goroutine that commits it
+	committer committer     // gets what commit does not
+	commits   bool          // the reflector's goroutine, which owns it, commits
+	pruned    atomic.Bool   // Prune has put something into the queue
+	committed bool          // commit has got everything pending since the flag was cleared
+	listing   bool          // the list in progress has delivered something
+	marks     bool          // the source has said that it is idle
+}
+
+// newFeed gives a part what it needs for the next run, but no reflector. Called with mu held, or before the
+// informer is given out.
+func newFeed[K comparable, T any](p *part[K, T], s *session[K, T]) *feed[K, T] {
+	i := p.inf
+	f := &feed[K, T]{part: p, session: s}
+	f.fifo = deltafifo.New(deltafifo.KnownObjects[K, T](&known[K, T]{i.store.Reader(), p}), deltafifo.Options{Limit: i.opts.Pending})
+	f.to = deltafifo.NewSink(f.fifo, func(obj T) (K, error) { return keyIn(p, obj) }, i.badObject)
+	f.to.Keep(p.keeps)
+	f.commit = func(batch deltafifo.Batch[K, T]) error {
+		f.commits, f.committed = true, true
+		err := commit(f, batch)
+		f.commits = false // not after a panic
+		return err
+	}
+	f.committer.commit = func() error {
+		err := context.Canceled // if commitPending does not return
+		contain(i, s, "commit", noKey, func() {
+			if err = commitPending(f); err != nil {
+				s.Fail(err)
+			}
+		})
+		return err
+	}
+	p.renew()
+	p.feed = f
+	return f
+}
+
+// newReflector gives a feed a reflector, or another one. Called with mu held, or before the
+// informer is given out.
+func newReflector[K comparable, T any](f *feed[K, T]) (err error) {
+	p, i := f.part, f.part.inf
+	fetch := reflector.Options{
+		Tuning: i.opts.Reflector, Logger: i.opts.Logger,
+		OnError: func(err error) { requestFailed(p, err) },
+	}
+	rv, newest := i.store.ResourceVersion(), false
+	if !isOnly(p) {
+		rv, newest, f.restores = text(p.at), p.newest && p.at == 0 || p.again, i.places.restores
+	}
+	if newest {
+		rv, f.floor = "", i.places.lowest
+	}
+	if rv != "" || newest {
+		fetch.FirstVersion = &rv // otherwise a lagging server cache would take the store back in time
+	}
+	f.reflector, err = reflector.New(p.source, f, fetch)
+	if err == nil {
+		p.counts = f.reflector.Stats
+	}
+	return err
+}
+
+// Apply implements reflector.Sink. After the last event at hand it commits in the reflector's
+// goroutine, because it takes longer to wake another one than to commit. If more events are at
+// hand, they are decoded while the committer commits, so a busy watch uses two processors. While a handler
+// lags, the committer gets the event, because it waits for handlers. No clock decides.
+func (f *feed[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
+	answered(f.part)
+	if !isLast(f, ev.Idle) || f.part.inf.log.Lagging(f.part.inf.lag) != nil {
+		return handOver(f, f.to.Apply(ctx, ev))
+	}
+	f.committed = false // commit gets nothing while the committer commits, or if too much is pending
+	if err := f.to.ApplyNow(ctx, ev, f.commit); err != nil || f.committed && !f.pruned.Swap(false) {
+		return err
+	}
+	return handOver(f, nil)
+}
+
+// isLast reports whether to take an event for the last one at hand. If the source has never said so
+// of any event, one for which a handler waits counts as the last: the handler gets it sooner. While
+// all handlers are busy with earlier events, or about to wake up for them, the source is likely to
+// be busy too.
+func isLast[K comparable, T any](f *feed[K, T], idle bool) bool {
+	f.marks = f.marks || idle
+	return idle || !f.marks && f.part.inf.log.Awaited()
+}
+
+// handOver leaves what was put into the queue to the committer.
+func handOver[K comparable, T any](f *feed[K, T], err error) error {
+	if err == nil {
+		f.committer.call()
+	}
+	return err
+}
+
+// Listed implements reflector.Sink.
+func (f *feed[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
+	if !f.listing {
+		f.listing = true
+		answered(f.part)
+	}
+	if !f.part.brought.Load() {
+		f.part.brought.Store(true)
+	}
+	return f.to.Listed(ctx, ev)
+}
+
+// Replace implements reflector.Sink.
+func (f *feed[K, T]) Replace(ctx context.Context, resourceVersion string) error {
+	f.listing = false
+	answered(f.part)
+	if !begins(f, resourceVersion) {
+		f.to.Discard()
+		return ctx.Err()
+	}
+	return handOver(f, f.to.Replace(ctx, resourceVersion))
+}
+
+// Skipped implements reflector.Sink.
+//
+//go:noinline
+func (f *feed[K, T]) Skipped(bad *reflector.ObjectError) { f.to.Skipped(bad) }
+
+// Rewound implements reflector.Rewinder.
+func (f *feed[K, T]) Rewound(certain bool) { f.to.Rewound(certain) }
+
+// Lookup implements reflector.Recaller.
+func (f *feed[K, T]) Lookup() func(reflector.Identity) (T, bool) { return f.to.Lookup() }
+
+// Prune implements reflector.Pruner. The committer gets nothing while commit runs, so Apply calls it again.
+func (f *feed[K, T]) Prune(ctx context.Context) error {
+	if err := f.to.Prune(ctx); err != nil {
+		return err
+	}
+	f.pruned.Store(true)
+	i := f.part.inf
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.phase != running || f.part.feed != f {
+		return ErrStopped
+	}
+	f.committer.call()
+	return nil
+}
+
+// Flush implements reflector.Pruner.
+func (f *feed[K, T]) Flush(ctx context.Context) error { return f.to.Flush(ctx) }
+
+// Discard implements reflector.Sink.
+func (f *feed[K, T]) Discard() {
+	f.listing = false
+	f.to.Discard()
+}

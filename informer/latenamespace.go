@@ -1,0 +1,97 @@
+package informer
+
+import (
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/reflector"
+)
+
+// lateAfter is how long an informer waits for a namespace that brings nothing, once another one has
+// listed.
+const lateAfter = 10 * time.Second
+
+// LateNamespaceError says that an informer does not wait any longer for the first list of a namespace in
+// this run. Another one has listed, and this one has brought nothing for 10 seconds since: its
+// requests fail, or the server does not answer them. The pause after a failure before that does not
+// count: if the server was away, all come back together. A single one that fails must not stop the
+// others, as when a webhook cannot convert the objects of one namespace. Unlike a refused one, it counts
+// as being listed, so keys of a controller in it wait. Its objects are missing, or as old as at the
+// end of the last run. The informer has
+// synced without them, or does so now. The namespace keeps trying to list, and its objects come when
+// it succeeds. Options.OnError gets one such error for each late namespace, at most once in a run.
+type LateNamespaceError struct {
+	// Resource is the name of the namespace's source, Namespace its own.
+	Resource, Namespace string
+	// Failing says since when and why its requests fail. It is zero if they have no answer yet.
+	Failing reflector.Failing
+}
+
+func (e *LateNamespaceError) Error() string {
+	text := fmt.Sprintf("%s: namespace %q has not listed, so its objects are missing or old; the others no longer wait for it", e.Resource, e.Namespace)
+	if f := e.Failing; f.Err != nil {
+		return fmt.Sprintf("%s; it fails since %s: %v", text, f.Since.Format(time.RFC3339), f.Err)
+	}
+	return text + "; the server does not answer"
+}
+
+// Unwrap returns the last failure, nil if there is none.
+func (e *LateNamespaceError) Unwrap() error { return e.Failing.Err }
+
+// LogValue implements slog.LogValuer: a group of message, resource and namespace, and of since and
+// error if requests fail.
+func (e *LateNamespaceError) LogValue() slog.Value {
+	attrs := []slog.Attr{
+		slog.String(logs.Message, "namespace is late"), slog.String("resource", e.Resource), slog.String("namespace", e.Namespace),
+	}
+	if f := e.Failing; f.Err != nil {
+		attrs = append(attrs, slog.Time("since", f.Since), slog.Any("error", f.Err))
+	}
+	return slog.GroupValue(attrs...)
+}
+
+// awaitOthers makes the others late that bring nothing, once a namespace has listed. Called with mu held.
+func awaitOthers[K comparable, T any](i *core[K, T], s *session[K, T]) {
+	if i.phase != running || i.places.awaiting || !i.places.lags() {
+		return
+	}
+	i.places.awaiting = true
+	i.places.awaitNewly()
+	s.Go(func() { contain(i, s, "OnError", noKey, func() { awaitNamespaces(i, s) }) })
+}
+
+// awaitNamespaces drops late namespaces from the wait for the first lists of a run, until there is none left to wait
+// for. If the server was away, the others come back when they ask again, so their failures before that do not
+// count.
+func awaitNamespaces[K comparable, T any](i *core[K, T], s *session[K, T]) {
+	tick := time.NewTicker(lateAfter)
+	defer tick.Stop()
+	for goesOn := true; goesOn; {
+		select {
+		case <-s.Ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var late []*LateNamespaceError
+		locked(i, func() {
+			if i.places.lags() { // the one that had listed may have been removed
+				late = i.places.dropIdle(time.Now())
+				goOn(i)
+			}
+			goesOn = i.places.lags()
+			i.places.awaiting = goesOn
+		})
+		for _, err := range late {
+			i.report(err)
+		}
+	}
+}
+
+// locked calls f with mu held.
+func locked[K comparable, T any](i *core[K, T], f func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f()
+}

@@ -1,0 +1,312 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/pause"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// NewNamespaced returns an informer of the objects in a set of namespaces, which may change at any time. It is
+// not running.
+//
+//	pods, err := informer.NewNamespaced("pods", namespaces, func(namespace string) (reflector.Source[*corev1.Pod], error) {
+//		return client.New(server, core.Pods, client.Options{Namespace: namespace})
+//	}, store.ObjectKey, informer.Options[*corev1.Pod]{})
+//
+// name names the collection in errors and logs. source makes the source of a namespace: it is called
+// once each time that the namespace joins the set, one call at a time, and must not change the set. key must
+// return the namespace of an object. The store gets an index of the namespaces, unless it has one
+// (index.AddNamespace).
+//
+// Each namespace lists, watches and fails on its own. If one cannot list, because it is not permitted
+// to or for any other reason, only its own objects are missing or as old as its last answer.
+// Options.OnError gets its errors, [Stats] says how each is, and it is tried again until it
+// succeeds. A panic in a source ends Run for all. An object that a source brings from another
+// namespace is an error of that object, and is left out. When a namespace leaves the set, its
+// objects leave the store at once, and handlers get a deletion with FinalStateUnknown for each, for which
+// nothing waits.
+//
+// # Synced
+//
+// The store fills as namespaces list, and handlers get these objects as initial ones. The informer
+// has synced when each namespace has listed, was refused in a way that a retry cannot mend
+// (reflector.RequestError.Lasting), or is late. A namespace is late if another one has listed and it has
+// brought nothing for 10 seconds since: Options.OnError gets a [*LateNamespaceError]. If none has
+// listed, the informer waits for the first one that succeeds; if all are refused,
+// [Informer.WaitForSync] returns the refusals. A set without namespaces has synced with an empty
+// store. Namespaces that join later, are refused until later, or are late, bring their objects as
+// new ones. The first list of a namespace that joins after the first call of Run has everything that was
+// written before.
+//
+// # Versions
+//
+// resourceVersions of one resource compare in all namespaces, but the namespaces are not equally far.
+// The store's version is that of the namespace that is the furthest behind. So [Informer.WaitForRV]
+// waits for all, for up to a minute if one is idle, since only a bookmark then shows how
+// far it is. Namespaces that are refused, that have failed for 10 seconds, that are late, that have not
+// listed yet, or that are behind the store's version when they come back, do not hold it up, so WaitForRV tells
+// nothing about their objects: [Informer.Coverage] says which those are. They count again when list or watch have
+// brought them as far as the store's version. To wait for one object use [Informer.WaitFor]. A recorded write
+// ([Informer.RecordWrite]) waits for its own namespace only.
+//
+// If a namespace notices that the server was restored from a backup, all others list again, each
+// at most once in two seconds. Until a namespace has listed again, its objects stay as they were, and
+// it does not hold the version up. Only the first of these lists ends waits for lost versions. All
+// namespaces must be of one server, since the versions of several do not compare.
+//
+// Costs: a goroutine, a queue and a watch for each namespace, and some 12 bytes for each object. Errors:
+// reflector.ErrNoSource; [ErrNamespace]; reflector.ErrNoPruner for a source that is reflector.Changing;
+// those of source, and those of [New].
+func NewNamespaced[T any](name string, set *Namespaces, source func(namespace string) (reflector.Source[T], error), key store.KeyFunc[types.NamespacedName, T], opts Options[T]) (*Informer[types.NamespacedName, T], error) {
+	switch {
+	case set == nil || source == nil:
+		return nil, about(name, fmt.Errorf("%w: give a set of namespaces, and a function for their sources", reflector.ErrNoSource))
+	case key == nil:
+		return nil, about(name, ErrNoKeyFunc)
+	}
+	i, err := newCore(name, key, opts)
+	if err != nil {
+		return nil, err
+	}
+	i.namespaced.Store(true) // lists need not add the index
+	i.places.divided = true
+	i.over = &namespaced[types.NamespacedName, T]{
+		of:     func(key types.NamespacedName) string { return key.Namespace },
+		coming: set.isComing,
+		start:  func(s *session[types.NamespacedName, T]) { startAll(i, s) },
+		await:  func(s *session[types.NamespacedName, T]) { awaitOthers(i, s) },
+		parts:  map[string]*part[types.NamespacedName, T]{},
+	}
+	within, err := index.AddNamespace(writable[types.NamespacedName, T]{i.store}, func(obj T) (string, bool) {
+		key, err := key(obj)
+		return key.Namespace, err == nil
+	})
+	if err != nil {
+		return nil, i.about(err)
+	}
+	i.over.objects = func(namespace string) []T { return within.Get(i.store.Reader(), namespace) }
+	i.over.count = func(namespace string) int { return within.Count(i.store.Reader(), namespace) }
+	if err := firstSession(i); err != nil {
+		return nil, err
+	}
+	i.over.follower = &follower{
+		join:  func(namespace string) error { return join(i, namespace, source) },
+		leave: func(namespace string) { leaveSet(i, namespace) },
+	}
+	if err := set.follow(i.over.follower); err != nil {
+		return nil, err
+	}
+	return informerOf(i), nil
+}
+
+// writable is a store that takes an index.
+type writable[K comparable, T any] struct{ store *store.Store[K, T] }
+
+func (w writable[K, T]) Indexer() *index.Indexer[T] { return w.store.Reader().Indexer() }
+
+func (w writable[K, T]) AddIndexes(defs ...index.Definition[T]) error {
+	return w.store.AddIndexes(defs...)
+}
+
+// namespaced are the parts of an informer over namespaces. What only such an informer does stands behind functions,
+// so that packages that make none do not compile it for their types.
+type namespaced[K comparable, T any] struct {
+	// Set once.
+	of       func(K) string             // the namespace of a key
+	objects  func(namespace string) []T // what the store has of a namespace
+	count    func(namespace string) int // the number of these objects
+	coming   func() (string, bool)      // a namespace that is being added, if there is one
+	start    func(*session[K, T])       // starts all parts; called with the informer's mu held
+	await    func(*session[K, T])       // sees to parts that do not list; called with the informer's mu held
+	follower *follower                  // of the set
+
+	// Guarded by the informer's mu.
+	parts map[string]*part[K, T] // by namespace
+	begun bool                   // Run was called
+}
+
+// join adds a namespace.
+func join[K comparable, T any](i *core[K, T], namespace string, sourceOf func(string) (reflector.Source[T], error)) error {
+	source, err := sourceOf(namespace)
+	if _, changes := source.(reflector.Changing[T]); changes {
+		err = reflector.ErrNoPruner
+	}
+	if err == nil && source == nil {
+		err = reflector.ErrNoSource
+	}
+	if err != nil {
+		return i.about(fmt.Errorf("namespace %q: %w", namespace, err))
+	}
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p := &part[K, T]{inf: i, source: source, place: place{namespace: namespace, resource: source.Resource(), newest: i.over.begun}}
+	i.over.parts[namespace] = p
+	i.places.add(&p.place)
+	noteRefusal(i)
+	if i.phase == running {
+		startPart(p, i.session.Load())
+		awaitOthers(i, i.session.Load())
+	}
+	return nil
+}
+
+// leaveSet removes a namespace, and what the store has of it. Handlers get the deletions; nobody waits for them.
+func leaveSet[K comparable, T any](i *core[K, T], namespace string) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	p := i.over.parts[namespace]
+	delete(i.over.parts, namespace)
+	i.places.remove(&p.place)
+	rest(p)
+	keepStats(i, countsOf(&p.place))
+	var ops []store.Op[K, T]
+	for key := range keysIn(p) {
+		ops = append(ops, store.Op[K, T]{Key: key, Delete: true})
+	}
+	_ = commitOps(i, ops, "", false) // the store is open
+	i.log.Publish()
+	noteRefusal(i)
+	goOn(i)
+}
+
+// startAll starts the reflectors of all namespaces. Called with mu held.
+func startAll[K comparable, T any](i *core[K, T], s *session[K, T]) {
+	i.over.begun, i.places.awaiting = true, false
+	for _, p := range allParts(i) {
+		startPart(p, s)
+	}
+	goOn(i) // there may be no namespace
+}
+
+// startPart starts the goroutine of a namespace, which runs its reflectors, one after the other. Called with mu
+// held, while the informer runs.
+func startPart[K comparable, T any](p *part[K, T], s *session[K, T]) {
+	f := newFeed(p, s)
+	s.feeding.Go(func() {
+		defer closeFeed(f) // also if the source or OnError ends this goroutine
+		for ctx := next(f); ctx != nil; ctx = next(f) {
+			runReflector(f, ctx)
+		}
+	})
+}
+
+// closeFeed ends a feed whose reflector has ended, so nobody calls its committer any more.
+func closeFeed[K comparable, T any](f *feed[K, T]) {
+	f.committer.running.Wait()
+	f.fifo.Close()
+}
+
+// next makes the next reflector of a feed, and returns its context: nil if the informer stops, or if the
+// namespace was removed.
+func next[K comparable, T any](f *feed[K, T]) (ctx context.Context) {
+	p, i := f.part, f.part.inf
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if f.session.Ctx.Err() != nil || p.removed {
+		return nil
+	}
+	keepStats(i, countsOf(&p.place))
+	p.counts = nil
+	if err := newReflector(f); err != nil {
+		f.session.Fail(err) // not possible: join has checked the source
+		return nil
+	}
+	ctx, p.end = context.WithCancel(f.session.Ctx)
+	return ctx
+}
+
+// runReflector runs a feed's reflector until its namespace is removed, or has to list again because another one
+// has shown that the server was restored.
+func runReflector[K comparable, T any](f *feed[K, T], ctx context.Context) {
+	began := time.Now()
+	where := func(err *PanicError) {
+		if f.commits {
+			err.Where = "commit"
+		}
+	}
+	contain(f.part.inf, f.session, "source", where, func() {
+		if err := f.reflector.Run(ctx); err != nil && ctx.Err() == nil {
+			f.session.Fail(err)
+		}
+	})
+	var pauses bool
+	locked(f.part.inf, func() { pauses = !f.part.removed })
+	if pauses {
+		_ = pause.For(f.session.Ctx, restartsEvery-time.Since(began))
+	}
+}
+
+// restartsEvery is the shortest time between two reflectors of a namespace, so that sources whose
+// versions do not compare are not listed without end.
+const restartsEvery = 2 * time.Second
+
+// begins reports whether a list that a feed has, at a version, is of a known history. If another namespace has shown
+// that the server was restored, it is if its reflector began later: then it is marked as the first list of
+// the restored server. So is a list that must be the newest, and is older than what others had before.
+func begins[K comparable, T any](f *feed[K, T], rv string) (known bool) {
+	p, s := f.part, &f.part.inf.places
+	if isOnly(p) {
+		return true
+	}
+	p.inf.mu.Lock()
+	defer p.inf.mu.Unlock()
+	since := f.restores == s.restores
+	if at := parse(rv); since && (p.again || at != 0 && at < f.floor) {
+		f.to.Rewound(true)
+	}
+	return since || !p.again
+}
+
+// goOn follows when nobody waits for a namespace any more. Called with mu held.
+func goOn[K comparable, T any](i *core[K, T]) {
+	synced := hasSyncedAll(i)
+	if i.over == nil || i.phase != running || !synced && !i.places.haveListed() {
+		return
+	}
+	_ = i.store.Commit(text(i.places.recount()), nil) // the store is open
+	if !synced {
+		endInitialList(i)
+		i.log.Publish()
+	}
+}
+
+// Coverage says what the store knows under a key that it lacks.
+type Coverage uint8
+
+const (
+	// Uncovered: nothing. In an informer over namespaces, the namespace of the key is not in the set. In any
+	// informer, the list that can have the key is refused.
+	Uncovered Coverage = iota
+	// Listing: the first list that can have the key is on its way, though it may be late. A namespace that is just being
+	// added to the set counts as one.
+	Listing
+	// Stale: there was none some time ago. List and watch are refused now, or have failed for 10
+	// seconds, or the namespace is not as far as the store's version.
+	Stale
+	// Covered: there was none at the store's version.
+	Covered
+)
+
+// Coverage says what the store knows under a key that it lacks. O(1), with the lock of the commits.
+//
+//go:noinline
+func (i *Informer[K, T]) Coverage(key K) Coverage { return i.engine.Coverage(key) }
+
+func (i *core[K, T]) Coverage(key K) Coverage {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if p := partOf(i, key); p != nil {
+		return i.places.coverage(&p.place)
+	}
+	if coming, ok := i.over.coming(); ok && coming == i.over.of(key) {
+		return Listing
+	}
+	return Uncovered
+}

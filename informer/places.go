@@ -1,0 +1,257 @@
+package informer
+
+import (
+	"cmp"
+	"context"
+	"errors"
+	"slices"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	"github.com/kinform/kinform/reflector"
+)
+
+// place is what a part is to the others of its informer: how far it is, and who waits for it. It handles no
+// key and no object, so it has no type parameter.
+type place struct {
+	namespace string // empty if it is the only part; set once
+
+	brought atomic.Bool // a list in progress has delivered something since the flag was taken
+	failed  atomic.Bool // a request has failed since another part has listed
+	ill     atomic.Bool // nobody waits for it, because its requests are refused or fail for long
+
+	// Guarded by the informer's mu.
+	resource string                 // the name of its source
+	counts   func() reflector.Stats // of its reflector in the present run or the last one; nil before the first
+	end      context.CancelFunc     // ends its reflector; nil before the first of a run
+	refused  error                  // the failure that a retry cannot mend; nil if there is none
+	at       uint64                 // the version that list and watch have brought to the store; 0 if not known
+	counted  bool                   // at counted when the version of the store was found last
+	listed   bool                   // its first list of this run is in the store
+	late     bool                   // nobody waits for that list
+	again    bool                   // another one has shown that the server was restored: a list follows
+	newest   bool                   // its first list must be the newest
+	removed  bool                   // nothing of it enters any more
+}
+
+// places are the parts of an informer as far as they depend on each other. Guarded by the informer's mu.
+type places struct {
+	divided  bool     // by namespace
+	all      []*place // in the order of the namespaces
+	lowest   uint64   // the version of the store, as far as the present history tells
+	restores int      // how often the server was restored, as far as a part has shown it
+	awaiting bool     // a goroutine waits for parts that have not listed
+}
+
+func (s *places) add(p *place) {
+	s.all = append(s.all, p)
+	slices.SortFunc(s.all, func(a, b *place) int { return cmp.Compare(a.namespace, b.namespace) })
+}
+
+func (s *places) remove(p *place) {
+	p.removed = true
+	if p.end != nil {
+		p.end()
+	}
+	s.all = slices.DeleteFunc(s.all, func(other *place) bool { return other == p })
+}
+
+// renew prepares a part for a run.
+func (p *place) renew() {
+	p.failed.Store(false)
+	p.ill.Store(false)
+	p.refused, p.counts, p.end, p.listed, p.late = nil, nil, nil, false, false
+}
+
+// countsOf returns the counters of a part's present reflector.
+func countsOf(p *place) reflector.Stats {
+	if p.counts == nil {
+		return reflector.Stats{}
+	}
+	return p.counts()
+}
+
+// stats adds up the counters of all present reflectors. Failing and Polling are those of the part that has
+// failed, or lives by lists, for longest.
+func (s *places) stats() (all reflector.Stats) {
+	for n, p := range s.all {
+		if one := countsOf(p); n == 0 {
+			all = one
+		} else {
+			all = together(all, one)
+		}
+	}
+	return all
+}
+
+// reach moves a part to a version, 0 if it does not move, and returns that of the store: 0 if it
+// stays, as it does until each part that is waited for has listed.
+func (s *places) reach(p *place, at uint64) uint64 {
+	before := p.at
+	if p.again {
+		return 0 // it may be of a lost history
+	}
+	p.at = max(at, before)
+	if p.counted && (p.at == before || before > s.lowest) || s.lowest == 0 && !s.haveListed() {
+		return 0 // it has not moved, or another one is the lowest
+	}
+	return s.recount()
+}
+
+// recount returns the version of the part that is furthest behind, of those that are at least as far as the
+// store; 0 if there is none.
+func (s *places) recount() (lowest uint64) {
+	for _, p := range s.all {
+		if p.counted = s.isCurrent(p); p.counted && (lowest == 0 || p.at < lowest) {
+			lowest = p.at
+		}
+	}
+	s.lowest = max(s.lowest, lowest)
+	return lowest
+}
+
+// isCurrent reports whether the store's version tells how new the store's objects of a part are.
+func (s *places) isCurrent(p *place) bool {
+	return p.at != 0 && p.at >= s.lowest && !p.ill.Load() && !p.late && !p.again
+}
+
+// restored follows the list of a server that was restored, which is about to be committed. If its part has
+// found that out, all others list again, and the version of the store is that of this part.
+func (s *places) restored(by *place) (found bool) {
+	by.at = 0
+	if by.again {
+		by.again = false
+		return false
+	}
+	s.lowest = 0
+	s.restores++
+	for _, p := range s.all {
+		if p == by {
+			continue
+		}
+		if p.again = true; p.end != nil {
+			p.end()
+		}
+	}
+	return true
+}
+
+// coverage says what the store knows of a part.
+func (s *places) coverage(p *place) Coverage {
+	switch ill := p.ill.Load(); {
+	case !p.listed && !ill:
+		return Listing
+	case !p.listed && p.refused != nil:
+		return Uncovered
+	case ill, s.divided && !s.isCurrent(p):
+		return Stale
+	}
+	return Covered
+}
+
+// haveListed reports whether the store has the first list of each part that is waited for.
+func (s *places) haveListed() bool {
+	return !s.awaitsAny() && (len(s.all) == 0 || slices.ContainsFunc(s.all, func(p *place) bool { return p.listed }))
+}
+
+// awaits reports whether the informer waits for the first list of a part.
+func (s *places) awaits(p *place) bool {
+	return !p.listed && !p.late && !(s.divided && p.ill.Load())
+}
+
+// awaitsAny reports whether the informer waits for the first list of any part.
+func (s *places) awaitsAny() bool { return slices.ContainsFunc(s.all, s.awaits) }
+
+// lags reports whether the informer waits for a part although another one has listed.
+func (s *places) lags() bool {
+	return s.awaitsAny() && slices.ContainsFunc(s.all, func(p *place) bool { return p.listed })
+}
+
+// refusal returns why the informer does not sync without help: all parts are refused. Nil if one is not.
+func (s *places) refusal() error {
+	var all []error
+	for _, p := range s.all {
+		if p.refused == nil {
+			return nil
+		}
+		all = append(all, p.refused)
+	}
+	if len(all) == 1 {
+		return all[0]
+	}
+	return errors.Join(all...)
+}
+
+// fail notes the failure of a request.
+func (s *places) fail(p *place, failed *reflector.RequestError) {
+	p.failed.Store(true)
+	p.refused = nil // the request got further than before, though it failed
+	if failed.Lasting() {
+		p.refused = failed
+	}
+	since := countsOf(p).Failing.Since
+	long := p.listed && !since.IsZero() && time.Since(since) >= lateAfter
+	if p.refused != nil || long {
+		p.ill.Store(true)
+	}
+}
+
+// awaitNewly begins the wait of dropIdle: what has come or failed before does not count.
+func (s *places) awaitNewly() {
+	for _, p := range s.all {
+		p.brought.Store(false)
+		p.failed.Store(false)
+	}
+}
+
+// dropIdle makes the parts late that are awaited, and that have brought nothing since the last
+// call though they have asked.
+func (s *places) dropIdle(now time.Time) (all []*LateNamespaceError) {
+	for _, p := range s.all {
+		failing := countsOf(p).Failing
+		pauses := !p.failed.Load() && failing.Next.After(now.Add(-lateAfter)) // or did so lately
+		if brought := p.brought.Swap(false); !brought && !pauses && s.awaits(p) {
+			p.late = true
+			all = append(all, &LateNamespaceError{Resource: p.resource, Namespace: p.namespace, Failing: failing})
+		}
+	}
+	return all
+}
+
+// NamespaceStats says how a namespace of an informer is.
+type NamespaceStats struct {
+	// Stats are the counters of its reflector in the present run or the last one. Failing says
+	// since when and why it fails.
+	reflector.Stats
+	// Namespace is its name, Resource the name of its source.
+	Namespace, Resource string
+	// Synced says that it has listed in this run, and Late that the informer no longer waits for it to
+	// do so.
+	Synced, Late bool
+	// Objects is the number of its objects in the store.
+	Objects int
+	// Refused is the last failure if a retry cannot mend it, such as a missing permission. It is
+	// nil again when a list or a watch has brought something.
+	Refused error
+}
+
+// namespaces returns how each namespace is. count returns the number of its objects.
+func (s *places) namespaces(count func(namespace string) int) []NamespaceStats {
+	all := make([]NamespaceStats, 0, len(s.all))
+	for _, p := range s.all {
+		all = append(all, NamespaceStats{
+			Stats: countsOf(p), Namespace: p.namespace, Resource: p.resource, Synced: p.listed, Late: p.late,
+			Objects: count(p.namespace), Refused: p.refused,
+		})
+	}
+	return all
+}
+
+// text returns a version as a text.
+func text(version uint64) string {
+	if version == 0 {
+		return ""
+	}
+	return strconv.FormatUint(version, 10)
+}
