@@ -50,8 +50,8 @@ import (
 // resourceVersions of one resource compare in all namespaces, but the namespaces are not equally far.
 // The store's version is that of the namespace that is the furthest behind. So [Informer.WaitForRV]
 // waits for all, for up to a minute if one is idle, since only a bookmark then shows how
-// far it is. Namespaces that are refused, that have failed for 10 seconds, that are late, that have not
-// listed yet, or that are behind the store's version when they come back, do not hold it up, so WaitForRV tells
+// far it is. Namespaces that are refused, that have failed for 10 seconds, that are late, that have never
+// listed, or that are behind the store's version when they come back, do not hold it up, so WaitForRV tells
 // nothing about their objects: [Informer.Coverage] says which those are. They count again when list or watch have
 // brought them as far as the store's version. To wait for one object use [Informer.WaitFor]. A recorded write
 // ([Informer.RecordWrite]) waits for its own namespace only.
@@ -151,6 +151,7 @@ func join[K comparable, T any](i *core[K, T], namespace string, sourceOf func(st
 	i.places.add(&p.place)
 	noteRefusal(i)
 	if i.phase == running {
+		p.brought.Store(true) // it may have joined right before others are found to be late
 		startPart(p, i.session.Load())
 		awaitOthers(i, i.session.Load())
 	}

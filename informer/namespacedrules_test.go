@@ -233,3 +233,57 @@ func TestStatsDuringRelists(t *testing.T) {
 	cancel()
 	<-ended
 }
+
+// A restore moves the version of the store back although the list of another namespace is awaited.
+func TestRestoredWhileOneIsAwaited(t *testing.T) {
+	inPlaces(t, func(t *testing.T, server *fake.Server, u *places, _ *errorsOf) {
+		backup := server.Backup()
+		u.add(t, "a", partIn(t, server, "a"))
+		u.add(t, "b", partIn(t, server, "b"))
+		for n := range 20 {
+			must1(fake.Create(server, newWidget("a", fmt.Sprint("x", n), "n")))(t)
+		}
+		defer run(t, u.Informer)()
+		<-u.Synced()
+		u.add(t, "c", newAiling(partIn(t, server, "c"), "hangs"))
+		must1(0, server.Restore(backup))(t)
+		time.Sleep(8 * time.Minute)
+		if rv := u.Store().ResourceVersion(); rv != server.ResourceVersion() {
+			t.Errorf("the store is at %s, the server at %s", rv, server.ResourceVersion())
+		}
+	})
+}
+
+// A namespace that joins right before another one is late has its ten seconds, too.
+func TestLateJoiner(t *testing.T) {
+	inPlaces(t, func(t *testing.T, server *fake.Server, u *places, _ *errorsOf) {
+		u.add(t, "a", partIn(t, server, "a"))
+		u.add(t, "b", newAiling(partIn(t, server, "b"), "hangs"))
+		defer run(t, u.Informer)()
+		time.Sleep(9900 * time.Millisecond)
+		u.add(t, "c", &tardy{partIn(t, server, "c"), 500 * time.Millisecond})
+		<-u.Synced()
+		if all := u.Stats().Namespaces; !all[1].Late || all[2].Late || !all[2].Synced {
+			t.Errorf("after b is late: %+v", all)
+		}
+	})
+}
+
+// Of a namespace that was refused from the start, nothing is known, also if it fails in another way by now.
+func TestRefusedThenFailing(t *testing.T) {
+	inPlaces(t, func(t *testing.T, server *fake.Server, u *places, _ *errorsOf) {
+		b := partIn(t, server, "b")
+		b.denied.Store(true)
+		ill := newAiling(b, "")
+		u.add(t, "a", partIn(t, server, "a"))
+		u.add(t, "b", ill)
+		defer run(t, u.Informer)()
+		for _, way := range []string{"", "fails"} {
+			ill.way.Store(way)
+			time.Sleep(time.Minute)
+			if got := u.Coverage(key{Namespace: "b"}); got != informer.Uncovered {
+				t.Errorf("%q: coverage %v", way, got)
+			}
+		}
+	})
+}

@@ -40,6 +40,7 @@ type places struct {
 	divided  bool     // by namespace
 	all      []*place // in the order of the namespaces
 	lowest   uint64   // the version of the store, as far as the present history tells
+	moved    bool     // the store has had a version
 	restores int      // how often the server was restored, as far as a part has shown it
 	awaiting bool     // a goroutine waits for parts that have not listed
 }
@@ -86,14 +87,14 @@ func (s *places) stats() (all reflector.Stats) {
 }
 
 // reach moves a part to a version, 0 if it does not move, and returns that of the store: 0 if it
-// stays, as it does until each part that is waited for has listed.
+// stays, as it does at first until each part that is waited for has listed.
 func (s *places) reach(p *place, at uint64) uint64 {
 	before := p.at
 	if p.again {
 		return 0 // it may be of a lost history
 	}
 	p.at = max(at, before)
-	if p.counted && (p.at == before || before > s.lowest) || s.lowest == 0 && !s.haveListed() {
+	if p.counted && (p.at == before || before > s.lowest) || !s.moved && !s.haveListed() {
 		return 0 // it has not moved, or another one is the lowest
 	}
 	return s.recount()
@@ -108,6 +109,7 @@ func (s *places) recount() (lowest uint64) {
 		}
 	}
 	s.lowest = max(s.lowest, lowest)
+	s.moved = s.moved || lowest != 0
 	return lowest
 }
 
@@ -142,7 +144,7 @@ func (s *places) coverage(p *place) Coverage {
 	switch ill := p.ill.Load(); {
 	case !p.listed && !ill:
 		return Listing
-	case !p.listed && p.refused != nil:
+	case !p.listed && (p.refused != nil || p.at == 0):
 		return Uncovered
 	case ill, s.divided && !s.isCurrent(p):
 		return Stale
