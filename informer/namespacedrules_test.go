@@ -234,6 +234,33 @@ func TestStatsDuringRelists(t *testing.T) {
 	<-ended
 }
 
+// A restore while the informer is stopped shows in the first list of its next run.
+func TestRestoredWhileStopped(t *testing.T) {
+	inPlaces(t, func(t *testing.T, server *fake.Server, u *places, _ *errorsOf) {
+		backup := server.Backup()
+		for n := range 20 {
+			must1(fake.Create(server, newWidget("b", fmt.Sprint("x", n), "n")))(t)
+		}
+		u.add(t, "a", partIn(t, server, "a"))
+		u.add(t, "b", partIn(t, server, "b"))
+		one := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+		for _, i := range []*informer.Informer[key, *widget]{u.Informer, one} {
+			stop := run(t, i)
+			<-i.Synced()
+			stop()
+		}
+		must1(0, server.Restore(backup))(t)
+		for _, i := range []*informer.Informer[key, *widget]{u.Informer, one} {
+			stop := run(t, i)
+			time.Sleep(time.Minute)
+			if rv := i.Store().ResourceVersion(); rv != server.ResourceVersion() || i.Stats().Restores == 0 {
+				t.Errorf("the store is at %s, the server at %s, %d restores", rv, server.ResourceVersion(), i.Stats().Restores)
+			}
+			stop()
+		}
+	})
+}
+
 // A restore moves the version of the store back although the list of another namespace is awaited.
 func TestRestoredWhileOneIsAwaited(t *testing.T) {
 	inPlaces(t, func(t *testing.T, server *fake.Server, u *places, _ *errorsOf) {

@@ -271,6 +271,9 @@ const (
 // may come from one.
 func noteRewind[T any](r *Reflector[T]) {
 	seen := r.stats.seen()
+	if first := r.opts.FirstVersion; seen == "" && first != nil {
+		seen = *first // of an earlier run
+	}
 	if older(r.state.rv, seen) && r.state.rewound != rewound {
 		r.state.rewound = perhapsRewound
 		if r.state.versioned { // else the version is that of the newest object, which may be gone
