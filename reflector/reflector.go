@@ -50,9 +50,10 @@ type Tuning struct {
 	// lists are asked by LIST.
 	DisableWatchList bool
 
-	// FirstVersion is the resourceVersion of the first list: its state is not older. Nil does
-	// as client-go does. A streaming list asks for "", the newest state, which the server
-	// sends from its cache. A LIST asks for "0", the present state of the cache.
+	// FirstVersion is the resourceVersion of the first list: its state is not older, unless the server
+	// was restored from a backup, which the sink is told ([Rewinder]). Nil does as client-go does: a
+	// streaming list asks for "", the newest state, which the server sends from its cache, and a LIST
+	// for "0", the present state of the cache.
 	FirstVersion *string
 
 	// IdleTimeout ends a watch that brings neither an event nor a bookmark for so long, and
