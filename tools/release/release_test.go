@@ -1,16 +1,19 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestConsumer: a program outside of the repository, with a test of its own, gets the modules by their versions
 // alone: no workspace and no replacement.
 func TestConsumer(t *testing.T) {
-	const version = "v0.0.1-consumer"
+	// The go command takes what it knows of a version for immutable, so each run needs another one.
+	version := fmt.Sprint("v0.0.1-consumer.", time.Now().UnixNano())
 	proxy, dir := t.TempDir(), t.TempDir()
 	if err := run("../..", version, proxy); err != nil {
 		t.Fatal(err)
