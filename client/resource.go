@@ -186,9 +186,9 @@ func newResource[T any](conn Connection, k kind.Kind[T], t reflect.Type, opts Op
 	}, nil
 }
 
-// InNamespace returns a client that is like r and is for one namespace, in place of that in r's Options. It shares what r
-// knows of T's type, which is most of what [New] costs, and the parts of Options.SharedParts. Its Stats are
-// its own. Errors: those of New for the namespace.
+// InNamespace returns a client that is like r and is for one namespace, in place of that in r's Options. It
+// shares what r knows of T's type, which is most of what [New] costs, and the parts of Options.SharedParts. Its
+// Stats are its own. Errors: those of New for the namespace.
 func InNamespace[T any](r *Resource[T], namespace string) (*Resource[T], error) {
 	opts := r.options
 	opts.Namespace = namespace

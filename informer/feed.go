@@ -84,6 +84,12 @@ func newReflector[K comparable, T any](f *feed[K, T]) (err error) {
 	return err
 }
 
+// closeFeed ends a feed whose reflector has ended, so nobody calls its committer any more.
+func closeFeed[K comparable, T any](f *feed[K, T]) {
+	f.committer.running.Wait()
+	f.fifo.Close()
+}
+
 // Apply implements reflector.Sink. After the last event at hand it commits in the reflector's
 // goroutine, because it takes longer to wake another one than to commit. If more events are at
 // hand, they are decoded while the committer commits, so a busy watch uses two processors. While a handler
@@ -133,7 +139,7 @@ func (f *feed[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 func (f *feed[K, T]) Replace(ctx context.Context, resourceVersion string) error {
 	f.listing = false
 	answered(f.part)
-	if !begins(f, resourceVersion) {
+	if !ofKnownHistory(f, resourceVersion) {
 		f.to.Discard()
 		return ctx.Err()
 	}

@@ -75,7 +75,6 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 	if err != nil {
 		return nil, err
 	}
-	i.namespaced.Store(true) // lists need not add the index
 	i.places.divided = true
 	i.over = &namespaced[types.NamespacedName, T]{
 		of:     func(key types.NamespacedName) string { return key.Namespace },
@@ -84,15 +83,16 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 		await:  func(s *session[types.NamespacedName, T]) { awaitOthers(i, s) },
 		parts:  map[string]*part[types.NamespacedName, T]{},
 	}
-	within, err := index.AddNamespace(writable[types.NamespacedName, T]{i.store}, func(obj T) (string, bool) {
+	inf := informerOf(i)
+	within, err := index.AddNamespace(indexed[types.NamespacedName, T]{inf}, func(obj T) (string, bool) {
 		key, err := key(obj)
 		return key.Namespace, err == nil
 	})
 	if err != nil {
 		return nil, i.about(err)
 	}
-	i.over.objects = func(namespace string) []T { return within.Get(i.store.Reader(), namespace) }
-	i.over.count = func(namespace string) int { return within.Count(i.store.Reader(), namespace) }
+	i.over.objects = func(namespace string) []T { return within.Get(inf.reader, namespace) }
+	i.over.count = func(namespace string) int { return within.Count(inf.reader, namespace) }
 	if err := firstSession(i); err != nil {
 		return nil, err
 	}
@@ -103,16 +103,7 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 	if err := set.follow(i.over.follower); err != nil {
 		return nil, err
 	}
-	return informerOf(i), nil
-}
-
-// writable is a store that takes an index.
-type writable[K comparable, T any] struct{ store *store.Store[K, T] }
-
-func (w writable[K, T]) Indexer() *index.Indexer[T] { return w.store.Reader().Indexer() }
-
-func (w writable[K, T]) AddIndexes(defs ...index.Definition[T]) error {
-	return w.store.AddIndexes(defs...)
+	return inf, nil
 }
 
 // namespaced are the parts of an informer over namespaces. What only such an informer does stands behind functions,
@@ -198,12 +189,6 @@ func startPart[K comparable, T any](p *part[K, T], s *session[K, T]) {
 	})
 }
 
-// closeFeed ends a feed whose reflector has ended, so nobody calls its committer any more.
-func closeFeed[K comparable, T any](f *feed[K, T]) {
-	f.committer.running.Wait()
-	f.fifo.Close()
-}
-
 // next makes the next reflector of a feed, and returns its context: nil if the informer stops, or if the
 // namespace was removed.
 func next[K comparable, T any](f *feed[K, T]) (ctx context.Context) {
@@ -248,10 +233,10 @@ func runReflector[K comparable, T any](f *feed[K, T], ctx context.Context) {
 // versions do not compare are not listed without end.
 const restartsEvery = 2 * time.Second
 
-// begins reports whether a list that a feed has, at a version, is of a known history. If another namespace has shown
+// ofKnownHistory reports whether a list that a feed has, at a version, is of a known history. If another namespace has shown
 // that the server was restored, it is if its reflector began later: then it is marked as the first list of
 // the restored server. So is a list that must be the newest, and is older than what others had before.
-func begins[K comparable, T any](f *feed[K, T], rv string) (known bool) {
+func ofKnownHistory[K comparable, T any](f *feed[K, T], rv string) (known bool) {
 	p, s := f.part, &f.part.inf.places
 	if isOnly(p) {
 		return true
@@ -285,8 +270,8 @@ const (
 	// Uncovered: nothing. In an informer over namespaces, the namespace of the key is not in the set. In any
 	// informer, the list that can have the key is refused.
 	Uncovered Coverage = iota
-	// Listing: the first list that can have the key is on its way, though it may be late. A namespace that is just being
-	// added to the set counts as one.
+	// Listing: the first list that can have the key is on its way, though it may be late. A namespace that is
+	// just being added to the set counts as one.
 	Listing
 	// Stale: there was none some time ago. List and watch are refused now, or have failed for 10
 	// seconds, or the namespace is not as far as the store's version.

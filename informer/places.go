@@ -73,17 +73,28 @@ func countsOf(p *place) reflector.Stats {
 	return p.counts()
 }
 
-// stats adds up the counters of all present reflectors. Failing and Polling are those of the part that has
-// failed, or lives by lists, for longest.
-func (s *places) stats() (all reflector.Stats) {
+// stats adds up the counters of all present reflectors, and returns how each namespace is; count returns the
+// number of its objects, and is nil if they are not asked for. Failing and Polling are those of the part that
+// has failed, or lives by lists, for longest.
+func (s *places) stats(count func(namespace string) int) (all reflector.Stats, each []NamespaceStats) {
+	if count != nil {
+		each = make([]NamespaceStats, 0, len(s.all))
+	}
 	for n, p := range s.all {
-		if one := countsOf(p); n == 0 {
+		one := countsOf(p)
+		if n == 0 {
 			all = one
 		} else {
 			all = together(all, one)
 		}
+		if count != nil {
+			each = append(each, NamespaceStats{
+				Stats: one, Namespace: p.namespace, Resource: p.resource, Synced: p.listed, Late: p.late,
+				Objects: count(p.namespace), Refused: p.refused,
+			})
+		}
 	}
-	return all
+	return all, each
 }
 
 // reach moves a part to a version, 0 if it does not move, and returns that of the store: 0 if it
@@ -236,18 +247,6 @@ type NamespaceStats struct {
 	// Refused is the last failure if a retry cannot mend it, such as a missing permission. It is
 	// nil again when a list or a watch has brought something.
 	Refused error
-}
-
-// namespaces returns how each namespace is. count returns the number of its objects.
-func (s *places) namespaces(count func(namespace string) int) []NamespaceStats {
-	all := make([]NamespaceStats, 0, len(s.all))
-	for _, p := range s.all {
-		all = append(all, NamespaceStats{
-			Stats: countsOf(p), Namespace: p.namespace, Resource: p.resource, Synced: p.listed, Late: p.late,
-			Objects: count(p.namespace), Refused: p.refused,
-		})
-	}
-	return all
 }
 
 // text returns a version as a text.

@@ -116,7 +116,8 @@ func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 
 // renew replaces a session that has ended. Called with mu held.
 func renew[K comparable, T any](i *core[K, T]) error {
-	keepStats(i, i.places.stats())
+	present, _ := i.places.stats(nil)
+	keepStats(i, present)
 	next, err := newSession(i)
 	if err != nil {
 		return err
@@ -142,8 +143,7 @@ func finish[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 	stopRun(i, s) // nobody calls a committer after that, but the namespaces' reflectors
 	s.feeding.Wait()
 	for _, p := range fedParts(i) {
-		p.feed.committer.running.Wait()
-		p.feed.fifo.Close()
+		closeFeed(p.feed)
 	}
 	s.Wait()
 	defer over(i, s) // also if OnError or the logger ends this goroutine

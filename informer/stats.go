@@ -59,7 +59,12 @@ func (i *Informer[K, T]) Stats() Stats { return i.engine.Stats() }
 //go:noinline
 func (i *core[K, T]) Stats() Stats {
 	i.mu.Lock()
-	counts := withPast(i, i.places.stats())
+	var count func(namespace string) int
+	if i.over != nil {
+		count = i.over.count
+	}
+	present, namespaces := i.places.stats(count)
+	counts := withPast(i, present)
 	all, writes := allParts(i), 0
 	feeds := make([]*feed[K, T], 0, len(all))
 	for _, p := range all {
@@ -67,10 +72,6 @@ func (i *core[K, T]) Stats() Stats {
 			feeds = append(feeds, p.feed)
 		}
 		writes += p.own.door.Len()
-	}
-	var namespaces []NamespaceStats
-	if i.over != nil {
-		namespaces = i.places.namespaces(i.over.count)
 	}
 	i.mu.Unlock()
 	pending := 0
