@@ -489,13 +489,16 @@ func dropPassed[K comparable, T any](p *part[K, T]) (failed []*reflector.ObjectE
 }
 
 // withdraw takes the object of an own write out of the store, and what was put aside enters. An object of
-// which list or watch have brought a state that cannot be used stays. If what was put aside cannot be stored,
-// the key is empty then, and withdraw adds it to failed. own.forget follows. Called with mu held.
+// which list or watch have brought a state that cannot be used stays. What was put aside stays out if the
+// selection has left it since: its newer states do not come any more. If it cannot be stored, the key is empty then, and withdraw adds it to failed. own.forget follows. Called with mu held.
 func withdraw[K comparable, T any](p *part[K, T], key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
 	if !p.own.door.Leaves(key) {
 		return failed
 	}
 	kept, has := p.own.aside[key]
+	if has && p.keeps != nil && !p.keeps(kept.obj) {
+		kept, has = aside[T]{}, false
+	}
 	op := store.Op[K, T]{Key: key, Delete: !has, Object: kept.obj, Sum: kept.sum}
 	err := commitAhead(p.inf, &op, kept.rv, false)
 	if err == nil {

@@ -1,11 +1,14 @@
 package informer_test
 
 import (
+	"context"
 	"errors"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
@@ -125,5 +128,45 @@ func TestUnusableInNamespaceThatLeaves(t *testing.T) {
 		if got := version(u.AsInformer(), "y"); got != "" {
 			t.Errorf("y is at %s without its namespace", got)
 		}
+	})
+}
+
+// some selects all objects until it selects none. Nobody tells the reflector.
+type some struct{ none atomic.Bool }
+
+func (s *some) Follow(func(bool) error, func(context.Context) error) (func(), error) {
+	return func() {}, nil
+}
+func (s *some) Begin() bool                     { return true }
+func (s *some) Listed()                         {}
+func (s *some) Dropped()                        {}
+func (s *some) Due() bool                       { return false }
+func (s *some) Request(*metav1.ListOptions)     {}
+func (s *some) Asked(*widget) (bool, error)     { return true, nil }
+func (s *some) CheckList(metav1.ListMeta) error { return nil }
+func (s *some) Selects(*widget) (selected bool) { return !s.none.Load() }
+
+// TestPassedWhileSelectionLeaves has a selection that leaves an object of which an own write is ahead. The watch
+// brings a state of it before that, and drops the one that was written: the object leaves, and never goes back.
+func TestPassedWhileSelectionLeaves(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		src, selection := &byHand[*widget]{events: make(chan byHandEvent[*widget])}, new(some)
+		src.set(listOf("10", at("w", 10)))
+		inf := newInformer(t, reflector.Select[*widget](src, selection), informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
+		h := newHistory(t, inf)
+		must1(inf.AddHandler(h, handlerOptions{}))(t)
+		stop := run(t, inf)
+		must(t, inf.RecordWrite(at("w", 30), ""))
+		src.send(reflector.Modified, 20, at("w", 20))
+		selection.none.Store(true)
+		src.send(reflector.Modified, 30, at("w", 30))
+		src.bookmark(40)
+		if got, want := dump(inf), " rv 40 ahead 0"; got != want {
+			t.Errorf("the informer has %q, want %q", got, want)
+		}
+		if got, want := h.types(key{Namespace: "a", Name: "w"}), "Added(initial) Updated Deleted(unknown)"; got != want {
+			t.Errorf("a handler got %q, want %q", got, want)
+		}
+		stop()
 	})
 }
