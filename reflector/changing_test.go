@@ -174,7 +174,11 @@ func choose(t *testing.T, watch course, test func(*slow, *choice, *chosen, *Refl
 		}
 		by := new(choice)
 		to := &chosen{mirror: mirror{has: map[string]metaObject{}}, by: by}
-		r, err := New(Select(Source[metaObject](server), Selector[metaObject](by)), Sink[metaObject](to), Options{Tuning: listsOnly, OnError: func(error) {}})
+		r, err := New(Select(Source[metaObject](server), Selector[metaObject](by)), Sink[metaObject](to), Options{Tuning: listsOnly, OnError: func(err error) {
+			if errors.Is(err, ErrRestored) {
+				t.Error(err)
+			}
+		}})
 		if err != nil {
 			t.Fatal(err)
 		}

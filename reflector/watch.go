@@ -153,7 +153,7 @@ func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 		if r.state.phase == streaming {
 			r.sink.Discard()
 		}
-		r.state.rv = w.end.rv // a list may follow, see following
+		leave(r, w)
 		return w.sinkErr
 	}
 	w.end.err = causeOf(w.request, w.end.err)
@@ -166,6 +166,19 @@ func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 	delay := w.attempt.end()
 	r.breaker.sleep(ctx, noPause, delay, delay)
 	return nil
+}
+
+// leave follows a watch that was given up. If the selection changes, see following, the next watch may go on
+// in its place: then the server has to repeat what was seen, if it has not gone on from there already.
+func leave[T any](r *Reflector[T], w *watch) {
+	r.state.rv = w.end.rv
+	r.recent.noteEnd(time.Since(r.made))
+	if w.replay.strict {
+		r.state.replayRV = ""
+		if w.replay.active {
+			r.state.replayRV, _ = replayFrom(&r.recent)
+		}
+	}
 }
 
 // ended carries out the step that follows the end of a watch. cut: the client ended the watch
