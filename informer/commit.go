@@ -22,7 +22,7 @@ type changes[K comparable, T any] struct {
 	deltas   int              // number of deltas so far
 	stayed   []int            // numbers of the deltas that are older than an own write
 	initial  int              // number of ops that belong to the initial list
-	listed   string           // the version of the batch, at which its list is, if it has one
+	undated  bool             // the batch has a list without a version that compares
 	outcomes []outcome[T]     // of every op that was not a plain addition, in order
 	failed   []*reflector.ObjectError
 	lost     []*LostWriteError
@@ -120,7 +120,7 @@ func addOps[K comparable, T any](p *part[K, T], c *changes[K, T], key K, deltas 
 	for n := range deltas {
 		d := &deltas[n]
 		c.deltas++
-		if stays(p, key, d, c.listed) {
+		if stays(p, key, d, c.undated) {
 			c.stayed = append(c.stayed, c.deltas-1)
 			continue
 		}
@@ -203,18 +203,18 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 	}
 	cutLagging(i)
 	begins, empty := !hasSyncedAll(i), i.store.Len() == 0
-	c.listed = batch.ResourceVersion()
+	rv, at := batch.ResourceVersion(), parse(batch.ResourceVersion())
+	_, listed := batch.Listed()
+	c.undated = listed && at == 0
 	ahead := beginOwn(&p.own, batch)
 	if batch.Rewound() && i.places.restored(&p.place) {
 		i.store.Rewind()
 	}
-	_, listed := batch.Listed()
 	if listed {
 		p.listed, p.late = true, false
 	}
-	rv := c.listed
 	if !isOnly(p) {
-		rv = text(i.places.reach(&p.place, parse(rv)))
+		rv = text(i.places.reach(&p.place, at))
 	}
 	if err := write(p, c, batch, rv); err != nil {
 		return err

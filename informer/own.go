@@ -427,8 +427,8 @@ func commitOps[K comparable, T any](i *core[K, T], ops []store.Op[K, T], rv stri
 }
 
 // stays asks the door about a delta of a key whose own write is ahead. It reports whether the delta is
-// older than that write. Called with mu held.
-func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], listed string) bool {
+// older than that write. undated: its batch has a list without a version that compares. Called with mu held.
+func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], undated bool) bool {
 	if !awaits(&p.own, key) {
 		return false
 	}
@@ -443,7 +443,7 @@ func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], lis
 	has := door.Held{Any: true}
 	p.own.change(func(at *door.Door[K]) {
 		switch {
-		case missing && parse(listed) == 0, !missing && is.Version == 0, missing && isOut(p, key):
+		case missing && undated, !missing && is.Version == 0, missing && isOut(p, key):
 			at.Drop(key)
 		case missing:
 			verdict = at.Listed(key, has, door.Held{})

@@ -10,6 +10,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
 )
@@ -131,10 +132,14 @@ func TestUnusableInNamespaceThatLeaves(t *testing.T) {
 	})
 }
 
-// some selects all objects until it selects none. Nobody tells the reflector.
-type some struct{ none atomic.Bool }
+// some selects all objects but those of one uid.
+type some struct {
+	out     atomic.Value // a types.UID
+	changed func(less bool) error
+}
 
-func (s *some) Follow(func(bool) error, func(context.Context) error) (func(), error) {
+func (s *some) Follow(changed func(bool) error, _ func(context.Context) error) (func(), error) {
+	s.changed = changed
 	return func() {}, nil
 }
 func (s *some) Begin() bool                     { return true }
@@ -144,21 +149,30 @@ func (s *some) Due() bool                       { return false }
 func (s *some) Request(*metav1.ListOptions)     {}
 func (s *some) Asked(*widget) (bool, error)     { return true, nil }
 func (s *some) CheckList(metav1.ListMeta) error { return nil }
-func (s *some) Selects(*widget) (selected bool) { return !s.none.Load() }
+func (s *some) Selects(w *widget) bool          { return s.out.Load() != w.UID }
+
+// withSome runs test with an informer of what a selection selects, which holds a/w at version 10.
+func withSome(t *testing.T, opts informer.Options[*widget], test func(*byHand[*widget], *some, *informer.Informer[key, *widget], *history)) {
+	synctest.Test(t, func(t *testing.T) {
+		src, selection := &byHand[*widget]{events: make(chan byHandEvent[*widget])}, new(some)
+		src.set(listOf("10", at("w", 10)))
+		opts.Reflector = reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}
+		inf := newInformer(t, reflector.Select[*widget](src, selection), opts)
+		h := newHistory(t, inf)
+		must1(inf.AddHandler(h, handlerOptions{}))(t)
+		stop := run(t, inf)
+		test(src, selection, inf, h)
+		stop()
+	})
+}
 
 // TestPassedWhileSelectionLeaves has a selection that leaves an object of which an own write is ahead. The watch
 // brings a state of it before that, and drops the one that was written: the object leaves, and never goes back.
 func TestPassedWhileSelectionLeaves(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src, selection := &byHand[*widget]{events: make(chan byHandEvent[*widget])}, new(some)
-		src.set(listOf("10", at("w", 10)))
-		inf := newInformer(t, reflector.Select[*widget](src, selection), informer.Options[*widget]{Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}})
-		h := newHistory(t, inf)
-		must1(inf.AddHandler(h, handlerOptions{}))(t)
-		stop := run(t, inf)
+	withSome(t, informer.Options[*widget]{}, func(src *byHand[*widget], selection *some, inf *informer.Informer[key, *widget], h *history) {
 		must(t, inf.RecordWrite(at("w", 30), ""))
 		src.send(reflector.Modified, 20, at("w", 20))
-		selection.none.Store(true)
+		selection.out.Store(at("w", 0).UID) // and nobody has told the sink
 		src.send(reflector.Modified, 30, at("w", 30))
 		src.bookmark(40)
 		if got, want := dump(inf), " rv 40 ahead 0"; got != want {
@@ -167,6 +181,36 @@ func TestPassedWhileSelectionLeaves(t *testing.T) {
 		if got, want := h.types(key{Namespace: "a", Name: "w"}), "Added(initial) Updated Deleted(unknown)"; got != want {
 			t.Errorf("a handler got %q, want %q", got, want)
 		}
-		stop()
+	})
+}
+
+// TestMadeAnewWhileSelectionLeaves has a selection that leaves an object, which this process deletes and makes
+// anew before the cache has given it up: the new object is selected, and stays.
+func TestMadeAnewWhileSelectionLeaves(t *testing.T) {
+	var busy, goOn chan struct{}
+	opts := informer.Options[*widget]{
+		Indexes: []index.Definition[*widget]{index.New("node", nodeOf)},
+		OnError: func(error) { busy <- struct{}{}; <-goOn },
+	}
+	withSome(t, opts, func(src *byHand[*widget], selection *some, inf *informer.Informer[key, *widget], h *history) {
+		busy, goOn = make(chan struct{}), make(chan struct{})
+		src.sendNow(reflector.Added, 11, on("bad", at("bad", 11)))
+		<-busy // so a commit is in progress
+		selection.out.Store(at("w", 0).UID)
+		must(t, selection.changed(true))
+		must(t, inf.RecordGone(key{Namespace: "a", Name: "w"}, at("w", 0).UID, "20"))
+		anew := at("w", 21)
+		anew.UID = "another"
+		must(t, inf.RecordWrite(anew, ""))
+		goOn <- struct{}{}
+		synctest.Wait()
+		src.bookmark(15)
+		if got, want := dump(inf), "w@21 rv 15 ahead 1"; got != want {
+			t.Errorf("the informer has %q, want %q", got, want)
+		}
+		src.send(reflector.Added, 21, anew)
+		if got, want := h.types(key{Namespace: "a", Name: "w"}), "Added(initial) Deleted(unknown) Added"; got != want {
+			t.Errorf("a handler got %q, want %q", got, want)
+		}
 	})
 }
