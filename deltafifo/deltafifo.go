@@ -7,6 +7,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/broadcast"
 	"github.com/kinform/kinform/internal/mapkey"
 	"github.com/kinform/kinform/internal/objmeta"
 )
@@ -99,10 +100,10 @@ type DeltaFIFO[K comparable, T any] struct {
 	lists     uint64        // number of calls of Replace
 	batches   uint64        // number of batches popped so far
 	closed    bool
-	lent      bool          // a producer processes the batch in flight
-	back      chan struct{} // closed when it has done so; nil while the consumer does not wait for that
-	room      chan struct{} // closed when there may be room again; nil while there is no wait
-	flushed   chan struct{} // closed when a batch has been processed; nil while there is no wait
+	lent      bool             // a producer processes the batch in flight
+	back      broadcast.Signal // that it has done so
+	room      broadcast.Signal // that there may be room; producers that find none wait again
+	flushed   broadcast.Signal // that a batch has been processed
 
 	// A token in ready says that there may be a batch. Closed with the queue.
 	ready chan struct{}
@@ -130,6 +131,17 @@ func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO
 		limit:   opts.Limit,
 		pending: newBuffer[K, T](),
 		ready:   make(chan struct{}, 1),
+	}
+}
+
+// getOneByOne is KnownObjects.Get for many keys.
+func getOneByOne[K comparable, T any](known KnownObjects[K, T]) func(keys []K, yield func(int, T, bool) bool) {
+	return func(keys []K, yield func(int, T, bool) bool) {
+		for i, key := range keys {
+			if obj, ok := known.Get(key); !yield(i, obj, ok) {
+				return
+			}
+		}
 	}
 }
 
@@ -167,8 +179,8 @@ func (f *DeltaFIFO[K, T]) Close() {
 	}
 	f.closed = true
 	close(f.ready)
-	f.signalRoom()
-	f.signalFlushed()
+	f.room.Send()
+	f.flushed.Send()
 }
 
 // Pop waits until there are pending deltas, and takes all of them. The call also marks the previous
@@ -181,13 +193,10 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 		f.processed()
 	}
 	for f.lent || f.pending.empty() {
-		signal := f.ready
+		var signal <-chan struct{} = f.ready
 		switch {
 		case f.lent:
-			if f.back == nil {
-				f.back = make(chan struct{})
-			}
-			signal = f.back
+			signal = f.back.Wait()
 		case f.closed:
 			return Batch[K, T]{}, ErrClosed
 		}
@@ -223,7 +232,7 @@ func (f *DeltaFIFO[K, T]) take() Batch[K, T] {
 	if f.pending, f.spare = f.spare, nil; f.pending == nil {
 		f.pending = newBuffer[K, T]()
 	}
-	f.signalRoom()
+	f.room.Send()
 	return Batch[K, T]{buf: f.inFlight}
 }
 
@@ -240,10 +249,10 @@ func (f *DeltaFIFO[K, T]) processed() {
 		}
 	}
 	f.inFlight, f.spare = nil, done.reset(spareFactor*f.limit)
-	f.signalFlushed()
+	f.flushed.Send()
 	if f.retrying > 0 {
 		f.retrying = 0
-		f.signalRoom()
+		f.room.Send()
 	}
 }
 
@@ -252,10 +261,7 @@ func (f *DeltaFIFO[K, T]) processed() {
 func (f *DeltaFIFO[K, T]) admit(ctx context.Context) error {
 	f.mu.Lock()
 	for !f.closed && f.pending.deltas+f.retrying >= f.limit {
-		if f.room == nil {
-			f.room = make(chan struct{})
-		}
-		if err := f.wait(ctx, f.room); err != nil {
+		if err := f.wait(ctx, f.room.Wait()); err != nil {
 			f.mu.Unlock()
 			return err
 		}
@@ -279,15 +285,6 @@ func (f *DeltaFIFO[K, T]) wait(ctx context.Context, signal <-chan struct{}) erro
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
-	}
-}
-
-// signalRoom wakes all waiting producers. Those that find no room wait again. Called with the lock
-// held.
-func (f *DeltaFIFO[K, T]) signalRoom() {
-	if f.room != nil {
-		close(f.room)
-		f.room = nil
 	}
 }
 

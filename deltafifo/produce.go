@@ -116,10 +116,7 @@ func (f *DeltaFIFO[K, T]) handBack() {
 	if !f.closed && !f.pending.empty() {
 		f.signalReady()
 	}
-	if f.back != nil {
-		close(f.back)
-		f.back = nil
-	}
+	f.back.Send()
 }
 
 // add adds d. Without a type, or if the queue does not keep the object, it is a bookmark. Called with the lock

@@ -2,19 +2,6 @@ package deltafifo
 
 import "context"
 
-// selected returns a list without the objects that the queue does not keep.
-func selected[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) Replacement[K, T] {
-	for n := list.Objects.Len() - 1; n >= 0; n-- { // the last one takes the place of one that goes
-		if item := list.Objects.item(n); !f.keeps(item.Object) {
-			list.Objects.Delete(item.Key)
-		}
-	}
-	if keep := list.Keep; keep != nil {
-		list.Keep = func(key K, obj T) bool { return f.keeps(obj) && keep(key, obj) }
-	}
-	return list
-}
-
 // Keep says what the queue and its consumer may have: objects for which keeps is false are as if they did not
 // exist. keeps runs with the queue's lock held. What it says may change from true to false at any time, and
 // [Sink.Prune] follows. It may change to true right before a list begins. Nil means that all objects stay. Call
@@ -55,20 +42,9 @@ func (f *DeltaFIFO[K, T]) Flush(ctx context.Context) error {
 		if f.closed {
 			return ErrClosed
 		}
-		if f.flushed == nil {
-			f.flushed = make(chan struct{})
-		}
-		if err := f.wait(ctx, f.flushed); err != nil {
+		if err := f.wait(ctx, f.flushed.Wait()); err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// signalFlushed wakes those who wait in Flush. Called with the lock held.
-func (f *DeltaFIFO[K, T]) signalFlushed() {
-	if f.flushed != nil {
-		close(f.flushed)
-		f.flushed = nil
-	}
 }

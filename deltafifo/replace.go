@@ -70,6 +70,19 @@ func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
 	f.moved(list.ResourceVersion)
 }
 
+// selected returns a list without the objects that the queue does not keep.
+func selected[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) Replacement[K, T] {
+	for n := list.Objects.Len() - 1; n >= 0; n-- { // the last one takes the place of one that goes
+		if item := list.Objects.item(n); !f.keeps(item.Object) {
+			list.Objects.Delete(item.Key)
+		}
+	}
+	if keep := list.Keep; keep != nil {
+		list.Keep = func(key K, obj T) bool { return f.keeps(obj) && keep(key, obj) }
+	}
+	return list
+}
+
 // mostChanged is the largest share of changed objects at which unchanged objects are left out.
 const mostChanged = 1. / 8
 
@@ -160,17 +173,6 @@ func (f *DeltaFIFO[K, T]) stateOf(obj T, version string) State {
 		return State{UID: f.meta.UID(obj), ResourceVersion: own}
 	}
 	return State{ResourceVersion: version}
-}
-
-// getOneByOne is KnownObjects.Get for many keys.
-func getOneByOne[K comparable, T any](known KnownObjects[K, T]) func(keys []K, yield func(int, T, bool) bool) {
-	return func(keys []K, yield func(int, T, bool) bool) {
-		for i, key := range keys {
-			if obj, ok := known.Get(key); !yield(i, obj, ok) {
-				return
-			}
-		}
-	}
 }
 
 // putItems adds a Replaced delta for each object, when other deltas are pending. Called with the

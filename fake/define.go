@@ -290,7 +290,7 @@ func (t *table) follow(old *table) {
 	old.leave()
 	t.enter()
 	t.current.Store(t)
-	t.wakeAll()
+	t.wake.Send()
 }
 
 // Unregister ends a resource, in all its versions: its objects are deleted, whatever their
@@ -323,7 +323,7 @@ func (t *table) end() {
 	s.order = slices.DeleteFunc(slices.Clone(s.order), func(c *table) bool { return c == t })
 	t.leave()
 	t.current.Store(nil)
-	t.wakeAll()
+	t.wake.Send()
 }
 
 // all returns all versions, that of the storage first.

@@ -16,6 +16,7 @@ import (
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/upkeep"
 	"github.com/kinform/kinform/fake/internal/wire"
+	"github.com/kinform/kinform/internal/broadcast"
 )
 
 // table serves one definition of a resource, of objects of any type. Another [Define] makes another
@@ -57,9 +58,8 @@ type state struct {
 	recent []*slot
 	dead   int // deleted slots in sorted and recent
 
-	log log
-	// wake is closed by the next append to log; nil while no watch waits.
-	wake chan struct{}
+	log  log
+	wake broadcast.Signal // that something was appended to log
 
 	// mixed says that there may be objects of several definitions.
 	mixed atomic.Bool
@@ -137,15 +137,8 @@ func (t *table) put(rv uint64, old, next *version) {
 	}
 	r := &record{rv: rv, old: old, cur: next}
 	t.log.append(r, t.server.compacted)
-	t.wakeAll()
+	t.wake.Send()
 	t.upkeep.Note(r.key(), old.object(), next.object())
-}
-
-func (t *table) wakeAll() {
-	if t.wake != nil {
-		close(t.wake)
-		t.wake = nil
-	}
 }
 
 // compact forgets records up to Server.compacted. The caller holds Server.mu.
@@ -154,7 +147,7 @@ func (t *table) compact() { t.log.trim(t.server.compacted) }
 // bookmark appends a bookmark. The caller holds Server.mu.
 func (t *table) bookmark() {
 	t.log.append(&record{rv: t.server.rv}, t.server.compacted)
-	t.wakeAll()
+	t.wake.Send()
 }
 
 // findHalves finds the parts of the struct. It fails if the resource has a status

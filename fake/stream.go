@@ -190,10 +190,7 @@ func (w *stream) read() error {
 	}
 	if len(w.buffer) == 0 {
 		w.at = max(w.at, s.rv)
-		if w.t.wake == nil {
-			w.t.wake = make(chan struct{})
-		}
-		w.wake = w.t.wake
+		w.wake = w.t.wake.Wait()
 	}
 	return nil
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 
+	"github.com/kinform/kinform/internal/broadcast"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -103,25 +104,21 @@ func noteRefusal[K comparable, T any](i *core[K, T]) {
 type refusal struct {
 	mu      sync.Mutex
 	err     *NotSyncingError // nil if there is none
-	changed chan struct{}    // closed when err is set; nil while there is no wait
+	changed broadcast.Signal // that err is set
 }
 
 // last returns the refusal, or nil and a channel that is closed when there is one.
 func (r *refusal) last() (*NotSyncingError, <-chan struct{}) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	if r.changed == nil {
-		r.changed = make(chan struct{})
-	}
-	return r.err, r.changed
+	return r.err, r.changed.Wait()
 }
 
 func (r *refusal) set(err *NotSyncingError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.err = err
-	if err != nil && r.changed != nil {
-		close(r.changed)
-		r.changed = nil
+	if err != nil {
+		r.changed.Send()
 	}
 }

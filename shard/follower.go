@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/sharding"
 
+	"github.com/kinform/kinform/internal/broadcast"
 	"github.com/kinform/kinform/internal/hashrange"
 	"github.com/kinform/kinform/reflector"
 )
@@ -32,8 +33,8 @@ type follower struct {
 	flush   func(context.Context) error
 	run     int // its number
 
-	prunes int           // calls of changed that have yet to take objects out of the cache
-	moved  chan struct{} // closed at the next change of what wait looks at; nil while nobody waits
+	prunes int              // calls of changed that have yet to take objects out of the cache
+	moved  broadcast.Signal // that what wait looks at has changed
 }
 
 // selection is what requests ask for.
@@ -67,7 +68,7 @@ func (f *follower) set(ranges []HashRange) {
 	defer f.mu.Unlock()
 	if f.run == run {
 		f.prunes--
-		f.signal()
+		f.moved.Send()
 	}
 }
 
@@ -92,7 +93,7 @@ func (f *follower) Follow(changed func(less bool) error, flush func(context.Cont
 // forget begins or ends a Run: what the cache has from before does not count. Called with mu held.
 func (f *follower) forget() {
 	f.asked, f.before, f.keeps, f.listed, f.prunes = selection{}, selection{}, nil, nil, 0
-	f.signal()
+	f.moved.Send()
 }
 
 // Begin implements reflector.Selection.
@@ -121,7 +122,7 @@ func (f *follower) Listed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.listed, f.before = f.keeps, f.asked
-	f.signal()
+	f.moved.Send()
 }
 
 // Dropped implements reflector.Selection.
@@ -186,10 +187,7 @@ func (f *follower) wait(ctx context.Context, ranges []HashRange) error {
 		if f.prunes > 0 || !f.hasListed(hashrange.Common(ranges, f.wanted, (*HashRange).ends)) {
 			flush = nil
 		}
-		if f.moved == nil {
-			f.moved = make(chan struct{})
-		}
-		moved := f.moved
+		moved := f.moved.Wait()
 		f.mu.Unlock()
 		if flush != nil && flush(ctx) == nil {
 			return nil
@@ -199,13 +197,5 @@ func (f *follower) wait(ctx context.Context, ranges []HashRange) error {
 		case <-ctx.Done():
 			return context.Cause(ctx)
 		}
-	}
-}
-
-// signal wakes those who wait. Called with mu held.
-func (f *follower) signal() {
-	if f.moved != nil {
-		close(f.moved)
-		f.moved = nil
 	}
 }

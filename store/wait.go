@@ -7,6 +7,8 @@ import (
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/util/resourceversion"
+
+	"github.com/kinform/kinform/internal/broadcast"
 )
 
 // waits holds the waits for keys and for resourceVersions. A wake-up is only a hint: the
@@ -15,9 +17,9 @@ type waits[K comparable] struct {
 	count atomic.Int32 // of waits in keys and versions
 
 	mu       sync.Mutex
-	ended    error         // the error that ends all waits: ErrClosed or the one given to EndWaits; nil for none
-	begun    chan struct{} // result of awaited, closed when a wait begins; nil while it is unused
-	rewinds  uint64        // commits after a Rewind
+	ended    error            // the error that ends all waits: ErrClosed or the one given to EndWaits; nil for none
+	begun    broadcast.Signal // that a wait has begun
+	rewinds  uint64           // commits after a Rewind
 	keys     map[K]map[chan struct{}]struct{}
 	versions map[chan struct{}]string
 }
@@ -107,18 +109,7 @@ func (w *waits[K]) awaited() <-chan struct{} {
 		close(begun)
 		return begun
 	}
-	if w.begun == nil {
-		w.begun = make(chan struct{})
-	}
-	return w.begun
-}
-
-// begin closes the channel of awaited. Called with mu held.
-func begin[K comparable](w *waits[K]) {
-	if w.begun != nil {
-		close(w.begun)
-		w.begun = nil
-	}
+	return w.begun.Wait()
 }
 
 func addKey[K comparable](w *waits[K], key K, ch chan struct{}) {
@@ -132,7 +123,7 @@ func addKey[K comparable](w *waits[K], key K, ch chan struct{}) {
 		w.keys[key] = map[chan struct{}]struct{}{}
 	}
 	w.keys[key][ch] = struct{}{}
-	begin(w)
+	w.begun.Send()
 }
 
 func removeKey[K comparable](w *waits[K], key K, ch chan struct{}) {
@@ -156,7 +147,7 @@ func addVersion[K comparable](w *waits[K], rv string, ch chan struct{}) {
 		w.versions = map[chan struct{}]string{}
 	}
 	w.versions[ch] = rv
-	begin(w)
+	w.begun.Send()
 }
 
 func removeVersion[K comparable](w *waits[K], ch chan struct{}) {

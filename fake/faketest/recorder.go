@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"sync"
 
+	"github.com/kinform/kinform/internal/broadcast"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -31,8 +32,8 @@ type Recorder[K comparable, T any] struct {
 
 	mu     sync.Mutex
 	events []Recorded[K, T]
-	taken  int           // number of events that Expect has compared
-	more   chan struct{} // closed by the next event; nil while no Expect waits
+	taken  int              // number of events that Expect has compared
+	more   broadcast.Signal // that an event has come
 }
 
 // Added records an add event.
@@ -57,10 +58,7 @@ func (r *Recorder[K, T]) record(ev Recorded[K, T]) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.events = append(r.events, ev)
-	if r.more != nil {
-		close(r.more)
-		r.more = nil
-	}
+	r.more.Send()
 }
 
 // Events returns all events so far, including those that Expect has compared already.
@@ -133,10 +131,7 @@ func (r *Recorder[K, T]) take(ctx context.Context, n int) ([]Recorded[K, T], err
 			r.mu.Unlock()
 			return left[:n:n], nil
 		}
-		if r.more == nil {
-			r.more = make(chan struct{})
-		}
-		more := r.more
+		more := r.more.Wait()
 		r.mu.Unlock()
 		select {
 		case <-more:

@@ -83,7 +83,7 @@ func (c *Cursor[E]) Finish() {
 	c.last.Store(c.log.position.Load() + 1)
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
-	moved(c.log) // events after the end do not count as lag
+	c.log.caughtUp.Send() // events after the end do not count as lag
 	unpark(c)
 }
 
@@ -156,7 +156,7 @@ func done[E any](c *Cursor[E]) {
 		c.log.mu.Lock()
 		defer c.log.mu.Unlock()
 		c.read.answered()
-		moved(c.log)
+		c.log.caughtUp.Send()
 	}
 }
 
@@ -197,7 +197,7 @@ func drop[E any](l *Log[E], c *Cursor[E]) {
 	if !c.left {
 		l.leaving = append(l.leaving, c)
 	}
-	moved(l)
+	l.caughtUp.Send()
 	unpark(c)
 }
 

@@ -21,6 +21,8 @@ import (
 	"slices"
 	"sync"
 	"sync/atomic"
+
+	"github.com/kinform/kinform/internal/broadcast"
 )
 
 // Blocks grow from the first to the largest length, so that the log of an idle informer
@@ -53,10 +55,10 @@ type Log[E any] struct {
 	busy     atomic.Int64 // cursors without Leave whose readers do not wait in Next
 
 	mu       sync.Mutex
-	cursors  []*Cursor[E]  // open ones
-	leaving  []*Cursor[E]  // closed ones whose readers may have a run in tail
-	cleared  int           // events of tail that were cleared, because all readers had passed them
-	caughtUp chan struct{} // closed when a cursor moved or left; nil while the writer does not wait
+	cursors  []*Cursor[E]     // open ones
+	leaving  []*Cursor[E]     // closed ones whose readers may have a run in tail
+	cleared  int              // events of tail that were cleared, because all readers had passed them
+	caughtUp broadcast.Signal // that a cursor moved or left
 }
 
 // NewCursor returns a cursor that reads the events appended from now on. It publishes the events

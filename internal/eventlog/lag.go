@@ -13,20 +13,9 @@ func (l *Log[E]) Lagging(limit uint64) <-chan struct{} {
 		if c.lossy || c.Lag() <= limit || lagAt(c, c.read.ask()) <= limit {
 			continue
 		}
-		if l.caughtUp == nil {
-			l.caughtUp = make(chan struct{})
-		}
-		return l.caughtUp
+		return l.caughtUp.Wait()
 	}
 	return nil
-}
-
-// moved wakes the writer if it waits for a cursor to move or leave. Called with mu held.
-func moved[E any](l *Log[E]) {
-	if l.caughtUp != nil {
-		close(l.caughtUp)
-		l.caughtUp = nil
-	}
 }
 
 // Cut closes c if its lag is more than limit events, so that it keeps no more events in memory. It

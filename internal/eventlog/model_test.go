@@ -7,6 +7,8 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"github.com/kinform/kinform/internal/broadcast"
 )
 
 // verify checks every invariant of the log that can be checked while no goroutine uses it.
@@ -14,7 +16,7 @@ func (l *Log[E]) verify() error {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	asked := func(c *Cursor[E]) bool { return c.read.word.Load()&1 != 0 }
-	if l.caughtUp != nil && !slices.ContainsFunc(l.cursors, asked) {
+	if l.caughtUp != (broadcast.Signal{}) && !slices.ContainsFunc(l.cursors, asked) {
 		return errors.New("somebody waits for cursors of which none will tell")
 	}
 	for i, c := range l.cursors {
