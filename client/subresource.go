@@ -27,36 +27,36 @@ type Subresource[T any] struct {
 // It sends nothing. If a name is not usable, the methods return an error.
 //
 //go:noinline
-func (r *Resource[T]) Subresource(name string, more ...string) Subresource[T] {
-	return Subresource[T]{of: r, path: append([]string{name}, more...)}
+func (r *Resource[T]) Subresource(name string, more ...string) *Subresource[T] {
+	return &Subresource[T]{of: r, path: append([]string{name}, more...)}
 }
 
 // Get reads the subresource of an object.
-func (s Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
+func (s *Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
 	return one(ctx, s.of, call{verb: "get", method: http.MethodGet, key: key, subresource: s.path}, &opts)
 }
 
 // Create creates the subresource of the existing object with object's name, such as the
 // eviction of a pod. If the server only confirms, as it does for an eviction, the returned T
 // is zero.
-func (s Subresource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
+func (s *Subresource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
 	return putObject(ctx, s.of, call{verb: "create", method: http.MethodPost, subresource: s.path}, object, &opts)
 }
 
 // Update replaces the subresource of an object.
-func (s Subresource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
+func (s *Subresource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
 	return putObject(ctx, s.of, call{verb: "update", method: http.MethodPut, subresource: s.path}, object, &opts)
 }
 
 // Patch changes the subresource of an object as [Resource.Patch] changes an object.
 //
 //go:noinline
-func (s Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
+func (s *Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
 	return patch(ctx, s.of, call{key: key, subresource: s.path, contentType: string(pt), body: data}, opts)
 }
 
 // Apply applies config to the subresource of an object as [Resource.Apply] does to an object.
-func (s Subresource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
+func (s *Subresource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
 	return putObject(ctx, s.of, call{verb: "apply", method: http.MethodPatch, subresource: s.path}, config, &opts)
 }
 

@@ -46,7 +46,7 @@ type sender[T metav1.Object] interface {
 	Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error)
 	Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error
 	DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error
-	Subresource(name string, more ...string) Subresource[T]
+	Subresource(name string, more ...string) *Subresource[T]
 	Kind() kind.Kind[T]
 	ServerVersion(ctx context.Context, key string) (string, error)
 	// waitForNow is [Projected.WaitForNow], and so on.

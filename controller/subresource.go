@@ -41,13 +41,13 @@ type subject interface {
 // "ephemeralcontainers". [SubresourceAs] is for others.
 //
 //go:noinline
-func (r *Requests[T]) Subresource(name string, more ...string) Subresource[T] {
+func (r *Requests[T]) Subresource(name string, more ...string) *Subresource[T] {
 	return r.engine.Subresource(name, more...)
 }
 
 //go:noinline
-func (r *requests[T]) Subresource(name string, more ...string) Subresource[T] {
-	return Subresource[T]{r, r.client.Subresource(name, more...)}
+func (r *requests[T]) Subresource(name string, more ...string) *Subresource[T] {
+	return &Subresource[T]{r, r.client.Subresource(name, more...)}
 }
 
 // Requested is a handle, as [SubresourceAs] takes it: a [Handle], a [Projected] or its [Requests].
@@ -65,20 +65,20 @@ func (r *Requests[T]) requests() *Requests[T] { return r }
 //	now, err := scale.Get(ctx, key, metav1.GetOptions{})
 //
 // It sends nothing. Errors: [ErrNoInformer] for a nil handle, and those of client.New for B.
-func SubresourceAs[B, T metav1.Object](handle Requested[T], name string, more ...string) (Subresource[B], error) {
+func SubresourceAs[B, T metav1.Object](handle Requested[T], name string, more ...string) (*Subresource[B], error) {
 	if isNil(handle) {
-		return Subresource[B]{}, noInformer[T]()
+		return nil, noInformer[T]()
 	}
 	r := handle.requests()
 	c, err := client.New(r.engine.opened(), kind.As[B](r.Kind()), client.Options{Namespace: r.namespace})
 	if err != nil {
-		return Subresource[B]{}, err
+		return nil, err
 	}
-	return Subresource[B]{r.engine, c.Subresource(name, more...)}, nil
+	return &Subresource[B]{r.engine, c.Subresource(name, more...)}, nil
 }
 
 // Get reads the subresource of an object.
-func (s Subresource[B]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (B, error) {
+func (s *Subresource[B]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (B, error) {
 	if err := s.of.check(key); err != nil {
 		return *new(B), err
 	}
@@ -87,7 +87,7 @@ func (s Subresource[B]) Get(ctx context.Context, key types.NamespacedName, opts 
 
 // Create creates the subresource of the existing object that body names, such as the eviction of a
 // pod. If the server only confirms, the returned B is zero.
-func (s Subresource[B]) Create(ctx context.Context, body B, opts metav1.CreateOptions) (B, error) {
+func (s *Subresource[B]) Create(ctx context.Context, body B, opts metav1.CreateOptions) (B, error) {
 	if err := checkBody(s, body); err != nil {
 		return *new(B), err
 	}
@@ -97,7 +97,7 @@ func (s Subresource[B]) Create(ctx context.Context, body B, opts metav1.CreateOp
 }
 
 // Update replaces the subresource of the object that body names.
-func (s Subresource[B]) Update(ctx context.Context, body B, opts metav1.UpdateOptions) (B, error) {
+func (s *Subresource[B]) Update(ctx context.Context, body B, opts metav1.UpdateOptions) (B, error) {
 	if err := checkBody(s, body); err != nil {
 		return *new(B), err
 	}
@@ -107,7 +107,7 @@ func (s Subresource[B]) Update(ctx context.Context, body B, opts metav1.UpdateOp
 }
 
 // Patch changes the subresource of an object.
-func (s Subresource[B]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (B, error) {
+func (s *Subresource[B]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (B, error) {
 	if err := s.of.check(key); err != nil {
 		return *new(B), err
 	}
@@ -117,7 +117,7 @@ func (s Subresource[B]) Patch(ctx context.Context, key types.NamespacedName, pt 
 }
 
 // Apply is a server-side apply of the subresource.
-func (s Subresource[B]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (B, error) {
+func (s *Subresource[B]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (B, error) {
 	key, err := appliedKey(s.of.resource(), config)
 	if err == nil {
 		err = s.of.check(key)
@@ -130,7 +130,7 @@ func (s Subresource[B]) Apply(ctx context.Context, config any, opts metav1.Apply
 	return now, err
 }
 
-func checkBody[B metav1.Object](s Subresource[B], body B) error {
+func checkBody[B metav1.Object](s *Subresource[B], body B) error {
 	if isNil(body) {
 		return noObject(s.of.resource(), body)
 	}

@@ -261,6 +261,11 @@ func unknown[T any](name string, st *slots.State[T]) error {
 	for _, ix := range st.Indexes() {
 		have = append(have, ix.Name())
 	}
+	return unknownIn(name, have)
+}
+
+// unknownIn is unknown for the names of the indexes that there are. It is compiled once, and not for each T.
+func unknownIn(name string, have []string) error {
 	slices.Sort(have)
 	switch {
 	case slices.Contains(have, name):

@@ -103,7 +103,7 @@ func TestOverrunOfAnything(t *testing.T) {
 			if err := i.store.Commit(strconv.Itoa(version), op); err != nil {
 				t.Fatal(err)
 			}
-			states = append(states, maps.Collect(i.store.Snapshot().All()))
+			states = append(states, maps.Collect(i.store.All()))
 			ev := Event[int, state]{Type: Updated, Key: op[0].Key, Object: op[0].Object, Old: op[0].Old}
 			switch {
 			case op[0].Delete && !op[0].Had:

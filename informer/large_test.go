@@ -92,7 +92,7 @@ func TestLargeBatches(t *testing.T) {
 			}
 			for _, ev := range events {
 				if ev.Type == initialMark && round == 0 {
-					for id, obj := range i.store.Snapshot().All() {
+					for id, obj := range i.store.All() {
 						if want[id] != (Event[int, state]{Type: Added, Initial: true, Key: id, Object: obj}) {
 							t.Fatalf("the initial list has %+v, want %+v", obj, want[id])
 						}

@@ -286,7 +286,8 @@ func TestResourceVersion(t *testing.T) {
 		if got := s.ResourceVersion(); got != c.want {
 			t.Errorf("after %q: %q, want %q", c.commit, got, c.want)
 		}
-		if got := s.Snapshot().ResourceVersion(); got != c.want {
+		snap := s.Snapshot()
+		if got := snap.ResourceVersion(); got != c.want {
 			t.Errorf("snapshot after %q: %q", c.commit, got)
 		}
 	}

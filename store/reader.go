@@ -102,8 +102,8 @@ func (r *Reader[K, T]) ResourceVersion() string {
 	return rv
 }
 
-// Snapshot freezes the present state. Cost: O(1), no allocation; the first write after
-// it copies a few KB.
+// Snapshot freezes the present state, for a variable: its methods need a pointer. Cost: O(1), no
+// allocation; the first write after it copies a few KB.
 func (r *Reader[K, T]) Snapshot() Snapshot[K, T] {
 	view := r.slots.Read().View()
 	rv := r.rv
@@ -126,24 +126,36 @@ func (r *Reader[K, T]) Freeze() *Reader[K, T] {
 
 // List returns all objects, in no order, in a new slice.
 // Cost: one allocation. The slice is filled without the lock.
-func (r *Reader[K, T]) List() []T { return r.Snapshot().List() }
+func (r *Reader[K, T]) List() []T {
+	snap := r.Snapshot()
+	return snap.List()
+}
 
 // All iterates over all keys and objects, in no order, as they are when the loop begins, so the
 // loop's body may write to the store. The sequence can be used again; each loop sees the state
 // at its own beginning. Cost: no allocation, one call of the key function per object; Values is
 // cheaper for a loop that does not use the keys.
 func (r *Reader[K, T]) All() iter.Seq2[K, T] {
-	return func(yield func(K, T) bool) { r.Snapshot().All()(yield) }
+	return func(yield func(K, T) bool) {
+		snap := r.Snapshot()
+		snap.All()(yield)
+	}
 }
 
 // Keys is All without the objects.
 func (r *Reader[K, T]) Keys() iter.Seq[K] {
-	return func(yield func(K) bool) { r.Snapshot().Keys()(yield) }
+	return func(yield func(K) bool) {
+		snap := r.Snapshot()
+		snap.Keys()(yield)
+	}
 }
 
 // Values is All without the keys. It does not call the key function.
 func (r *Reader[K, T]) Values() iter.Seq[T] {
-	return func(yield func(T) bool) { r.Snapshot().Values()(yield) }
+	return func(yield func(T) bool) {
+		snap := r.Snapshot()
+		snap.Values()(yield)
+	}
 }
 
 // Chunks iterates over all objects, in slices of up to 256. It is the fastest way to walk a large
@@ -151,7 +163,10 @@ func (r *Reader[K, T]) Values() iter.Seq[T] {
 // Store, and otherwise a little slower. The slices are shared with the store and must not be
 // written to. They never change and stay valid. Cost: no allocation.
 func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
-	return func(yield func([]T) bool) { r.Snapshot().Chunks()(yield) }
+	return func(yield func([]T) bool) {
+		snap := r.Snapshot()
+		snap.Chunks()(yield)
+	}
 }
 
 // Sample returns up to n objects, spread evenly over the store, for an estimate. The store may have

@@ -16,20 +16,21 @@ type Snapshot[K comparable, T any] struct {
 }
 
 // Len returns the number of objects.
-func (s Snapshot[K, T]) Len() int { return s.view.Live() }
+func (s *Snapshot[K, T]) Len() int { return s.view.Live() }
 
 // ResourceVersion returns the store's resourceVersion at the time of the snapshot.
-func (s Snapshot[K, T]) ResourceVersion() string { return s.rv }
+func (s *Snapshot[K, T]) ResourceVersion() string { return s.rv }
 
 // List returns all objects, in no order, in a new slice.
-func (s Snapshot[K, T]) List() []T {
+func (s *Snapshot[K, T]) List() []T {
 	return s.view.AppendTo(make([]T, 0, s.view.Live()))
 }
 
 // All iterates over all keys and objects, in no order, any number of times.
-func (s Snapshot[K, T]) All() iter.Seq2[K, T] {
+func (s *Snapshot[K, T]) All() iter.Seq2[K, T] {
+	snap := *s // so that s need not be on the heap
 	return func(yield func(K, T) bool) {
-		p := pairs[K, T]{snap: s}
+		p := pairs[K, T]{snap: snap}
 		for nextPairs(&p) {
 			for i, obj := range p.objs[:p.n] {
 				if !yield(p.keys[i], obj) {
@@ -41,9 +42,10 @@ func (s Snapshot[K, T]) All() iter.Seq2[K, T] {
 }
 
 // Keys is All without the objects.
-func (s Snapshot[K, T]) Keys() iter.Seq[K] {
+func (s *Snapshot[K, T]) Keys() iter.Seq[K] {
+	snap := *s
 	return func(yield func(K) bool) {
-		p := pairs[K, T]{snap: s}
+		p := pairs[K, T]{snap: snap}
 		for nextPairs(&p) {
 			for _, key := range p.keys[:p.n] {
 				if !yield(key) {
@@ -55,10 +57,11 @@ func (s Snapshot[K, T]) Keys() iter.Seq[K] {
 }
 
 // Values is All without the keys.
-func (s Snapshot[K, T]) Values() iter.Seq[T] {
+func (s *Snapshot[K, T]) Values() iter.Seq[T] {
+	view := s.view
 	return func(yield func(T) bool) {
 		var c cowvec.Cursor
-		for run, ok := s.view.Next(&c); ok; run, ok = s.view.Next(&c) {
+		for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
 			for _, obj := range run.Elems {
 				if !yield(obj) {
 					return
@@ -69,10 +72,11 @@ func (s Snapshot[K, T]) Values() iter.Seq[T] {
 }
 
 // Chunks iterates over all objects, a slice of some of them at a time; see [Reader.Chunks].
-func (s Snapshot[K, T]) Chunks() iter.Seq[[]T] {
+func (s *Snapshot[K, T]) Chunks() iter.Seq[[]T] {
+	view := s.view
 	return func(yield func([]T) bool) {
 		var c cowvec.Cursor
-		for run, ok := s.view.Next(&c); ok; run, ok = s.view.Next(&c) {
+		for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
 			if !yield(run.Elems) {
 				return
 			}
@@ -87,10 +91,11 @@ func (s Snapshot[K, T]) Chunks() iter.Seq[[]T] {
 //
 // Cost: one call of same for each object in a chunk of the store that was written in between,
 // and one call of the key function for each object yielded.
-func (s Snapshot[K, T]) Diff(other Snapshot[K, T], same func(a, b T) bool) iter.Seq2[K, T] {
+func (s *Snapshot[K, T]) Diff(other Snapshot[K, T], same func(a, b T) bool) iter.Seq2[K, T] {
+	snap := *s
 	return func(yield func(K, T) bool) {
-		for obj := range cowvec.Diff(s.view, other.view, same) {
-			if key, err := s.key(obj); err == nil && !yield(key, obj) {
+		for obj := range cowvec.Diff(snap.view, other.view, same) {
+			if key, err := snap.key(obj); err == nil && !yield(key, obj) {
 				return
 			}
 		}

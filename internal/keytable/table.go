@@ -91,7 +91,7 @@ func (t *Table) Insert(hash, id uint32) {
 	if len(t.parts) == 0 {
 		t.setParts(make([]part, 1))
 	}
-	t.hashes.Lengthen(int(id) + 1)
+	paged.Lengthen(&t.hashes, int(id)+1)
 	*t.hashes.At(id) = hash
 	t.n++
 	t.part(hash).insert(entry(hash, id))
@@ -192,16 +192,16 @@ func (t *Table) Move(from, to uint32) {
 	hash := *t.hashes.At(from)
 	p := t.part(hash)
 	p.slots[p.find(entry(hash, from))] = entry(hash, to)
-	t.hashes.Lengthen(int(to) + 1)
+	paged.Lengthen(&t.hashes, int(to)+1)
 	*t.hashes.At(to) = hash
 }
 
 // Truncate gives back memory of ids at and above n, none of which may be in use.
-func (t *Table) Truncate(n int) { t.hashes.Truncate(n) }
+func (t *Table) Truncate(n int) { paged.Truncate(&t.hashes, n) }
 
 // Clone returns an independent copy of the table.
 func (t *Table) Clone() Table {
-	c := Table{parts: make([]part, len(t.parts)), mask: t.mask, hashes: t.hashes.Clone(), n: t.n}
+	c := Table{parts: make([]part, len(t.parts)), mask: t.mask, hashes: paged.Clone(&t.hashes), n: t.n}
 	for i, p := range t.parts {
 		c.parts[i] = part{slots: append(make([]uint64, 0, len(p.slots)), p.slots...), n: p.n}
 	}
@@ -228,7 +228,7 @@ func (t *Table) Reset(keep int) {
 			t.parts[i].n = 0
 		}
 	}
-	t.hashes.Empty()
+	paged.Empty(&t.hashes)
 	t.n = 0
 }
 

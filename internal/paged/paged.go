@@ -16,6 +16,9 @@ const (
 // Invariants: there are at least the pages that n elements need; after Empty there may be
 // more. A page has pageLen elements, except the first, which is shorter while it is the only
 // one. Elements at and above n are zero.
+//
+// What changes an array is a function and no method, since each package that names a type which holds an
+// array would compile its methods.
 type Array[E any] struct {
 	pages [][]E
 	n     int
@@ -37,7 +40,7 @@ func (a *Array[E]) At(i uint32) *E { return &a.pages[i>>shift][i&(pageLen-1)] }
 
 // Lengthen makes the length at least n. New elements are zero. Cost: the allocation of each new
 // page, or one copy of a short first page.
-func (a *Array[E]) Lengthen(n int) {
+func Lengthen[E any](a *Array[E], n int) {
 	if n <= a.n {
 		return
 	}
@@ -48,27 +51,27 @@ func (a *Array[E]) Lengthen(n int) {
 		case room == 0:
 			a.pages = append(a.pages, make([]E, min(n+n/8, pageLen)))
 		default:
-			a.refit(max(n, room+room/4+2))
+			refit(a, max(n, room+room/4+2))
 		}
 	}
 	a.n = n
 }
 
 // refit gives the only page room for n elements, or for a whole page of them.
-func (a *Array[E]) refit(n int) {
+func refit[E any](a *Array[E], n int) {
 	page := make([]E, min(n, pageLen))
 	copy(page, a.pages[0])
 	a.pages[0] = page
 }
 
 // Append adds x at the end.
-func (a *Array[E]) Append(x E) {
-	a.Lengthen(a.n + 1)
+func Append[E any](a *Array[E], x E) {
+	Lengthen(a, a.n+1)
 	*a.At(uint32(a.n - 1)) = x
 }
 
 // Truncate makes the length at most n, and gives back the memory of the other elements.
-func (a *Array[E]) Truncate(n int) {
+func Truncate[E any](a *Array[E], n int) {
 	if n >= a.n {
 		return
 	}
@@ -86,12 +89,12 @@ func (a *Array[E]) Truncate(n int) {
 	clear(last[n-(keep-1)<<shift : min(a.n-(keep-1)<<shift, len(last))])
 	a.n = n
 	if keep == 1 && len(last) > 64 && n <= len(last)/2 {
-		a.refit(n + n/4)
+		refit(a, n+n/4)
 	}
 }
 
 // Empty makes the length 0 and keeps the memory. Cost: O(Len).
-func (a *Array[E]) Empty() {
+func Empty[E any](a *Array[E]) {
 	for i := 0; i<<shift < a.n; i++ {
 		clear(a.pages[i])
 	}
@@ -103,7 +106,7 @@ func (a *Array[E]) Empty() {
 const cloneRun = 8
 
 // Clone returns an independent copy of the array.
-func (a *Array[E]) Clone() Array[E] {
+func Clone[E any](a *Array[E]) Array[E] {
 	c := Array[E]{pages: make([][]E, 0, len(a.pages)), n: a.n}
 	for run := range slices.Chunk(a.pages, cloneRun) {
 		elems := slices.Concat(run...)

@@ -40,11 +40,11 @@ func TestModel(t *testing.T) {
 		for step := range 3000 {
 			switch r.IntN(6) {
 			case 0, 1:
-				a.Append(step + 1)
+				Append(&a, step+1)
 				want = append(want, step+1)
 			case 2:
 				n := r.IntN(size)
-				a.Lengthen(n)
+				Lengthen(&a, n)
 				for len(want) < n {
 					want = append(want, 0)
 				}
@@ -55,18 +55,18 @@ func TestModel(t *testing.T) {
 				}
 			case 3:
 				n := r.IntN(size)
-				a.Truncate(n)
+				Truncate(&a, n)
 				want = want[:min(n, len(want))]
 			case 4:
 				old := a
-				a = a.Clone()
+				a = Clone(&a)
 				for i := range old.Len() { // does not show in the clone
 					*old.At(uint32(i)) = 9
 				}
 			case 5:
 				if r.IntN(10) == 0 {
 					room := a.Room()
-					a.Empty()
+					Empty(&a)
 					want = want[:0]
 					if a.Room() != room {
 						t.Fatal("Empty gave memory back")
@@ -98,13 +98,13 @@ func TestBoundedSteps(t *testing.T) {
 		}
 	}
 	for i := range n {
-		step(func() { a.Append(i) })
+		step(func() { Append(&a, i) })
 	}
 	if a.Room() > n+pageLen {
 		t.Errorf("room for %d", a.Room())
 	}
 	for i := range n {
-		step(func() { a.Truncate(n - 1 - i) })
+		step(func() { Truncate(&a, n-1-i) })
 		if room := cap(a.pages); room > 8 && len(a.pages) < room/4 {
 			t.Fatalf("%d pages, with room for %d", len(a.pages), room)
 		}

@@ -198,11 +198,11 @@ func (l *Lists[V]) Clone(rows *Rows) Lists[V] {
 		col:     l.col,
 		numbers: l.numbers.Clone(),
 	}
-	c.posts.Lengthen(l.posts.Len())
+	paged.Lengthen(&c.posts, l.posts.Len())
 	for i := range uint32(l.posts.Len()) {
 		*c.posts.At(i) = l.posts.At(i).clone()
 	}
-	c.more.Lengthen(l.more.Len())
+	paged.Lengthen(&c.more, l.more.Len())
 	for i := range uint32(l.more.Len()) {
 		*c.more.At(i) = slices.Clone(*l.more.At(i))
 	}

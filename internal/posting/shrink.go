@@ -1,5 +1,7 @@
 package posting
 
+import "github.com/kinform/kinform/internal/paged"
+
 // After many values, or many slots with several values, are gone, those with the highest numbers
 // get lower numbers, a few with each write. Then the memory above can be given back.
 const (
@@ -29,7 +31,7 @@ func shrink[V comparable](l *Lists[V]) {
 		lowerMore(l)
 	}
 	if n := l.numbers.Len(); l.more.Len() > keepMore+2*n {
-		l.more.Truncate(n)
+		paged.Truncate(&l.more, n)
 	}
 }
 
@@ -80,6 +82,6 @@ func lowerMore[V comparable](l *Lists[V]) {
 
 // truncatePosts gives back the memory of postings above the highest number in use.
 func truncatePosts[V comparable](l *Lists[V]) {
-	l.posts.Truncate(l.values.Len())
+	paged.Truncate(&l.posts, l.values.Len())
 	l.table.Truncate(l.values.Len())
 }

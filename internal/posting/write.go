@@ -1,6 +1,10 @@
 package posting
 
-import "math"
+import (
+	"math"
+
+	"github.com/kinform/kinform/internal/paged"
+)
 
 // join adds slot to the posting of value.
 func join[V comparable](l *Lists[V], slot uint32, value Value[V]) ref {
@@ -16,7 +20,7 @@ func join[V comparable](l *Lists[V], slot uint32, value Value[V]) ref {
 
 func create[V comparable](l *Lists[V], value Value[V]) (number uint32) {
 	id := l.values.Insert(value.V)
-	l.posts.Lengthen(int(id) + 1)
+	paged.Lengthen(&l.posts, int(id)+1)
 	l.table.Insert(value.Hash, id)
 	if visit(l, visitRefs); id+1 == l.move.from { // refs still use this number for the posting that moved
 		visit(l, math.MaxInt)
@@ -98,7 +102,7 @@ func store[V comparable](l *Lists[V], slot uint32, refs []ref) {
 
 func newMore[V comparable](l *Lists[V]) uint32 {
 	pos := l.numbers.Insert(struct{}{})
-	l.more.Lengthen(int(pos) + 1)
+	paged.Lengthen(&l.more, int(pos)+1)
 	return pos
 }
 

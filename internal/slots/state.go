@@ -50,7 +50,7 @@ func (st *State[T]) SetSum(slot uint32, sum uint64) {
 		if sum == 0 {
 			return
 		}
-		st.sums.Lengthen(st.objs.Len())
+		paged.Lengthen(&st.sums, st.objs.Len())
 	}
 	*st.sums.At(slot) = sum
 }
@@ -143,7 +143,7 @@ func tidy[T any](st *State[T]) {
 	st.removed = 0
 	n := st.objs.Len()
 	st.keys.Truncate(n)
-	st.sums.Truncate(n)
+	paged.Truncate(&st.sums, n)
 	if n >= st.rows.Len() {
 		return
 	}
@@ -154,7 +154,7 @@ func tidy[T any](st *State[T]) {
 }
 
 func clone[T any](st *State[T]) *State[T] {
-	c := &State[T]{objs: st.objs.Clone(), keys: st.keys.Clone(), sums: st.sums.Clone(), rows: st.rows.Clone()}
+	c := &State[T]{objs: st.objs.Clone(), keys: st.keys.Clone(), sums: paged.Clone(&st.sums), rows: st.rows.Clone()}
 	c.indexes = make([]Index[T], len(st.indexes))
 	for i, x := range st.indexes {
 		c.indexes[i] = x.Clone(c.rows)
