@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"context"
+	"errors"
 	"sync"
 	"time"
 
@@ -120,6 +121,17 @@ func keepAsked[T any](asked func(T) (bool, error)) func(Event[T], bool) (Event[T
 	}
 }
 
+// errMoved is the cause for which the context of a request is done that the selection has ended.
+var errMoved = errors.New("the selection has changed")
+
+// interrupted reports whether the selection has ended a request, and Run goes on.
+func interrupted(ctx context.Context) bool { return context.Cause(ctx) == errMoved }
+
+// isCanceled reports whether an error says no more than that a context is done.
+func isCanceled(err error) bool {
+	return errors.Is(err, context.Canceled) || errors.Is(err, errMoved)
+}
+
 // following is the selection that a reflector follows. The goroutine of Run calls its methods, except for
 // changed.
 type following struct {
@@ -130,7 +142,7 @@ type following struct {
 
 	mu        sync.Mutex
 	lists     bool               // the request in progress is one for a list
-	interrupt context.CancelFunc // ends the request in progress, and the wait after it
+	interrupt context.CancelFunc // ends the request in progress, and the wait after it, with errMoved
 	after     time.Time          // no list that has failed is asked for again before that
 	retry     *time.Timer        // calls hurry then; nil if no list has failed
 }
@@ -165,6 +177,10 @@ func (f *following) hurry() {
 	}
 }
 
+// awaitsList reports whether a list of what has come was asked for and failed. The next one says all that a list
+// for a doubt would say, and the watch goes on meanwhile.
+func (f *following) awaitsList() bool { return f.by != nil && f.by.Due() }
+
 // isDue reports whether it is time for a list of what no list has brought. Called with mu held.
 func (f *following) isDue() bool { return f.by.Due() && !time.Now().Before(f.after) }
 
@@ -176,7 +192,8 @@ func (f *following) begin(ctx context.Context, lists bool) context.Context {
 	if f.interrupt != nil {
 		f.interrupt()
 	}
-	ctx, f.interrupt = context.WithCancel(ctx)
+	ctx, cancel := context.WithCancelCause(ctx)
+	f.interrupt = func() { cancel(errMoved) }
 	if f.lists = lists; !lists {
 		f.hurry()
 	}
@@ -192,13 +209,16 @@ func (f *following) listed() {
 	f.moving = false
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.lists = false
+	f.lists, f.after = false, time.Time{}
+	if f.retry != nil {
+		f.retry.Stop()
+	}
 	f.hurry()
 }
 
 // goOn has the watch go on in place of which a list came that failed, if one can. The next list has to wait.
 func (f *following) goOn(st *state, wait time.Duration) bool {
-	if !f.moving || wait == 0 {
+	if !f.moving || wait == 0 || f.before.rv == "" {
 		return false
 	}
 	f.mu.Lock()
@@ -213,6 +233,7 @@ func (f *following) goOn(st *state, wait time.Duration) bool {
 	learned.rewound = f.before.rewound
 	*st = f.before
 	st.learned = learned
+	st.relisted = true // so that a doubt leads to no list at once, which would fail, too
 	return true
 }
 

@@ -34,7 +34,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 			// Called here, and not there, so that little of the stack is in use during a watch.
 			err = r.watch(of)
 		}
-		if err != nil && of.Err() == nil {
+		if err != nil && ctx.Err() == nil && !(interrupted(of) && isCanceled(err)) {
 			return err
 		}
 	}
@@ -281,7 +281,10 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, report Reque
 	r.failing = true
 	r.opts.OnError(&report)
 	if r.follows.goOn(&r.state, wait) {
-		if st.pause.connectionLost() {
+		// Nobody knows what has become of the server since that watch. To have it repeat events costs
+		// nothing. A doubt would cost a list, and lists fail.
+		if from, _ := replayFrom(&r.recent); from != "" || st.pause.connectionLost() {
+			r.state.confirmed = false
 			r.verify(st.pause)
 		}
 		return

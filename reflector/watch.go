@@ -49,6 +49,7 @@ type watch struct {
 	works    *delayed    // the same, for Stats.Polling
 	aborted  atomic.Bool // the watchdog ended the request
 	silent   bool        // the breaker ended the request
+	left     bool        // the selection has changed, and nothing else ended the watch
 	guard
 }
 
@@ -149,36 +150,26 @@ func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 	w.proven.stop()
 	w.works.stop()
 	returned(r, &w.guard, w.dog)
-	if w.sinkErr != nil || ctx.Err() != nil {
+	if interrupted(ctx) && isCanceled(w.sinkErr) {
+		w.sinkErr, w.end.err = nil, nil // the next watch brings what the sink did not take
+	}
+	if w.sinkErr != nil || ctx.Err() != nil && !interrupted(ctx) {
 		if r.state.phase == streaming {
 			r.sink.Discard()
 		}
-		leave(r, w)
 		return w.sinkErr
 	}
 	w.end.err = causeOf(w.request, w.end.err)
 	w.silent = errors.Is(context.Cause(w.request), errSilent)
-	cut := w.limited.Err() != nil || w.silent
-	if r.state.phase != streaming && w.request.Err() != nil && w.attempt.progress().hung() {
+	w.left = interrupted(ctx) && (w.end.err == nil || isCanceled(w.end.err))
+	cut := w.left || w.silent || w.limited.Err() != nil && !interrupted(ctx)
+	if r.state.phase != streaming && !interrupted(ctx) && w.request.Err() != nil && w.attempt.progress().hung() {
 		cut, w.end.err = false, ErrUnanswered
 	}
 	r.ended(ctx, w, cut)
 	delay := w.attempt.end()
 	r.breaker.sleep(ctx, noPause, delay, delay)
 	return nil
-}
-
-// leave follows a watch that was given up. If the selection changes, see following, the next watch may go on
-// in its place: then the server has to repeat what was seen, if it has not gone on from there already.
-func leave[T any](r *Reflector[T], w *watch) {
-	r.state.rv = w.end.rv
-	r.recent.noteEnd(time.Since(r.made))
-	if w.replay.strict {
-		r.state.replayRV = ""
-		if w.replay.active {
-			r.state.replayRV, _ = replayFrom(&r.recent)
-		}
-	}
 }
 
 // ended carries out the step that follows the end of a watch. cut: the client ended the watch
@@ -198,7 +189,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 		r.stats.watchEnds(lived, end.heard)
 	}
 	end.began, end.short = w.listed, lived < lastingAfter
-	end.early = end.short || lived < w.lasts-time.Second
+	end.early = !w.left && (end.short || lived < w.lasts-time.Second)
 	if cut {
 		end.err, end.short = nil, false
 	}
@@ -288,7 +279,7 @@ func (r *Reflector[T]) stepAfter(w *watch, end watchEnd) (st step) {
 		r.state.unverified = 0 // the list of one object was not to blame
 	}
 	lasted := end.err == nil && !w.silent && (end.idle || !end.early)
-	if r.state.listsLater() && (lasted || !w.refused() && !end.unreached && r.silence.mayDoubt(end.at)) {
+	if !w.left && r.state.listsLater() && !r.follows.awaitsList() && (lasted || !w.refused() && !end.unreached && r.silence.mayDoubt(end.at)) {
 		r.state, st = r.state.doubted(becauseRestored)
 		return st
 	}
