@@ -51,6 +51,7 @@ func (f *follower) set(ranges []HashRange) {
 	kept := hashrange.Common(f.keeps, ranges, (*HashRange).ends)
 	less := !slices.Equal(f.keeps, kept)
 	f.wanted, f.keeps = ranges, kept
+	f.moved.Send()
 	f.listed = hashrange.Common(f.listed, ranges, (*HashRange).ends)
 	changed, run := f.changed, f.run
 	if changed == nil {
@@ -85,8 +86,10 @@ func (f *follower) Follow(changed func(less bool) error, flush func(context.Cont
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
+		keeps := f.keeps // a change or a commit in progress may still ask, and the cache keeps what it has
 		f.changed, f.flush = nil, nil
 		f.forget()
+		f.keeps = keeps
 	}, nil
 }
 
