@@ -203,9 +203,9 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 	}
 	cutLagging(i)
 	begins, empty := !hasSyncedAll(i), i.store.Len() == 0
-	rv, at := batch.ResourceVersion(), parse(batch.ResourceVersion())
+	rv := batch.ResourceVersion()
 	_, listed := batch.Listed()
-	c.undated = listed && at == 0
+	c.undated = listed && parse(rv) == 0
 	ahead := beginOwn(&p.own, batch)
 	if batch.Rewound() && i.places.restored(&p.place) {
 		i.store.Rewind()
@@ -214,7 +214,7 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 		p.listed, p.late = true, false
 	}
 	if !isOnly(p) {
-		rv = text(i.places.reach(&p.place, at))
+		rv = text(i.places.reach(&p.place, parse(rv)))
 	}
 	if err := write(p, c, batch, rv); err != nil {
 		return err

@@ -156,7 +156,7 @@ func withSome(t *testing.T, opts informer.Options[*widget], test func(*byHand[*w
 	synctest.Test(t, func(t *testing.T) {
 		src, selection := &byHand[*widget]{events: make(chan byHandEvent[*widget])}, new(some)
 		src.set(listOf("10", at("w", 10)))
-		opts.Reflector = reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}
+		opts.Reflector = byHandTuning
 		inf := newInformer(t, reflector.Select[*widget](src, selection), opts)
 		h := newHistory(t, inf)
 		must1(inf.AddHandler(h, handlerOptions{}))(t)

@@ -114,12 +114,15 @@ func listOf(rv string, all ...*widget) func(metav1.ListOptions) ([]reflector.Eve
 	}
 }
 
+// byHandTuning is for a source by hand, which streams no list and may be silent.
+var byHandTuning = reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}
+
 // withByHand runs test with an informer of widgets that holds a/w at version 10.
 func withByHand(t *testing.T, opts informer.Options[*widget], test func(src *byHand[*widget], inf *informer.Informer[key, *widget])) {
 	synctest.Test(t, func(t *testing.T) {
 		src := &byHand[*widget]{events: make(chan byHandEvent[*widget])}
 		src.set(listOf("10", at("w", 10)))
-		opts.Reflector = reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}
+		opts.Reflector = byHandTuning
 		if opts.OnError == nil {
 			opts.OnError = func(err error) { t.Logf("OnError: %v", err) }
 		}

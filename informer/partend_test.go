@@ -43,8 +43,6 @@ func (s endingSelection) Follow(changed func(bool) error, flush func(context.Con
 	return func() { stop(); close(s.ended) }, err
 }
 
-var byHandTuning = reflector.Tuning{DisableWatchList: true, IdleTimeout: -1}
-
 // Run ends while the committer has a batch that passes an own write.
 func TestRunEndsDuringCommit(t *testing.T) {
 	for _, ends := range []bool{false, true} {

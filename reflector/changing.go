@@ -177,8 +177,8 @@ func (f *following) hurry() {
 	}
 }
 
-// awaitsList reports whether a list of what has come was asked for and failed. The next one says all that a list
-// for a doubt would say, and the watch goes on meanwhile.
+// awaitsList reports whether a list of what has come is due, or has to wait after one that failed. It says all
+// that a list for a doubt would say, and the watch goes on meanwhile.
 func (f *following) awaitsList() bool { return f.by != nil && f.by.Due() }
 
 // isDue reports whether it is time for a list of what no list has brought. Called with mu held.

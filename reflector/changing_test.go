@@ -161,36 +161,54 @@ func (s *slow) selected(by names) string {
 	return contents(all)
 }
 
-// choose runs a reflector of what a choice selects of a server with the objects a to f, until the test's
-// function returns.
+// pick runs a reflector of what a choice selects of a source, until the test's function returns.
+func pick(t *testing.T, src Source[metaObject], onError func(error), test func(*choice, *chosen, *Reflector[metaObject])) {
+	by := new(choice)
+	to := &chosen{mirror: mirror{has: map[string]metaObject{}}, by: by}
+	r, err := New(Select(src, Selector[metaObject](by)), Sink[metaObject](to), Options{Tuning: listsOnly, OnError: onError})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	ended := make(chan error)
+	go func() { ended <- r.Run(ctx) }()
+	synctest.Wait()
+	test(by, to, r)
+	cancel()
+	if err := <-ended; err != nil {
+		t.Error(err)
+	}
+}
+
+// sixObjects is a server with the objects a to f.
+func sixObjects(watch course) *slow {
+	server := &slow{past: &past{
+		courses: &courses{breaker: new(Breaker), next: func(int) course { return watch }},
+		present: present{archive: archive{at: 100, objects: map[string]metaObject{}}},
+	}}
+	for _, name := range "abcdef" {
+		server.write(string(name), false)
+	}
+	return server
+}
+
+// fail makes lists fail with a word from now on, or work if it is empty.
+func (s *slow) fail(word string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.fails = word
+}
+
+// choose is pick of sixObjects, of which no report may say that they were restored.
 func choose(t *testing.T, watch course, test func(*slow, *choice, *chosen, *Reflector[metaObject])) {
 	synctest.Test(t, func(t *testing.T) {
-		server := &slow{past: &past{
-			courses: &courses{breaker: new(Breaker), next: func(int) course { return watch }},
-			present: present{archive: archive{at: 100, objects: map[string]metaObject{}}},
-		}}
-		for _, name := range "abcdef" {
-			server.write(string(name), false)
-		}
-		by := new(choice)
-		to := &chosen{mirror: mirror{has: map[string]metaObject{}}, by: by}
-		r, err := New(Select(Source[metaObject](server), Selector[metaObject](by)), Sink[metaObject](to), Options{Tuning: listsOnly, OnError: func(err error) {
+		server := sixObjects(watch)
+		notRestored := func(err error) {
 			if errors.Is(err, ErrRestored) {
 				t.Error(err)
 			}
-		}})
-		if err != nil {
-			t.Fatal(err)
 		}
-		ctx, cancel := context.WithCancel(t.Context())
-		ended := make(chan error)
-		go func() { ended <- r.Run(ctx) }()
-		synctest.Wait()
-		test(server, by, to, r)
-		cancel()
-		if err := <-ended; err != nil {
-			t.Error(err)
-		}
+		pick(t, server, notRestored, func(by *choice, to *chosen, r *Reflector[metaObject]) { test(server, by, to, r) })
 	})
 }
 
@@ -216,9 +234,7 @@ func TestSelectionFollowsChanges(t *testing.T) {
 							t.Fatal(err)
 						}
 					case 2:
-						server.mu.Lock()
-						server.fails = []string{"", "unavailable", "busy", "eof"}[random.IntN(4)]
-						server.mu.Unlock()
+						server.fail([]string{"", "unavailable", "busy", "eof"}[random.IntN(4)])
 					default:
 						server.change(func(now *present) { now.write(string("abcdef"[random.IntN(6)]), random.IntN(4) == 0) })
 					}
@@ -231,9 +247,7 @@ func TestSelectionFollowsChanges(t *testing.T) {
 					to.mu.Unlock()
 					time.Sleep(time.Duration(random.Int64N(int64(3 * time.Second))))
 				}
-				server.mu.Lock()
-				server.fails = ""
-				server.mu.Unlock()
+				server.fail("")
 				time.Sleep(5 * time.Minute)
 				if got, want := to.contents(), server.selected(by.wanted); got != want {
 					t.Errorf("the sink has\n%s\nand of %q the server has\n%s\n%+v", got, by.wanted, want, r.Stats().Relists)
@@ -278,9 +292,7 @@ func TestSelectionWatchesWhileListsFail(t *testing.T) {
 			}
 			time.Sleep(time.Minute)
 			for _, wanted := range []names{"abc", "ab"} {
-				server.mu.Lock()
-				server.fails = fails
-				server.mu.Unlock()
+				server.fail(fails)
 				if err := by.set(wanted); err != nil {
 					t.Fatal(err)
 				}
@@ -334,5 +346,12 @@ func TestSelectionNeedsAPruner(t *testing.T) {
 	}
 	if Select[metaObject](nil, new(choice)) != nil || Select(source, nil) != nil {
 		t.Error("a source of nothing")
+	}
+}
+
+func must(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Error(err)
 	}
 }

@@ -15,42 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pick runs a reflector of what a choice selects of a source, until the test's function returns.
-func pick(t *testing.T, src Source[metaObject], tuning Tuning, onError func(error), test func(*choice, *chosen, *Reflector[metaObject])) {
-	by := new(choice)
-	to := &chosen{mirror: mirror{has: map[string]metaObject{}}, by: by}
-	r, err := New(Select(src, Selector[metaObject](by)), Sink[metaObject](to), Options{Tuning: tuning, OnError: onError})
-	if err != nil {
-		t.Fatal(err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	ended := make(chan error)
-	go func() { ended <- r.Run(ctx) }()
-	synctest.Wait()
-	test(by, to, r)
-	cancel()
-	if err := <-ended; err != nil {
-		t.Error(err)
-	}
-}
-
-func sixObjects() *slow {
-	server := &slow{past: &past{
-		courses: &courses{breaker: new(Breaker), next: func(int) course { return course{lasts: time.Hour} }},
-		present: present{archive: archive{at: 100, objects: map[string]metaObject{}}},
-	}}
-	for _, name := range "abcdef" {
-		server.write(string(name), false)
-	}
-	return server
-}
-
-func (s *slow) fail(word string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.fails = word
-}
-
 // The list for what has come meets a server that is being restored: it answers 503 or 429. The watch goes on, on
 // the restored server, which was never asked for its history.
 func TestRestoredWhileMovingListFails(t *testing.T) {
@@ -58,8 +22,8 @@ func TestRestoredWhileMovingListFails(t *testing.T) {
 		for _, moves := range []bool{true, false} {
 			t.Run(fmt.Sprint(words, moves), func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					server := sixObjects()
-					pick(t, server, listsOnly, func(error) {}, func(by *choice, to *chosen, r *Reflector[metaObject]) {
+					server := sixObjects(course{lasts: time.Hour})
+					pick(t, server, func(error) {}, func(by *choice, to *chosen, r *Reflector[metaObject]) {
 						must(t, by.set("ab"))
 						time.Sleep(10 * time.Second)
 						backup := server.look().archive
@@ -115,13 +79,36 @@ type handSource struct {
 	mu     sync.Mutex
 	list   func() ([]metaObject, string, error)
 	events chan func(yield func(Event[metaObject], error) bool) bool
-	opts   []metav1.ListOptions
+}
+
+// byHand runs test with a source that lists a and b, at version 10.
+func byHand(t *testing.T, test func(t *testing.T, src *handSource)) {
+	synctest.Test(t, func(t *testing.T) {
+		src := &handSource{events: make(chan func(func(Event[metaObject], error) bool) bool)}
+		src.lists("10", objectAt("a", "1"), objectAt("b", "2"))
+		test(t, src)
+	})
+}
+
+// lists sets what a list brings from now on.
+func (s *handSource) lists(rv string, all ...metaObject) {
+	s.set(func() ([]metaObject, string, error) { return all, rv, nil })
+}
+
+// refuses makes lists fail.
+func (s *handSource) refuses(err error) {
+	s.set(func() ([]metaObject, string, error) { return nil, "", err })
+}
+
+func (s *handSource) set(list func() ([]metaObject, string, error)) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.list = list
 }
 
 func (s *handSource) Resource() string { return "pods" }
 func (s *handSource) List(_ context.Context, opts metav1.ListOptions, yield func(Event[metaObject], error) bool) (metav1.ListMeta, error) {
 	s.mu.Lock()
-	s.opts = append(s.opts, opts)
 	all, rv, err := s.list()
 	s.mu.Unlock()
 	if err != nil {
@@ -169,13 +156,9 @@ func objectAt(name, rv string) metaObject {
 func TestUnreadableDeleteWhileSelectionMoves(t *testing.T) {
 	for _, moves := range []bool{false, true} {
 		t.Run(fmt.Sprint(moves), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				src := &handSource{events: make(chan func(func(Event[metaObject], error) bool) bool)}
-				src.list = func() ([]metaObject, string, error) {
-					return []metaObject{objectAt("a", "1"), objectAt("b", "2")}, "10", nil
-				}
+			byHand(t, func(t *testing.T, src *handSource) {
 				var by *choice
-				pick(t, src, listsOnly, func(err error) {
+				pick(t, src, func(err error) {
 					var bad *ObjectError
 					if errors.As(err, &bad) && moves {
 						must(t, by.set("abc"))
@@ -185,9 +168,7 @@ func TestUnreadableDeleteWhileSelectionMoves(t *testing.T) {
 					by = c
 					must(t, by.set("ab"))
 					synctest.Wait()
-					src.mu.Lock()
-					src.list = func() ([]metaObject, string, error) { return []metaObject{objectAt("a", "1")}, "20", nil }
-					src.mu.Unlock()
+					src.lists("20", objectAt("a", "1"))
 					src.fail(&ObjectError{Resource: "pods", Type: Deleted, ResourceVersion: "20", Err: errors.New("bad")})
 					for n := 21; n <= 60; n++ {
 						time.Sleep(time.Minute)
@@ -206,12 +187,8 @@ func TestUnreadableDeleteWhileSelectionMoves(t *testing.T) {
 func TestWatchWorksBeforeSelectionMoves(t *testing.T) {
 	for _, moves := range []bool{false, true} {
 		t.Run(fmt.Sprint(moves), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				src := &handSource{events: make(chan func(func(Event[metaObject], error) bool) bool)}
-				src.list = func() ([]metaObject, string, error) {
-					return []metaObject{objectAt("a", "1"), objectAt("b", "2")}, "10", nil
-				}
-				pick(t, src, listsOnly, func(error) {}, func(by *choice, to *chosen, r *Reflector[metaObject]) {
+			byHand(t, func(t *testing.T, src *handSource) {
+				pick(t, src, func(error) {}, func(by *choice, to *chosen, r *Reflector[metaObject]) {
 					must(t, by.set("ab"))
 					time.Sleep(time.Second)
 					src.fail(failure("unavailable", 0)) // a watch fails and has brought nothing
@@ -220,11 +197,7 @@ func TestWatchWorksBeforeSelectionMoves(t *testing.T) {
 						src.send(Modified, objectAt("a", fmt.Sprint(n)))
 						time.Sleep(time.Minute)
 					}
-					src.mu.Lock()
-					src.list = func() ([]metaObject, string, error) {
-						return []metaObject{objectAt("a", "19"), objectAt("b", "2")}, "20", nil
-					}
-					src.mu.Unlock()
+					src.lists("20", objectAt("a", "19"), objectAt("b", "2"))
 					if moves {
 						must(t, by.set("abc"))
 						time.Sleep(time.Second)
@@ -244,17 +217,12 @@ func TestWatchWorksBeforeSelectionMoves(t *testing.T) {
 func TestSelectionWithoutVersions(t *testing.T) {
 	for _, back := range []bool{false, true} {
 		t.Run(fmt.Sprint(back), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				src := &handSource{events: make(chan func(func(Event[metaObject], error) bool) bool)}
-				src.list = func() ([]metaObject, string, error) {
-					return []metaObject{objectAt("a", ""), objectAt("b", "")}, "", nil
-				}
-				pick(t, src, listsOnly, func(error) {}, func(by *choice, to *chosen, r *Reflector[metaObject]) {
+			byHand(t, func(t *testing.T, src *handSource) {
+				src.lists("", objectAt("a", ""), objectAt("b", ""))
+				pick(t, src, func(error) {}, func(by *choice, to *chosen, r *Reflector[metaObject]) {
 					must(t, by.set("ab"))
 					time.Sleep(time.Minute)
-					src.mu.Lock()
-					src.list = func() ([]metaObject, string, error) { return nil, "", failure("unavailable", 0) }
-					src.mu.Unlock()
+					src.refuses(failure("unavailable", 0))
 					if back {
 						must(t, by.set("abc"))
 						synctest.Wait()
@@ -263,9 +231,7 @@ func TestSelectionWithoutVersions(t *testing.T) {
 						src.fail(failure("eof", 0))
 					}
 					time.Sleep(time.Minute)
-					src.mu.Lock() // b was deleted between the two watches
-					src.list = func() ([]metaObject, string, error) { return []metaObject{objectAt("a", "")}, "", nil }
-					src.mu.Unlock()
+					src.lists("", objectAt("a", "")) // b was deleted between the two watches
 					for range 4 {
 						time.Sleep(time.Minute)
 						src.send(Modified, objectAt("a", ""))
@@ -283,12 +249,8 @@ func TestSelectionWithoutVersions(t *testing.T) {
 func TestDoubtAfterSelectionMoves(t *testing.T) {
 	for _, expired := range []bool{false, true} {
 		t.Run(fmt.Sprint(expired), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				src := &handSource{events: make(chan func(func(Event[metaObject], error) bool) bool)}
-				all := []metaObject{objectAt("a", "1"), objectAt("b", "2")}
-				rv := "10"
-				src.list = func() ([]metaObject, string, error) { return all, rv, nil }
-				pick(t, src, listsOnly, func(error) {}, func(by *choice, to *chosen, r *Reflector[metaObject]) {
+			byHand(t, func(t *testing.T, src *handSource) {
+				pick(t, src, func(error) {}, func(by *choice, to *chosen, r *Reflector[metaObject]) {
 					must(t, by.set("ab"))
 					time.Sleep(time.Minute)
 					if expired {
@@ -299,16 +261,13 @@ func TestDoubtAfterSelectionMoves(t *testing.T) {
 						src.send(Modified, objectAt("b", fmt.Sprint(n)))
 						time.Sleep(time.Minute)
 					}
-					src.mu.Lock()
-					all, rv = []metaObject{objectAt("a", "1"), objectAt("b", "19")}, "20"
-					src.mu.Unlock()
+					src.lists("20", objectAt("a", "1"), objectAt("b", "19"))
 					must(t, by.set("abc"))
 					time.Sleep(time.Second)
 					// another server has other defaults
-					src.mu.Lock()
-					all = []metaObject{objectAt("a", "1"), objectAt("b", "19")}
-					all[0].Annotations, all[1].Annotations = map[string]string{"x": "new"}, map[string]string{"x": "new"}
-					src.mu.Unlock()
+					a, b := objectAt("a", "1"), objectAt("b", "19")
+					a.Annotations, b.Annotations = map[string]string{"x": "new"}, map[string]string{"x": "new"}
+					src.lists("20", a, b)
 					src.fail(failure("eof", 0))
 					for n := 21; n < 50; n++ {
 						time.Sleep(time.Minute)
@@ -342,18 +301,14 @@ func (s *failsOnce) Apply(ctx context.Context, ev Event[metaObject]) error {
 func TestSinkErrorWhileSelectionMoves(t *testing.T) {
 	for _, moves := range []bool{false, true} {
 		t.Run(fmt.Sprint(moves), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				src := &handSource{events: make(chan func(func(Event[metaObject], error) bool) bool)}
-				src.list = func() ([]metaObject, string, error) {
-					return []metaObject{objectAt("a", "1"), objectAt("b", "2")}, "10", nil
-				}
+			byHand(t, func(t *testing.T, src *handSource) {
 				by := new(choice)
 				broken := errors.New("the sink is broken")
 				to := &failsOnce{chosen: chosen{mirror: mirror{has: map[string]metaObject{}}, by: by}}
 				to.fails = func() error {
 					to.fails = func() error { return nil }
 					if moves {
-						go by.set("abc")
+						go func() { must(t, by.set("abc")) }()
 						time.Sleep(time.Second)
 					}
 					return broken
@@ -380,23 +335,16 @@ func TestSinkErrorWhileSelectionMoves(t *testing.T) {
 
 // A list failed, and another one has come since. What comes then does not wait for the first one's wait.
 func TestSelectionAfterAnEarlierWait(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		src := &handSource{events: make(chan func(func(Event[metaObject], error) bool) bool)}
-		whole := func() ([]metaObject, string, error) {
-			return []metaObject{objectAt("a", "1"), objectAt("b", "2"), objectAt("c", "3"), objectAt("d", "4")}, "10", nil
-		}
-		src.list = whole
-		pick(t, src, listsOnly, func(error) {}, func(by *choice, to *chosen, r *Reflector[metaObject]) {
+	byHand(t, func(t *testing.T, src *handSource) {
+		whole := []metaObject{objectAt("a", "1"), objectAt("b", "2"), objectAt("c", "3"), objectAt("d", "4")}
+		src.lists("10", whole...)
+		pick(t, src, func(error) {}, func(by *choice, to *chosen, r *Reflector[metaObject]) {
 			must(t, by.set("a"))
 			time.Sleep(time.Second)
-			src.mu.Lock()
-			src.list = func() ([]metaObject, string, error) { return nil, "", failure("busy", 300) }
-			src.mu.Unlock()
+			src.refuses(failure("busy", 300))
 			must(t, by.set("ab"))
 			time.Sleep(time.Second)
-			src.mu.Lock()
-			src.list = whole
-			src.mu.Unlock()
+			src.lists("10", whole...)
 			src.fail(failure("expired", 0)) // a list follows, which has b
 			time.Sleep(10 * time.Second)
 			before := to.contents()
@@ -407,11 +355,4 @@ func TestSelectionAfterAnEarlierWait(t *testing.T) {
 			}
 		})
 	})
-}
-
-func must(t *testing.T, err error) {
-	t.Helper()
-	if err != nil {
-		t.Error(err)
-	}
 }

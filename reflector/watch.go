@@ -150,10 +150,11 @@ func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 	w.proven.stop()
 	w.works.stop()
 	returned(r, &w.guard, w.dog)
-	if interrupted(ctx) && isCanceled(w.sinkErr) {
+	moved := interrupted(ctx)
+	if moved && isCanceled(w.sinkErr) {
 		w.sinkErr, w.end.err = nil, nil // the next watch brings what the sink did not take
 	}
-	if w.sinkErr != nil || ctx.Err() != nil && !interrupted(ctx) {
+	if w.sinkErr != nil || ctx.Err() != nil && !moved {
 		if r.state.phase == streaming {
 			r.sink.Discard()
 		}
@@ -161,9 +162,9 @@ func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 	}
 	w.end.err = causeOf(w.request, w.end.err)
 	w.silent = errors.Is(context.Cause(w.request), errSilent)
-	w.left = interrupted(ctx) && (w.end.err == nil || isCanceled(w.end.err))
-	cut := w.left || w.silent || w.limited.Err() != nil && !interrupted(ctx)
-	if r.state.phase != streaming && !interrupted(ctx) && w.request.Err() != nil && w.attempt.progress().hung() {
+	w.left = moved && (w.end.err == nil || isCanceled(w.end.err))
+	cut := w.left || w.silent || w.limited.Err() != nil && !moved
+	if r.state.phase != streaming && !moved && w.request.Err() != nil && w.attempt.progress().hung() {
 		cut, w.end.err = false, ErrUnanswered
 	}
 	r.ended(ctx, w, cut)

@@ -81,21 +81,19 @@ func (f *follower) Follow(changed func(less bool) error, flush func(context.Cont
 		return nil, fmt.Errorf("%w: two caches run with the source of one Part: call Part.Source for each", ErrHashes)
 	}
 	f.run++
-	f.changed, f.flush = changed, flush
+	f.changed, f.flush, f.keeps = changed, flush, nil
 	f.forget()
 	return func() {
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		keeps := f.keeps // a change or a commit in progress may still ask, and the cache keeps what it has
 		f.changed, f.flush = nil, nil
-		f.forget()
-		f.keeps = keeps
+		f.forget() // but not keeps: a change or a commit in progress may still ask
 	}, nil
 }
 
 // forget begins or ends a Run: what the cache has from before does not count. Called with mu held.
 func (f *follower) forget() {
-	f.asked, f.before, f.keeps, f.listed, f.prunes = selection{}, selection{}, nil, nil, 0
+	f.asked, f.before, f.listed, f.prunes = selection{}, selection{}, nil, 0
 	f.moved.Send()
 }
 
