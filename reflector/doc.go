@@ -195,8 +195,9 @@
 // out as a [Server]; package client has one for each Connection. While the server is away, one reflector at
 // a time probes it and the others wait in line, so a hundred reflectors send no more requests than one. The
 // first answer brings them all back within a second. A reflector that succeeds again also ends the waits of
-// those that failed for the same reason, a denied request or a busy server. A watch that the server accepts
-// is such a success. After a watch that ended within a second and brought nothing, the next one must last
+// those that failed for the same reason, a denied request (at most once in five seconds) or a busy server (at
+// most once in 30 seconds), but no wait before the time that the server named. A watch that the server
+// accepts is such a success. After a watch that ended within a second and brought nothing, the next one must last
 // twice as long first, and a second at least; so must each that follows a broken one while lists alone keep
 // the sink up to date. Watches and lists that break again and again wait in line, too. Each answer lets the
 // next watch go. A list that is complete lets two other lists go, and a watch that succeeds after a break

@@ -356,11 +356,11 @@ func (r *Reflector[T]) wait(st *step, began time.Time) (wait, queue time.Duratio
 	now := time.Now()
 	r.waits.lasted = now.Sub(began)
 	wait = r.waits.after(now, st.pause, st.atLeast)
-	share := scale(r.breaker.countFailing(st.pause, 0), 0.75+r.opts.Backoff.Random()/2)
+	share := scale(r.breaker.countFailing(st.pause, 0), 0.5+r.opts.Backoff.Random()) // wide, so that no gap hides a server that is back
 	switch {
 	case st.pause == pauseDenied:
 		wait = max(wait, share)
-	case st.pause == pauseBusy && st.atLeast > 0 && st.relist == noRelist:
+	case st.pause == pauseBusy && st.atLeast > 0 && (st.relist == noRelist || st.relist == becauseFailing):
 		// The server has named a time. All reflectors together bring it few requests then.
 		wait = min(wait, max(st.atLeast+r.waits.spread(), share))
 	case st.pause == pauseBusy && !st.discard && r.state.byLists && r.state.failedLists == 0:
