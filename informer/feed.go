@@ -169,6 +169,8 @@ func (f *feed[K, T]) Prune(ctx context.Context) error {
 	if i.phase != running || f.part.feed != f {
 		return ErrStopped
 	}
+	dropUnselected(f.part) // what is in the queue says nothing about own writes
+	i.log.Publish()
 	f.committer.call()
 	return nil
 }

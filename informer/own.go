@@ -443,7 +443,7 @@ func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], und
 	has := door.Held{Any: true}
 	p.own.change(func(at *door.Door[K]) {
 		switch {
-		case missing && undated, !missing && is.Version == 0, missing && isOut(p, key):
+		case missing && undated, !missing && is.Version == 0:
 			at.Drop(key)
 		case missing:
 			verdict = at.Listed(key, has, door.Held{})
@@ -459,13 +459,26 @@ func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], und
 	return verdict == door.Stays || verdict == door.Aside
 }
 
-// isOut reports whether the store has an object that has left the selection of the source.
-func isOut[K comparable, T any](p *part[K, T], key K) bool {
-	if p.keeps == nil {
-		return false
+// dropUnselected takes the own writes out of the store whose objects have left the selection of the source. Until
+// list and watch pass such a write, no older state of its key enters. Called with mu held.
+func dropUnselected[K comparable, T any](p *part[K, T]) {
+	if p.own.count.Load() == 0 {
+		return
 	}
-	obj, ok := p.inf.store.Get(key)
-	return ok && !p.keeps(obj)
+	var out []store.Op[K, T]
+	p.own.door.Each(func(key K, _ uint64) {
+		if obj, ok := p.inf.store.Get(key); ok && !p.keeps(obj) {
+			out = append(out, store.Op[K, T]{Key: key, Delete: true})
+		}
+	})
+	for n := range out {
+		op := &out[n]
+		p.own.change(func(d *door.Door[K]) {
+			version, _ := d.Waits(op.Key)
+			d.Removed(op.Key, held(p.inf, op.Key), door.State{Version: version})
+		})
+		_ = commitAhead(p.inf, op, "", false) // the store is open while the informer runs
+	}
 }
 
 // dropPassed takes the own writes out of the store that list and watch have passed without a state of the

@@ -3,6 +3,7 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -213,4 +214,49 @@ func TestMadeAnewWhileSelectionLeaves(t *testing.T) {
 			t.Errorf("a handler got %q, want %q", got, want)
 		}
 	})
+}
+
+// TestOwnWriteLeavesSelection has a selection that leaves an object of this process that list and watch have not
+// reached, with or without a record of the end of the object before it. When the selection's change returns,
+// no read has the object, and the one before it does not come back.
+func TestOwnWriteLeavesSelection(t *testing.T) {
+	var busy, goOn chan struct{}
+	opts := informer.Options[*widget]{
+		Indexes: []index.Definition[*widget]{index.New("node", nodeOf)},
+		OnError: func(error) { busy <- struct{}{}; <-goOn },
+	}
+	w := key{Namespace: "a", Name: "w"}
+	anew := at("w", 30)
+	anew.UID = "another"
+	for _, recorded := range []bool{false, true} {
+		withSome(t, opts, func(src *byHand[*widget], selection *some, inf *informer.Informer[key, *widget], h *history) {
+			busy, goOn = make(chan struct{}), make(chan struct{})
+			if recorded {
+				must(t, inf.RecordGone(w, at("w", 0).UID, "20"))
+			}
+			must(t, inf.RecordWrite(anew, ""))
+			src.sendNow(reflector.Added, 11, on("bad", at("bad", 11)))
+			<-busy // so a commit is in progress
+			selection.out.Store(anew.UID)
+			must(t, selection.changed(true))
+			if got, ok := inf.Store().Get(w); ok {
+				t.Errorf("recorded %t: the selection has left %v, which is in the store", recorded, got)
+			}
+			goOn <- struct{}{}
+			synctest.Wait()
+			src.send(reflector.Modified, 13, at("w", 13))
+			src.send(reflector.Deleted, 21, at("w", 21))
+			src.bookmark(25)
+			if got, want := dump(inf), " rv 25 ahead 1"; got != want {
+				t.Errorf("recorded %t: the informer has %q, want %q", recorded, got, want)
+			}
+			src.bookmark(40)
+			if got, want := dump(inf), " rv 40 ahead 0"; got != want {
+				t.Errorf("recorded %t: the informer has %q, want %q", recorded, got, want)
+			}
+			if got, want := strings.Count(h.types(w), "Deleted"), map[bool]int{false: 1, true: 2}[recorded]; got != want {
+				t.Errorf("recorded %t: a handler got %q, want %d deletions", recorded, h.types(w), want)
+			}
+		})
+	}
 }

@@ -143,8 +143,8 @@ type following struct {
 	mu        sync.Mutex
 	lists     bool               // the request in progress is one for a list
 	interrupt context.CancelFunc // ends the request in progress, and the wait after it, with errMoved
-	after     time.Time          // no list that has failed is asked for again before that
-	retry     *time.Timer        // calls hurry then; nil if no list has failed
+	after     time.Time          // no list begins for what has come before that: one failed, or the server said so
+	retry     *time.Timer        // calls hurry then; nil if there was no such wait
 }
 
 // follow begins a Run.
@@ -216,19 +216,32 @@ func (f *following) listed() {
 	f.hurry()
 }
 
+// holdOff has no list begin for what has come before the wait is over.
+func (f *following) holdOff(wait time.Duration) {
+	if f.by == nil || wait <= 0 {
+		return
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if until := time.Now().Add(wait); until.After(f.after) {
+		f.after = until
+	}
+	if f.retry != nil {
+		f.retry.Stop()
+	}
+	f.retry = time.AfterFunc(time.Until(f.after), func() {
+		f.mu.Lock()
+		defer f.mu.Unlock()
+		f.hurry()
+	})
+}
+
 // goOn has the watch go on in place of which a list came that failed, if one can. The next list has to wait.
 func (f *following) goOn(st *state, wait time.Duration) bool {
 	if !f.moving || wait == 0 || f.before.rv == "" {
 		return false
 	}
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	f.after = time.Now().Add(wait)
-	f.retry = time.AfterFunc(wait, func() {
-		f.mu.Lock()
-		defer f.mu.Unlock()
-		f.hurry()
-	})
+	f.holdOff(wait)
 	learned := st.learned
 	learned.rewound = f.before.rewound
 	*st = f.before

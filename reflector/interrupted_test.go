@@ -356,3 +356,26 @@ func TestSelectionAfterAnEarlierWait(t *testing.T) {
 		})
 	})
 }
+
+// A server that is busy names a time. A selection that gets more does not bring a request before that.
+func TestSelectionMovesWhileServerIsBusy(t *testing.T) {
+	byHand(t, func(t *testing.T, src *handSource) {
+		pick(t, src, func(error) {}, func(by *choice, to *chosen, r *Reflector[metaObject]) {
+			must(t, by.set("ab"))
+			time.Sleep(time.Minute)
+			src.fail(failure("busy", 30))
+			time.Sleep(5 * time.Second)
+			src.lists("20", objectAt("a", "1"), objectAt("b", "2"), objectAt("c", "19"))
+			lists := r.Stats().Lists
+			must(t, by.set("abc"))
+			time.Sleep(24 * time.Second)
+			if got := r.Stats().Lists - lists; got != 0 {
+				t.Errorf("%d lists before the time that the server named", got)
+			}
+			time.Sleep(2 * time.Second)
+			if got, want := to.contents(), "a a 1, b b 2, c c 19"; got != want {
+				t.Errorf("the sink has %q, want %q", got, want)
+			}
+		})
+	})
+}

@@ -280,6 +280,7 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, report Reque
 	r.stats.fails(&report, now, now.Add(report.RetryIn))
 	r.failing = true
 	r.opts.OnError(&report)
+	r.follows.holdOff(st.atLeast)
 	if r.follows.goOn(&r.state, wait) {
 		// Nobody knows what has become of the server since that watch. To have it repeat events costs
 		// nothing. A doubt would cost a list, and lists fail.
