@@ -465,19 +465,20 @@ func dropUnselected[K comparable, T any](p *part[K, T]) {
 	if p.own.count.Load() == 0 {
 		return
 	}
-	var out []store.Op[K, T]
+	out := map[K]bool{}
 	p.own.door.Each(func(key K, _ uint64) {
 		if obj, ok := p.inf.store.Get(key); ok && !p.keeps(obj) {
-			out = append(out, store.Op[K, T]{Key: key, Delete: true})
+			out[key] = true
 		}
 	})
-	for n := range out {
-		op := &out[n]
+	p.own.due = slices.DeleteFunc(p.own.due, func(w dueWrite[K]) bool { return out[w.key] }) // they are not lost
+	for key := range out {
 		p.own.change(func(d *door.Door[K]) {
-			version, _ := d.Waits(op.Key)
-			d.Removed(op.Key, held(p.inf, op.Key), door.State{Version: version})
+			version, _ := d.Waits(key)
+			d.Removed(key, held(p.inf, key), door.State{Version: version})
 		})
-		_ = commitAhead(p.inf, op, "", false) // the store is open while the informer runs
+		op := store.Op[K, T]{Key: key, Delete: true}
+		_ = commitAhead(p.inf, &op, "", false) // the store is open while the informer runs
 	}
 }
 
