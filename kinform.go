@@ -84,13 +84,13 @@ type (
 
 // KindOf describes a namespaced kind with T's name, such as
 // KindOf[*Website](version, "websites"). See kind.Of.
-func KindOf[T any](version schema.GroupVersion, resource string) Kind[T] {
+func KindOf[T any](version schema.GroupVersion, resource string) *Kind[T] {
 	return kind.Of[T](version, resource)
 }
 
 // Open returns a handle on the objects of a kind, whose informer is not running. The options may be
 // left out. See controller.Open.
-func Open[T metav1.Object](server client.Connection, of Kind[T], options ...controller.OpenOptions[T]) (*Handle[T], error) {
+func Open[T metav1.Object](server client.Connection, of *Kind[T], options ...controller.OpenOptions[T]) (*Handle[T], error) {
 	return controller.Open(server, of, options...)
 }
 

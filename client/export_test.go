@@ -8,7 +8,7 @@ import (
 
 // NewOfType returns the error of New for objects of type t. New itself, called for many types, would
 // be compiled with all the code of a client for each of them.
-func NewOfType(conn Connection, k kind.Kind[any], t reflect.Type, opts Options) error {
+func NewOfType(conn Connection, k *kind.Kind[any], t reflect.Type, opts Options) error {
 	_, err := newResource(conn, k, t, opts)
 	return err
 }

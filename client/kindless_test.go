@@ -88,7 +88,7 @@ func TestScope(t *testing.T) {
 		t.Error(err)
 	}
 	for _, test := range []struct {
-		kind      kind.Kind[*gadget]
+		kind      *kind.Kind[*gadget]
 		namespace string
 		want      error
 	}{

@@ -103,7 +103,7 @@ type Options struct {
 // the idle ones of its http.Client.
 type Resource[T any] struct {
 	server  endpoint
-	kind    kind.Kind[T]
+	kind    *kind.Kind[T]
 	gvr     schema.GroupVersionResource // of kind
 	options Options
 	name    string // result of method Resource
@@ -129,7 +129,7 @@ type Resource[T any] struct {
 // Objects of another kind are reported and not used. If k has no name, it comes from the last
 // complete list, and before any list from the first object of a watch; API servers refuse writes
 // of custom resources without a kind.
-func New[T any](conn Connection, k kind.Kind[T], opts Options) (*Resource[T], error) {
+func New[T any](conn Connection, k *kind.Kind[T], opts Options) (*Resource[T], error) {
 	return newResource(conn, k, reflect.TypeFor[T](), opts)
 }
 
@@ -140,7 +140,7 @@ func New[T any](conn Connection, k kind.Kind[T], opts Options) (*Resource[T], er
 //	pods, err := client.NewLike(conn, kind.As[runtime.Object](core.Pods), runtime.Object(&corev1.Pod{}), client.Options{})
 //
 // In addition to the errors of New, it returns one if like has no type or is not a pointer.
-func NewLike[T any](conn Connection, k kind.Kind[T], like T, opts Options) (*Resource[T], error) {
+func NewLike[T any](conn Connection, k *kind.Kind[T], like T, opts Options) (*Resource[T], error) {
 	t := reflect.TypeOf(like)
 	if t == nil || t.Kind() != reflect.Pointer {
 		return nil, fmt.Errorf("client for %s: %T is not a pointer to a struct", describe(k.GroupVersionResource(), opts.Namespace), like)
@@ -149,7 +149,7 @@ func NewLike[T any](conn Connection, k kind.Kind[T], like T, opts Options) (*Res
 }
 
 // newResource makes a client whose objects have the type t, which is a T.
-func newResource[T any](conn Connection, k kind.Kind[T], t reflect.Type, opts Options) (*Resource[T], error) {
+func newResource[T any](conn Connection, k *kind.Kind[T], t reflect.Type, opts Options) (*Resource[T], error) {
 	gvr := k.GroupVersionResource()
 	fail := func(err error) (*Resource[T], error) {
 		return nil, fmt.Errorf("client for %s: %w", describe(gvr, opts.Namespace), err)
@@ -225,7 +225,7 @@ func (opts Options) check(scope kind.Scope) error {
 func (r *Resource[T]) Resource() string { return r.name }
 
 // Kind returns the kind that the client was made for.
-func (r *Resource[T]) Kind() kind.Kind[T] { return r.kind }
+func (r *Resource[T]) Kind() *kind.Kind[T] { return r.kind }
 
 // Breaker implements [reflector.Server].
 func (r *Resource[T]) Breaker() *reflector.Breaker { return r.server.breaker }

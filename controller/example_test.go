@@ -56,7 +56,7 @@ func ExampleWatch() {
 var byOwner = index.New("owner", owner)
 
 // watch returns an informer of all objects of a kind on server.
-func watch[T metav1.Object](server *fake.Server, k kind.Kind[T], indexes ...index.Definition[T]) *informer.Informer[key, T] {
+func watch[T metav1.Object](server *fake.Server, k *kind.Kind[T], indexes ...index.Definition[T]) *informer.Informer[key, T] {
 	if err := fake.Register(server, k, fake.Rules{}); err != nil {
 		panic(err)
 	}

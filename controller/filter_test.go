@@ -121,7 +121,7 @@ func TestFilteredInputs(t *testing.T) {
 
 // owners returns a running controller of sites that own gadgets, which it gets from server too.
 // newOwner creates one.
-func owners(t *testing.T, server *fake.Server, gadgets *informer.Informer[key, *gadget], k kind.Kind[*site]) (got *calls[key], newOwner func(namespace, name string) *site, stop func()) {
+func owners(t *testing.T, server *fake.Server, gadgets *informer.Informer[key, *gadget], k *kind.Kind[*site]) (got *calls[key], newOwner func(namespace, name string) *site, stop func()) {
 	t.Helper()
 	if err := fake.Register(server, k, fake.Rules{}); err != nil {
 		t.Fatal(err)

@@ -67,7 +67,7 @@ type Handle[T metav1.Object] struct {
 // Open returns a handle on the objects of a kind. There may be one OpenOptions; none is the zero
 // value. Nothing is sent before the informer runs: a [Controller] does that for the handles that it
 // is given. Errors: those of client.New, informer.New and informer.NewNamespaced, and [ErrInvalid].
-func Open[T metav1.Object](server client.Connection, of kind.Kind[T], options ...OpenOptions[T]) (*Handle[T], error) {
+func Open[T metav1.Object](server client.Connection, of *kind.Kind[T], options ...OpenOptions[T]) (*Handle[T], error) {
 	opts, err := oneOf(of.String(), options)
 	if err != nil {
 		return nil, err
@@ -124,7 +124,7 @@ type Projected[T metav1.Object, P any] struct {
 // reflector.Map. key returns the key of a P, which must be the namespace and the name of its
 // object. If P has no UID of its own, a deletion costs a second request, see [Requests.CatchUp].
 // [Open] explains the options. Errors: those of Open, and reflector.ErrNoSource if part is nil.
-func OpenProjected[T metav1.Object, P any](server client.Connection, of kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], options ...OpenOptions[P]) (*Projected[T, P], error) {
+func OpenProjected[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], options ...OpenOptions[P]) (*Projected[T, P], error) {
 	opts, err := oneOf(of.String(), options)
 	if err != nil {
 		return nil, err
@@ -151,7 +151,7 @@ type view[T, P any] struct {
 }
 
 // open returns a new handle.
-func open[T metav1.Object, P any](server client.Connection, of kind.Kind[T], v view[T, P], opts OpenOptions[P]) (h Projected[T, P], err error) {
+func open[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], v view[T, P], opts OpenOptions[P]) (h Projected[T, P], err error) {
 	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
 	many := opts.Namespaces != nil
 	if many && opts.Part != nil {

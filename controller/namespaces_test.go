@@ -589,7 +589,7 @@ func TestNamespacesShareTheirServer(t *testing.T) {
 func TestOpenOverNamespacesErrors(t *testing.T) {
 	conn := client.Connection{URL: fake.URL}
 	set := informer.NewNamespaces("a")
-	open := func(of kind.Kind[*gadget], opts controller.OpenOptions[*gadget]) error {
+	open := func(of *kind.Kind[*gadget], opts controller.OpenOptions[*gadget]) error {
 		_, err := controller.Open(conn, of, opts)
 		return err
 	}

@@ -29,14 +29,14 @@ import (
 //     kind, or if it lives in a namespace and obj lives elsewhere, because the garbage collector
 //     would delete such an obj
 //   - [ErrNoObject] if obj or owner is nil
-func SetController[O metav1.Object](obj metav1.Object, owner O, of kind.Kind[O]) error {
+func SetController[O metav1.Object](obj metav1.Object, owner O, of *kind.Kind[O]) error {
 	return setController(obj, owner, of.GroupVersionKind, false)
 }
 
 // Adopt is [SetController], but also takes over an object that exists and has no controller: one
 // that a user has made, or that lost its controller. The garbage collector then deletes it after
 // owner. An object with another controller is still refused with an [*OwnedError].
-func Adopt[O metav1.Object](obj metav1.Object, owner O, of kind.Kind[O]) error {
+func Adopt[O metav1.Object](obj metav1.Object, owner O, of *kind.Kind[O]) error {
 	return setController(obj, owner, of.GroupVersionKind, true)
 }
 

@@ -70,11 +70,11 @@ func TestSetControllerErrors(t *testing.T) {
 	for name, test := range map[string]struct {
 		obj   *gadget
 		owner *site
-		kind  kind.Kind[*site]
+		kind  *kind.Kind[*site]
 	}{
 		"no kind":                {in("a"), owner, kind.OfResource[*site](schema.GroupVersionResource{Version: "v1", Resource: "sites"})},
 		"no kind of this group":  {in("a"), without(func(o *site) { o.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "Site"} }), kind.OfResource[*site](siteKinds.GroupVersionResource())},
-		"no version":             {in("a"), owner, kind.Kind[*site]{GroupVersionKind: schema.GroupVersionKind{Kind: "Site"}}},
+		"no version":             {in("a"), owner, &kind.Kind[*site]{GroupVersionKind: schema.GroupVersionKind{Kind: "Site"}}},
 		"no UID":                 {in("a"), without(func(o *site) { o.UID = "" }), siteKinds},
 		"no name":                {in("a"), without(func(o *site) { o.Name = "" }), siteKinds},
 		"another namespace":      {in("b"), owner, siteKinds},
@@ -115,7 +115,7 @@ func TestAdopt(t *testing.T) {
 	owner := newSite("owner")
 	owner.UID = "1"
 	stranger := must(fake.Create(server, newSite("one")))(t)
-	reach := func(own func(metav1.Object, *site, kind.Kind[*site]) error) error {
+	reach := func(own func(metav1.Object, *site, *kind.Kind[*site]) error) error {
 		_, _, err := controller.CreateOrUpdate(t.Context(), c, newSite("one"), func(s *site) error {
 			s.Spec.Size = 7
 			return own(s, owner, siteKinds)

@@ -47,7 +47,7 @@ type sender[T metav1.Object] interface {
 	Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error
 	DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error
 	Subresource(name string, more ...string) *Subresource[T]
-	Kind() kind.Kind[T]
+	Kind() *kind.Kind[T]
 	ServerVersion(ctx context.Context, key string) (string, error)
 	// waitForNow is [Projected.WaitForNow], and so on.
 	waitForNow(ctx context.Context) error
@@ -111,7 +111,7 @@ type cache[T any] interface {
 	waits(namespace string) bool
 }
 
-func openRequests[T metav1.Object](r *requests[T], server client.Connection, of kind.Kind[T], opts client.Options) (err error) {
+func openRequests[T metav1.Object](r *requests[T], server client.Connection, of *kind.Kind[T], opts client.Options) (err error) {
 	if r.client, err = client.New(server, of, opts); err != nil {
 		return err
 	}

@@ -29,12 +29,12 @@ type Stats struct {
 // Kind returns the kind that the handle was opened for.
 //
 //go:noinline
-func (r *Requests[T]) Kind() kind.Kind[T] {
+func (r *Requests[T]) Kind() *kind.Kind[T] {
 	return r.engine.Kind()
 }
 
 //go:noinline
-func (r *requests[T]) Kind() kind.Kind[T] { return r.client.Kind() }
+func (r *requests[T]) Kind() *kind.Kind[T] { return r.client.Kind() }
 
 // Stats returns the current numbers. They are read one by one and may be of different moments. It
 // is safe from any goroutine.

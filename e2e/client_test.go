@@ -56,7 +56,7 @@ func TestClient(t *testing.T) {
 	}
 }
 
-func resource[T any](t *testing.T, conn client.Connection, k kind.Kind[T], opts client.Options) *client.Resource[T] {
+func resource[T any](t *testing.T, conn client.Connection, k *kind.Kind[T], opts client.Options) *client.Resource[T] {
 	t.Helper()
 	r, err := client.New(conn, k, opts)
 	if err != nil {

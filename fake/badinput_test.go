@@ -95,7 +95,7 @@ func TestStrictYAML(t *testing.T) {
 func TestNameRules(t *testing.T) {
 	type U = *unstructured.Unstructured
 	for _, c := range []struct {
-		kind      kind.Kind[U]
+		kind      *kind.Kind[U]
 		check     func(name string, prefix bool) []string
 		name      string
 		want      int32

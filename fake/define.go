@@ -23,7 +23,7 @@ type Version interface {
 
 // Definition is one version of a resource.
 type Definition[T metav1.Object] struct {
-	Kind  kind.Kind[T]
+	Kind  *kind.Kind[T]
 	Rules Rules
 	Hooks Hooks[T]
 	// Hidden says that the version is not served. Objects may still be stored in it, and managers

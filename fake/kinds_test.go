@@ -18,7 +18,7 @@ import (
 )
 
 // kindOf describes a kind by its name, as Unstructured.
-func kindOf(group, name string) kind.Kind[*unstructured.Unstructured] {
+func kindOf(group, name string) *kind.Kind[*unstructured.Unstructured] {
 	gvk := schema.GroupVersionKind{Group: group, Version: "v1", Kind: name}
 	plural, _ := meta.UnsafeGuessKindToResource(gvk)
 	return kind.Of[*unstructured.Unstructured](gvk.GroupVersion(), plural.Resource).Named(name)

@@ -17,7 +17,7 @@ import (
 // One T, such as Unstructured, may be registered for many resources. [Define] is Register for
 // several versions of a resource, and for its defaults and checks. Errors: [ErrType],
 // [ErrResource]; [ErrDuplicate] for a resource or a kind of the group that is registered already.
-func Register[T metav1.Object](s *Server, k kind.Kind[T], rules Rules) error {
+func Register[T metav1.Object](s *Server, k *kind.Kind[T], rules Rules) error {
 	t, err := tableOf(s, Definition[T]{Kind: k, Rules: rules})
 	if err != nil {
 		return err

@@ -112,7 +112,7 @@ func (r *resource) custom() bool {
 func (r *resource) namespaces() bool { return r.Group == "" && r.Name == "namespaces" }
 
 // resourceOf returns the resource of k, if the server can serve it.
-func resourceOf[T any](k kind.Kind[T], rules Rules) (resource, error) {
+func resourceOf[T any](k *kind.Kind[T], rules Rules) (resource, error) {
 	r := resource{
 		Group: k.Group, Version: k.Version, Kind: k.Kind, Name: k.Resource,
 		ClusterScoped: k.Scope == kind.ClusterScoped, Status: k.HasSubresource(statusField),

@@ -269,7 +269,7 @@ func TestWritesAgainstModel(t *testing.T) {
 // test itself does not.
 func TestBlindUpdates(t *testing.T) {
 	for _, c := range []struct {
-		kind    kind.Kind[*unstructured.Unstructured]
+		kind    *kind.Kind[*unstructured.Unstructured]
 		rules   fake.Rules
 		refused bool
 	}{

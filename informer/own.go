@@ -459,27 +459,19 @@ func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], und
 	return verdict == door.Stays || verdict == door.Aside
 }
 
-// dropUnselected takes the own writes out of the store whose objects have left the selection of the source. Until
-// list and watch pass such a write, no older state of its key enters. Called with mu held.
+// dropUnselected takes the own writes out of the store whose objects have left the selection of the source: they
+// are not lost. Until list and watch pass such a write, no older state of its key enters. Called with mu held.
 func dropUnselected[K comparable, T any](p *part[K, T]) {
-	if p.own.count.Load() == 0 {
-		return
-	}
-	out := map[K]bool{}
-	p.own.door.Each(func(key K, _ uint64) {
-		if obj, ok := p.inf.store.Get(key); ok && !p.keeps(obj) {
-			out[key] = true
+	o := &p.own
+	o.due = slices.DeleteFunc(o.due, func(w dueWrite[K]) bool {
+		if obj, ok := p.inf.store.Get(w.key); !ok || p.keeps(obj) || !ownWaits(o, w) {
+			return false
 		}
-	})
-	p.own.due = slices.DeleteFunc(p.own.due, func(w dueWrite[K]) bool { return out[w.key] }) // they are not lost
-	for key := range out {
-		p.own.change(func(d *door.Door[K]) {
-			version, _ := d.Waits(key)
-			d.Removed(key, held(p.inf, key), door.State{Version: version})
-		})
-		op := store.Op[K, T]{Key: key, Delete: true}
+		o.change(func(d *door.Door[K]) { d.Removed(w.key, held(p.inf, w.key), door.State{Version: w.version}) })
+		op := store.Op[K, T]{Key: w.key, Delete: true}
 		_ = commitAhead(p.inf, &op, "", false) // the store is open while the informer runs
-	}
+		return true
+	})
 }
 
 // dropPassed takes the own writes out of the store that list and watch have passed without a state of the

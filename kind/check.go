@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"strings"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/validation"
 )
 
@@ -14,20 +13,15 @@ var ErrInvalid = errors.New("not a usable kind")
 
 // Check returns an error that wraps [ErrInvalid] and names every fault: no resource or no
 // version, a name that API servers do not allow, such as a resource with a capital letter, or
-// an undefined scope. An empty Kind and an unknown scope are allowed.
+// an undefined scope; or that k is nil. An empty Kind and an unknown scope are allowed.
 //
 //go:noinline
-func (k Kind[T]) Check() error { return check(plain(k)) }
+func (k *Kind[T]) Check() error { return check((*plain)(k)) }
 
-// plain is a Kind without the type parameter, so that the code that uses it is compiled once.
-type plain struct {
-	schema.GroupVersionKind
-	Resource                             string
-	Scope                                Scope
-	Subresources, ShortNames, Categories []string
-}
-
-func check(k plain) error {
+func check(k *plain) error {
+	if k == nil {
+		return fmt.Errorf("%w: nil", ErrInvalid)
+	}
 	faults := nameFaults(k)
 	switch k.Scope {
 	case UnknownScope, Namespaced, ClusterScoped:
@@ -44,7 +38,7 @@ func check(k plain) error {
 	return fmt.Errorf("%s of API version %q, resource %q: %w: %s", name, k.GroupVersion(), k.Resource, ErrInvalid, strings.Join(faults, "; "))
 }
 
-func nameFaults(k plain) (faults []string) {
+func nameFaults(k *plain) (faults []string) {
 	say := func(what, name string, rule func(string) []string) {
 		for _, fault := range rule(name) {
 			faults = append(faults, fmt.Sprintf("%s %q: %s", what, name, fault))

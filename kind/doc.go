@@ -21,9 +21,8 @@
 // If the resource is known only at run time, use [OfResource]. The client then learns the
 // kind's name from the server, and does not check the scope.
 //
-// # Values
+// # Constants
 //
-// A Kind is a value. Its methods return changed copies, and copies never share a list that a
-// method changed. It holds no connection and registers nothing. Reading it is safe from any
-// goroutine. Treat a Kind in a package's variable as a constant.
+// A Kind never changes: treat it as a constant. Its methods return changed copies, and copies never share a
+// list that a method changed. It holds no connection and registers nothing. Any goroutine may use it.
 package kind

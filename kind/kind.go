@@ -54,78 +54,72 @@ const (
 // such as "websites". The kind's name is that of T's type, its first letter made a capital. It
 // stays empty for types that hold any kind: Unstructured, PartialObjectMetadata, and types
 // without a name.
-func Of[T any](version schema.GroupVersion, resource string) Kind[T] {
-	return Kind[T]{GroupVersionKind: version.WithKind(typeName(reflect.TypeFor[T]())), Resource: resource, Scope: Namespaced}
+func Of[T any](version schema.GroupVersion, resource string) *Kind[T] {
+	return &Kind[T]{GroupVersionKind: version.WithKind(typeName(reflect.TypeFor[T]())), Resource: resource, Scope: Namespaced}
 }
 
 // OfResource describes a kind of which only the resource is known, for example from a flag.
 // Its name and scope are unknown. T may be any type that fits the objects.
-func OfResource[T any](resource schema.GroupVersionResource) Kind[T] {
-	return Kind[T]{GroupVersionKind: resource.GroupVersion().WithKind(""), Resource: resource.Resource}
+func OfResource[T any](resource schema.GroupVersionResource) *Kind[T] {
+	return &Kind[T]{GroupVersionKind: resource.GroupVersion().WithKind(""), Resource: resource.Resource}
 }
 
 // As describes the kind k for objects of another Go type.
-func As[U, T any](k Kind[T]) Kind[U] { return Kind[U](k) }
+func As[U, T any](k *Kind[T]) *Kind[U] { return (*Kind[U])(k) }
 
 // Named returns k with another name of the kind, such as "Website".
-func (k Kind[T]) Named(name string) Kind[T] {
-	k.Kind = name
-	return k
-}
+//
+//go:noinline
+func (k *Kind[T]) Named(name string) *Kind[T] { return (*Kind[T])((*plain)(k).named(name)) }
 
 // Cluster returns k as a cluster-scoped kind.
-func (k Kind[T]) Cluster() Kind[T] {
-	k.Scope = ClusterScoped
-	return k
-}
+//
+//go:noinline
+func (k *Kind[T]) Cluster() *Kind[T] { return (*Kind[T])((*plain)(k).cluster()) }
 
 // WithSubresources returns k with more subresources, such as "status".
 //
 //go:noinline
-func (k Kind[T]) WithSubresources(names ...string) Kind[T] {
-	k.Subresources = joined(k.Subresources, names)
-	return k
+func (k *Kind[T]) WithSubresources(names ...string) *Kind[T] {
+	return (*Kind[T])((*plain)(k).withSubresources(names))
 }
 
 // WithShortNames returns k with more short names.
 //
 //go:noinline
-func (k Kind[T]) WithShortNames(names ...string) Kind[T] {
-	k.ShortNames = joined(k.ShortNames, names)
-	return k
+func (k *Kind[T]) WithShortNames(names ...string) *Kind[T] {
+	return (*Kind[T])((*plain)(k).withShortNames(names))
 }
 
 // WithCategories returns k with more categories.
 //
 //go:noinline
-func (k Kind[T]) WithCategories(names ...string) Kind[T] {
-	k.Categories = joined(k.Categories, names)
-	return k
+func (k *Kind[T]) WithCategories(names ...string) *Kind[T] {
+	return (*Kind[T])((*plain)(k).withCategories(names))
 }
 
-// joined is compiled once, and not for each T.
-func joined(names, more []string) []string { return slices.Concat(names, more) }
-
 // GroupVersionResource returns the full name of the resource.
-func (k Kind[T]) GroupVersionResource() schema.GroupVersionResource {
+//
+//go:noinline
+func (k *Kind[T]) GroupVersionResource() schema.GroupVersionResource {
 	return k.GroupVersion().WithResource(k.Resource)
 }
 
 // GroupResource returns the name of the resource without the version.
-func (k Kind[T]) GroupResource() schema.GroupResource {
-	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
-}
+//
+//go:noinline
+func (k *Kind[T]) GroupResource() schema.GroupResource { return (*plain)(k).groupResource() }
 
 // HasSubresource reports whether name is one of the subresources.
 //
 //go:noinline
-func (k Kind[T]) HasSubresource(name string) bool { return slices.Contains(k.Subresources, name) }
+func (k *Kind[T]) HasSubresource(name string) bool { return slices.Contains(k.Subresources, name) }
 
 // String returns the resource's name with the group, as errors and logs show it, such as
 // "deployments.apps".
 //
 //go:noinline
-func (k Kind[T]) String() string { return k.GroupResource().String() }
+func (k *Kind[T]) String() string { return (*plain)(k).groupResource().String() }
 
 // typeName returns the kind that the name of t suggests, empty if t holds any kind.
 func typeName(t reflect.Type) string {

@@ -49,14 +49,14 @@ func TestKindName(t *testing.T) {
 
 // TestCopies: methods change copies, also if two of them grow from one list.
 func TestCopies(t *testing.T) {
-	lists := func(k kind.Kind[*lamp]) []string { return slices.Concat(k.Subresources, k.ShortNames, k.Categories) }
-	more := func(k kind.Kind[*lamp], name string) kind.Kind[*lamp] {
+	lists := func(k *kind.Kind[*lamp]) []string { return slices.Concat(k.Subresources, k.ShortNames, k.Categories) }
+	more := func(k *kind.Kind[*lamp], name string) *kind.Kind[*lamp] {
 		return k.WithSubresources(name).WithShortNames(name).WithCategories(name)
 	}
 	base := more(more(more(kind.Of[*lamp](version, "lamps"), "a"), "b"), "c")
 	one, two := more(base, "one"), more(base, "two")
 	for _, test := range []struct {
-		kind kind.Kind[*lamp]
+		kind *kind.Kind[*lamp]
 		want string
 	}{
 		{base, "a b c a b c a b c"}, {one, "a b c one a b c one a b c one"}, {two, "a b c two a b c two a b c two"},
@@ -77,7 +77,7 @@ func TestCopies(t *testing.T) {
 func TestCheck(t *testing.T) {
 	v1 := schema.GroupVersion{Version: "v1"}
 	good := kind.Of[*lamp](v1, "lamps")
-	for _, k := range []kind.Kind[*lamp]{
+	for _, k := range []*kind.Kind[*lamp]{
 		good, good.Cluster(), kind.OfResource[*lamp](v1.WithResource("lamps")),
 		kind.Of[*lamp](schema.GroupVersion{Group: "a.b-c.example.com", Version: "v1beta1"}, "lamps").WithSubresources("status", "a.B").WithShortNames("l").WithCategories("all"),
 	} {
@@ -88,10 +88,10 @@ func TestCheck(t *testing.T) {
 	odd := good
 	odd.Scope = "Namespace"
 	for name, test := range map[string]struct {
-		kind  kind.Kind[*lamp]
+		kind  *kind.Kind[*lamp]
 		texts []string
 	}{
-		"zero":        {kind.Kind[*lamp]{}, []string{"a kind without a name", "no resource", "no API version"}},
+		"zero":        {&kind.Kind[*lamp]{}, []string{"a kind without a name", "no resource", "no API version"}},
 		"no resource": {kind.Of[*lamp](v1, ""), []string{"Lamp of API version \"v1\"", "no resource"}},
 		"capital":     {kind.Of[*lamp](v1, "Lamps"), []string{`"Lamps"`, `must be lower case, such as "lamps"`}},
 		"path":        {kind.Of[*lamp](v1, "lamps/status"), []string{`resource "lamps/status"`}},

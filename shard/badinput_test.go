@@ -198,7 +198,7 @@ func TestGate(t *testing.T) {
 		s := newScene(t)
 		defer s.end()
 		type widget = leader.Lease // any kind will do
-		widgets := kind.Kind[*widget]{GroupVersionKind: leader.Kind.GroupVersionKind, Resource: leader.Kind.Resource, Scope: leader.Kind.Scope}
+		widgets := &kind.Kind[*widget]{GroupVersionKind: leader.Kind.GroupVersionKind, Resource: leader.Kind.Resource, Scope: leader.Kind.Scope}
 		server := client.Connection{URL: fake.URL, HTTP: s.server.Client()}
 		through := func(r *shard.Replica) *client.Resource[*widget] {
 			c, err := client.New(r.Gate(server), widgets, client.Options{Namespace: "other"})

@@ -60,7 +60,7 @@ func start(t *testing.T, run func(context.Context, *rest.Config) error, register
 	return ctx, s
 }
 
-func register[T metav1.Object](k kind.Kind[T]) func(*fake.Server) error {
+func register[T metav1.Object](k *kind.Kind[T]) func(*fake.Server) error {
 	return func(s *fake.Server) error { return fake.Register(s, k, fake.Rules{}) }
 }
 

@@ -11,7 +11,7 @@ import (
 // Kind is the kind that a [Recorder] writes. A test registers it at the fake server:
 //
 //	fake.Register(server, events.Kind, fake.Rules{})
-var Kind = kind.Kind[*Event]{
+var Kind = &kind.Kind[*Event]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"},
 	Resource:         "events",
 	Scope:            kind.Namespaced,

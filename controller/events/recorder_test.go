@@ -415,7 +415,7 @@ func TestMisuse(t *testing.T) {
 	}
 	r, err := events.New(conn, events.Options{Controller: "c"})
 	must(t, err)
-	if _, err := events.For(r, kind.Kind[*Website]{}); !errors.Is(err, kind.ErrInvalid) {
+	if _, err := events.For(r, &kind.Kind[*Website]{}); !errors.Is(err, kind.ErrInvalid) {
 		t.Error(err)
 	}
 	if _, err := events.For(nil, Websites); !errors.Is(err, events.ErrNoRecorder) || err.Error() != "events: websites.example.com: the recorder is nil" {

@@ -32,7 +32,7 @@ type Reporter[T Object] struct {
 
 // For returns a Reporter for objects of the kind k. If k has no name, as with kind.OfResource,
 // each object must have its kind. Errors: [ErrNoRecorder] and those of kind.Kind.Check.
-func For[T Object](r *Recorder, k kind.Kind[T]) (Reporter[T], error) {
+func For[T Object](r *Recorder, k *kind.Kind[T]) (Reporter[T], error) {
 	if r == nil {
 		return Reporter[T]{}, fmt.Errorf("events: %s: %w", k, ErrNoRecorder)
 	}

@@ -48,7 +48,7 @@ func TestKinds(t *testing.T) {
 		}
 		return
 	}
-	served, got := map[string]kind.Kind[any]{}, map[string]kind.Kind[any]{}
+	served, got := map[string]*kind.Kind[any]{}, map[string]*kind.Kind[any]{}
 	for _, g := range groups {
 		if slices.Contains(withoutTypes, g.Name) {
 			continue
@@ -73,8 +73,8 @@ func TestKinds(t *testing.T) {
 }
 
 // described returns what a Kind should say about a resource.
-func described(group, version string, r apidiscoveryv2.APIResourceDiscovery) kind.Kind[any] {
-	k := kind.Kind[any]{
+func described(group, version string, r apidiscoveryv2.APIResourceDiscovery) *kind.Kind[any] {
+	k := &kind.Kind[any]{
 		GroupVersionKind: schema.GroupVersionKind{Group: group, Version: version, Kind: r.ResponseKind.Kind},
 		Resource:         r.Resource, Scope: kind.Namespaced, ShortNames: r.ShortNames, Categories: r.Categories,
 	}

@@ -31,7 +31,7 @@ func serviceOf(keys []kinform.Key, slice *discoveryv1.EndpointSlice) []kinform.K
 	return append(keys, kinform.Key{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]})
 }
 
-func open[T metav1.Object](server client.Connection, k kinform.Kind[T], indexes ...index.Definition[T]) (*kinform.Handle[T], error) {
+func open[T metav1.Object](server client.Connection, k *kinform.Kind[T], indexes ...index.Definition[T]) (*kinform.Handle[T], error) {
 	return kinform.Open(server, k, controller.OpenOptions[T]{Indexes: indexes})
 }
 

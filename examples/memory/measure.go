@@ -42,7 +42,7 @@ func (c cost) total(o option) float64 { return c.bytes[o] * float64(c.objects) }
 type measurer func(ctx context.Context, server client.Connection, limit int64) cost
 
 // of returns the measurer of a kind.
-func of[T metav1.Object](k kind.Kind[T]) measurer {
+func of[T metav1.Object](k *kind.Kind[T]) measurer {
 	return func(ctx context.Context, server client.Connection, limit int64) cost {
 		c := cost{resource: k.String()}
 		type meta = *metav1.PartialObjectMetadata
@@ -60,7 +60,7 @@ func of[T metav1.Object](k kind.Kind[T]) measurer {
 
 // heap lists up to limit objects and returns the memory that each takes: what the garbage collector gets
 // back when they are dropped. It notes the numbers of objects in c.
-func heap[T any](ctx context.Context, server client.Connection, k kind.Kind[T], opts client.Options, limit int64, c *cost) (float64, error) {
+func heap[T any](ctx context.Context, server client.Connection, k *kind.Kind[T], opts client.Options, limit int64, c *cost) (float64, error) {
 	objects, err := client.New(server, k, opts)
 	if err != nil {
 		return 0, err

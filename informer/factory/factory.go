@@ -100,7 +100,7 @@ const (
 type shared struct {
 	inf      any // the *informer.Informer
 	untyped  informer.Untyped
-	kind     kind.Kind[any]
+	kind     *kind.Kind[any]
 	resource string
 	run      func(context.Context) error
 	wait     func(context.Context) error

@@ -132,7 +132,7 @@ func (w *world) run() (stop func()) {
 	}
 }
 
-func request[T metav1.Object](w *world, k kind.Kind[T], req factory.Request[T]) *factory.Handle[key, T] {
+func request[T metav1.Object](w *world, k *kind.Kind[T], req factory.Request[T]) *factory.Handle[key, T] {
 	w.t.Helper()
 	h, err := factory.For(w.Factory, k, req)
 	w.must(err)
@@ -728,7 +728,7 @@ func TestTwoKinds(t *testing.T) {
 	if same := request(w, kind.OfResource[*gear](gears.GroupVersionResource()), factory.Request[*gear]{}); same.Informer != h.Informer {
 		t.Error("an unknown kind has an informer of its own")
 	}
-	for _, k := range []kind.Kind[*gear]{gears.Named("Cog"), gears.Cluster()} {
+	for _, k := range []*kind.Kind[*gear]{gears.Named("Cog"), gears.Cluster()} {
 		_, err := factory.For(w.Factory, k, factory.Request[*gear]{Select: client.Options{}})
 		if !errors.Is(err, factory.ErrKind) || !strings.Contains(err.Error(), k.Kind) || !strings.Contains(err.Error(), string(k.Scope)) {
 			t.Errorf("%s %s: %v", k.Scope, k.Kind, err)
@@ -745,7 +745,7 @@ func TestTwoKinds(t *testing.T) {
 // TestNamespaceAndScope: the factory's namespace does not apply to cluster-scoped kinds.
 func TestNamespaceAndScope(t *testing.T) {
 	f := factory.New(client.Connection{URL: "http://test.invalid"}, factory.Options{Namespace: "prod"})
-	for _, k := range []kind.Kind[*gear]{gears, kind.Of[*gear](gears.GroupVersion(), "wheels").Cluster()} {
+	for _, k := range []*kind.Kind[*gear]{gears, kind.Of[*gear](gears.GroupVersion(), "wheels").Cluster()} {
 		if _, err := factory.For(f, k, factory.Request[*gear]{}); err != nil {
 			t.Fatal(err)
 		}

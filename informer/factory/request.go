@@ -59,7 +59,7 @@ type identity struct {
 }
 
 // identityOf returns the part of an identity that the kind decides.
-func identityOf[T any](k kind.Kind[T]) identity {
+func identityOf[T any](k *kind.Kind[T]) identity {
 	return identity{sent: reflect.TypeFor[T](), resource: k.GroupVersionResource()}
 }
 
@@ -88,7 +88,7 @@ func (h *Handle[K, T]) Release() { h.release() }
 // For returns a handle on the informer of a kind, keyed by namespace and name. If the
 // factory runs, so does the informer at once. Errors: informer.ErrStopped after [Factory.Run],
 // [ErrKind], and those of client.New, informer.New, and informer.Informer.AddIndexes.
-func For[T metav1.Object](f *Factory, k kind.Kind[T], req Request[T]) (*Handle[types.NamespacedName, T], error) {
+func For[T metav1.Object](f *Factory, k *kind.Kind[T], req Request[T]) (*Handle[types.NamespacedName, T], error) {
 	return request(f, identityOf(k), kind.As[any](k), req,
 		func(opts client.Options) (reflector.Source[T], error) { return open(f, k, opts) },
 		store.ObjectKey[T])
@@ -96,7 +96,7 @@ func For[T metav1.Object](f *Factory, k kind.Kind[T], req Request[T]) (*Handle[t
 
 // Project returns a handle on an informer that caches projections of a kind's objects.
 // Errors: [ErrUnnamed], [ErrNoProjection], and those of For.
-func Project[K comparable, R, T any](f *Factory, k kind.Kind[R], project Projection[K, R, T], req Request[T]) (*Handle[K, T], error) {
+func Project[K comparable, R, T any](f *Factory, k *kind.Kind[R], project Projection[K, R, T], req Request[T]) (*Handle[K, T], error) {
 	if project.Name == "" {
 		return nil, fmt.Errorf("factory: a projection of %s: %w", k, ErrUnnamed)
 	}
@@ -138,7 +138,7 @@ func ForSource[K comparable, T any](f *Factory, custom Custom[K, T], req Request
 		return nil, fmt.Errorf("factory: the source %q: %w", custom.Name, ErrNoOpen)
 	}
 	id := identity{sent: reflect.TypeFor[T](), customName: custom.Name}
-	return request(f, id, kind.Kind[any]{}, req, func(opts client.Options) (reflector.Source[T], error) {
+	return request(f, id, &kind.Kind[any]{}, req, func(opts client.Options) (reflector.Source[T], error) {
 		source, err := custom.Open(opts)
 		if err != nil {
 			return nil, err
@@ -148,7 +148,7 @@ func ForSource[K comparable, T any](f *Factory, custom Custom[K, T], req Request
 }
 
 // open returns a source for a kind.
-func open[R any](f *Factory, k kind.Kind[R], opts client.Options) (reflector.Source[R], error) {
+func open[R any](f *Factory, k *kind.Kind[R], opts client.Options) (reflector.Source[R], error) {
 	source, err := client.New(f.conn, k, opts)
 	if err != nil {
 		return nil, err
@@ -175,7 +175,7 @@ func adapted[R any](f *Factory, source reflector.Source[R]) reflector.Source[R] 
 }
 
 // request returns a handle on the requested informer, and makes the informer if necessary.
-func request[K comparable, T any](f *Factory, id identity, k kind.Kind[any], req Request[T], open func(client.Options) (reflector.Source[T], error), key store.KeyFunc[K, T]) (*Handle[K, T], error) {
+func request[K comparable, T any](f *Factory, id identity, k *kind.Kind[any], req Request[T], open func(client.Options) (reflector.Source[T], error), key store.KeyFunc[K, T]) (*Handle[K, T], error) {
 	sel := f.selected(k.Scope, req.Select)
 	id.cached, id.keyed = reflect.TypeFor[T](), reflect.TypeFor[K]()
 	id.namespace, id.labels, id.fields = sel.Namespace, sameLabels(sel.LabelSelector), sameFields(sel.FieldSelector)
@@ -204,7 +204,7 @@ func request[K comparable, T any](f *Factory, id identity, k kind.Kind[any], req
 }
 
 // hold returns the entry of id with one more handle. If there is none, open makes it.
-func (f *Factory) hold(id identity, k kind.Kind[any], open func() (*shared, error)) (*shared, error) {
+func (f *Factory) hold(id identity, k *kind.Kind[any], open func() (*shared, error)) (*shared, error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.phase == stopped || f.phase == running && f.ctx.Err() != nil {
@@ -232,7 +232,7 @@ func (f *Factory) hold(id identity, k kind.Kind[any], open func() (*shared, erro
 // differ reports whether two names that may be unknown are known to differ.
 func differ[S ~string](a, b S) bool { return a != "" && b != "" && a != b }
 
-func named(k kind.Kind[any]) string {
+func named(k *kind.Kind[any]) string {
 	return fmt.Sprintf("%s %q", cmp.Or(k.Scope, "unknown scope"), k.Kind)
 }
 

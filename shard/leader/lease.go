@@ -14,7 +14,7 @@ import (
 // Kind is the kind that an [Elector] reads and writes. A test registers it at the fake server:
 //
 //	fake.Register(server, leader.Kind, fake.Rules{})
-var Kind = kind.Kind[*Lease]{
+var Kind = &kind.Kind[*Lease]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
 	Resource:         "leases",
 	Scope:            kind.Namespaced,

@@ -27,7 +27,7 @@ import (
 	"github.com/kinform/kinform/with/clientgo"
 )
 
-var configMaps = kind.Kind[*corev1.ConfigMap]{
+var configMaps = &kind.Kind[*corev1.ConfigMap]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"}, Resource: "configmaps", Scope: kind.Namespaced,
 }
 

@@ -154,7 +154,7 @@ func (c *objectCache) source(of *collection, resource string, like client.Object
 	default:
 		opts.SharedParts = parts
 	}
-	k := kind.Kind[client.Object]{GroupVersionKind: of.kind, Resource: resource, Scope: kind.ClusterScoped}
+	k := &kind.Kind[client.Object]{GroupVersionKind: of.kind, Resource: resource, Scope: kind.ClusterScoped}
 	if of.namespaced {
 		k.Scope = kind.Namespaced
 	}

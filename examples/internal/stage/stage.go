@@ -49,7 +49,7 @@ func New(t *testing.T, opts fake.Options, run func(context.Context, client.Conne
 }
 
 // Kind is an argument of New: the server has the resource.
-func Kind[T metav1.Object](k kind.Kind[T]) func(*fake.Server) error {
+func Kind[T metav1.Object](k *kind.Kind[T]) func(*fake.Server) error {
 	return func(s *fake.Server) error { return fake.Register(s, k, fake.Rules{}) }
 }
 

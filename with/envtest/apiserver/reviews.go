@@ -56,7 +56,7 @@ func registerReviews(store *fake.Server) error {
 	)
 }
 
-func registerReview[T metav1.Object](store *fake.Server, k kind.Kind[T]) error {
+func registerReview[T metav1.Object](store *fake.Server, k *kind.Kind[T]) error {
 	rules := openapi.Rules(k)
 	rules.Verbs = []string{"create"}
 	return fake.Register(store, k, rules)

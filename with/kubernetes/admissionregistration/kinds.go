@@ -11,7 +11,7 @@ import (
 )
 
 // MutatingAdmissionPolicies are described by [types.MutatingAdmissionPolicy].
-var MutatingAdmissionPolicies = kind.Kind[*types.MutatingAdmissionPolicy]{
+var MutatingAdmissionPolicies = &kind.Kind[*types.MutatingAdmissionPolicy]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicy"},
 	Resource:         "mutatingadmissionpolicies",
 	Scope:            kind.ClusterScoped,
@@ -19,7 +19,7 @@ var MutatingAdmissionPolicies = kind.Kind[*types.MutatingAdmissionPolicy]{
 }
 
 // MutatingAdmissionPolicyBindings are described by [types.MutatingAdmissionPolicyBinding].
-var MutatingAdmissionPolicyBindings = kind.Kind[*types.MutatingAdmissionPolicyBinding]{
+var MutatingAdmissionPolicyBindings = &kind.Kind[*types.MutatingAdmissionPolicyBinding]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingAdmissionPolicyBinding"},
 	Resource:         "mutatingadmissionpolicybindings",
 	Scope:            kind.ClusterScoped,
@@ -27,7 +27,7 @@ var MutatingAdmissionPolicyBindings = kind.Kind[*types.MutatingAdmissionPolicyBi
 }
 
 // MutatingWebhookConfigurations are described by [types.MutatingWebhookConfiguration].
-var MutatingWebhookConfigurations = kind.Kind[*types.MutatingWebhookConfiguration]{
+var MutatingWebhookConfigurations = &kind.Kind[*types.MutatingWebhookConfiguration]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "MutatingWebhookConfiguration"},
 	Resource:         "mutatingwebhookconfigurations",
 	Scope:            kind.ClusterScoped,
@@ -35,7 +35,7 @@ var MutatingWebhookConfigurations = kind.Kind[*types.MutatingWebhookConfiguratio
 }
 
 // ValidatingAdmissionPolicies are described by [types.ValidatingAdmissionPolicy].
-var ValidatingAdmissionPolicies = kind.Kind[*types.ValidatingAdmissionPolicy]{
+var ValidatingAdmissionPolicies = &kind.Kind[*types.ValidatingAdmissionPolicy]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicy"},
 	Resource:         "validatingadmissionpolicies",
 	Scope:            kind.ClusterScoped,
@@ -44,7 +44,7 @@ var ValidatingAdmissionPolicies = kind.Kind[*types.ValidatingAdmissionPolicy]{
 }
 
 // ValidatingAdmissionPolicyBindings are described by [types.ValidatingAdmissionPolicyBinding].
-var ValidatingAdmissionPolicyBindings = kind.Kind[*types.ValidatingAdmissionPolicyBinding]{
+var ValidatingAdmissionPolicyBindings = &kind.Kind[*types.ValidatingAdmissionPolicyBinding]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingAdmissionPolicyBinding"},
 	Resource:         "validatingadmissionpolicybindings",
 	Scope:            kind.ClusterScoped,
@@ -52,7 +52,7 @@ var ValidatingAdmissionPolicyBindings = kind.Kind[*types.ValidatingAdmissionPoli
 }
 
 // ValidatingWebhookConfigurations are described by [types.ValidatingWebhookConfiguration].
-var ValidatingWebhookConfigurations = kind.Kind[*types.ValidatingWebhookConfiguration]{
+var ValidatingWebhookConfigurations = &kind.Kind[*types.ValidatingWebhookConfiguration]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "admissionregistration.k8s.io", Version: "v1", Kind: "ValidatingWebhookConfiguration"},
 	Resource:         "validatingwebhookconfigurations",
 	Scope:            kind.ClusterScoped,

@@ -30,8 +30,8 @@ import (
 
 // Kinds returns every kind of the packages of with/kubernetes, in a new slice. The kinds have lost
 // their Go types.
-func Kinds() []kind.Kind[any] {
-	return []kind.Kind[any]{
+func Kinds() []*kind.Kind[any] {
+	return []*kind.Kind[any]{
 		kind.As[any](core.Bindings),
 		kind.As[any](core.ComponentStatuses),
 		kind.As[any](core.ConfigMaps),

@@ -11,14 +11,14 @@ import (
 )
 
 // ControllerRevisions are described by [types.ControllerRevision].
-var ControllerRevisions = kind.Kind[*types.ControllerRevision]{
+var ControllerRevisions = &kind.Kind[*types.ControllerRevision]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ControllerRevision"},
 	Resource:         "controllerrevisions",
 	Scope:            kind.Namespaced,
 }
 
 // DaemonSets are described by [types.DaemonSet].
-var DaemonSets = kind.Kind[*types.DaemonSet]{
+var DaemonSets = &kind.Kind[*types.DaemonSet]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "DaemonSet"},
 	Resource:         "daemonsets",
 	Scope:            kind.Namespaced,
@@ -28,7 +28,7 @@ var DaemonSets = kind.Kind[*types.DaemonSet]{
 }
 
 // Deployments are described by [types.Deployment].
-var Deployments = kind.Kind[*types.Deployment]{
+var Deployments = &kind.Kind[*types.Deployment]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "Deployment"},
 	Resource:         "deployments",
 	Scope:            kind.Namespaced,
@@ -38,7 +38,7 @@ var Deployments = kind.Kind[*types.Deployment]{
 }
 
 // ReplicaSets are described by [types.ReplicaSet].
-var ReplicaSets = kind.Kind[*types.ReplicaSet]{
+var ReplicaSets = &kind.Kind[*types.ReplicaSet]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "ReplicaSet"},
 	Resource:         "replicasets",
 	Scope:            kind.Namespaced,
@@ -48,7 +48,7 @@ var ReplicaSets = kind.Kind[*types.ReplicaSet]{
 }
 
 // StatefulSets are described by [types.StatefulSet].
-var StatefulSets = kind.Kind[*types.StatefulSet]{
+var StatefulSets = &kind.Kind[*types.StatefulSet]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "apps", Version: "v1", Kind: "StatefulSet"},
 	Resource:         "statefulsets",
 	Scope:            kind.Namespaced,

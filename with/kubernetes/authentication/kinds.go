@@ -11,14 +11,14 @@ import (
 )
 
 // SelfSubjectReviews are described by [types.SelfSubjectReview].
-var SelfSubjectReviews = kind.Kind[*types.SelfSubjectReview]{
+var SelfSubjectReviews = &kind.Kind[*types.SelfSubjectReview]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "SelfSubjectReview"},
 	Resource:         "selfsubjectreviews",
 	Scope:            kind.ClusterScoped,
 }
 
 // TokenReviews are described by [types.TokenReview].
-var TokenReviews = kind.Kind[*types.TokenReview]{
+var TokenReviews = &kind.Kind[*types.TokenReview]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "authentication.k8s.io", Version: "v1", Kind: "TokenReview"},
 	Resource:         "tokenreviews",
 	Scope:            kind.ClusterScoped,

@@ -11,28 +11,28 @@ import (
 )
 
 // LocalSubjectAccessReviews are described by [types.LocalSubjectAccessReview].
-var LocalSubjectAccessReviews = kind.Kind[*types.LocalSubjectAccessReview]{
+var LocalSubjectAccessReviews = &kind.Kind[*types.LocalSubjectAccessReview]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "LocalSubjectAccessReview"},
 	Resource:         "localsubjectaccessreviews",
 	Scope:            kind.Namespaced,
 }
 
 // SelfSubjectAccessReviews are described by [types.SelfSubjectAccessReview].
-var SelfSubjectAccessReviews = kind.Kind[*types.SelfSubjectAccessReview]{
+var SelfSubjectAccessReviews = &kind.Kind[*types.SelfSubjectAccessReview]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectAccessReview"},
 	Resource:         "selfsubjectaccessreviews",
 	Scope:            kind.ClusterScoped,
 }
 
 // SelfSubjectRulesReviews are described by [types.SelfSubjectRulesReview].
-var SelfSubjectRulesReviews = kind.Kind[*types.SelfSubjectRulesReview]{
+var SelfSubjectRulesReviews = &kind.Kind[*types.SelfSubjectRulesReview]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SelfSubjectRulesReview"},
 	Resource:         "selfsubjectrulesreviews",
 	Scope:            kind.ClusterScoped,
 }
 
 // SubjectAccessReviews are described by [types.SubjectAccessReview].
-var SubjectAccessReviews = kind.Kind[*types.SubjectAccessReview]{
+var SubjectAccessReviews = &kind.Kind[*types.SubjectAccessReview]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "authorization.k8s.io", Version: "v1", Kind: "SubjectAccessReview"},
 	Resource:         "subjectaccessreviews",
 	Scope:            kind.ClusterScoped,

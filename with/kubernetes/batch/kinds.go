@@ -11,7 +11,7 @@ import (
 )
 
 // CronJobs are described by [types.CronJob].
-var CronJobs = kind.Kind[*types.CronJob]{
+var CronJobs = &kind.Kind[*types.CronJob]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "CronJob"},
 	Resource:         "cronjobs",
 	Scope:            kind.Namespaced,
@@ -21,7 +21,7 @@ var CronJobs = kind.Kind[*types.CronJob]{
 }
 
 // Jobs are described by [types.Job].
-var Jobs = kind.Kind[*types.Job]{
+var Jobs = &kind.Kind[*types.Job]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "batch", Version: "v1", Kind: "Job"},
 	Resource:         "jobs",
 	Scope:            kind.Namespaced,

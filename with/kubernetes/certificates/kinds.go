@@ -11,7 +11,7 @@ import (
 )
 
 // CertificateSigningRequests are described by [types.CertificateSigningRequest].
-var CertificateSigningRequests = kind.Kind[*types.CertificateSigningRequest]{
+var CertificateSigningRequests = &kind.Kind[*types.CertificateSigningRequest]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "certificates.k8s.io", Version: "v1", Kind: "CertificateSigningRequest"},
 	Resource:         "certificatesigningrequests",
 	Scope:            kind.ClusterScoped,
@@ -20,14 +20,14 @@ var CertificateSigningRequests = kind.Kind[*types.CertificateSigningRequest]{
 }
 
 // ClusterTrustBundles are described by [types.ClusterTrustBundle].
-var ClusterTrustBundles = kind.Kind[*types.ClusterTrustBundle]{
+var ClusterTrustBundles = &kind.Kind[*types.ClusterTrustBundle]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "certificates.k8s.io", Version: "v1", Kind: "ClusterTrustBundle"},
 	Resource:         "clustertrustbundles",
 	Scope:            kind.ClusterScoped,
 }
 
 // PodCertificateRequests are described by [types.PodCertificateRequest].
-var PodCertificateRequests = kind.Kind[*types.PodCertificateRequest]{
+var PodCertificateRequests = &kind.Kind[*types.PodCertificateRequest]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "certificates.k8s.io", Version: "v1", Kind: "PodCertificateRequest"},
 	Resource:         "podcertificaterequests",
 	Scope:            kind.Namespaced,

@@ -11,7 +11,7 @@ import (
 )
 
 // Leases are described by [types.Lease].
-var Leases = kind.Kind[*types.Lease]{
+var Leases = &kind.Kind[*types.Lease]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "coordination.k8s.io", Version: "v1", Kind: "Lease"},
 	Resource:         "leases",
 	Scope:            kind.Namespaced,

@@ -11,14 +11,14 @@ import (
 )
 
 // Bindings are described by [types.Binding].
-var Bindings = kind.Kind[*types.Binding]{
+var Bindings = &kind.Kind[*types.Binding]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Binding"},
 	Resource:         "bindings",
 	Scope:            kind.Namespaced,
 }
 
 // ComponentStatuses are described by [types.ComponentStatus].
-var ComponentStatuses = kind.Kind[*types.ComponentStatus]{
+var ComponentStatuses = &kind.Kind[*types.ComponentStatus]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ComponentStatus"},
 	Resource:         "componentstatuses",
 	Scope:            kind.ClusterScoped,
@@ -26,7 +26,7 @@ var ComponentStatuses = kind.Kind[*types.ComponentStatus]{
 }
 
 // ConfigMaps are described by [types.ConfigMap].
-var ConfigMaps = kind.Kind[*types.ConfigMap]{
+var ConfigMaps = &kind.Kind[*types.ConfigMap]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ConfigMap"},
 	Resource:         "configmaps",
 	Scope:            kind.Namespaced,
@@ -34,7 +34,7 @@ var ConfigMaps = kind.Kind[*types.ConfigMap]{
 }
 
 // Endpoints are described by [types.Endpoints].
-var Endpoints = kind.Kind[*types.Endpoints]{
+var Endpoints = &kind.Kind[*types.Endpoints]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Endpoints"},
 	Resource:         "endpoints",
 	Scope:            kind.Namespaced,
@@ -42,7 +42,7 @@ var Endpoints = kind.Kind[*types.Endpoints]{
 }
 
 // Events are described by [types.Event].
-var Events = kind.Kind[*types.Event]{
+var Events = &kind.Kind[*types.Event]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Event"},
 	Resource:         "events",
 	Scope:            kind.Namespaced,
@@ -50,7 +50,7 @@ var Events = kind.Kind[*types.Event]{
 }
 
 // LimitRanges are described by [types.LimitRange].
-var LimitRanges = kind.Kind[*types.LimitRange]{
+var LimitRanges = &kind.Kind[*types.LimitRange]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "LimitRange"},
 	Resource:         "limitranges",
 	Scope:            kind.Namespaced,
@@ -58,7 +58,7 @@ var LimitRanges = kind.Kind[*types.LimitRange]{
 }
 
 // Namespaces are described by [types.Namespace].
-var Namespaces = kind.Kind[*types.Namespace]{
+var Namespaces = &kind.Kind[*types.Namespace]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Namespace"},
 	Resource:         "namespaces",
 	Scope:            kind.ClusterScoped,
@@ -67,7 +67,7 @@ var Namespaces = kind.Kind[*types.Namespace]{
 }
 
 // Nodes are described by [types.Node].
-var Nodes = kind.Kind[*types.Node]{
+var Nodes = &kind.Kind[*types.Node]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Node"},
 	Resource:         "nodes",
 	Scope:            kind.ClusterScoped,
@@ -76,7 +76,7 @@ var Nodes = kind.Kind[*types.Node]{
 }
 
 // PersistentVolumeClaims are described by [types.PersistentVolumeClaim].
-var PersistentVolumeClaims = kind.Kind[*types.PersistentVolumeClaim]{
+var PersistentVolumeClaims = &kind.Kind[*types.PersistentVolumeClaim]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolumeClaim"},
 	Resource:         "persistentvolumeclaims",
 	Scope:            kind.Namespaced,
@@ -85,7 +85,7 @@ var PersistentVolumeClaims = kind.Kind[*types.PersistentVolumeClaim]{
 }
 
 // PersistentVolumes are described by [types.PersistentVolume].
-var PersistentVolumes = kind.Kind[*types.PersistentVolume]{
+var PersistentVolumes = &kind.Kind[*types.PersistentVolume]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PersistentVolume"},
 	Resource:         "persistentvolumes",
 	Scope:            kind.ClusterScoped,
@@ -94,7 +94,7 @@ var PersistentVolumes = kind.Kind[*types.PersistentVolume]{
 }
 
 // Pods are described by [types.Pod].
-var Pods = kind.Kind[*types.Pod]{
+var Pods = &kind.Kind[*types.Pod]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Pod"},
 	Resource:         "pods",
 	Scope:            kind.Namespaced,
@@ -104,14 +104,14 @@ var Pods = kind.Kind[*types.Pod]{
 }
 
 // PodTemplates are described by [types.PodTemplate].
-var PodTemplates = kind.Kind[*types.PodTemplate]{
+var PodTemplates = &kind.Kind[*types.PodTemplate]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "PodTemplate"},
 	Resource:         "podtemplates",
 	Scope:            kind.Namespaced,
 }
 
 // ReplicationControllers are described by [types.ReplicationController].
-var ReplicationControllers = kind.Kind[*types.ReplicationController]{
+var ReplicationControllers = &kind.Kind[*types.ReplicationController]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ReplicationController"},
 	Resource:         "replicationcontrollers",
 	Scope:            kind.Namespaced,
@@ -121,7 +121,7 @@ var ReplicationControllers = kind.Kind[*types.ReplicationController]{
 }
 
 // ResourceQuotas are described by [types.ResourceQuota].
-var ResourceQuotas = kind.Kind[*types.ResourceQuota]{
+var ResourceQuotas = &kind.Kind[*types.ResourceQuota]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ResourceQuota"},
 	Resource:         "resourcequotas",
 	Scope:            kind.Namespaced,
@@ -130,14 +130,14 @@ var ResourceQuotas = kind.Kind[*types.ResourceQuota]{
 }
 
 // Secrets are described by [types.Secret].
-var Secrets = kind.Kind[*types.Secret]{
+var Secrets = &kind.Kind[*types.Secret]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Secret"},
 	Resource:         "secrets",
 	Scope:            kind.Namespaced,
 }
 
 // ServiceAccounts are described by [types.ServiceAccount].
-var ServiceAccounts = kind.Kind[*types.ServiceAccount]{
+var ServiceAccounts = &kind.Kind[*types.ServiceAccount]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "ServiceAccount"},
 	Resource:         "serviceaccounts",
 	Scope:            kind.Namespaced,
@@ -146,7 +146,7 @@ var ServiceAccounts = kind.Kind[*types.ServiceAccount]{
 }
 
 // Services are described by [types.Service].
-var Services = kind.Kind[*types.Service]{
+var Services = &kind.Kind[*types.Service]{
 	GroupVersionKind: schema.GroupVersionKind{Version: "v1", Kind: "Service"},
 	Resource:         "services",
 	Scope:            kind.Namespaced,

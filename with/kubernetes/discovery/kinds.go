@@ -11,7 +11,7 @@ import (
 )
 
 // EndpointSlices are described by [types.EndpointSlice].
-var EndpointSlices = kind.Kind[*types.EndpointSlice]{
+var EndpointSlices = &kind.Kind[*types.EndpointSlice]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "discovery.k8s.io", Version: "v1", Kind: "EndpointSlice"},
 	Resource:         "endpointslices",
 	Scope:            kind.Namespaced,

@@ -11,7 +11,7 @@ import (
 )
 
 // Events are described by [types.Event].
-var Events = kind.Kind[*types.Event]{
+var Events = &kind.Kind[*types.Event]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "events.k8s.io", Version: "v1", Kind: "Event"},
 	Resource:         "events",
 	Scope:            kind.Namespaced,

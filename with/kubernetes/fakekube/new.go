@@ -31,7 +31,7 @@ func New(opts fake.Options) (*fake.Server, error) {
 }
 
 // register registers a kind with its schema.
-func register[T metav1.Object](server *fake.Server, k kind.Kind[T]) error {
+func register[T metav1.Object](server *fake.Server, k *kind.Kind[T]) error {
 	return fake.Register(server, k, openapi.Rules(k))
 }
 

@@ -70,7 +70,7 @@ func defineSubresources(s *fake.Server) error {
 	)
 }
 
-func define[T metav1.Object](s *fake.Server, k kind.Kind[T], name string, hook fake.SubresourceHook[T]) error {
+func define[T metav1.Object](s *fake.Server, k *kind.Kind[T], name string, hook fake.SubresourceHook[T]) error {
 	hooks := fake.Hooks[T]{Subresources: map[string]fake.SubresourceHook[T]{name: hook}}
 	return fake.Define(s, fake.Definition[T]{Kind: k, Rules: openapi.Rules(k), Hooks: hooks})
 }

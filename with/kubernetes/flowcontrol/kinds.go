@@ -11,7 +11,7 @@ import (
 )
 
 // FlowSchemas are described by [types.FlowSchema].
-var FlowSchemas = kind.Kind[*types.FlowSchema]{
+var FlowSchemas = &kind.Kind[*types.FlowSchema]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Kind: "FlowSchema"},
 	Resource:         "flowschemas",
 	Scope:            kind.ClusterScoped,
@@ -19,7 +19,7 @@ var FlowSchemas = kind.Kind[*types.FlowSchema]{
 }
 
 // PriorityLevelConfigurations are described by [types.PriorityLevelConfiguration].
-var PriorityLevelConfigurations = kind.Kind[*types.PriorityLevelConfiguration]{
+var PriorityLevelConfigurations = &kind.Kind[*types.PriorityLevelConfiguration]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "flowcontrol.apiserver.k8s.io", Version: "v1", Kind: "PriorityLevelConfiguration"},
 	Resource:         "prioritylevelconfigurations",
 	Scope:            kind.ClusterScoped,

@@ -11,14 +11,14 @@ import (
 )
 
 // IngressClasses are described by [types.IngressClass].
-var IngressClasses = kind.Kind[*types.IngressClass]{
+var IngressClasses = &kind.Kind[*types.IngressClass]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "IngressClass"},
 	Resource:         "ingressclasses",
 	Scope:            kind.ClusterScoped,
 }
 
 // Ingresses are described by [types.Ingress].
-var Ingresses = kind.Kind[*types.Ingress]{
+var Ingresses = &kind.Kind[*types.Ingress]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "Ingress"},
 	Resource:         "ingresses",
 	Scope:            kind.Namespaced,
@@ -27,7 +27,7 @@ var Ingresses = kind.Kind[*types.Ingress]{
 }
 
 // IPAddresses are described by [types.IPAddress].
-var IPAddresses = kind.Kind[*types.IPAddress]{
+var IPAddresses = &kind.Kind[*types.IPAddress]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "IPAddress"},
 	Resource:         "ipaddresses",
 	Scope:            kind.ClusterScoped,
@@ -35,7 +35,7 @@ var IPAddresses = kind.Kind[*types.IPAddress]{
 }
 
 // NetworkPolicies are described by [types.NetworkPolicy].
-var NetworkPolicies = kind.Kind[*types.NetworkPolicy]{
+var NetworkPolicies = &kind.Kind[*types.NetworkPolicy]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "NetworkPolicy"},
 	Resource:         "networkpolicies",
 	Scope:            kind.Namespaced,
@@ -43,7 +43,7 @@ var NetworkPolicies = kind.Kind[*types.NetworkPolicy]{
 }
 
 // ServiceCIDRs are described by [types.ServiceCIDR].
-var ServiceCIDRs = kind.Kind[*types.ServiceCIDR]{
+var ServiceCIDRs = &kind.Kind[*types.ServiceCIDR]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "networking.k8s.io", Version: "v1", Kind: "ServiceCIDR"},
 	Resource:         "servicecidrs",
 	Scope:            kind.ClusterScoped,

@@ -11,7 +11,7 @@ import (
 )
 
 // RuntimeClasses are described by [types.RuntimeClass].
-var RuntimeClasses = kind.Kind[*types.RuntimeClass]{
+var RuntimeClasses = &kind.Kind[*types.RuntimeClass]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "node.k8s.io", Version: "v1", Kind: "RuntimeClass"},
 	Resource:         "runtimeclasses",
 	Scope:            kind.ClusterScoped,

@@ -18,7 +18,7 @@ import (
 // fields are zero; set what you need. Schemas have the names of their Go types, so no two kinds of
 // a server may have one T and such rules. The first apply makes the converter, which the rules
 // keep.
-func Rules[T metav1.Object](k kind.Kind[T]) fake.Rules {
+func Rules[T metav1.Object](k *kind.Kind[T]) fake.Rules {
 	d := description{kind: k.GroupVersionKind, typ: reflect.TypeFor[T]()}
 	return fake.Rules{OpenAPI: d.schemas, TypeConverter: typeconverter.Lazy(d.converter)}
 }

@@ -11,7 +11,7 @@ import (
 )
 
 // PodDisruptionBudgets are described by [types.PodDisruptionBudget].
-var PodDisruptionBudgets = kind.Kind[*types.PodDisruptionBudget]{
+var PodDisruptionBudgets = &kind.Kind[*types.PodDisruptionBudget]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "policy", Version: "v1", Kind: "PodDisruptionBudget"},
 	Resource:         "poddisruptionbudgets",
 	Scope:            kind.Namespaced,

@@ -11,28 +11,28 @@ import (
 )
 
 // ClusterRoleBindings are described by [types.ClusterRoleBinding].
-var ClusterRoleBindings = kind.Kind[*types.ClusterRoleBinding]{
+var ClusterRoleBindings = &kind.Kind[*types.ClusterRoleBinding]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRoleBinding"},
 	Resource:         "clusterrolebindings",
 	Scope:            kind.ClusterScoped,
 }
 
 // ClusterRoles are described by [types.ClusterRole].
-var ClusterRoles = kind.Kind[*types.ClusterRole]{
+var ClusterRoles = &kind.Kind[*types.ClusterRole]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "ClusterRole"},
 	Resource:         "clusterroles",
 	Scope:            kind.ClusterScoped,
 }
 
 // RoleBindings are described by [types.RoleBinding].
-var RoleBindings = kind.Kind[*types.RoleBinding]{
+var RoleBindings = &kind.Kind[*types.RoleBinding]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "RoleBinding"},
 	Resource:         "rolebindings",
 	Scope:            kind.Namespaced,
 }
 
 // Roles are described by [types.Role].
-var Roles = kind.Kind[*types.Role]{
+var Roles = &kind.Kind[*types.Role]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "rbac.authorization.k8s.io", Version: "v1", Kind: "Role"},
 	Resource:         "roles",
 	Scope:            kind.Namespaced,

@@ -11,14 +11,14 @@ import (
 )
 
 // DeviceClasses are described by [types.DeviceClass].
-var DeviceClasses = kind.Kind[*types.DeviceClass]{
+var DeviceClasses = &kind.Kind[*types.DeviceClass]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "DeviceClass"},
 	Resource:         "deviceclasses",
 	Scope:            kind.ClusterScoped,
 }
 
 // DeviceTaintRules are described by [types.DeviceTaintRule].
-var DeviceTaintRules = kind.Kind[*types.DeviceTaintRule]{
+var DeviceTaintRules = &kind.Kind[*types.DeviceTaintRule]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "DeviceTaintRule"},
 	Resource:         "devicetaintrules",
 	Scope:            kind.ClusterScoped,
@@ -26,7 +26,7 @@ var DeviceTaintRules = kind.Kind[*types.DeviceTaintRule]{
 }
 
 // ResourceClaims are described by [types.ResourceClaim].
-var ResourceClaims = kind.Kind[*types.ResourceClaim]{
+var ResourceClaims = &kind.Kind[*types.ResourceClaim]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaim"},
 	Resource:         "resourceclaims",
 	Scope:            kind.Namespaced,
@@ -34,14 +34,14 @@ var ResourceClaims = kind.Kind[*types.ResourceClaim]{
 }
 
 // ResourceClaimTemplates are described by [types.ResourceClaimTemplate].
-var ResourceClaimTemplates = kind.Kind[*types.ResourceClaimTemplate]{
+var ResourceClaimTemplates = &kind.Kind[*types.ResourceClaimTemplate]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceClaimTemplate"},
 	Resource:         "resourceclaimtemplates",
 	Scope:            kind.Namespaced,
 }
 
 // ResourceSlices are described by [types.ResourceSlice].
-var ResourceSlices = kind.Kind[*types.ResourceSlice]{
+var ResourceSlices = &kind.Kind[*types.ResourceSlice]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "resource.k8s.io", Version: "v1", Kind: "ResourceSlice"},
 	Resource:         "resourceslices",
 	Scope:            kind.ClusterScoped,

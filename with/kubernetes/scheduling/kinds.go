@@ -11,7 +11,7 @@ import (
 )
 
 // PriorityClasses are described by [types.PriorityClass].
-var PriorityClasses = kind.Kind[*types.PriorityClass]{
+var PriorityClasses = &kind.Kind[*types.PriorityClass]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "scheduling.k8s.io", Version: "v1", Kind: "PriorityClass"},
 	Resource:         "priorityclasses",
 	Scope:            kind.ClusterScoped,

@@ -11,14 +11,14 @@ import (
 )
 
 // CSIDrivers are described by [types.CSIDriver].
-var CSIDrivers = kind.Kind[*types.CSIDriver]{
+var CSIDrivers = &kind.Kind[*types.CSIDriver]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSIDriver"},
 	Resource:         "csidrivers",
 	Scope:            kind.ClusterScoped,
 }
 
 // CSINodes are described by [types.CSINode].
-var CSINodes = kind.Kind[*types.CSINode]{
+var CSINodes = &kind.Kind[*types.CSINode]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSINode"},
 	Resource:         "csinodes",
 	Scope:            kind.ClusterScoped,
@@ -26,14 +26,14 @@ var CSINodes = kind.Kind[*types.CSINode]{
 }
 
 // CSIStorageCapacities are described by [types.CSIStorageCapacity].
-var CSIStorageCapacities = kind.Kind[*types.CSIStorageCapacity]{
+var CSIStorageCapacities = &kind.Kind[*types.CSIStorageCapacity]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "CSIStorageCapacity"},
 	Resource:         "csistoragecapacities",
 	Scope:            kind.Namespaced,
 }
 
 // StorageClasses are described by [types.StorageClass].
-var StorageClasses = kind.Kind[*types.StorageClass]{
+var StorageClasses = &kind.Kind[*types.StorageClass]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "StorageClass"},
 	Resource:         "storageclasses",
 	Scope:            kind.ClusterScoped,
@@ -41,7 +41,7 @@ var StorageClasses = kind.Kind[*types.StorageClass]{
 }
 
 // VolumeAttachments are described by [types.VolumeAttachment].
-var VolumeAttachments = kind.Kind[*types.VolumeAttachment]{
+var VolumeAttachments = &kind.Kind[*types.VolumeAttachment]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttachment"},
 	Resource:         "volumeattachments",
 	Scope:            kind.ClusterScoped,
@@ -49,7 +49,7 @@ var VolumeAttachments = kind.Kind[*types.VolumeAttachment]{
 }
 
 // VolumeAttributesClasses are described by [types.VolumeAttributesClass].
-var VolumeAttributesClasses = kind.Kind[*types.VolumeAttributesClass]{
+var VolumeAttributesClasses = &kind.Kind[*types.VolumeAttributesClass]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "storage.k8s.io", Version: "v1", Kind: "VolumeAttributesClass"},
 	Resource:         "volumeattributesclasses",
 	Scope:            kind.ClusterScoped,

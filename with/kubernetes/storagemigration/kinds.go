@@ -11,7 +11,7 @@ import (
 )
 
 // StorageVersionMigrations are described by [types.StorageVersionMigration].
-var StorageVersionMigrations = kind.Kind[*types.StorageVersionMigration]{
+var StorageVersionMigrations = &kind.Kind[*types.StorageVersionMigration]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "storagemigration.k8s.io", Version: "v1", Kind: "StorageVersionMigration"},
 	Resource:         "storageversionmigrations",
 	Scope:            kind.ClusterScoped,

@@ -11,7 +11,7 @@ import (
 )
 
 // HorizontalPodAutoscalers are described by [types.HorizontalPodAutoscaler].
-var HorizontalPodAutoscalers = kind.Kind[*types.HorizontalPodAutoscaler]{
+var HorizontalPodAutoscalers = &kind.Kind[*types.HorizontalPodAutoscaler]{
 	GroupVersionKind: schema.GroupVersionKind{Group: "autoscaling", Version: "v1", Kind: "HorizontalPodAutoscaler"},
 	Resource:         "horizontalpodautoscalers",
 	Scope:            kind.Namespaced,

@@ -44,7 +44,7 @@ func (p pkg) text() string {
 	fmt.Fprintf(&b, "import (\n\ttypes %q\n\t\"k8s.io/apimachinery/pkg/runtime/schema\"\n\n\t\"%s/kind\"\n)\n", p.types, module)
 	for _, r := range p.resources { // each a var of its own: go doc shows only the first name of a group
 		fmt.Fprintf(&b, "\n// %s are described by [types.%s].\n", r.name(), r.ResponseKind.Kind)
-		fmt.Fprintf(&b, "var %s = kind.Kind[*types.%s]{\n", r.name(), r.ResponseKind.Kind)
+		fmt.Fprintf(&b, "var %s = &kind.Kind[*types.%s]{\n", r.name(), r.ResponseKind.Kind)
 		fmt.Fprintf(&b, "\t\tGroupVersionKind: schema.GroupVersionKind{%sVersion: %q, Kind: %q},\n", groupField(p.group), p.version, r.ResponseKind.Kind)
 		scope := map[string]string{"Namespaced": "kind.Namespaced", "Cluster": "kind.ClusterScoped"}[r.Scope]
 		fmt.Fprintf(&b, "\t\tResource: %q,\n\t\tScope: %s,\n", r.Resource, scope)
@@ -102,7 +102,7 @@ func listFile(pkgs []pkg) string {
 	b.WriteString(notice + "// Package all lists the kinds of Kubernetes itself, for tools. It links the types of all groups.\npackage all\n\n")
 	b.WriteString(imports(pkgs, fmt.Sprintf("%q", module+"/kind")))
 	b.WriteString("// Kinds returns every kind of the packages of with/kubernetes, in a new slice. The kinds have lost\n// their Go types.\n")
-	b.WriteString("func Kinds() []kind.Kind[any] {\n\treturn []kind.Kind[any]{\n")
+	b.WriteString("func Kinds() []*kind.Kind[any] {\n\treturn []*kind.Kind[any]{\n")
 	for _, p := range pkgs {
 		for _, r := range p.resources {
 			fmt.Fprintf(&b, "\t\tkind.As[any](%s.%s),\n", p.alias(), r.name())
