@@ -249,6 +249,29 @@ func disagree[T any](t *testing.T, server *fake.Server, objects int, src reflect
 	}
 }
 
+// TestVaryingContentsAreNamed: the warning names the resource, the object and then the cause.
+func TestVaryingContentsAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("n", "w", "")))(t)
+		var got []string
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: func(err error) {
+			if errors.Is(err, informer.ErrContentsVary) {
+				got = append(got, err.Error())
+			}
+		}})
+		defer run(t, inf)()
+		for n := range 10 {
+			setDefault(t, server, []string{"first", "second"}[n%2])
+			relist(t, server)
+		}
+		want := []string{`widgets.example.com: object "n/w" at resourceVersion 2: contents vary without a new version: do all servers behind the address agree?`}
+		if !slices.Equal(got, want) {
+			t.Errorf("OnError got %q, want %q", got, want)
+		}
+	})
+}
+
 // TestChangesOfADefault: a default may change often, and be taken back, without a warning.
 func TestChangesOfADefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
