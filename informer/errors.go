@@ -68,8 +68,8 @@ var (
 // programs that do not import this one.
 type PanicError = usercode.PanicError
 
-// NotSyncingError says why a cache does not fill: the list or watch fails in a way that lasts
-// until somebody changes something. The informer keeps trying.
+// NotSyncingError says why a cache does not fill: the last list or watch failed in a way that lasts
+// until somebody changes something. The informer keeps trying. See [Informer.WaitForSync].
 type NotSyncingError struct {
 	// Resource is the collection's name, as reflector.Source.Resource returns it.
 	Resource string
