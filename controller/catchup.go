@@ -87,10 +87,11 @@ func catchUp(ctx context.Context, handle writer) error {
 //     of a status that was not found, after an informer.LostWriteError, and after a write that could
 //     not be recorded because the informer did not run or is 10,000 writes behind. A write of a
 //     [Subresource] asks for the object itself; CatchUp asks again if that failed.
-//   - If the object is not known, it waits half a second for the watch. Then it finds out what reads
-//     lack, as [Projected.WaitForNow] does, in up to three seconds. That is so after a deletion of a
-//     collection, after a creation whose answer was lost and whose name the server was to make, and
-//     after a deletion that could not be recorded.
+//   - If the object is not known, it asks for the present version and waits until the watch has
+//     brought that. If the watch has not after half a second, CatchUp finds out what reads lack, as
+//     [Projected.WaitForNow] does and as fast. That is so after a deletion of a collection, after a
+//     creation whose answer was lost and whose name the server was to make, and after a deletion that
+//     could not be recorded.
 //   - It does the same if there are more than 100 objects to ask for, or if a GET is forbidden, has
 //     failed for 10 seconds, or brings what does not fit T or still cannot be recorded.
 //
@@ -98,6 +99,10 @@ func catchUp(ctx context.Context, handle writer) error {
 // one that cannot be asked for. CatchUp does not wait for a namespace of a set that has failed for
 // 10 seconds. Until that namespace is listed or watched again, it holds up only the reconciles of
 // its own keys and of keys without a namespace.
+//
+// CatchUp itself has no limit but ctx. [Controller.Run] gives it 10 seconds for each handle, and
+// then queues the key again with the error.
+//
 // CatchUp asks for one object at a time, also if several goroutines call it, and for an object
 // again only after another such write or after two minutes without a sign from the watch.
 //

@@ -38,8 +38,8 @@
 // watch that brings nothing does not hold reconciles up. A few writes name no object: a
 // DeleteCollection, or a creation with generateName whose answer was lost. After one of these, and
 // if GET is forbidden, all reconciles wait for the watch, or until the server has shown what reads
-// lack, which takes up to three seconds. If the server does not answer for 10 seconds, the key is
-// queued again with an error, as after any failure.
+// lack, which mostly takes less than three seconds ([Projected.WaitForNow]). After 10 seconds for one
+// handle the key is queued again with an error, as after any failure.
 //
 // Run catches up for the handles that were given to For, Owns and Watch. It also does so for those
 // that reconcile has written through with the context that it was given, unless For, Owns or Watch

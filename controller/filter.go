@@ -39,9 +39,10 @@ func both[K comparable, T any](first, second func(informer.Event[K, T])) func(in
 // delete an object with finalizers is one of them
 // (https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#metadata).
 // Custom resources without the status subresource count changes of the status, too. Kinds without a
-// generation, such as Service and Node, pass with every update. So do resyncs (informer.Event.Sync),
-// an object that replaced another one, and one that has other contents at its version: a new default
-// of its kind changes the spec, and not the generation (informer.Event).
+// generation, such as Service and Node, pass with every update. So do resyncs (informer.Event.Sync)
+// and an object that replaced another one. So does an update whose two resourceVersions are equal:
+// a new default or conversion of the kind, or an upgrade of the API server, changes the spec and not
+// the generation (informer.Event).
 //
 // A filter decides about one event. To let pass what one of two filters lets pass, combine them:
 //

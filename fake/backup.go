@@ -87,6 +87,7 @@ func (t *table) reset(objects []*version) {
 		t.recent = append(t.recent, s)
 		t.upkeep.Note(v.key, nil, v.obj)
 	}
+	t.redefined = min(t.redefined, t.server.rv)
 	n := t.log.search(t.server.rv)
 	clear(t.log.records[n:])
 	t.log.records = t.log.records[:n]

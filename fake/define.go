@@ -83,9 +83,10 @@ type Hooks[T metav1.Object] struct {
 // functions find a version by its Go type, and take the first of several.
 //
 // A change keeps the objects. They are pruned, completed and converted by the new definition when
-// they are read. Fields of [AddField] are gone. Open watches end, as in the API server when a
-// CustomResourceDefinition changes; later requests of a [Client] or [Source] follow the new
-// definition.
+// they are read, and keep their versions. Fields of [AddField] are gone. Open watches end, as in the
+// API server when a CustomResourceDefinition changes. If there are objects, a watch from before the
+// change gets 410 Expired, so that its client lists them anew; the change counts as one write for
+// that. Later requests of a [Client] or [Source] follow the new definition.
 //
 // Errors: [ErrType], also for a change of T; [ErrResource], also for a change of the scope or the
 // kind, and for a nil version and versions that differ in resource, kind or scope; [ErrDuplicate]
@@ -279,8 +280,15 @@ func (t *table) leave() {
 }
 
 // follow puts t in the place of old, whose watches end. The caller holds Server.mu.
+//
+// The objects may have other contents now at the versions that they have, which no event tells. A
+// watch that resumes gets 410 Expired, as behind the new watch cache of an API server, and its client
+// lists.
 func (t *table) follow(old *table) {
 	t.state = old.state
+	if len(t.objects) > 0 {
+		t.redefined = t.server.advance(1) // nobody has seen this one
+	}
 	t.mixed.Store(true)
 	for _, v := range t.versions {
 		v.state = old.state

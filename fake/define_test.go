@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -158,7 +159,7 @@ func TestRedefine(t *testing.T) {
 	if _, body, _ := call(t, s, "GET", "/api/v1", ""); !strings.Contains(body, `"shortNames":["po"]`) {
 		t.Errorf("discovery: %s", body)
 	}
-	for ev, err := range source.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1"}) {
+	for ev, err := range source.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "0"}) {
 		if err != nil || ev.Object.Spec.Node != "any" || ev.Object.ResourceVersion != created.ResourceVersion {
 			t.Errorf("%+v, %v", ev, err)
 		}
@@ -185,6 +186,46 @@ func TestRedefine(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
+}
+
+// TestRedefinitionExpires: nobody resumes a watch from before another definition. A watch that
+// follows a list goes on, also after a restore to a time before that definition.
+func TestRedefinitionExpires(t *testing.T) {
+	s := fake.New(fake.Options{})
+	check(t, fake.Register(s, podKind, fake.Rules{}))
+	d := fake.Definition[*pod]{Kind: podKind}
+	check(t, fake.Define(s, d))
+	if rv := s.ResourceVersion(); rv != "1" {
+		t.Errorf("a definition without objects is at version %s", rv)
+	}
+	client := must(fake.NewClient[*pod](s, fake.Selection{}))(t)
+	list := func() string {
+		meta := must(client.List(t.Context(), metav1.ListOptions{}, func(reflector.Event[*pod], error) bool { return true }))(t)
+		return meta.ResourceVersion
+	}
+	watch := func(from, want string) {
+		t.Helper()
+		_, body, _ := call(t, s, "GET", "/api/v1/pods?watch=1&timeoutSeconds=1&allowWatchBookmarks=true&resourceVersion="+from, "")
+		if !strings.Contains(body, want) || strings.Count(body, "\n") != 1 {
+			t.Errorf("a watch from %s got %s, want %s", from, body, want)
+		}
+		for ev, err := range client.Watch(t.Context(), metav1.ListOptions{ResourceVersion: from, AllowWatchBookmarks: true, TimeoutSeconds: new(int64(1))}) {
+			if want == "BOOKMARK" && (err != nil || ev.Type != reflector.Bookmark) || want == "Expired" && !apierrors.IsResourceExpired(err) {
+				t.Errorf("a watch from %s got %+v, %v, want %s", from, ev, err, want)
+			}
+		}
+	}
+	backup := s.Backup()
+	for _, name := range []string{"x", "y"} {
+		must(fake.Create(s, newPod("a", name)))(t)
+	}
+	before := list()
+	watch(before, "BOOKMARK")
+	check(t, fake.Define(s, d))
+	watch(before, "Expired")
+	watch(list(), "BOOKMARK")
+	check(t, s.Restore(backup))
+	watch(list(), "BOOKMARK")
 }
 
 // TestVersions: each version sees the objects of the others.

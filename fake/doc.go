@@ -39,7 +39,9 @@
 // [Options] turn on garbage collection and the life cycle of namespaces, or turn the server
 // into an older one.
 //
-// [Define] gives a resource several versions, of any groups and Go types, over the same objects.
+// [Define] gives a resource several versions, of any groups and Go types, over the same objects. It
+// also changes a definition while the test runs, and ends the resource's watches; informers then list
+// the objects anew. To change a CustomResourceDefinition, see package with/apiextensions/fakecrd.
 // Over HTTP, answers are in JSON, YAML or protobuf, as the Accept header asks.
 //
 // # Differences

@@ -66,6 +66,9 @@ type state struct {
 	// current is the table of the newest definition; nil once the resource is unregistered. It
 	// changes under Server.mu.
 	current atomic.Pointer[table]
+	// redefined is the resourceVersion at which the newest definition began, if it had objects to
+	// follow. Nobody resumes a watch from before. Guarded by Server.mu, at most Server.rv.
+	redefined uint64
 }
 
 // slot is the place of one object in list order. A slot whose cur is nil is dead: a later

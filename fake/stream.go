@@ -88,8 +88,8 @@ func (w *stream) start(rv uint64, initial bool) error {
 		w.at = s.rv
 	case rv == 0:
 		w.at = s.rv
-	case rv < s.compacted:
-		w.ended = errWatchStale(rv, s.compacted)
+	case rv < max(s.compacted, w.t.redefined):
+		w.ended = errWatchStale(rv, max(s.compacted, w.t.redefined))
 	default:
 		w.at = rv // may be yet to come: then only later events are sent
 	}

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
@@ -248,6 +249,29 @@ func disagree[T any](t *testing.T, server *fake.Server, objects int, src reflect
 	}
 }
 
+// TestVaryingContentsAreNamed: the warning names the resource, the object and then the cause.
+func TestVaryingContentsAreNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("n", "w", "")))(t)
+		var got []string
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: func(err error) {
+			if errors.Is(err, informer.ErrContentsVary) {
+				got = append(got, err.Error())
+			}
+		}})
+		defer run(t, inf)()
+		for n := range 10 {
+			setDefault(t, server, []string{"first", "second"}[n%2])
+			relist(t, server)
+		}
+		want := []string{`widgets.example.com: object "n/w" at resourceVersion 2: contents vary without a new version: do all servers behind the address agree?`}
+		if !slices.Equal(got, want) {
+			t.Errorf("OnError got %q, want %q", got, want)
+		}
+	})
+}
+
 // TestChangesOfADefault: a default may change often, and be taken back, without a warning.
 func TestChangesOfADefault(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -267,6 +291,44 @@ func TestChangesOfADefault(t *testing.T) {
 			t.Errorf("%d warnings", warned)
 		}
 	})
+}
+
+// TestNewDefaultIsSeen: the fake ends watches when a definition changes, and refuses to resume them, as
+// an API server does. So the new contents are there within seconds, also those of an object that is not
+// the newest, and with a source that has no connection.
+func TestNewDefaultIsSeen(t *testing.T) {
+	widgets := kind.Of[*widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets")
+	for name, open := range map[string]func(*testing.T, *fake.Server) reflector.Source[*widget]{
+		"source": func(t *testing.T, s *fake.Server) reflector.Source[*widget] { return source(t, s) },
+		"HTTP": func(t *testing.T, s *fake.Server) reflector.Source[*widget] {
+			return must1(client.New(client.Connection{URL: fake.URL, HTTP: s.Client()}, widgets, client.Options{}))(t)
+		},
+	} {
+		for n, tuning := range []reflector.Tuning{{}, {DisableWatchList: true}, {TrustVersions: true}} {
+			for live := range 6 {
+				t.Run(fmt.Sprintf("%s, tuning %d, %d events", name, n, live), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) {
+						server := newServer(t)
+						must1(fake.Create(server, newWidget("n", "old", "")))(t)
+						must1(fake.Create(server, newWidget("n", "new", "own")))(t)
+						inf := newInformer(t, open(t, server), informer.Options[*widget]{OnError: ignore, Reflector: tuning})
+						defer run(t, inf)()
+						for n := range live { // the watch has brought so many events
+							must1(fake.Create(server, newWidget("n", fmt.Sprint("w", n), "own")))(t)
+						}
+						time.Sleep(time.Hour)
+						for _, node := range []string{"first", "second"} {
+							setDefault(t, server, node)
+							time.Sleep(5 * time.Second)
+							if w, _ := inf.Store().Get(key{Namespace: "n", Name: "old"}); w.Spec.Node != node {
+								t.Errorf("the store has %q, want %q; %+v", w.Spec.Node, node, inf.Stats().Relists)
+							}
+						}
+					})
+				})
+			}
+		}
+	}
 }
 
 // TestNewDefaultAndBrokenWatch: a watch that breaks off after a new default repeats its events with

@@ -68,8 +68,8 @@
 // functions. If OnError is nil, the informer logs the failures to [Options.Logger].
 //
 // Stats().Failing says since when requests fail, why, and when the next one follows. It is
-// zero while all is well. Stats().LastEvent is the time of the watch's last event. WaitForSync
-// returns the cause if the first list does not succeed in time.
+// zero while all is well. Stats().LastEvent is the time of the watch's last event.
+// [Informer.WaitForSync] returns the cause if the cache does not fill.
 //
 // When the server has been restored from a backup, OnError gets an error that matches
 // reflector.ErrRestored and Stats().Restores grows. Waits for lost versions end with

@@ -26,11 +26,11 @@ var (
 	// ErrRunning is returned by Run while another call of Run is in progress.
 	ErrRunning = errors.New("informer: is running")
 
-	// ErrContentsVary is reported to Options.OnError, once, with an object whose contents change back
-	// and forth at one version: earlier contents have come back twice. Most likely several servers
-	// behind one address have different definitions or versions. The store has the contents of the
-	// newest list.
-	ErrContentsVary = errors.New("the contents of an object vary without a new version: do all servers behind the address agree?")
+	// ErrContentsVary is reported to Options.OnError, once. The error that wraps it names the
+	// resource, and an object whose contents change back and forth at one version: earlier contents
+	// have come back twice. Most likely several servers behind one address have different definitions
+	// or versions. The store has the contents of the newest list.
+	ErrContentsVary = errors.New("contents vary without a new version: do all servers behind the address agree?")
 
 	// ErrTooManyWrites is returned by RecordWrite and RecordGone when the watch is too far behind
 	// this process's writes.
@@ -68,8 +68,8 @@ var (
 // programs that do not import this one.
 type PanicError = usercode.PanicError
 
-// NotSyncingError says why a cache does not fill: the list or watch fails in a way that lasts
-// until somebody changes something. The informer keeps trying.
+// NotSyncingError says why a cache does not fill: the last list or watch failed in a way that lasts
+// until somebody changes something. The informer keeps trying. See [Informer.WaitForSync].
 type NotSyncingError struct {
 	// Resource is the collection's name, as reflector.Source.Resource returns it.
 	Resource string

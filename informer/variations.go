@@ -51,7 +51,7 @@ func (t *variations) note(name, version string, known, listed any) {
 	v.note(known, listed)
 	v.commit = t.commits
 	if v.returns >= manyReturns {
-		t.found = fmt.Sprintf("%s at resourceVersion %s", name, version)
+		t.found = fmt.Sprintf("object %q at resourceVersion %s", name, version)
 	}
 }
 
@@ -103,7 +103,7 @@ func (t *variations) take() error {
 		return nil
 	}
 	if t.found != "" {
-		err := fmt.Errorf("%w: %s", ErrContentsVary, t.found)
+		err := fmt.Errorf("%s: %w", t.found, ErrContentsVary)
 		*t = variations{reported: true}
 		return err
 	}

@@ -26,9 +26,15 @@ var ErrScript = errors.New("invalid script")
 // A line begins with the action: refuse (code, reason, retry-after in seconds), drop (after a
 // number of events or objects), truncate (after a number of bytes), silence (after), duplicate
 // and reorder (event), delay (by a duration such as 2s, after), expire, jump (by), restart
-// (history=keep or lose). The verb and the resource of the calls follow, * for any. call is the
-// number, counted from 1, of the first call that is struck; times is the number of calls, or
-// all; chance and seed are those of [Fault]. Error: [ErrScript], with the number of the line.
+// (history=keep or lose). The verb and the resource of the calls follow, * for any. Four arguments
+// go with each action:
+//
+//   - call=3 is the number, counted from 1, of the first call that can be struck.
+//   - times=2 is the number of calls that are struck, 1 or more, and times=all strikes all from
+//     that call on. Without it the fault strikes one call or, with a chance, all that the dice hit.
+//   - chance=0.1 and seed=7 are those of [Fault].
+//
+// Error: [ErrScript], with the number of the line, also for times=0 and times=-1.
 func Parse(text string) ([]Fault, error) {
 	var faults []Fault
 	number := 0

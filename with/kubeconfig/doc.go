@@ -16,6 +16,18 @@
 //   - the file .kube/config in the home directory
 //   - in a pod, its service account
 //
+// # In a pod
+//
+// Without a kubeconfig, the process counts as one in a pod if the environment variables
+// KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are both set, which the kubelet does in each
+// container. The files token and ca.crt in /var/run/secrets/kubernetes.io/serviceaccount must then
+// exist: without them, Load returns the error of the file, and not [ErrNoConfig].
+//
+// A kubeconfig that exists comes first, also in a pod. If its context names no namespace, the pod's
+// own is used if these variables are set and the file token exists. The pod's namespace is the
+// environment variable POD_NAMESPACE if that is set, and otherwise the content of the file namespace
+// in the same folder. If that is missing, too, it is "default".
+//
 // # Credentials
 //
 // Certificates, tokens and their files go through [client.NewConnection], so files are read

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// ErrNoConfig is returned by [Load] if there is neither a kubeconfig nor a service account.
+// ErrNoConfig is returned by [Load] if there is no kubeconfig and the process is not in a pod.
 // The error that wraps it names the files that Load looked for.
 var ErrNoConfig = errors.New("no kubeconfig")
 

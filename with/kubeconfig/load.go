@@ -51,8 +51,8 @@ type Cluster struct {
 	Connection client.Connection
 
 	// Namespace is the namespace of the context. If that has none, or without a kubeconfig, it is
-	// the pod's own inside a pod: POD_NAMESPACE, or the namespace of the service account. Otherwise
-	// it is "default".
+	// the pod's own in a pod, and otherwise "default". The package documentation says what counts as
+	// a pod, and which namespace is its own.
 	Namespace string
 
 	// Context is the name of the context, empty for a service account.

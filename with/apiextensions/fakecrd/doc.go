@@ -12,8 +12,11 @@
 //
 // A definition takes effect before the write that made it returns, or a concurrent write of another
 // goroutine. Its conditions say so. If it changes, open watches of its objects end, and the objects
-// follow the new schema when they are next read. If it is deleted, its objects are deleted first;
-// those with finalizers hold it back.
+// follow the new schema when they are next read. Informers list them anew within seconds, see
+// [fake.Define]. If it is deleted, its objects are deleted first; those with finalizers hold it back.
+//
+// To change a definition in a test, call [fake.Change] with the type
+// *apiextensionsv1.CustomResourceDefinition.
 //
 // # Differences
 //

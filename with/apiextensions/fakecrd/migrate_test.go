@@ -1,10 +1,25 @@
 package fakecrd_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
+
+	apiextensionsv1 "k8s.io/apiextensions-apiserver/pkg/apis/apiextensions/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
 )
 
 // TestNewDefault: objects that were stored before a definition got a default show it in all
@@ -49,4 +64,69 @@ func TestPatchOfBadMetadata(t *testing.T) {
 	expect(t, s, http.MethodPost, path, `{"apiVersion":"example.com/v1","kind":"Old","metadata":{"name":"o"}}`, "application/json", 201)
 	expect(t, s, http.MethodPatch, path+"/o", `[{"op":"copy","from":"/metadata/name","path":"/metadata/annotations"}]`, "application/json-patch+json", 422,
 		"patch: Invalid value", "cannot unmarshal string into Go struct field ObjectMeta.annotations")
+}
+
+// TestNewDefaultReachesCaches: an informer has the new default within five seconds, without a socket, and
+// also of an object that is not the newest. Its handlers get an update at an unchanged version.
+func TestNewDefaultReachesCaches(t *testing.T) {
+	sources := map[string]func(s *fake.Server) (reflector.Source[*unstructured.Unstructured], error){
+		"source": func(s *fake.Server) (reflector.Source[*unstructured.Unstructured], error) {
+			return fake.NewSource[*unstructured.Unstructured](s.Resource(widgetsName), fake.Selection{})
+		},
+		"HTTP": func(s *fake.Server) (reflector.Source[*unstructured.Unstructured], error) {
+			of := kind.OfResource[*unstructured.Unstructured](schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"})
+			return client.New(client.Connection{URL: fake.URL, HTTP: s.Client()}, of, client.Options{})
+		},
+	}
+	for name, open := range sources {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newServer(t, widgets)
+				for _, w := range []string{"old", "new"} {
+					expect(t, s, http.MethodPost, widgetsPath, widget(w, "{color: red}"), "", 201)
+				}
+				source, err := open(s)
+				if err != nil {
+					t.Fatal(err)
+				}
+				inf, err := informer.New(source, store.ObjectKey, informer.Options[*unstructured.Unstructured]{OnError: func(error) {}})
+				if err != nil {
+					t.Fatal(err)
+				}
+				updated := 0
+				_, err = inf.AddHandler(kinform.HandlerFuncs[*unstructured.Unstructured]{Updated: func(ev kinform.Event[*unstructured.Unstructured]) {
+					n, _, _ := unstructured.NestedInt64(ev.Object.Object, "spec", "replicas")
+					if updated++; n != 2 || ev.Object.GetResourceVersion() != ev.Old.GetResourceVersion() {
+						t.Errorf("updated to %v", ev.Object)
+					}
+				}}, kinform.HandlerOptions[*unstructured.Unstructured]{})
+				if err != nil {
+					t.Fatal(err)
+				}
+				ctx, stop := context.WithCancel(t.Context())
+				ended := make(chan error, 1)
+				go func() { ended <- inf.Run(ctx) }()
+				time.Sleep(time.Hour)
+				_, err = fake.Change(s, kinform.Key{Name: "widgets.example.com"}, func(crd *apiextensionsv1.CustomResourceDefinition) error {
+					spec := crd.Spec.Versions[0].Schema.OpenAPIV3Schema.Properties["spec"]
+					replicas := spec.Properties["replicas"]
+					replicas.Default = &apiextensionsv1.JSON{Raw: []byte("2")}
+					spec.Properties["replicas"] = replicas
+					return nil
+				})
+				if err != nil {
+					t.Fatal(err)
+				}
+				time.Sleep(5 * time.Second)
+				synctest.Wait()
+				if updated != 2 {
+					t.Errorf("%d updates, want 2", updated)
+				}
+				stop()
+				if err := <-ended; err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
