@@ -68,7 +68,7 @@ var (
 // programs that do not import this one.
 type PanicError = usercode.PanicError
 
-// NotSyncingError says why a cache does not fill: the last list or watch failed in a way that lasts
+// NotSyncingError says why a cache does not fill: the last list failed in a way that lasts
 // until somebody changes something. The informer keeps trying. See [Informer.WaitForSync].
 type NotSyncingError struct {
 	// Resource is the collection's name, as reflector.Source.Resource returns it.

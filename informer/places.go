@@ -199,8 +199,8 @@ func (s *places) refusal() error {
 // fail notes the failure of a request.
 func (s *places) fail(p *place, failed *reflector.RequestError) {
 	p.failed.Store(true)
-	p.refused = nil // the request got further than before, though it failed
-	if failed.Lasting() {
+	p.refused = nil                                               // the request got further than before, though it failed
+	if failed.Lasting() && (p.listed || failed.Verb != "watch") { // before a watch, a list is on its way into the store
 		p.refused = failed
 	}
 	since := countsOf(p).Failing.Since

@@ -15,15 +15,14 @@ func (i *Informer[K, T]) Synced() <-chan struct{} { return i.engine.Synced() }
 func (i *core[K, T]) Synced() <-chan struct{} { return i.synced }
 
 // WaitForSync waits until the initial list is in the store. Until then it returns a
-// [*NotSyncingError] if the last request failed in a way that a retry cannot mend
+// [*NotSyncingError] if the last list failed in a way that a retry cannot mend
 // (reflector.RequestError.Lasting), or as soon as one does. In an informer over namespaces that
 // must be so for each of them. The informer still retries, since permissions can be granted and
 // resources installed, so a later call can succeed. A program that starts together with its role
 // or its resource should report the error and call again instead of exiting.
 //
-// The request that failed can be a watch, too. An account that may list and not watch can get the
-// refusal of the watch while the list is on its way into the store. A later call then returns
-// nil, and lists alone keep the cache up to date (reflector.Polling).
+// An account that may list and not watch is no failure here: the list is enough, and lists alone keep the cache
+// up to date then (reflector.Polling).
 //
 // WaitForSync returns [ErrStopped] if the informer has stopped or stops. If ctx is done it returns
 // an [*UnsyncedError] with ctx's error, which says what has failed so far.

@@ -3,6 +3,8 @@ package informer_test
 import (
 	"context"
 	"errors"
+	"iter"
+	"runtime"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -211,4 +213,32 @@ func TestRefusalIsForgotten(t *testing.T) {
 			t.Errorf("WaitForSync returned %v", err)
 		}
 	})
+}
+
+// listOnly is a source that may not be watched.
+type listOnly struct{ *byHand[*widget] }
+
+func (listOnly) Watch(context.Context, metav1.ListOptions) iter.Seq2[reflector.Event[*widget], error] {
+	return func(yield func(reflector.Event[*widget], error) bool) {
+		yield(reflector.Event[*widget]{}, apierrors.NewForbidden(widgetsResource.GroupResource(), "", nil))
+	}
+}
+
+// An account may list and not watch. The list is enough to sync, also if the watch is refused before it is in the
+// store.
+func TestSyncsWithoutWatches(t *testing.T) {
+	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the refusal comes before the commit
+	for range 20 {
+		synctest.Test(t, func(t *testing.T) {
+			src := listOnly{new(byHand[*widget])}
+			src.set(listOf("10", at("w", 10)))
+			inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore})
+			ctx, cancel := context.WithCancel(t.Context())
+			defer cancel()
+			go func() { _ = inf.Run(ctx) }()
+			if err := inf.WaitForSync(ctx); err != nil {
+				t.Error(err)
+			}
+		})
+	}
 }
