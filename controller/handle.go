@@ -178,7 +178,7 @@ func open[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], v 
 		}
 	}
 	r.cache, c.set = c, opts.Namespaces
-	return Projected[T, P]{Requests[T]{r, r.namespace}, c.inf}, err
+	return Projected[T, P]{Requests[T]{r, r, r.namespace}, c.inf}, err
 }
 
 // divide makes the cache of a handle over several namespaces.

@@ -27,28 +27,41 @@ import (
 // selectors, reads have no such object. Field selectors are left to the server: until the watch
 // has caught up, reads may have an object that such a selector leaves out.
 type Requests[T metav1.Object] struct {
-	engine    sender[T]
+	sender    sender[T]
+	engine    engine // the same *requests[T]
 	namespace string // of keys that have none
 }
 
-// sender carries out the requests of a handle. It is a *requests[T], which only the functions that open
-// handles name. Go compiles all methods of a generic type wherever the type is named, so a package
+// sender carries out the requests of a handle that bring an object. It is a *requests[T], which only the functions
+// that open handles name. Go compiles all methods of a generic type wherever the type is named, so a package
 // that holds a handle compiles the few lines of [Requests], and not the client.
 type sender[T metav1.Object] interface {
+	get(ctx context.Context, key types.NamespacedName, opts *metav1.GetOptions) (T, error)
+	create(ctx context.Context, obj T, opts *metav1.CreateOptions) (T, error)
+	update(ctx context.Context, obj T, opts *metav1.UpdateOptions, status bool) (T, error)
+	patch(ctx context.Context, p *patchRequest) (T, error)
+	apply(ctx context.Context, config any, opts *metav1.ApplyOptions) (T, error)
+	subresource(name string, more []string) *Subresource[T]
+	kind() *kind.Kind[T]
+}
+
+// patchRequest is a patch of an object, or of its status.
+type patchRequest struct {
+	key    types.NamespacedName
+	pt     types.PatchType
+	data   []byte
+	opts   metav1.PatchOptions
+	status bool
+}
+
+// engine is the part of requests that needs no type parameter, so a package that holds handles of many kinds
+// compiles nothing of it.
+type engine interface {
 	writer
 	subject
-	Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error)
-	Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error)
-	Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
-	UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error)
-	Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error)
-	PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error)
-	Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error)
-	Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error
-	DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error
-	Subresource(name string, more ...string) *Subresource[T]
-	Kind() *kind.Kind[T]
-	ServerVersion(ctx context.Context, key string) (string, error)
+	remove(ctx context.Context, key types.NamespacedName, opts *metav1.DeleteOptions) error
+	removeAll(ctx context.Context, opts *metav1.DeleteOptions, list *metav1.ListOptions) error
+	serverVersion(ctx context.Context, key string) (string, error)
 	// waitForNow is [Projected.WaitForNow], and so on.
 	waitForNow(ctx context.Context) error
 	covers(namespace string) bool
@@ -134,11 +147,11 @@ func (r *requests[T]) sure(key types.NamespacedName) bool {
 
 // Get asks the server for an object.
 func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	return r.engine.Get(ctx, key, opts)
+	return r.sender.get(ctx, key, &opts)
 }
 
-func (r *requests[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	obj, missed, err := read(ctx, r, key, opts)
+func (r *requests[T]) get(ctx context.Context, key types.NamespacedName, opts *metav1.GetOptions) (T, error) {
+	obj, missed, err := read(ctx, r, key, *opts)
 	if missed != nil {
 		r.debt.doubt(fullKey(r, key))
 	}
@@ -169,83 +182,63 @@ func read[T metav1.Object](ctx context.Context, r *requests[T], key types.Namesp
 
 // Create writes a new object. A nil object is [ErrNoObject], here and in Update and Apply.
 func (r *Requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
-	return r.engine.Create(ctx, obj, opts)
+	return r.sender.create(ctx, obj, &opts)
 }
 
-func (r *requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
+func (r *requests[T]) create(ctx context.Context, obj T, opts *metav1.CreateOptions) (T, error) {
 	if err := checkObject(r, obj); err != nil {
 		return *new(T), err
 	}
-	made, err := r.client.Create(ctx, obj, opts)
+	made, err := r.client.Create(ctx, obj, *opts)
 	return wrote(ctx, r, write{key: keyOf(obj), dry: opts.DryRun, known: true}, made, err)
 }
 
 // Update replaces an object.
 func (r *Requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
-	return r.engine.Update(ctx, obj, opts)
-}
-
-func (r *requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
-	if err := checkObject(r, obj); err != nil {
-		return *new(T), err
-	}
-	w := updates(r, obj, opts)
-	now, err := r.client.Update(ctx, obj, opts)
-	return wrote(ctx, r, w, now, err)
+	return r.sender.update(ctx, obj, &opts, false)
 }
 
 // UpdateStatus replaces the status of an object.
 func (r *Requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
-	return r.engine.UpdateStatus(ctx, obj, opts)
+	return r.sender.update(ctx, obj, &opts, true)
 }
 
-func (r *requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
+func (r *requests[T]) update(ctx context.Context, obj T, opts *metav1.UpdateOptions, status bool) (now T, err error) {
 	if err := checkObject(r, obj); err != nil {
-		return *new(T), err
+		return now, err
 	}
-	w := updates(r, obj, opts)
-	w.status = true
-	now, err := r.client.UpdateStatus(ctx, obj, opts)
-	return wrote(ctx, r, w, now, err)
-}
-
-func updates[T metav1.Object](r *requests[T], obj T, opts metav1.UpdateOptions) write {
 	base := obj.GetResourceVersion()
-	return write{key: keyOf(obj), seen: lookAt(r, keyOf(obj)), dry: opts.DryRun, base: base, known: base != ""}
+	w := write{key: keyOf(obj), seen: lookAt(r, keyOf(obj)), dry: opts.DryRun, base: base, known: base != "", status: status}
+	if status {
+		now, err = r.client.UpdateStatus(ctx, obj, *opts)
+	} else {
+		now, err = r.client.Update(ctx, obj, *opts)
+	}
+	return wrote(ctx, r, w, now, err)
 }
 
 // Patch changes an object.
 func (r *Requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return r.engine.Patch(ctx, key, pt, data, opts)
-}
-
-func (r *requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	if err := r.check(key); err != nil {
-		return *new(T), err
-	}
-	w := patches(r, key, data, opts)
-	now, err := r.client.Patch(ctx, key, pt, data, opts)
-	return wrote(ctx, r, w, now, err)
+	return r.sender.patch(ctx, &patchRequest{key, pt, data, opts, false})
 }
 
 // PatchStatus changes the status of an object.
 func (r *Requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return r.engine.PatchStatus(ctx, key, pt, data, opts)
+	return r.sender.patch(ctx, &patchRequest{key, pt, data, opts, true})
 }
 
-func (r *requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	if err := r.check(key); err != nil {
-		return *new(T), err
+func (r *requests[T]) patch(ctx context.Context, p *patchRequest) (now T, err error) {
+	if err := r.check(p.key); err != nil {
+		return now, err
 	}
-	w := patches(r, key, data, opts)
-	w.status = true
-	now, err := r.client.PatchStatus(ctx, key, pt, data, opts)
+	base := statedVersion(p.data)
+	w := write{key: p.key, seen: lookAt(r, p.key), dry: p.opts.DryRun, base: base, known: base != "", status: p.status}
+	if p.status {
+		now, err = r.client.PatchStatus(ctx, p.key, p.pt, p.data, p.opts)
+	} else {
+		now, err = r.client.Patch(ctx, p.key, p.pt, p.data, p.opts)
+	}
 	return wrote(ctx, r, w, now, err)
-}
-
-func patches[T metav1.Object](r *requests[T], key types.NamespacedName, data []byte, opts metav1.PatchOptions) write {
-	base := statedVersion(data)
-	return write{key: key, seen: lookAt(r, key), dry: opts.DryRun, base: base, known: base != ""}
 }
 
 // statedVersion returns the version that an object must have for a patch of it, empty if any will
@@ -272,10 +265,10 @@ func statedVersion(data []byte) string {
 
 // Apply is a server-side apply.
 func (r *Requests[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
-	return r.engine.Apply(ctx, config, opts)
+	return r.sender.apply(ctx, config, &opts)
 }
 
-func (r *requests[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
+func (r *requests[T]) apply(ctx context.Context, config any, opts *metav1.ApplyOptions) (T, error) {
 	key, err := appliedKey(r.resource(), config)
 	if err == nil {
 		err = r.check(key)
@@ -283,7 +276,7 @@ func (r *requests[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOp
 	if err != nil {
 		return *new(T), err
 	}
-	now, err := r.client.Apply(ctx, config, opts)
+	now, err := r.client.Apply(ctx, config, *opts)
 	return wrote(ctx, r, write{key: key, dry: opts.DryRun}, now, err)
 }
 
@@ -312,18 +305,18 @@ func appliedKey(resource string, config any) (types.NamespacedName, error) {
 //
 //go:noinline
 func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
-	return r.engine.Delete(ctx, key, opts)
+	return r.engine.remove(ctx, key, &opts)
 }
 
 // The answer is mostly a Status with the UID and without a version. Then the version that reads had before the
 // request belongs to that UID.
-func (r *requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
+func (r *requests[T]) remove(ctx context.Context, key types.NamespacedName, opts *metav1.DeleteOptions) error {
 	if err := r.check(key); err != nil {
 		return err
 	}
 	noteWriter(ctx, r)
 	seen := lookAt(r, key)
-	said, err := r.client.Remove(ctx, key, opts)
+	said, err := r.client.Remove(ctx, key, *opts)
 	switch {
 	case len(opts.DryRun) > 0:
 	case err == nil && said.Answered && said.Object.GetDeletionTimestamp() != nil:
@@ -348,12 +341,12 @@ func (r *requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 //
 //go:noinline
 func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
-	return r.engine.DeleteCollection(ctx, opts, list)
+	return r.engine.removeAll(ctx, &opts, &list)
 }
 
-func (r *requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
+func (r *requests[T]) removeAll(ctx context.Context, opts *metav1.DeleteOptions, list *metav1.ListOptions) error {
 	noteWriter(ctx, r)
-	err := deleteCollection(ctx, r, opts, list)
+	err := deleteCollection(ctx, r, *opts, *list)
 	if len(opts.DryRun) > 0 {
 		return err
 	}

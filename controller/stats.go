@@ -30,11 +30,11 @@ type Stats struct {
 //
 //go:noinline
 func (r *Requests[T]) Kind() *kind.Kind[T] {
-	return r.engine.Kind()
+	return r.sender.kind()
 }
 
 //go:noinline
-func (r *requests[T]) Kind() *kind.Kind[T] { return r.client.Kind() }
+func (r *requests[T]) kind() *kind.Kind[T] { return r.client.Kind() }
 
 // Stats returns the current numbers. They are read one by one and may be of different moments. It
 // is safe from any goroutine.
@@ -58,15 +58,15 @@ func (r *requests[T]) stats() client.Stats {
 //
 //go:noinline
 func (r *Requests[T]) ServerVersion(ctx context.Context, key string) (string, error) {
-	return r.engine.ServerVersion(ctx, key)
+	return r.engine.serverVersion(ctx, key)
 }
 
-func (r *requests[T]) ServerVersion(ctx context.Context, key string) (string, error) {
+func (r *requests[T]) serverVersion(ctx context.Context, key string) (string, error) {
 	of, ok := keytext.As[types.NamespacedName](key)
 	if !ok {
 		return "", fmt.Errorf("%q is no key", key)
 	}
-	obj, err := r.Get(ctx, of, metav1.GetOptions{})
+	obj, err := r.get(ctx, of, &metav1.GetOptions{})
 	if err != nil {
 		return "", err
 	}

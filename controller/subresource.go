@@ -42,11 +42,11 @@ type subject interface {
 //
 //go:noinline
 func (r *Requests[T]) Subresource(name string, more ...string) *Subresource[T] {
-	return r.engine.Subresource(name, more...)
+	return r.sender.subresource(name, more)
 }
 
 //go:noinline
-func (r *requests[T]) Subresource(name string, more ...string) *Subresource[T] {
+func (r *requests[T]) subresource(name string, more []string) *Subresource[T] {
 	return &Subresource[T]{r, r.client.Subresource(name, more...)}
 }
 
