@@ -47,7 +47,7 @@ func (x Index[K, T, V]) Get(value V) []T { return x.of.Get(x.inf.reader, value) 
 
 // Keys returns the keys of the objects that have value, in no order, in a new slice.
 func (x Index[K, T, V]) Keys(value V) []K {
-	objs, keyOf := x.Get(value), x.inf.engine.keyFunc()
+	objs, keyOf := x.Get(value), x.inf.typed.keyFunc()
 	keys := make([]K, 0, len(objs))
 	for _, obj := range objs {
 		if key, err := keyOf(obj); err == nil {

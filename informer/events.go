@@ -18,7 +18,7 @@ import (
 //
 //go:noinline
 func (i *Informer[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Seq[Event[K, T]] {
-	return i.engine.Events(ctx, opts)
+	return i.typed.Events(ctx, opts)
 }
 
 //go:noinline

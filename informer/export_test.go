@@ -13,4 +13,4 @@ func Comparer[K comparable, T any](i *Informer[K, T]) deltafifo.Comparer[K, T] {
 	return &known[K, T]{i.reader, coreOf(i).only}
 }
 
-func coreOf[K comparable, T any](i *Informer[K, T]) *core[K, T] { return i.engine.(*core[K, T]) }
+func coreOf[K comparable, T any](i *Informer[K, T]) *core[K, T] { return i.typed.(*core[K, T]) }

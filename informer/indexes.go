@@ -10,7 +10,7 @@ import "github.com/kinform/kinform/index"
 //
 //go:noinline
 func (i *Informer[K, T]) AddIndexes(defs ...index.Definition[T]) error {
-	return i.engine.AddIndexes(defs...)
+	return i.typed.AddIndexes(defs...)
 }
 
 //go:noinline

@@ -75,13 +75,30 @@ const (
 type Informer[K comparable, T any] struct {
 	// Set by New and never changed.
 	reader *store.Reader[K, T] // of the engine's store, so that reads cost no call more
-	engine engine[K, T]
+	typed  typed[K, T]
+	engine engine // the same core
 }
 
-// engine is what an Informer drives: a core. Only New and NewNamespaced name that. Go compiles all methods
-// of a generic type wherever the type is named, so a package that holds an informer or a handle compiles
-// the few lines of Informer, and not a core.
-type engine[K comparable, T any] interface {
+// typed is the part of a core that handles keys or objects. Only New and NewNamespaced name a core. Go compiles
+// all methods of a generic type wherever the type is named, so a package that holds an informer or a handle
+// compiles the few lines of Informer, and not a core.
+type typed[K comparable, T any] interface {
+	WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error
+	AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error)
+	Events(ctx context.Context, opts HandlerOptions[T]) iter.Seq[Event[K, T]]
+	AddIndexes(defs ...index.Definition[T]) error
+	RecordWrite(obj T, rv string) error
+	RecordGone(key K, uid types.UID, rv string) error
+	LostKeys(since uint64) (keys []K, now uint64, complete bool)
+	Coverage(key K) Coverage
+	PendingWrite(key K) (rv string, ok bool)
+	// keyFunc returns the function that New got.
+	keyFunc() store.KeyFunc[K, T]
+}
+
+// engine is the other part of a core, without a type parameter, so packages with many informers compile nothing
+// of it.
+type engine interface {
 	Resource() string
 	Run(ctx context.Context) error
 	Started() bool
@@ -89,29 +106,18 @@ type engine[K comparable, T any] interface {
 	Synced() <-chan struct{}
 	WaitForSync(ctx context.Context) error
 	WaitForRV(ctx context.Context, rv string) error
-	WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error
-	AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error)
-	Events(ctx context.Context, opts HandlerOptions[T]) iter.Seq[Event[K, T]]
-	AddIndexes(defs ...index.Definition[T]) error
-	RecordWrite(obj T, rv string) error
-	RecordGone(key K, uid types.UID, rv string) error
 	LostWrites() uint64
-	LostKeys(since uint64) (keys []K, now uint64, complete bool)
-	Coverage(key K) Coverage
-	PendingWrite(key K) (rv string, ok bool)
 	Stats() Stats
 	Handlers() []HandlerStats
 	Bytes() uint64
 	Lookup(key string) Found
 	Trace(n int)
 	Traced(key string) []Traced
-	// keyFunc returns the function that New got.
-	keyFunc() store.KeyFunc[K, T]
 	// lacksNamespaces reports, once, that a list of one namespace has to add their index.
 	lacksNamespaces() bool
 }
 
-// core is the engine of an Informer.
+// core is what an Informer drives.
 type core[K comparable, T any] struct {
 	// Set by New and never changed.
 	name   string            // of the collection
@@ -193,7 +199,7 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 
 // informerOf returns the Informer of a core. There must be only one.
 func informerOf[K comparable, T any](i *core[K, T]) *Informer[K, T] {
-	return &Informer[K, T]{reader: i.store.Reader(), engine: i}
+	return &Informer[K, T]{reader: i.store.Reader(), typed: i, engine: i}
 }
 
 // newCore returns a core without a source and a session.
@@ -254,7 +260,7 @@ type Informed[K comparable, T any] interface {
 // call Close, EndWaits and Rewind: the informer does. It is a function and no method, because a method
 // would have each package that names an Informer compile the store's writes.
 func Writer[K comparable, T any](of Informed[K, T]) *store.Store[K, T] {
-	return of.AsInformer().engine.(*core[K, T]).store
+	return of.AsInformer().typed.(*core[K, T]).store
 }
 
 // Get returns the object under key and whether there is one. It is that of the store.

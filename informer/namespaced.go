@@ -283,7 +283,7 @@ const (
 // Coverage says what the store knows under a key that it lacks. O(1), with the lock of the commits.
 //
 //go:noinline
-func (i *Informer[K, T]) Coverage(key K) Coverage { return i.engine.Coverage(key) }
+func (i *Informer[K, T]) Coverage(key K) Coverage { return i.typed.Coverage(key) }
 
 func (i *core[K, T]) Coverage(key K) Coverage {
 	i.mu.Lock()

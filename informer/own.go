@@ -61,7 +61,7 @@ const (
 // what they did before. Cost: that of a commit of one operation (store.Store.Commit).
 //
 //go:noinline
-func (i *Informer[K, T]) RecordWrite(obj T, rv string) error { return i.engine.RecordWrite(obj, rv) }
+func (i *Informer[K, T]) RecordWrite(obj T, rv string) error { return i.typed.RecordWrite(obj, rv) }
 
 //go:noinline
 func (i *core[K, T]) RecordWrite(obj T, rv string) error {
@@ -91,7 +91,7 @@ func (i *core[K, T]) RecordWrite(obj T, rv string) error {
 //
 //go:noinline
 func (i *Informer[K, T]) RecordGone(key K, uid types.UID, rv string) error {
-	return i.engine.RecordGone(key, uid, rv)
+	return i.typed.RecordGone(key, uid, rv)
 }
 
 //go:noinline
@@ -114,7 +114,7 @@ func (i *core[K, T]) LostWrites() uint64 { return i.losses.times.Load() }
 // twice. complete is false if some keys are not known any more: the informer
 // knows the last 5,000 or more.
 func (i *Informer[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
-	return i.engine.LostKeys(since)
+	return i.typed.LostKeys(since)
 }
 
 func (i *core[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
@@ -130,7 +130,7 @@ func (i *core[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool
 // PendingWrite returns the resourceVersion of the recorded write under key ([Informer.RecordWrite])
 // that the watch has not reached yet, and whether there is one. Stats.Writes is the number of all
 // such writes. O(1), with the lock of the commits.
-func (i *Informer[K, T]) PendingWrite(key K) (rv string, ok bool) { return i.engine.PendingWrite(key) }
+func (i *Informer[K, T]) PendingWrite(key K) (rv string, ok bool) { return i.typed.PendingWrite(key) }
 
 func (i *core[K, T]) PendingWrite(key K) (rv string, ok bool) {
 	i.mu.Lock()

@@ -92,7 +92,7 @@ func (r *Registration) cease() {
 // object in the store, and then the changes since; the informer waits for it as for any other.
 // It returns [ErrNoHandler] if h has nothing to call.
 func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error) {
-	return i.engine.AddHandler(h, opts)
+	return i.typed.AddHandler(h, opts)
 }
 
 func (i *core[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error) {

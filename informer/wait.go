@@ -40,7 +40,7 @@ func (i *core[K, T]) WaitForRV(ctx context.Context, rv string) error {
 //
 //go:noinline
 func (i *Informer[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
-	return i.engine.WaitFor(ctx, key, until)
+	return i.typed.WaitFor(ctx, key, until)
 }
 
 //go:noinline
