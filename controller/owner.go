@@ -30,6 +30,9 @@ import (
 //     would delete such an obj
 //   - [ErrNoObject] if obj or owner is nil
 func SetController[O metav1.Object](obj metav1.Object, owner O, of *kind.Kind[O]) error {
+	if of == nil {
+		return of.Check()
+	}
 	return setController(obj, owner, of.GroupVersionKind, false)
 }
 
@@ -37,6 +40,9 @@ func SetController[O metav1.Object](obj metav1.Object, owner O, of *kind.Kind[O]
 // that a user has made, or that lost its controller. The garbage collector then deletes it after
 // owner. An object with another controller is still refused with an [*OwnedError].
 func Adopt[O metav1.Object](obj metav1.Object, owner O, of *kind.Kind[O]) error {
+	if of == nil {
+		return of.Check()
+	}
 	return setController(obj, owner, of.GroupVersionKind, true)
 }
 

@@ -146,6 +146,8 @@ func (r *requests[T]) sure(key types.NamespacedName) bool {
 }
 
 // Get asks the server for an object.
+//
+//go:noinline
 func (r *Requests[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
 	return r.sender.get(ctx, key, &opts)
 }
@@ -181,6 +183,8 @@ func read[T metav1.Object](ctx context.Context, r *requests[T], key types.Namesp
 }
 
 // Create writes a new object. A nil object is [ErrNoObject], here and in Update and Apply.
+//
+//go:noinline
 func (r *Requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {
 	return r.sender.create(ctx, obj, &opts)
 }
@@ -194,11 +198,15 @@ func (r *requests[T]) create(ctx context.Context, obj T, opts *metav1.CreateOpti
 }
 
 // Update replaces an object.
+//
+//go:noinline
 func (r *Requests[T]) Update(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
 	return r.sender.update(ctx, obj, &opts, false)
 }
 
 // UpdateStatus replaces the status of an object.
+//
+//go:noinline
 func (r *Requests[T]) UpdateStatus(ctx context.Context, obj T, opts metav1.UpdateOptions) (T, error) {
 	return r.sender.update(ctx, obj, &opts, true)
 }
@@ -218,11 +226,15 @@ func (r *requests[T]) update(ctx context.Context, obj T, opts *metav1.UpdateOpti
 }
 
 // Patch changes an object.
+//
+//go:noinline
 func (r *Requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
 	return r.sender.patch(ctx, &patchRequest{key, pt, data, opts, false})
 }
 
 // PatchStatus changes the status of an object.
+//
+//go:noinline
 func (r *Requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
 	return r.sender.patch(ctx, &patchRequest{key, pt, data, opts, true})
 }
@@ -264,6 +276,8 @@ func statedVersion(data []byte) string {
 }
 
 // Apply is a server-side apply.
+//
+//go:noinline
 func (r *Requests[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
 	return r.sender.apply(ctx, config, &opts)
 }

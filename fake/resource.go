@@ -113,6 +113,9 @@ func (r *resource) namespaces() bool { return r.Group == "" && r.Name == "namesp
 
 // resourceOf returns the resource of k, if the server can serve it.
 func resourceOf[T any](k *kind.Kind[T], rules Rules) (resource, error) {
+	if k == nil {
+		return resource{}, fmt.Errorf("fake: %w: %w", ErrResource, k.Check())
+	}
 	r := resource{
 		Group: k.Group, Version: k.Version, Kind: k.Kind, Name: k.Resource,
 		ClusterScoped: k.Scope == kind.ClusterScoped, Status: k.HasSubresource(statusField),

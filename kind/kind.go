@@ -13,7 +13,8 @@ import (
 )
 
 // Kind describes a kind whose objects are Go values of type T, such as *corev1.Pod. Make one with
-// [Of] or [OfResource], or as a literal. A function that takes a Kind checks it with [Kind.Check].
+// [Of] or [OfResource], or as a literal. A function that takes a Kind checks it with [Kind.Check], which
+// refuses nil.
 type Kind[T any] struct {
 	// GroupVersionKind names the kind. The group is empty for the core group. Kind, such as
 	// "Pod", is empty if it is not known: see [OfResource].
@@ -98,14 +99,14 @@ func (k *Kind[T]) WithCategories(names ...string) *Kind[T] {
 	return (*Kind[T])((*plain)(k).withCategories(names))
 }
 
-// GroupVersionResource returns the full name of the resource.
+// GroupVersionResource returns the full name of the resource, none for a nil Kind.
 //
 //go:noinline
 func (k *Kind[T]) GroupVersionResource() schema.GroupVersionResource {
-	return k.GroupVersion().WithResource(k.Resource)
+	return (*plain)(k).groupVersionResource()
 }
 
-// GroupResource returns the name of the resource without the version.
+// GroupResource returns the name of the resource without the version, none for a nil Kind.
 //
 //go:noinline
 func (k *Kind[T]) GroupResource() schema.GroupResource { return (*plain)(k).groupResource() }
@@ -116,10 +117,10 @@ func (k *Kind[T]) GroupResource() schema.GroupResource { return (*plain)(k).grou
 func (k *Kind[T]) HasSubresource(name string) bool { return slices.Contains(k.Subresources, name) }
 
 // String returns the resource's name with the group, as errors and logs show it, such as
-// "deployments.apps".
+// "deployments.apps". A nil Kind has none.
 //
 //go:noinline
-func (k *Kind[T]) String() string { return (*plain)(k).groupResource().String() }
+func (k *Kind[T]) String() string { return (*plain)(k).text() }
 
 // typeName returns the kind that the name of t suggests, empty if t holds any kind.
 func typeName(t reflect.Type) string {

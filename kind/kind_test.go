@@ -85,7 +85,7 @@ func TestCheck(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	odd := good
+	odd := good.Cluster()
 	odd.Scope = "Namespace"
 	for name, test := range map[string]struct {
 		kind  *kind.Kind[*lamp]

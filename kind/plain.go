@@ -44,6 +44,18 @@ func (k *plain) withCategories(names []string) *plain {
 	return &as
 }
 
-func (k *plain) groupResource() schema.GroupResource {
-	return schema.GroupResource{Group: k.Group, Resource: k.Resource}
+func (k *plain) groupVersionResource() schema.GroupVersionResource {
+	if k == nil {
+		return schema.GroupVersionResource{}
+	}
+	return k.GroupVersion().WithResource(k.Resource)
+}
+
+func (k *plain) groupResource() schema.GroupResource { return k.groupVersionResource().GroupResource() }
+
+func (k *plain) text() string {
+	if k == nil {
+		return "no kind"
+	}
+	return k.groupResource().String()
 }

@@ -89,6 +89,9 @@ func (h *Handle[K, T]) Release() { h.release() }
 // factory runs, so does the informer at once. Errors: informer.ErrStopped after [Factory.Run],
 // [ErrKind], and those of client.New, informer.New, and informer.Informer.AddIndexes.
 func For[T metav1.Object](f *Factory, k *kind.Kind[T], req Request[T]) (*Handle[types.NamespacedName, T], error) {
+	if k == nil {
+		return nil, k.Check()
+	}
 	return request(f, identityOf(k), kind.As[any](k), req,
 		func(opts client.Options) (reflector.Source[T], error) { return open(f, k, opts) },
 		store.ObjectKey[T])
@@ -97,6 +100,9 @@ func For[T metav1.Object](f *Factory, k *kind.Kind[T], req Request[T]) (*Handle[
 // Project returns a handle on an informer that caches projections of a kind's objects.
 // Errors: [ErrUnnamed], [ErrNoProjection], and those of For.
 func Project[K comparable, R, T any](f *Factory, k *kind.Kind[R], project Projection[K, R, T], req Request[T]) (*Handle[K, T], error) {
+	if k == nil {
+		return nil, k.Check()
+	}
 	if project.Name == "" {
 		return nil, fmt.Errorf("factory: a projection of %s: %w", k, ErrUnnamed)
 	}

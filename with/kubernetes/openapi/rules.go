@@ -19,6 +19,9 @@ import (
 // a server may have one T and such rules. The first apply makes the converter, which the rules
 // keep.
 func Rules[T metav1.Object](k *kind.Kind[T]) fake.Rules {
+	if k == nil {
+		return fake.Rules{} // nobody takes such a kind
+	}
 	d := description{kind: k.GroupVersionKind, typ: reflect.TypeFor[T]()}
 	return fake.Rules{OpenAPI: d.schemas, TypeConverter: typeconverter.Lazy(d.converter)}
 }

@@ -1,0 +1,41 @@
+package kinform_test
+
+import (
+	"errors"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/events"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer/factory"
+	"github.com/kinform/kinform/kind"
+)
+
+// TestNoKind: whatever takes a kind refuses nil by an error.
+func TestNoKind(t *testing.T) {
+	type object = *metav1.PartialObjectMetadata
+	var none *kinform.Kind[object]
+	server := fake.New(fake.Options{})
+	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+	for name, err := range map[string]error{
+		"Check":         none.Check(),
+		"Open":          second(kinform.Open(conn, none)),
+		"client.New":    second(client.New(conn, none, client.Options{})),
+		"NewLike":       second(client.NewLike(conn, none, new(metav1.PartialObjectMetadata), client.Options{})),
+		"Register":      fake.Register(server, none, fake.Rules{}),
+		"factory.For":   second(factory.For(factory.New(conn, factory.Options{}), none, factory.Request[object]{})),
+		"SetController": controller.SetController(new(metav1.PartialObjectMetadata), new(metav1.PartialObjectMetadata), none),
+		"Adopt":         controller.Adopt(new(metav1.PartialObjectMetadata), new(metav1.PartialObjectMetadata), none),
+		"events.For":    second(events.For(new(events.Recorder), none)),
+	} {
+		if !errors.Is(err, kind.ErrInvalid) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
