@@ -19,9 +19,11 @@ const (
 	// that streams would have sent a bookmark by then.
 	ignoredAfter = time.Minute
 	// So does one whose end does not come within ignoredAfter of the first live change, and one that
-	// brings less than slowestList objects in ignoredAfter, slowWindows times in a row.
-	slowestList = 1000
-	slowWindows = 2
+	// brings less than slowestList objects in ignoredAfter, slowWindows times in a row, or less than
+	// slowestRising if each of them was newer than all before: those are most likely live creations.
+	slowestList   = 1000
+	slowestRising = 10_000
+	slowWindows   = 2
 	// A watch that ends before lastingAfter is short.
 	lastingAfter = time.Second
 )
@@ -41,6 +43,7 @@ type watch struct {
 	skipped  bool               // the streaming list has an object that could not be used
 	accepted bool               // the answer is no refusal; false if the source does not say
 	live     atomic.Bool        // the streaming list has had a live change
+	fell     atomic.Bool        // it has had an object that was not newer than all before, since pace looked
 	limited  context.Context    // ends when the watch has taken too long
 	giveUp   context.CancelFunc // ends the request
 	attempt  *Attempt           // nil if the source is not a Server
@@ -389,7 +392,10 @@ func receivedListed[T any](r *Reflector[T], ctx context.Context, w *watch, ev Ev
 		if ev.Type != Added {
 			w.live.Store(true)
 		}
-		sinkErr = takeListed(r, ctx, ev)
+		if sinkErr = takeListed(r, ctx, ev); r.listed.fell {
+			r.listed.fell = false
+			w.fell.Store(true)
+		}
 		return sinkErr == nil, sinkErr
 	case !ev.InitialEventsEnd:
 		// The first bookmark of a streaming list has the mark.
@@ -450,7 +456,7 @@ func guardStream[T any](r *Reflector[T], w *watch) *watchdog {
 	dog := &watchdog{every: min(patience, slowAfter) / 4, omitted: r.omitted()}
 	pace := pace{every: dog.every, patience: patience}
 	dog.looked = func(pulse uint64) {
-		if pace.look(pulse, w.live.Load()) {
+		if pace.look(pulse, w.live.Load(), &w.fell) {
 			w.abort()
 		}
 	}
@@ -478,9 +484,10 @@ type pace struct {
 	slow         int           // windows in a row with too few objects
 }
 
-// look follows a look of the watchdog. It reports whether the stream is no list. The time that the
+// look follows a look of the watchdog. It reports whether the stream is no list. fell says whether an object of the
+// window was not newer than all before. The time that the
 // sink takes does not count.
-func (p *pace) look(pulse uint64, live bool) bool {
+func (p *pace) look(pulse uint64, live bool, fell *atomic.Bool) bool {
 	if pulse%2 == 1 {
 		return false
 	}
@@ -488,7 +495,11 @@ func (p *pace) look(pulse uint64, live bool) bool {
 		p.live += p.every
 	}
 	if p.window += p.every; p.window >= p.patience {
-		if p.slow++; pulse-p.began >= 2*slowestList {
+		least := uint64(slowestRising)
+		if fell.Swap(false) {
+			least = slowestList
+		}
+		if p.slow++; pulse-p.began >= 2*least {
 			p.slow = 0
 		}
 		p.window, p.began = 0, pulse
