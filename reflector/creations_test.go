@@ -72,7 +72,7 @@ func TestCreationsInPlaceOfTheEnd(t *testing.T) {
 			done := make(chan error)
 			go func() { done <- r.Run(ctx) }()
 			time.Sleep(3*time.Minute + 10*time.Second)
-			if n := r.Stats().Watches; n == 0 {
+			if r.Stats().Lists == 0 {
 				t.Errorf("an object each %v: no list after three minutes", every)
 			}
 			cancel()
