@@ -64,12 +64,6 @@ func refit[E any](a *Array[E], n int) {
 	a.pages[0] = page
 }
 
-// Append adds x at the end.
-func Append[E any](a *Array[E], x E) {
-	Lengthen(a, a.n+1)
-	*a.At(uint32(a.n - 1)) = x
-}
-
 // Truncate makes the length at most n, and gives back the memory of the other elements.
 func Truncate[E any](a *Array[E], n int) {
 	if n >= a.n {

@@ -31,6 +31,12 @@ func check(t *testing.T, a *Array[int], want []int) {
 	}
 }
 
+// push adds x at the end.
+func push[E any](a *Array[E], x E) {
+	Lengthen(a, a.Len()+1)
+	*a.At(uint32(a.Len() - 1)) = x
+}
+
 func TestModel(t *testing.T) {
 	for _, size := range []int{5, 100, 2000} {
 		seed := rand.Uint64()
@@ -40,7 +46,7 @@ func TestModel(t *testing.T) {
 		for step := range 3000 {
 			switch r.IntN(6) {
 			case 0, 1:
-				Append(&a, step+1)
+				push(&a, step+1)
 				want = append(want, step+1)
 			case 2:
 				n := r.IntN(size)
@@ -98,7 +104,7 @@ func TestBoundedSteps(t *testing.T) {
 		}
 	}
 	for i := range n {
-		step(func() { Append(&a, i) })
+		step(func() { push(&a, i) })
 	}
 	if a.Room() > n+pageLen {
 		t.Errorf("room for %d", a.Room())
