@@ -58,10 +58,10 @@ func TestText(t *testing.T) {
 		got        compiled
 		most, goal int // KB of text
 	}{
-		{"a package that holds a handle", compile(t, "./testdata/hold"), 133, 100},
-		{"a package that makes an informer", compile(t, "./testdata/informer"), 521, 300},
-		{"a package that opens one kind", open, 933, 500},
-		{"each further kind", compiled{(five.bytes - open.bytes) / 4, (five.functions - open.functions) / 4}, 94, 70},
+		{"a package that holds a handle", compile(t, "./testdata/hold"), 123, 100},
+		{"a package that makes an informer", compile(t, "./testdata/informer"), 516, 300},
+		{"a package that opens one kind", open, 909, 500},
+		{"each further kind", compiled{(five.bytes - open.bytes) / 4, (five.functions - open.functions) / 4}, 91, 70},
 	} {
 		t.Logf("%s: %d KB of text in %d functions (goal %d KB)", probe.name, probe.got.kilobytes(), probe.got.functions, probe.goal)
 		if probe.got.kilobytes() > probe.most {
