@@ -75,7 +75,7 @@ type load[T any] struct {
 
 // part is one object of a load.
 type part[T any] struct {
-	message // its bytes are in the load
+	message message // its bytes are in the load
 	end     int
 	problem error
 
@@ -125,12 +125,12 @@ func decodeLoad[T any](c *crew[T], l *load[T], w *workspace) {
 			from = l.objects[l.next-1].end
 		}
 		l.next++
-		p.raw = l.raw[from:p.end:p.end]
+		p.message.raw = l.raw[from:p.end:p.end]
 		p.err = errUndecoded
 		if c.encoding == Protobuf {
 			p.object, p.err = decodeMessage(c.objects, p.message, p.problem, c.want, w)
 		} else {
-			p.object, p.err = decodeObject(c.objects, p.raw, p.problem, c.want, w)
+			p.object, p.err = decodeObject(c.objects, p.message.raw, p.problem, c.want, w)
 		}
 	}
 	l.decoded <- struct{}{}

@@ -45,7 +45,7 @@ func (r *Resource[T]) Remove(ctx context.Context, key types.NamespacedName, opts
 	if c.key, err = objectKey(r, key); err != nil {
 		return Removal[T]{}, refuse(r, c, err)
 	}
-	said, err := remove(ctx, r, c, opts)
+	said, err := remove(ctx, r, c, &opts)
 	if err != nil || said.kind == statusKind {
 		return Removal[T]{UID: said.uid}, err
 	}
@@ -68,10 +68,10 @@ func (r *Resource[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 		accept: fmt.Sprintf("%s;as=%sList;g=%s;v=v1,%[1]s", jsonType, partialKind, metav1.GroupName),
 	}
 	var err error
-	if c.query, err = selection(r, list, false); err != nil {
+	if c.query, err = selection(r, &list, false); err != nil {
 		return refuse(r, c, err)
 	}
-	_, err = remove(ctx, r, c, opts)
+	_, err = remove(ctx, r, c, &opts)
 	return err
 }
 
@@ -82,10 +82,10 @@ type accepted struct {
 	body []byte    // JSON; nil if it is too long
 }
 
-func remove[T any](ctx context.Context, r *Resource[T], c call, opts metav1.DeleteOptions) (said accepted, err error) {
+func remove[T any](ctx context.Context, r *Resource[T], c call, opts *metav1.DeleteOptions) (said accepted, err error) {
 	c.method, c.contentType, c.retry = http.MethodDelete, jsonType, true
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-	if c.body, err = r.objects.json.Marshal(&opts); err != nil {
+	if c.body, err = r.objects.json.Marshal(opts); err != nil {
 		return said, refuse(r, c, err)
 	}
 	a, err := sendCall(ctx, r, c)

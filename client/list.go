@@ -32,11 +32,11 @@ import (
 //
 //go:noinline
 func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	return listPages(ctx, r, opts, nil, yield)
+	return listPages(ctx, r, &opts, nil, yield)
 }
 
 // listPages is List. If known is not nil, it asks about each object.
-func listPages[T any](ctx context.Context, r *Resource[T], opts metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
+func listPages[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
 	c := call{
 		verb: "list", method: http.MethodGet,
 		key: types.NamespacedName{Namespace: r.options.Namespace},
@@ -67,7 +67,7 @@ func readList[T any](r *Resource[T], a *answer, known func(reflector.Identity) b
 	work := workspaceOf(&r.objects, encoding)
 	defer work.close()
 	work.inquiry.known = known
-	l := listing[T]{objects: &r.objects, body: a, want: expected(r), report: r.objectError, yield: yield, work: work, decoders: r.decoders}
+	l := listing[T]{objects: &r.objects, body: a, want: expected(r), report: reporter(r), yield: yield, work: work, decoders: r.decoders}
 	l.want.kind, l.want.guess = r.kind.Kind, "" // a list is not judged by the previous list
 	if encoding == Protobuf {
 		d := protobufList[T]{listing: l, in: kubeproto.NewListReader(in, protobufLimit(r))}

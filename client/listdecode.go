@@ -36,7 +36,7 @@ func runList[T any](d *listDecoder[T]) error {
 
 func readJSONList[T any](d *listDecoder[T]) error {
 	d.at = "the start"
-	if err := decode.EachMember(d.in, d.member); err != nil {
+	if err := decode.EachMember(d.in, func(name string) error { return readMember(d, name) }); err != nil {
 		return err
 	}
 	if err := completeList(d); err != nil {
@@ -51,13 +51,13 @@ func readJSONList[T any](d *listDecoder[T]) error {
 	return nil
 }
 
-// member reads the value of one member of the list.
-func (d *listDecoder[T]) member(name string) (err error) {
+// readMember reads the value of one member of the list.
+func readMember[T any](d *listDecoder[T], name string) (err error) {
 	switch d.at = name; name {
 	case "kind":
-		err = listText(d, &d.listing.kind, d.listing.named)
+		err = listText(d, &d.listing.kind, deriveKind)
 	case "apiVersion":
-		err = listText(d, &d.listing.apiVersion, d.listing.checkHeader)
+		err = listText(d, &d.listing.apiVersion, checkHeader)
 	case "metadata":
 		err = metadata(d)
 	case "items":
@@ -72,7 +72,7 @@ func (d *listDecoder[T]) member(name string) (err error) {
 }
 
 // listText reads a string member into *s and checks it.
-func listText[T any](d *listDecoder[T], s *string, check func() error) error {
+func listText[T any](d *listDecoder[T], s *string, check func(*listing[T]) error) error {
 	err := decode.ReadText(d.in, s)
 	var shape *decode.ShapeError
 	if errors.As(err, &shape) {
@@ -81,7 +81,7 @@ func listText[T any](d *listDecoder[T], s *string, check func() error) error {
 	if err != nil {
 		return err
 	}
-	return check()
+	return check(&d.listing)
 }
 
 func metadata[T any](d *listDecoder[T]) error {

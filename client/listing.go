@@ -33,16 +33,16 @@ type listing[T any] struct {
 	wrong error
 }
 
-// named derives the kind of the items from the list's kind. The list kind of a custom resource
+// deriveKind derives the kind of the items from the list's kind. The list kind of a custom resource
 // may be any word ("listKind"), so an item's own kind takes precedence.
-func (l *listing[T]) named() error {
+func deriveKind[T any](l *listing[T]) error {
 	switch l.kind {
 	case tableKind:
 		return ErrTable
 	case statusKind:
 		return nil // complete returns the error after the whole body
 	}
-	if err := l.checkHeader(); err != nil {
+	if err := checkHeader(l); err != nil {
 		return err
 	}
 	if !l.want.partial || l.kind != partialKind+"List" {
@@ -52,7 +52,7 @@ func (l *listing[T]) named() error {
 }
 
 // checkHeader judges kind and apiVersion together, once both are read.
-func (l *listing[T]) checkHeader() error {
+func checkHeader[T any](l *listing[T]) error {
 	switch {
 	case l.kind == "", l.apiVersion == "", l.apiVersion == l.want.apiVersion:
 	case l.apiVersion == "v1" && l.kind == "List", mayBeStatus(l.apiVersion, l.kind):
@@ -71,10 +71,11 @@ func addListed[T any](l *listing[T], obj decoded[T], err error) bool {
 		l.held = append(l.held, obj)
 		return true
 	}
-	return l.deliver(obj, err)
+	return deliver(l, obj, err)
 }
 
-func (l *listing[T]) deliver(obj decoded[T], err error) bool {
+// deliver passes on an object or its error. It returns false to stop.
+func deliver[T any](l *listing[T], obj decoded[T], err error) bool {
 	if err == nil && !obj.known {
 		obj, err = completed(l.objects, obj, l.want)
 	}
@@ -95,6 +96,11 @@ func (l *listing[T]) deliver(obj decoded[T], err error) bool {
 	}, nil)
 }
 
+// delivery is deliver for the objects of a crew.
+func delivery[T any](l *listing[T]) func(decoded[T], error) bool {
+	return func(obj decoded[T], err error) bool { return deliver(l, obj, err) }
+}
+
 // take decodes an object and delivers it, now or later. It returns false to stop.
 func take[T any](l *listing[T], e Encoding, index int, m message, problem error) bool {
 	if l.crew == nil && index == crewSoon && l.decoders > 1 && l.want.kind != "" && l.work.inquiry.known == nil {
@@ -102,9 +108,10 @@ func take[T any](l *listing[T], e Encoding, index int, m message, problem error)
 	}
 	switch {
 	case l.crew != nil:
-		return toCrew(l.crew, m, problem, l.deliver)
+		return toCrew(l.crew, m, problem, delivery(l))
 	case e == Protobuf:
-		return l.deliver(decodeListedMessage(l.objects, m, problem, l.want, l.work))
+		obj, err := decodeListedMessage(l.objects, m, problem, l.want, l.work)
+		return deliver(l, obj, err)
 	}
 	obj, err := decodeObject(l.objects, m.raw, problem, l.want, l.work)
 	return addListed(l, obj, err)
@@ -112,7 +119,7 @@ func take[T any](l *listing[T], e Encoding, index int, m message, problem error)
 
 // endedListing delivers the objects that were not delivered, before the items end with err.
 func endedListing[T any](l *listing[T], err error) error {
-	if !flushCrew(l.crew, l.deliver) {
+	if !flushCrew(l.crew, delivery(l)) {
 		return reflector.ErrListStopped
 	}
 	return err
@@ -123,7 +130,7 @@ func release[T any](l *listing[T]) error {
 	held := l.held
 	l.held = nil
 	for _, obj := range held {
-		if !l.deliver(obj, nil) {
+		if !deliver(l, obj, nil) {
 			return reflector.ErrListStopped
 		}
 	}

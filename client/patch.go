@@ -13,7 +13,7 @@ import (
 // its type: types.JSONPatchType, MergePatchType, StrategicMergePatchType (built-in types
 // only), ApplyYAMLPatchType (JSON is YAML; see [Resource.Apply]) or ApplyCBORPatchType.
 func (r *Resource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return patch(ctx, r, call{key: key, contentType: string(pt), body: data}, opts)
+	return patch(ctx, r, call{key: key, contentType: string(pt), body: data}, &opts)
 }
 
 // PatchStatus changes only the status of an object, if status is a subresource. It is the same as
@@ -22,12 +22,12 @@ func (r *Resource[T]) PatchStatus(ctx context.Context, key types.NamespacedName,
 	return r.Subresource("status").Patch(ctx, key, pt, data, opts)
 }
 
-func patch[T any](ctx context.Context, r *Resource[T], c call, opts metav1.PatchOptions) (T, error) {
+func patch[T any](ctx context.Context, r *Resource[T], c call, opts *metav1.PatchOptions) (T, error) {
 	c.verb, c.method = "patch", http.MethodPatch
 	if c.contentType == "" || len(c.body) == 0 {
 		return *new(T), refuse(r, c, errors.New("no patch, or no patch type"))
 	}
-	return one(ctx, r, c, &opts)
+	return one(ctx, r, c, opts)
 }
 
 // Apply is a server-side apply

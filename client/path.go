@@ -53,11 +53,12 @@ func completeKey[T any](r *Resource[T], key types.NamespacedName) (types.Namespa
 }
 
 // selection turns opts into a query, narrowed by the selectors of the Options.
-func selection[T any](r *Resource[T], opts metav1.ListOptions, watch bool) (url.Values, error) {
-	opts.Watch = watch
-	opts.LabelSelector = both(r.options.LabelSelector, opts.LabelSelector)
-	opts.FieldSelector = both(r.options.FieldSelector, opts.FieldSelector)
-	return queryparams.Convert(&opts)
+func selection[T any](r *Resource[T], opts *metav1.ListOptions, watch bool) (url.Values, error) {
+	narrowed := *opts
+	narrowed.Watch = watch
+	narrowed.LabelSelector = both(r.options.LabelSelector, opts.LabelSelector)
+	narrowed.FieldSelector = both(r.options.FieldSelector, opts.FieldSelector)
+	return queryparams.Convert(&narrowed)
 }
 
 // both joins two selectors so that both have to match.

@@ -76,7 +76,7 @@ func head[T any](d *protobufList[T]) error {
 		return fmt.Errorf("%w: got %s, want a list of %s", ErrWrongKind,
 			kindName(d.listing.apiVersion, d.listing.kind), kindName(d.listing.want.apiVersion, d.listing.want.kind))
 	}
-	if err := d.listing.named(); err != nil {
+	if err := deriveKind(&d.listing); err != nil {
 		return err
 	}
 	if !strings.HasSuffix(d.listing.kind, "List") && (d.listing.want.kind == "" || d.listing.kind == d.listing.want.kind) {

@@ -34,7 +34,7 @@ func (r *relister[T]) Resource() string { return r.resource.Resource() }
 
 //go:noinline
 func (r *relister[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	return listPages(ctx, r.resource, opts, r.known, yield)
+	return listPages(ctx, r.resource, &opts, r.known, yield)
 }
 
 //go:noinline

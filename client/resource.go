@@ -259,10 +259,12 @@ func expected[T any](r *Resource[T]) expectation {
 	return want
 }
 
-// objectError returns the error for an object left out of a watch, or of a list if typ is
-// zero.
-func (r *Resource[T]) objectError(typ reflector.EventType, id identity, cause error) error {
-	return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: sized(r, cause)}
+// reporter returns the function that makes the error for an object left out of a watch, or of a list if
+// typ is zero.
+func reporter[T any](r *Resource[T]) func(typ reflector.EventType, id identity, cause error) error {
+	return func(typ reflector.EventType, id identity, cause error) error {
+		return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: sized(r, cause)}
+	}
 }
 
 // concrete returns the type that values of the type t are decoded into, and whether t points to it.

@@ -52,7 +52,7 @@ func (s *Subresource[T]) Update(ctx context.Context, object T, opts metav1.Updat
 //
 //go:noinline
 func (s *Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return patch(ctx, s.of, call{key: key, subresource: s.path, contentType: string(pt), body: data}, opts)
+	return patch(ctx, s.of, call{key: key, subresource: s.path, contentType: string(pt), body: data}, &opts)
 }
 
 // Apply applies config to the subresource of an object as [Resource.Apply] does to an object.

@@ -74,7 +74,7 @@ func watchCall[T any](r *Resource[T]) call {
 // openWatch sends the request. The caller closes the result.
 func openWatch[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOptions, known func(reflector.Identity) bool) (*watching[T], error) {
 	c := watchCall(r)
-	query, err := selection(r, *opts, true)
+	query, err := selection(r, opts, true)
 	if err != nil {
 		return nil, fail(r, c, err)
 	}
@@ -84,7 +84,7 @@ func openWatch[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOpti
 	if err != nil {
 		return nil, err
 	}
-	w := &watching[T]{objects: &r.objects, body: a, want: expected(r), report: r.objectError, work: workspaceOf(&r.objects, a.encoding())}
+	w := &watching[T]{objects: &r.objects, body: a, want: expected(r), report: reporter(r), work: workspaceOf(&r.objects, a.encoding())}
 	w.work.inquiry.known = known
 	if known == nil && initial && opts.AllowWatchBookmarks {
 		w.decoders = r.decoders // without bookmarks nothing would follow the last initial event

@@ -74,13 +74,13 @@ func ahead[T any](w *watching[T], e Encoding) bool {
 
 // give gives an added object to the crew.
 func give[T any](w *watching[T], m message) error {
-	toCrew(w.crew, m, nil, w.passAdded)
+	toCrew(w.crew, m, nil, passAdded(w))
 	return errAhead
 }
 
 // flushWatch passes on all that was given to the crew, and ends the crew after the initial events.
 func flushWatch[T any](w *watching[T]) error {
-	flushCrew(w.crew, w.passAdded)
+	flushCrew(w.crew, passAdded(w))
 	if w.decoders == 0 {
 		closeCrew(w.crew)
 		w.crew = nil
@@ -88,9 +88,12 @@ func flushWatch[T any](w *watching[T]) error {
 	return w.stopped
 }
 
-func (w *watching[T]) passAdded(obj decoded[T], err error) bool {
-	w.stopped = w.pass(acceptEvent(w, reflector.Added, obj, err))
-	return w.stopped == nil
+// passAdded returns the function that passes on the objects of the crew.
+func passAdded[T any](w *watching[T]) func(decoded[T], error) bool {
+	return func(obj decoded[T], err error) bool {
+		w.stopped = w.pass(acceptEvent(w, reflector.Added, obj, err))
+		return w.stopped == nil
+	}
 }
 
 // eventType returns the event type for a word on the wire; 0 if the word is not the type of an

@@ -177,7 +177,7 @@ func open[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], v 
 			c.inf, err = informer.New(source, v.key, opts.Informer)
 		}
 	}
-	r.cache, c.set = c, opts.Namespaces
+	r.cache, r.recorder, c.set = c, c, opts.Namespaces
 	return Projected[T, P]{Requests[T]{r, r, r.namespace}, c.inf}, err
 }
 
@@ -334,11 +334,11 @@ func (c *cached[T, P]) lostKeys(since uint64) ([]types.NamespacedName, uint64, b
 }
 
 func (c *cached[T, P]) listing(namespace string) bool {
-	return c.set != nil && c.coverage(namespace) == informer.Listing
+	return c.set != nil && coverage(c, namespace) == informer.Listing
 }
 
 func (c *cached[T, P]) covers(namespace string) bool {
-	return c.set == nil || c.coverage(namespace) == informer.Covered
+	return c.set == nil || coverage(c, namespace) == informer.Covered
 }
 
 func (c *cached[T, P]) stale() []string {
@@ -349,10 +349,10 @@ func (c *cached[T, P]) stale() []string {
 }
 
 func (c *cached[T, P]) waits(namespace string) bool {
-	return c.coverage(namespace) != informer.Uncovered
+	return coverage(c, namespace) != informer.Uncovered
 }
 
-func (c *cached[T, P]) coverage(namespace string) informer.Coverage {
+func coverage[T metav1.Object, P any](c *cached[T, P], namespace string) informer.Coverage {
 	return c.inf.Coverage(types.NamespacedName{Namespace: namespace})
 }
 

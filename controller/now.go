@@ -121,7 +121,7 @@ func reachNow[T metav1.Object](ctx context.Context, r *requests[T], within []str
 // out, or if there are too many. stale are namespaces that it has not asked for.
 func askNow[T metav1.Object](ctx context.Context, r *requests[T], to string, within []string) (stale []string, ok bool) {
 	stale = r.cache.stale()
-	l := look[T]{from: r.cache.version(), to: to, cache: r.cache, sources: sourcesWithin(r, within, stale)}
+	l := look[T]{from: r.cache.version(), to: to, cache: r.cache, recorder: r.recorder, sources: sourcesWithin(r, within, stale)}
 	if l.from == "" { // not filled
 		return nil, false
 	}
@@ -150,7 +150,8 @@ func askNow[T metav1.Object](ctx context.Context, r *requests[T], to string, wit
 // look finds out which objects reads lack.
 type look[T metav1.Object] struct {
 	from, to string // the version of the cache when it began, and what reads must have
-	cache    cache[T]
+	cache    cache
+	recorder recorder[T] // of cache
 	sources  []located[T]
 }
 
@@ -236,7 +237,7 @@ func lookByList[T metav1.Object](ctx context.Context, l *look[T], source located
 		}
 		key := keyOf(ev.Object)
 		found[key] = struct{}{}
-		if l.cache.keeps(ev.Object) && !lookHas(l, key, ev.Object.GetResourceVersion()) {
+		if l.recorder.keeps(ev.Object) && !lookHas(l, key, ev.Object.GetResourceVersion()) {
 			lacks[key] = struct{}{}
 		}
 		return true
@@ -312,7 +313,7 @@ func lookByWatch[T metav1.Object](ctx context.Context, l *look[T], source locate
 		switch {
 		case err != nil:
 			return lacks, err
-		case ev.Type != reflector.Bookmark && l.cache.keeps(ev.Object):
+		case ev.Type != reflector.Bookmark && l.recorder.keeps(ev.Object):
 			note(l, lacks, ev)
 		}
 		if order > 0 || order == 0 && ev.Type == reflector.Bookmark {

@@ -83,28 +83,34 @@ type requests[T metav1.Object] struct {
 	namespace string          // of keys that have none
 	labels    labels.Selector // of the handle's objects
 	selects   bool            // by labels or fields
-	cache     cache[T]
+	cache     cache
+	recorder  recorder[T] // the same *cached[T, P]
 	own       ownWrites
 	debt      debt
 	turn      chan struct{} // holds a value while CatchUp works
 	nows      turns         // of WaitForNow
 }
 
-// cache is the part of the informer that Requests use.
-type cache[T any] interface {
-	// record and recordGone are RecordWrite and RecordGone of the informer.
+// recorder is the part of the informer that Requests use for an object.
+type recorder[T any] interface {
+	// record is RecordWrite of the informer.
 	record(obj T) error
-	recordGone(key types.NamespacedName, uid types.UID, rv string) error
 	// hasUID reports whether reads of obj have its UID.
 	hasUID(obj T) bool
+	// keeps reports whether an object that the server sends belongs into the cache.
+	keeps(obj T) bool
+}
+
+// cache is the part of the informer that Requests use and that needs no type parameter.
+type cache interface {
+	// recordGone is RecordGone of the informer.
+	recordGone(key types.NamespacedName, uid types.UID, rv string) error
 	// shown returns what reads have under key; without metadata, uid and rv are empty.
 	shown(key types.NamespacedName) (uid types.UID, rv string, ok bool)
 	// keys returns the keys of all objects that reads have.
 	keys() []types.NamespacedName
 	// version returns the version of the store, which is empty before the first list.
 	version() string
-	// keeps reports whether an object that the server sends belongs into the cache.
-	keeps(obj T) bool
 	// lost and lostKeys are LostWrites and LostKeys of the informer.
 	lost() uint64
 	lostKeys(since uint64) ([]types.NamespacedName, uint64, bool)
@@ -449,7 +455,7 @@ func isThere[T metav1.Object](r *requests[T], obj T) bool { return !finished(obj
 func record[T metav1.Object](ctx context.Context, r *requests[T], obj T) error {
 	switch {
 	case isThere(r, obj):
-		return r.cache.record(obj)
+		return r.recorder.record(obj)
 	case finished(obj):
 		return recordEnd(ctx, r, obj)
 	}
@@ -473,7 +479,7 @@ func finished(obj metav1.Object) bool {
 // recordEnd records that obj, which the server sent, is gone.
 func recordEnd[T metav1.Object](ctx context.Context, r *requests[T], obj T) error {
 	s := sight{key: keyOf(obj), rv: obj.GetResourceVersion()}
-	if r.cache.hasUID(obj) {
+	if r.recorder.hasUID(obj) {
 		s.uid = obj.GetUID()
 	}
 	return recordGone(ctx, r, s)

@@ -13,7 +13,7 @@ type Batch[K comparable, T any] struct {
 // and are valid until the next step of the loop.
 func (b Batch[K, T]) All() iter.Seq2[K, []Delta[T]] {
 	return func(yield func(K, []Delta[T]) bool) {
-		if b.buf == nil || b.buf.list.Len() > 0 && !b.buf.eachListed(yield) {
+		if b.buf == nil || b.buf.list.Len() > 0 && !eachListed(b.buf, yield) {
 			return
 		}
 		for i := range b.buf.entries {

@@ -20,10 +20,11 @@ type entry[K comparable, T any] struct {
 	deltas []Delta[T]
 }
 
-func (e *entry[K, T]) last() *Delta[T] { return &e.deltas[len(e.deltas)-1] }
+// latest returns the newest delta of e.
+func latest[K comparable, T any](e *entry[K, T]) *Delta[T] { return &e.deltas[len(e.deltas)-1] }
 
-// empty makes e an entry that is not in use. It keeps its room for deltas.
-func (e *entry[K, T]) empty() {
+// clearEntry makes e an entry that is not in use. It keeps its room for deltas.
+func clearEntry[K comparable, T any](e *entry[K, T]) {
 	clear(e.deltas)
 	*e = entry[K, T]{deltas: e.deltas[:0]}
 }
@@ -76,28 +77,28 @@ func newBuffer[K comparable, T any]() *buffer[K, T] {
 	return &buffer[K, T]{at: make(map[K]int), parts: keytable.PartsOf[K]()}
 }
 
-func (b *buffer[K, T]) empty() bool { return b.deltas == 0 && !b.moved }
+func isEmpty[K comparable, T any](b *buffer[K, T]) bool { return b.deltas == 0 && !b.moved }
 
 // takeList makes list the first keys of an empty buffer.
-func (b *buffer[K, T]) takeList(list *Objects[K, T], number uint64, initial bool) {
+func takeList[K comparable, T any](b *buffer[K, T], list *Objects[K, T], number uint64, initial bool) {
 	b.list, b.number, b.initial = list, number, initial
 	b.deltas = list.Len()
 }
 
 // expand turns the objects of the list into entries. All entries of a buffer with a list are settled.
-func (b *buffer[K, T]) expand() {
+func expand[K comparable, T any](b *buffer[K, T]) {
 	if b.list == nil {
 		return
 	}
 	whole := newBuffer[K, T]()
-	whole.reserve(b.keys())
-	for n := range b.keys() {
-		e := whole.add(b.key(n))
+	reserve(whole, countKeys(b))
+	for n := range countKeys(b) {
+		e := addEntry(whole, keyAt(b, n))
 		if e.list = b.number; n >= b.list.Len() {
 			e.list = b.entries[n-b.list.Len()].list
 		}
-		for _, d := range b.deltasOf(n) {
-			whole.append(e, d)
+		for _, d := range deltasAt(b, n) {
+			appendDelta(whole, e, d)
 		}
 	}
 	whole.returned, whole.rv, whole.moved = b.returned, b.rv, b.moved
@@ -106,47 +107,47 @@ func (b *buffer[K, T]) expand() {
 	*b = *whole
 }
 
-// keys returns the number of keys.
-func (b *buffer[K, T]) keys() int {
-	b.settle()
+// countKeys returns the number of keys.
+func countKeys[K comparable, T any](b *buffer[K, T]) int {
+	settle(b)
 	return b.list.Len() + len(b.entries)
 }
 
-// key returns the key of a number.
-func (b *buffer[K, T]) key(n int) K {
+// keyAt returns the key of a number.
+func keyAt[K comparable, T any](b *buffer[K, T], n int) K {
 	if listed := b.list.Len(); n >= listed {
 		return b.entries[n-listed].key
 	}
-	return b.list.item(n).Key
+	return itemAt(b.list, n).Key
 }
 
-// last returns the last delta of a number.
-func (b *buffer[K, T]) last(n int) Delta[T] {
+// lastAt returns the last delta of a number.
+func lastAt[K comparable, T any](b *buffer[K, T], n int) Delta[T] {
 	if listed := b.list.Len(); n >= listed {
-		return *b.entries[n-listed].last()
+		return *latest(&b.entries[n-listed])
 	}
-	return b.listed(n)
+	return listedAt(b, n)
 }
 
-// deltasOf returns all deltas of a number. For an object of the list it allocates.
-func (b *buffer[K, T]) deltasOf(n int) []Delta[T] {
+// deltasAt returns all deltas of a number. For an object of the list it allocates.
+func deltasAt[K comparable, T any](b *buffer[K, T], n int) []Delta[T] {
 	if listed := b.list.Len(); n >= listed {
 		return b.entries[n-listed].deltas
 	}
-	return []Delta[T]{b.last(n)}
+	return []Delta[T]{lastAt(b, n)}
 }
 
-// listed returns the delta of an object of the list.
-func (b *buffer[K, T]) listed(n int) Delta[T] {
-	return Delta[T]{Type: Replaced, Initial: b.initial, Object: b.list.item(n).Object, Sum: b.list.sum(n), ResourceVersion: b.list.version(n)}
+// listedAt returns the delta of an object of the list.
+func listedAt[K comparable, T any](b *buffer[K, T], n int) Delta[T] {
+	return Delta[T]{Type: Replaced, Initial: b.initial, Object: itemAt(b.list, n).Object, Sum: sumAt(b.list, n), ResourceVersion: versionAt(b.list, n)}
 }
 
 // eachListed calls yield for each object of the list. It stops and returns false if yield does.
-func (b *buffer[K, T]) eachListed(yield func(K, []Delta[T]) bool) bool {
+func eachListed[K comparable, T any](b *buffer[K, T], yield func(K, []Delta[T]) bool) bool {
 	one := make([]Delta[T], 1) // not a field of the buffer, because loops may be nested
 	for n := range b.list.Len() {
-		one[0] = b.listed(n)
-		if !yield(b.list.item(n).Key, one[:1:1]) {
+		one[0] = listedAt(b, n)
+		if !yield(itemAt(b.list, n).Key, one[:1:1]) {
 			return false
 		}
 	}
@@ -154,17 +155,17 @@ func (b *buffer[K, T]) eachListed(yield func(K, []Delta[T]) bool) bool {
 }
 
 // numberOf returns the number of key.
-func (b *buffer[K, T]) numberOf(key K) (int, bool) {
-	b.settle()
-	if n, ok := b.list.number(key); ok {
+func numberOf[K comparable, T any](b *buffer[K, T], key K) (int, bool) {
+	settle(b)
+	if n, ok := numberIn(b.list, key); ok {
 		return n, true
 	}
-	i, ok := b.place(key)
+	i, ok := placeOf(b, key)
 	return b.list.Len() + i, ok
 }
 
-// place returns the number of the entry of key in a settled buffer.
-func (b *buffer[K, T]) place(key K) (int, bool) {
+// placeOf returns the number of the entry of key in a settled buffer.
+func placeOf[K comparable, T any](b *buffer[K, T], key K) (int, bool) {
 	if len(b.entries) == 1 {
 		return 0, b.entries[0].key == key
 	}
@@ -172,52 +173,52 @@ func (b *buffer[K, T]) place(key K) (int, bool) {
 	return i, ok
 }
 
-// has reports whether key has deltas. A nil buffer has none.
-func (b *buffer[K, T]) has(key K) bool {
+// hasKey reports whether key has deltas. A nil buffer has none.
+func hasKey[K comparable, T any](b *buffer[K, T], key K) bool {
 	if b == nil {
 		return false
 	}
-	_, ok := b.numberOf(key)
+	_, ok := numberOf(b, key)
 	return ok
 }
 
-// find returns the entry of key, or nil. It is valid until the next add or push.
-func (b *buffer[K, T]) find(key K) *entry[K, T] {
-	b.settle()
-	if _, ok := b.list.number(key); ok {
-		b.expand()
+// findEntry returns the entry of key, or nil. It is valid until the next addEntry or push.
+func findEntry[K comparable, T any](b *buffer[K, T], key K) *entry[K, T] {
+	settle(b)
+	if _, ok := numberIn(b.list, key); ok {
+		expand(b)
 	}
-	if i, ok := b.place(key); ok {
+	if i, ok := placeOf(b, key); ok {
 		return &b.entries[i]
 	}
 	return nil
 }
 
 // push appends d to the deltas of key, at once or in the next settle.
-func (b *buffer[K, T]) push(key K, d Delta[T]) {
+func push[K comparable, T any](b *buffer[K, T], key K, d Delta[T]) {
 	if b.list != nil {
-		b.append(b.findOrAdd(key), d)
+		appendDelta(b, findOrAdd(b, key), d)
 		return
 	}
-	b.append(b.extend(key), d)
+	appendDelta(b, extend(b, key), d)
 	if len(b.entries)-b.settled == blockLen {
-		b.settle()
+		settle(b)
 	}
 }
 
-// settle makes sure that each key has one entry, which place finds. A single entry stays out of the
+// settle makes sure that each key has one entry, which placeOf finds. A single entry stays out of the
 // index, so that an event that comes alone takes 1.3 times less processor time in the queue (row
 // batch=1/perKey=1 of BenchmarkAddPop).
-func (b *buffer[K, T]) settle() {
+func settle[K comparable, T any](b *buffer[K, T]) {
 	if len(b.entries) > 1 {
-		b.index()
+		indexLate(b)
 	}
 }
 
-// index puts the entries that push has added into the index. If a key has an entry already, that
+// indexLate puts the entries that push has added into the index. If a key has an entry already, that
 // one gets the delta, and the later entries move up. If there are none, it writes nothing, because
 // the consumer may be reading the buffer.
-func (b *buffer[K, T]) index() {
+func indexLate[K comparable, T any](b *buffer[K, T]) {
 	late := b.entries[b.settled:]
 	if len(late) == 0 {
 		return
@@ -228,7 +229,7 @@ func (b *buffer[K, T]) index() {
 	for i := range late {
 		e := &late[i]
 		if before, ok := b.at[e.key]; ok {
-			b.fold(&b.entries[before], e)
+			fold(b, &b.entries[before], e)
 			continue
 		}
 		b.at[e.key] = b.settled
@@ -241,32 +242,32 @@ func (b *buffer[K, T]) index() {
 }
 
 // fold moves the delta of e to the end of another entry of the same key.
-func (b *buffer[K, T]) fold(to, e *entry[K, T]) {
-	b.append(to, e.deltas[0])
+func fold[K comparable, T any](b *buffer[K, T], to, e *entry[K, T]) {
+	appendDelta(b, to, e.deltas[0])
 	b.deltas--
-	e.empty()
+	clearEntry(e)
 }
 
-// add returns a new entry for key, which must not have one, in a settled buffer. The caller must
+// addEntry returns a new entry for key, which must not have one, in a settled buffer. The caller must
 // add a delta.
-func (b *buffer[K, T]) add(key K) *entry[K, T] {
-	b.index()
+func addEntry[K comparable, T any](b *buffer[K, T], key K) *entry[K, T] {
+	indexLate(b)
 	b.at[key] = len(b.entries)
 	b.settled++
-	return b.extend(key)
+	return extend(b, key)
 }
 
 // findOrAdd returns the entry of key. The caller must add a delta. The entry is valid as long as
-// that of find.
-func (b *buffer[K, T]) findOrAdd(key K) *entry[K, T] {
-	if e := b.find(key); e != nil {
+// that of findEntry.
+func findOrAdd[K comparable, T any](b *buffer[K, T], key K) *entry[K, T] {
+	if e := findEntry(b, key); e != nil {
 		return e
 	}
-	return b.add(key)
+	return addEntry(b, key)
 }
 
 // extend returns a new entry for key, which is not in the index.
-func (b *buffer[K, T]) extend(key K) *entry[K, T] {
+func extend[K comparable, T any](b *buffer[K, T], key K) *entry[K, T] {
 	i := len(b.entries)
 	if i < cap(b.entries) {
 		b.entries = b.entries[:i+1]
@@ -278,16 +279,16 @@ func (b *buffer[K, T]) extend(key K) *entry[K, T] {
 	return e
 }
 
-// append adds d to the deltas of e. If they move to a new array, it clears the old one, whose chunk
+// appendDelta adds d to the deltas of e. If they move to a new array, it clears the old one, whose chunk
 // other entries may keep in memory.
-func (b *buffer[K, T]) append(e *entry[K, T], d Delta[T]) {
+func appendDelta[K comparable, T any](b *buffer[K, T], e *entry[K, T], d Delta[T]) {
 	b.deltas++
 	before := e.deltas
 	switch {
 	case len(before) < cap(before):
 		e.deltas = append(before, d)
 	case len(before) == 0:
-		e.deltas = append(b.cut(), d)
+		e.deltas = append(cut(b), d)
 		b.room++
 	default:
 		e.deltas = append(before, d)
@@ -298,18 +299,18 @@ func (b *buffer[K, T]) append(e *entry[K, T], d Delta[T]) {
 
 // prepend puts deltas, which were given back and are older, before the deltas of key. A key that
 // has an entry keeps its place.
-func (b *buffer[K, T]) prepend(key K, deltas []Delta[T]) {
-	e := b.findOrAdd(key)
+func prepend[K comparable, T any](b *buffer[K, T], key K, deltas []Delta[T]) {
+	e := findOrAdd(b, key)
 	newer := slices.Clone(e.deltas)
 	for _, d := range deltas {
-		b.append(e, d)
+		appendDelta(b, e, d)
 	}
 	copy(e.deltas[copy(e.deltas, deltas):], newer)
 	b.returned += len(deltas)
 }
 
 // cut returns an empty slice with room for one delta. Nearly every key has only one in a batch.
-func (b *buffer[K, T]) cut() []Delta[T] {
+func cut[K comparable, T any](b *buffer[K, T]) []Delta[T] {
 	if len(b.chunk) == 0 {
 		b.chunk = make([]Delta[T], min(max(len(b.entries), minChunk), maxChunk))
 	}
@@ -319,7 +320,7 @@ func (b *buffer[K, T]) cut() []Delta[T] {
 }
 
 // reserve makes room for n more keys.
-func (b *buffer[K, T]) reserve(n int) {
+func reserve[K comparable, T any](b *buffer[K, T], n int) {
 	used, have := len(b.entries), cap(b.entries)
 	if n <= have-used {
 		return
@@ -333,14 +334,14 @@ func (b *buffer[K, T]) reserve(n int) {
 	b.chunk = make([]Delta[T], used+n-have)
 }
 
-func (b *buffer[K, T]) moveTo(rv string) {
+func moveTo[K comparable, T any](b *buffer[K, T], rv string) {
 	if rv != "" {
 		b.rv, b.moved = rv, true
 	}
 }
 
-// giveBack records that key n was given back. It returns false if it was already recorded.
-func (b *buffer[K, T]) giveBack(n int) bool {
+// markReturned records that key n was given back. It returns false if it was already recorded.
+func markReturned[K comparable, T any](b *buffer[K, T], n int) bool {
 	for n>>6 >= len(b.given) {
 		b.given = append(b.given, 0)
 	}
@@ -356,13 +357,13 @@ func (b *buffer[K, T]) giveBack(n int) bool {
 // allocation. It returns nil if the buffer has room for more than most deltas, or for far more than
 // it has had lately: a Go map never shrinks, so the buffer would waste memory. It also returns nil
 // for a buffer without room, which would save nothing: one that had a list, or only a version.
-func (b *buffer[K, T]) reset(most int) *buffer[K, T] {
+func reset[K comparable, T any](b *buffer[K, T], most int) *buffer[K, T] {
 	if tooLarge := b.full.TooLarge(b.room, b.deltas); b.room == 0 || b.room > most || tooLarge {
 		return nil
 	}
 	clear(b.at)
 	for i := range b.entries {
-		b.entries[i].empty()
+		clearEntry(&b.entries[i])
 	}
 	*b = buffer[K, T]{
 		entries: b.entries[:0], at: b.at, parts: b.parts, chunk: b.chunk,

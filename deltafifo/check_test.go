@@ -27,7 +27,7 @@ func (f *DeltaFIFO[K, T]) verify() error {
 		return fmt.Errorf("pending: %w", err)
 	}
 	if b := f.inFlight; b != nil {
-		if b.empty() {
+		if isEmpty(b) {
 			return fmt.Errorf("in flight: nothing")
 		}
 		if err := b.verify(); err != nil {
@@ -38,7 +38,7 @@ func (f *DeltaFIFO[K, T]) verify() error {
 		return fmt.Errorf("%d deltas in flight were given back before", f.retrying)
 	}
 	if b := f.spare; b != nil {
-		if !b.empty() || b.rv != "" || b.endsInitial || b.rewound || b.doubtful || len(b.entries) > 0 || b.list != nil || len(b.given) > 0 {
+		if !isEmpty(b) || b.rv != "" || b.endsInitial || b.rewound || b.doubtful || len(b.entries) > 0 || b.list != nil || len(b.given) > 0 {
 			return fmt.Errorf("spare: not empty")
 		}
 		if err := b.verify(); err != nil {
@@ -61,7 +61,7 @@ func (b *buffer[K, T]) verify() error {
 	total := b.list.Len()
 	for i := range b.entries {
 		e := &b.entries[i]
-		if _, ok := b.list.number(e.key); ok {
+		if _, ok := numberIn(b.list, e.key); ok {
 			return fmt.Errorf("entry %d is of a listed key", i)
 		}
 		if at, ok := b.at[e.key]; i < b.settled && (!ok || at != i) {
@@ -97,7 +97,7 @@ func (l *Objects[K, T]) verify() error {
 			return fmt.Errorf("%d items in chunk %d", len(chunk), i)
 		}
 		for i := range chunk {
-			if at, ok := l.number(chunk[i].Key); !ok || at != n {
+			if at, ok := numberIn(l, chunk[i].Key); !ok || at != n {
 				return fmt.Errorf("item %d is placed at %d, %t", n, at, ok)
 			}
 			n++
@@ -177,7 +177,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		},
 		"spare: not empty": func(f *queue) {
 			f.spare = newBuffer[int, int]()
-			f.spare.push(1, Delta[int]{Type: Added})
+			push(f.spare, 1, Delta[int]{Type: Added})
 		},
 		"entry 0 is of a listed key": func(f *queue) {
 			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 1})
@@ -198,7 +198,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		},
 		"list: 1 of 2 items are settled": func(f *queue) {
 			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 7})
-			f.pending.list.push(KeyedObject[int, int]{Key: 8}, "", 0)
+			appendItem(f.pending.list, KeyedObject[int, int]{Key: 8}, "", 0)
 		},
 		"places for":          func(f *queue) { delete(f.pending.at, 1) },
 		"is placed at":        func(f *queue) { f.pending.at[1], f.pending.at[2] = 1, 0 },
@@ -206,28 +206,28 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"noted as":            func(f *queue) { f.pending.deltas++ },
 		"room for 4":          func(f *queue) { f.pending.room++ },
 		"no deltas":           func(f *queue) { f.pending.entries[0].deltas = nil },
-		"DeltaType(9)":        func(f *queue) { f.pending.entries[0].last().Type = 9 },
-		"is initial":          func(f *queue) { f.pending.entries[0].last().Initial = true },
-		"unknown final state": func(f *queue) { f.pending.entries[0].last().FinalStateUnknown = true },
+		"DeltaType(9)":        func(f *queue) { latest(&f.pending.entries[0]).Type = 9 },
+		"is initial":          func(f *queue) { latest(&f.pending.entries[0]).Initial = true },
+		"unknown final state": func(f *queue) { latest(&f.pending.entries[0]).FinalStateUnknown = true },
 		"a Sync after": func(f *queue) {
-			f.pending.push(1, Delta[int]{Type: Sync})
-			f.pending.settle()
+			push(f.pending, 1, Delta[int]{Type: Sync})
+			settle(f.pending)
 		},
 		"of 3 deltas were":   func(f *queue) { f.pending.returned = 4 },
 		"1 deltas in flight": func(f *queue) { f.retrying = 1 },
 		"deleted twice": func(f *queue) {
-			f.pending.push(2, Delta[int]{Type: Deleted})
-			f.pending.settle()
+			push(f.pending, 2, Delta[int]{Type: Deleted})
+			settle(f.pending)
 		},
 		"not settled and has 1 deltas, list 3": func(f *queue) {
-			f.pending.push(3, Delta[int]{Type: Added})
+			push(f.pending, 3, Delta[int]{Type: Added})
 			f.pending.entries[2].list = 3
 		},
 		"unused entry 2": func(f *queue) { f.pending.entries[:3][2].list = 1 },
 		"of the chunk":   func(f *queue) { f.pending.chunk[3].Object = 1 },
 		"entry 0: unused delta 1": func(f *queue) {
 			e := &f.pending.entries[0]
-			e.deltas = append(make([]Delta[int], 0, 2), *e.last(), Delta[int]{Object: 1})[:1]
+			e.deltas = append(make([]Delta[int], 0, 2), *latest(e), Delta[int]{Object: 1})[:1]
 		},
 	} {
 		f := New[int, int](nil, Options{})
@@ -235,7 +235,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		f.pending.settle()
+		settle(f.pending)
 		f.pending.entries = append(make([]entry[int, int], 0, 4), f.pending.entries[:3]...)[:2]
 		f.check(t)
 		damage(f)

@@ -190,9 +190,9 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.lent {
-		f.processed()
+		endBatch(f)
 	}
-	for f.lent || f.pending.empty() {
+	for f.lent || isEmpty(f.pending) {
 		var signal <-chan struct{} = f.ready
 		switch {
 		case f.lent:
@@ -200,11 +200,11 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 		case f.closed:
 			return Batch[K, T]{}, ErrClosed
 		}
-		if err := f.wait(ctx, signal); err != nil {
+		if err := wait(ctx, f, signal); err != nil {
 			return Batch[K, T]{}, err
 		}
 	}
-	return f.take(), nil
+	return take(f), nil
 }
 
 // TryPop is [DeltaFIFO.Pop] for a consumer that does not wait: it returns false if nothing is
@@ -214,19 +214,19 @@ func (f *DeltaFIFO[K, T]) TryPop() (batch Batch[K, T], ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.lent {
-		f.processed()
+		endBatch(f)
 	}
-	if f.lent || f.pending.empty() {
+	if f.lent || isEmpty(f.pending) {
 		return Batch[K, T]{}, false
 	}
-	return f.take(), true
+	return take(f), true
 }
 
 // take makes everything pending the batch in flight. Called with the lock held and nothing in
 // flight.
-func (f *DeltaFIFO[K, T]) take() Batch[K, T] {
+func take[K comparable, T any](f *DeltaFIFO[K, T]) Batch[K, T] {
 	f.batches++
-	f.pending.settle()
+	settle(f.pending)
 	f.inFlight, f.retrying = f.pending, f.pending.returned
 	f.inFlight.batch = f.batches
 	if f.pending, f.spare = f.spare, nil; f.pending == nil {
@@ -236,8 +236,8 @@ func (f *DeltaFIFO[K, T]) take() Batch[K, T] {
 	return Batch[K, T]{buf: f.inFlight}
 }
 
-// processed ends the batch in flight, if there is one. Called with the lock held.
-func (f *DeltaFIFO[K, T]) processed() {
+// endBatch ends the batch in flight, if there is one. Called with the lock held.
+func endBatch[K comparable, T any](f *DeltaFIFO[K, T]) {
 	done := f.inFlight
 	if done == nil {
 		return
@@ -248,7 +248,7 @@ func (f *DeltaFIFO[K, T]) processed() {
 			close(f.synced)
 		}
 	}
-	f.inFlight, f.spare = nil, done.reset(spareFactor*f.limit)
+	f.inFlight, f.spare = nil, reset(done, spareFactor*f.limit)
 	f.flushed.Send()
 	if f.retrying > 0 {
 		f.retrying = 0
@@ -258,10 +258,10 @@ func (f *DeltaFIFO[K, T]) processed() {
 
 // admit waits until the queue has room. It returns with the lock held if and only if it returns
 // nil.
-func (f *DeltaFIFO[K, T]) admit(ctx context.Context) error {
+func admit[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T]) error {
 	f.mu.Lock()
 	for !f.closed && f.pending.deltas+f.retrying >= f.limit {
-		if err := f.wait(ctx, f.room.Wait()); err != nil {
+		if err := wait(ctx, f, f.room.Wait()); err != nil {
 			f.mu.Unlock()
 			return err
 		}
@@ -277,7 +277,7 @@ func (f *DeltaFIFO[K, T]) admit(ctx context.Context) error {
 // check the queue under the lock, and changes of the queue signal under the lock. The caller must
 // check the queue again, because a token may be old: left by a Pop that did not wait, or that gave
 // up.
-func (f *DeltaFIFO[K, T]) wait(ctx context.Context, signal <-chan struct{}) error {
+func wait[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T], signal <-chan struct{}) error {
 	f.mu.Unlock()
 	defer f.mu.Lock()
 	select {
@@ -290,7 +290,7 @@ func (f *DeltaFIFO[K, T]) wait(ctx context.Context, signal <-chan struct{}) erro
 
 // signalReady wakes the consumer if it waits. One token in the channel is enough. Called with the
 // lock held, on a queue that is not closed.
-func (f *DeltaFIFO[K, T]) signalReady() {
+func signalReady[K comparable, T any](f *DeltaFIFO[K, T]) {
 	select {
 	case f.ready <- struct{}{}:
 	default:

@@ -45,7 +45,7 @@ func TestApplyNow(t *testing.T) {
 			if err := s.fifo.Add(t.Context(), "b", "b1", "6"); err != nil {
 				t.Error(err)
 			}
-			if obj, ok := s.fifo.newest("a"); obj != "a1" || !ok {
+			if obj, ok := newest(s.fifo, "a"); obj != "a1" || !ok {
 				t.Error("the batch in flight is not known")
 			}
 			synctest.Wait()

@@ -48,7 +48,7 @@ func ObjectsOf[K comparable, T any](items ...KeyedObject[K, T]) *Objects[K, T] {
 	for _, item := range items {
 		l.Set(item.Key, item.Object, "")
 	}
-	l.settle()
+	settleObjects(l)
 	return l
 }
 
@@ -57,7 +57,7 @@ func (l *Objects[K, T]) Len() int {
 	if l == nil {
 		return 0
 	}
-	l.settle()
+	settleObjects(l)
 	return l.n
 }
 
@@ -65,33 +65,33 @@ func (l *Objects[K, T]) Len() int {
 // Delta.ResourceVersion; leave it empty to save memory if the object itself has it. Amortized O(1).
 func (l *Objects[K, T]) Set(key K, obj T, resourceVersion string) {
 	l.unknown = true
-	l.set(key, obj, resourceVersion, 0)
+	set(l, key, obj, resourceVersion, 0)
 }
 
 // set is Set for an object that carries its own version if resourceVersion is empty.
-func (l *Objects[K, T]) set(key K, obj T, resourceVersion string, sum uint64) {
+func set[K comparable, T any](l *Objects[K, T], key K, obj T, resourceVersion string, sum uint64) {
 	if l.seed == (maphash.Seed{}) {
 		l.seed, l.parts = maphash.MakeSeed(), keytable.PartsOf[K]()
 	}
-	l.push(KeyedObject[K, T]{key, obj}, resourceVersion, sum)
+	appendItem(l, KeyedObject[K, T]{key, obj}, resourceVersion, sum)
 	if l.n-l.found == blockLen {
-		l.settle()
+		settleObjects(l)
 	}
 }
 
-// settle adds the objects set since its last call to the table at. An object whose key is there
+// settleObjects adds the objects set since its last call to the table at. An object whose key is there
 // already replaces the earlier object.
-func (l *Objects[K, T]) settle() {
+func settleObjects[K comparable, T any](l *Objects[K, T]) {
 	first, end := l.found, l.n
 	if first == end {
 		return
 	}
 	var hashes [blockLen]uint32
 	for n := first; n < end; n++ {
-		l.touched ^= l.parts.Touch(l.item(n).Key)
+		l.touched ^= l.parts.Touch(itemAt(l, n).Key)
 	}
 	for n := first; n < end; n++ {
-		hashes[n-first] = l.hash(l.item(n).Key)
+		hashes[n-first] = hashOf(l, itemAt(l, n).Key)
 	}
 	if end >= chunkLen && bits.Len(uint(first)) < bits.Len(uint(end)) {
 		l.at.Reserve(end)
@@ -102,23 +102,23 @@ func (l *Objects[K, T]) settle() {
 		l.touched ^= n
 	}
 	for n := first; n < end; n++ {
-		item, hash := l.item(n), hashes[n-first]
-		if before, ok := l.find(hash, item.Key); ok {
-			l.put(before, n)
+		item, hash := itemAt(l, n), hashes[n-first]
+		if before, ok := lookUp(l, hash, item.Key); ok {
+			copyItem(l, before, n)
 			continue
 		}
-		l.put(l.found, n)
+		copyItem(l, l.found, n)
 		l.at.Insert(hash, uint32(l.found))
 		l.found++
 	}
 	for l.n > l.found {
-		l.pop()
+		dropLast(l)
 	}
 }
 
-// push adds an object to the last chunk. The first one grows with the list; a large list
+// appendItem adds an object to the last chunk. The first one grows with the list; a large list
 // that grew in one piece would be copied over and over.
-func (l *Objects[K, T]) push(item KeyedObject[K, T], version string, sum uint64) {
+func appendItem[K comparable, T any](l *Objects[K, T], item KeyedObject[K, T], version string, sum uint64) {
 	last := l.n >> chunkShift
 	if last == len(l.chunks) {
 		var chunk []KeyedObject[K, T]
@@ -143,12 +143,12 @@ func (l *Objects[K, T]) push(item KeyedObject[K, T], version string, sum uint64)
 	l.n++
 }
 
-// put copies object n to the place of another object.
-func (l *Objects[K, T]) put(other, n int) {
+// copyItem copies object n to the place of another object.
+func copyItem[K comparable, T any](l *Objects[K, T], other, n int) {
 	if other == n {
 		return
 	}
-	*l.item(other) = *l.item(n)
+	*itemAt(l, other) = *itemAt(l, n)
 	if l.versions != nil {
 		l.versions[other] = l.versions[n]
 	}
@@ -157,16 +157,16 @@ func (l *Objects[K, T]) put(other, n int) {
 	}
 }
 
-// version returns the version of an object.
-func (l *Objects[K, T]) version(n int) string {
+// versionAt returns the version of an object.
+func versionAt[K comparable, T any](l *Objects[K, T], n int) string {
 	if l.versions == nil {
 		return ""
 	}
 	return l.versions[n]
 }
 
-// sum returns the sum of an object; zero if it is not known.
-func (l *Objects[K, T]) sum(n int) uint64 {
+// sumAt returns the sum of an object; zero if it is not known.
+func sumAt[K comparable, T any](l *Objects[K, T], n int) uint64 {
 	if l.sums == nil {
 		return 0
 	}
@@ -178,24 +178,24 @@ func (l *Objects[K, T]) Delete(key K) {
 	if l.Len() == 0 {
 		return
 	}
-	n, ok := l.find(l.hash(key), key)
+	n, ok := lookUp(l, hashOf(l, key), key)
 	if !ok {
 		return
 	}
 	last := l.n - 1
 	l.at.Remove(uint32(n))
 	if n != last {
-		l.put(n, last)
+		copyItem(l, n, last)
 		l.at.Move(uint32(last), uint32(n))
 	}
-	l.pop()
+	dropLast(l)
 	l.found = l.n
 }
 
-// pop removes the last object.
-func (l *Objects[K, T]) pop() {
+// dropLast removes the last object.
+func dropLast[K comparable, T any](l *Objects[K, T]) {
 	l.n--
-	*l.item(l.n) = KeyedObject[K, T]{}
+	*itemAt(l, l.n) = KeyedObject[K, T]{}
 	if l.versions != nil {
 		l.versions[l.n] = ""
 		l.versions = l.versions[:l.n]
@@ -209,36 +209,38 @@ func (l *Objects[K, T]) pop() {
 	}
 }
 
-func (l *Objects[K, T]) hash(key K) uint32 { return uint32(maphash.Comparable(l.seed, key) >> 32) }
+func hashOf[K comparable, T any](l *Objects[K, T], key K) uint32 {
+	return uint32(maphash.Comparable(l.seed, key) >> 32)
+}
 
-func (l *Objects[K, T]) item(n int) *KeyedObject[K, T] {
+func itemAt[K comparable, T any](l *Objects[K, T], n int) *KeyedObject[K, T] {
 	return &l.chunks[n>>chunkShift][n&(chunkLen-1)]
 }
 
-// block returns up to blockLen objects from number n on, a multiple of blockLen.
-func (l *Objects[K, T]) block(n int) []KeyedObject[K, T] {
+// blockAt returns up to blockLen objects from number n on, a multiple of blockLen.
+func blockAt[K comparable, T any](l *Objects[K, T], n int) []KeyedObject[K, T] {
 	chunk := l.chunks[n>>chunkShift][n&(chunkLen-1):]
 	return chunk[:min(len(chunk), blockLen)]
 }
 
-// find returns the number of the object with the key.
-func (l *Objects[K, T]) find(hash uint32, key K) (int, bool) {
+// lookUp returns the number of the object with the key.
+func lookUp[K comparable, T any](l *Objects[K, T], hash uint32, key K) (int, bool) {
 	var p keytable.Probe
 	for {
 		n, ok := l.at.Next(hash, &p)
 		if !ok {
 			return 0, false
 		}
-		if l.item(int(n)).Key == key {
+		if itemAt(l, int(n)).Key == key {
 			return int(n), true
 		}
 	}
 }
 
-// number returns the number of the object with the key. All objects must be settled.
-func (l *Objects[K, T]) number(key K) (int, bool) {
+// numberIn returns the number of the object with the key. All objects must be settled.
+func numberIn[K comparable, T any](l *Objects[K, T], key K) (int, bool) {
 	if l == nil || l.n == 0 {
 		return 0, false
 	}
-	return l.find(l.hash(key), key)
+	return lookUp(l, hashOf(l, key), key)
 }

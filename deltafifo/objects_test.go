@@ -46,7 +46,7 @@ func TestItems(t *testing.T) {
 				}
 			}
 		}
-		l.settle()
+		settleObjects(l)
 		if err := l.verify(); err != nil {
 			t.Fatalf("seed %d: %v", seed, err)
 		}
@@ -54,12 +54,12 @@ func TestItems(t *testing.T) {
 			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
 		}
 		for n, item := range want {
-			if got := l.version(n); got != versionOf(seed, item.Object) {
+			if got := versionAt(l, n); got != versionOf(seed, item.Object) {
 				t.Fatalf("seed %d: item %d of step %d has version %q", seed, n, item.Object, got)
 			}
 		}
 		for from := 0; from < l.Len(); from += blockLen {
-			if got := l.block(from); !slices.Equal(got, want[from:min(from+blockLen, len(want))]) {
+			if got := blockAt(l, from); !slices.Equal(got, want[from:min(from+blockLen, len(want))]) {
 				t.Fatalf("seed %d: block %d is %v", seed, from, got)
 			}
 		}

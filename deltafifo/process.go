@@ -23,8 +23,8 @@ func (f *DeltaFIFO[K, T]) Requeue(key K) error {
 	if f.inFlight == nil {
 		return ErrNotInFlight
 	}
-	n, ok := f.inFlight.numberOf(key)
-	if !ok || !f.giveBack(n) {
+	n, ok := numberOf(f.inFlight, key)
+	if !ok || !giveBack(f, n) {
 		return ErrNotInFlight
 	}
 	return nil
@@ -33,12 +33,12 @@ func (f *DeltaFIFO[K, T]) Requeue(key K) error {
 // giveBack makes the deltas of key n of the batch in flight pending again, and returns false if
 // that has been done before. It need not wake the consumer: whoever ends the batch in flight looks
 // for pending deltas. Called with the lock held.
-func (f *DeltaFIFO[K, T]) giveBack(n int) bool {
+func giveBack[K comparable, T any](f *DeltaFIFO[K, T], n int) bool {
 	b := f.inFlight
-	if !b.giveBack(n) {
+	if !markReturned(b, n) {
 		return false
 	}
-	f.pending.prepend(b.key(n), b.deltasOf(n))
+	prepend(f.pending, keyAt(b, n), deltasAt(b, n))
 	return true
 }
 
@@ -66,14 +66,14 @@ func (f *DeltaFIFO[K, T]) Process(ctx context.Context, process func(key K, delta
 		return err
 	}
 	done := 0
-	defer func() { f.leave(done) }()
+	defer func() { leave(f, done) }()
 	var failed []Failure[K]
 	for key, deltas := range batch.All() {
 		if err = ctx.Err(); err != nil {
 			break
 		}
 		if err := process(key, deltas); err != nil {
-			failed = append(failed, Failure[K]{Key: key, Err: err, Dropped: !f.retry(done)})
+			failed = append(failed, Failure[K]{Key: key, Err: err, Dropped: !retry(f, done)})
 		}
 		done++
 	}
@@ -87,26 +87,26 @@ func (f *DeltaFIFO[K, T]) Process(ctx context.Context, process func(key K, delta
 }
 
 // retry gives back key n of the batch in flight, unless the queue is closed.
-func (f *DeltaFIFO[K, T]) retry(n int) bool {
+func retry[K comparable, T any](f *DeltaFIFO[K, T], n int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
 		return false
 	}
-	f.giveBack(n)
+	giveBack(f, n)
 	return true
 }
 
 // leave ends the batch in flight, and gives back its keys from number from on.
-func (f *DeltaFIFO[K, T]) leave(from int) {
+func leave[K comparable, T any](f *DeltaFIFO[K, T], from int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	keys := f.inFlight.keys()
+	keys := countKeys(f.inFlight)
 	for n := from; n < keys; n++ {
-		f.giveBack(n)
+		giveBack(f, n)
 	}
 	if from < keys && f.inFlight.endsInitial {
 		f.inFlight.endsInitial, f.pending.endsInitial = false, true
 	}
-	f.processed()
+	endBatch(f)
 }

@@ -15,13 +15,13 @@ const noList = ^uint64(0)
 // is not kept any more, see [Sink.Keep]. Any goroutine may call it. See [DeltaFIFO.Add] for waits and errors.
 // O(pending + known keys), under the lock.
 func (s *Sink[K, T]) Prune(ctx context.Context) error {
-	if err := s.fifo.admit(ctx); err != nil {
+	if err := admit(ctx, s.fifo); err != nil {
 		return err
 	}
 	defer s.fifo.mu.Unlock()
-	s.fifo.pending.expand()
-	s.fifo.deleteMissing(nil, noList, func(_ K, obj T) bool { return s.fifo.keeps(obj) })
-	s.fifo.moved("")
+	expand(s.fifo.pending)
+	deleteMissing(s.fifo, nil, noList, func(_ K, obj T) bool { return s.fifo.keeps(obj) })
+	moved(s.fifo, "")
 	return nil
 }
 
@@ -35,14 +35,14 @@ func (f *DeltaFIFO[K, T]) Flush(ctx context.Context) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	until := f.batches
-	if !f.pending.empty() {
+	if !isEmpty(f.pending) {
 		until++
 	}
 	for f.inFlight != nil && f.batches == until || f.batches < until {
 		if f.closed {
 			return ErrClosed
 		}
-		if err := f.wait(ctx, f.flushed.Wait()); err != nil {
+		if err := wait(ctx, f, f.flushed.Wait()); err != nil {
 			return err
 		}
 	}

@@ -11,11 +11,11 @@ import (
 func (f *DeltaFIFO[K, T]) Get(key K) []Delta[T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	n, ok := f.pending.numberOf(key)
+	n, ok := numberOf(f.pending, key)
 	if !ok {
 		return nil
 	}
-	return slices.Clone(f.pending.deltasOf(n))
+	return slices.Clone(deltasAt(f.pending, n))
 }
 
 // All iterates over the pending keys with their deltas, in the order in which the consumer will get
@@ -24,7 +24,7 @@ func (f *DeltaFIFO[K, T]) Get(key K) []Delta[T] {
 // the lock for O(pending deltas), and producers and consumer wait meanwhile.
 func (f *DeltaFIFO[K, T]) All() iter.Seq2[K, []Delta[T]] {
 	return func(yield func(K, []Delta[T]) bool) {
-		for _, e := range f.copyOf() {
+		for _, e := range copyOf(f) {
 			if !yield(e.key, e.deltas) {
 				return
 			}
@@ -33,12 +33,12 @@ func (f *DeltaFIFO[K, T]) All() iter.Seq2[K, []Delta[T]] {
 }
 
 // copyOf returns copies of the pending entries, those of an untouched list included.
-func (f *DeltaFIFO[K, T]) copyOf() []entry[K, T] {
+func copyOf[K comparable, T any](f *DeltaFIFO[K, T]) []entry[K, T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := make([]entry[K, T], f.pending.keys())
+	all := make([]entry[K, T], countKeys(f.pending))
 	for n := range all {
-		all[n] = entry[K, T]{key: f.pending.key(n), deltas: slices.Clone(f.pending.deltasOf(n))}
+		all[n] = entry[K, T]{key: keyAt(f.pending, n), deltas: slices.Clone(deltasAt(f.pending, n))}
 	}
 	return all
 }

@@ -8,10 +8,10 @@ import (
 
 // Lookup implements reflector.Recaller with the objects in the queue's known store. It returns nil
 // unless that store is a [Comparer], and K is the type of objects' names.
-func (s *Sink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return s.fifo.recaller() }
+func (s *Sink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return recaller(s.fifo) }
 
 // recaller returns the function of reflector.Recaller, nil if there are no objects.
-func (f *DeltaFIFO[K, T]) recaller() func(reflector.Identity) (T, bool) {
+func recaller[K comparable, T any](f *DeltaFIFO[K, T]) func(reflector.Identity) (T, bool) {
 	known, ok := f.known.(Comparer[K, T])
 	keyOf, named := any(nameOf).(func(types.NamespacedName) K)
 	if !ok || !named || known.Len() == 0 {
@@ -21,7 +21,7 @@ func (f *DeltaFIFO[K, T]) recaller() func(reflector.Identity) (T, bool) {
 		key, state := keyOf(id.NamespacedName), State{UID: id.UID, ResourceVersion: id.ResourceVersion}
 		f.mu.Lock()
 		defer f.mu.Unlock()
-		if f.pending.has(key) || f.inFlight.has(key) {
+		if hasKey(f.pending, key) || hasKey(f.inFlight, key) {
 			return obj, false
 		}
 		obj, sum, ok := known.GetSum(key)

@@ -29,18 +29,18 @@ type Replacement[K comparable, T any] struct {
 // keys), under the lock. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) error {
 	if list.Objects != nil {
-		list.Objects.settle()
+		settleObjects(list.Objects)
 	}
-	if err := f.admit(ctx); err != nil {
+	if err := admit(ctx, f); err != nil {
 		return err
 	}
 	defer f.mu.Unlock()
-	f.replace(list)
+	replace(f, list)
 	return nil
 }
 
 // replace is Replace with the lock held.
-func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
+func replace[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) {
 	if f.keeps != nil {
 		list = selected(f, list)
 	}
@@ -48,32 +48,32 @@ func (f *DeltaFIFO[K, T]) replace(list Replacement[K, T]) {
 	f.pending.hasList = true
 	all := false
 	if f.pending.deltas > 0 {
-		f.putItems(list.Objects)
-	} else if changed, complete, ok := f.changed(list); ok {
+		putItems(f, list.Objects)
+	} else if changed, complete, ok := findChanged(f, list); ok {
 		for _, n := range changed {
-			f.listed(list.Objects, n)
+			putItem(f, list.Objects, n)
 		}
 		all = complete
 	} else {
-		f.pending.takeList(list.Objects, f.lists, f.lists == 1)
+		takeList(f.pending, list.Objects, f.lists, f.lists == 1)
 	}
 	if !all {
-		f.deleteMissing(list.Objects, f.lists, list.Keep)
+		deleteMissing(f, list.Objects, f.lists, list.Keep)
 	}
-	f.passAwaited(list.Objects, list.Keep)
+	passAwaited(f, list.Objects, list.Keep)
 	if f.lists == 1 {
 		f.pending.endsInitial = true
 		f.pending.moved = true // an empty list must reach the consumer too
 	}
 	f.pending.rewound = f.pending.rewound || list.Rewound
 	f.pending.doubtful = f.pending.doubtful || list.Doubtful
-	f.moved(list.ResourceVersion)
+	moved(f, list.ResourceVersion)
 }
 
 // selected returns a list without the objects that the queue does not keep.
 func selected[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) Replacement[K, T] {
 	for n := list.Objects.Len() - 1; n >= 0; n-- { // the last one takes the place of one that goes
-		if item := list.Objects.item(n); !f.keeps(item.Object) {
+		if item := itemAt(list.Objects, n); !f.keeps(item.Object) {
 			list.Objects.Delete(item.Key)
 		}
 	}
@@ -86,10 +86,10 @@ func selected[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) R
 // mostChanged is the largest share of changed objects at which unchanged objects are left out.
 const mostChanged = 1. / 8
 
-// changed returns the numbers of the changed objects, and whether the list has all known keys. ok
+// findChanged returns the numbers of the changed objects, and whether the list has all known keys. ok
 // is false if the objects cannot be compared, or if too many have changed. Called with the lock
 // held and nothing pending.
-func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, ok bool) {
+func findChanged[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) (numbers []int, all, ok bool) {
 	known, ok := f.known.(Comparer[K, T])
 	if !ok || f.inFlight != nil || list.Rewound {
 		return nil, false, false
@@ -117,8 +117,8 @@ func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, o
 			if versioned && identical(old, block[i].Object) {
 				return true
 			}
-			state := f.stateOf(block[i].Object, list.Objects.version(from+i))
-			if known.Same(block[i].Key, old, state) && equal(known, &block[i], old, list.Objects.sum(from+i)) {
+			state := stateOf(f, block[i].Object, versionAt(list.Objects, from+i))
+			if known.Same(block[i].Key, old, state) && equal(known, &block[i], old, sumAt(list.Objects, from+i)) {
 				return true
 			}
 		}
@@ -128,7 +128,7 @@ func (f *DeltaFIFO[K, T]) changed(list Replacement[K, T]) (numbers []int, all, o
 	}
 	keys := make([]K, blockLen)
 	for ; from < list.Objects.Len() && few; from += blockLen {
-		block = list.Objects.block(from)
+		block = blockAt(list.Objects, from)
 		for i := range block {
 			keys[i] = block[i].Key
 		}
@@ -168,7 +168,7 @@ func identical[T any](a, b T) bool {
 }
 
 // stateOf returns the state of an object that was listed at a version.
-func (f *DeltaFIFO[K, T]) stateOf(obj T, version string) State {
+func stateOf[K comparable, T any](f *DeltaFIFO[K, T], obj T, version string) State {
 	if own := f.meta.Version(obj); own != "" {
 		return State{UID: f.meta.UID(obj), ResourceVersion: own}
 	}
@@ -177,44 +177,44 @@ func (f *DeltaFIFO[K, T]) stateOf(obj T, version string) State {
 
 // putItems adds a Replaced delta for each object, when other deltas are pending. Called with the
 // lock held.
-func (f *DeltaFIFO[K, T]) putItems(items *Objects[K, T]) {
-	f.pending.expand()
-	f.pending.reserve(items.Len())
+func putItems[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]) {
+	expand(f.pending)
+	reserve(f.pending, items.Len())
 	for n := range items.Len() {
-		f.listed(items, n)
+		putItem(f, items, n)
 	}
 }
 
-// listed adds the Replaced delta of object n. Called with the lock held.
-func (f *DeltaFIFO[K, T]) listed(items *Objects[K, T], n int) {
-	item := items.item(n)
-	e := f.pending.findOrAdd(item.Key)
+// putItem adds the Replaced delta of object n. Called with the lock held.
+func putItem[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], n int) {
+	item := itemAt(items, n)
+	e := findOrAdd(f.pending, item.Key)
 	e.list = f.lists
-	f.pending.append(e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object, Sum: items.sum(n), ResourceVersion: items.version(n)})
+	appendDelta(f.pending, e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object, Sum: sumAt(items, n), ResourceVersion: versionAt(items, n)})
 }
 
 // deleteMissing adds a Deleted delta for every existing key that is not among items, the list with that
 // number. Called with the lock held.
-func (f *DeltaFIFO[K, T]) deleteMissing(items *Objects[K, T], list uint64, keep func(K, T) bool) {
+func deleteMissing[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], list uint64, keep func(K, T) bool) {
 	gone := func(e *entry[K, T], key K, obj T) {
 		if keep != nil && keep(key, obj) {
 			return
 		}
 		if e == nil {
-			e = f.pending.add(key)
+			e = addEntry(f.pending, key)
 		}
-		f.pending.append(e, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+		appendDelta(f.pending, e, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
 	}
-	f.pending.settle()
+	settle(f.pending)
 	for i := range f.pending.entries { // gets no new ones here
-		if e := &f.pending.entries[i]; e.list != list && e.last().Type != Deleted {
-			gone(e, e.key, e.last().Object)
+		if e := &f.pending.entries[i]; e.list != list && latest(e).Type != Deleted {
+			gone(e, e.key, latest(e).Object)
 		}
 	}
 	if b := f.inFlight; b != nil {
-		for n := range b.keys() {
-			if last := b.last(n); last.Type != Deleted && !f.pending.has(b.key(n)) {
-				gone(nil, b.key(n), last.Object)
+		for n := range countKeys(b) {
+			if last := lastAt(b, n); last.Type != Deleted && !hasKey(f.pending, keyAt(b, n)) {
+				gone(nil, keyAt(b, n), last.Object)
 			}
 		}
 	}
@@ -222,7 +222,7 @@ func (f *DeltaFIFO[K, T]) deleteMissing(items *Objects[K, T], list uint64, keep 
 		return
 	}
 	for key, obj := range f.known.All() {
-		if _, ok := items.number(key); !ok && !f.pending.has(key) && !f.inFlight.has(key) {
+		if _, ok := numberIn(items, key); !ok && !hasKey(f.pending, key) && !hasKey(f.inFlight, key) {
 			gone(nil, key, obj)
 		}
 	}
@@ -230,7 +230,7 @@ func (f *DeltaFIFO[K, T]) deleteMissing(items *Objects[K, T], list uint64, keep 
 
 // passAwaited adds what items, the current list, have under the keys that known is ahead in, if that has not
 // been added: the list was compared with known while known changed. Called with the lock held.
-func (f *DeltaFIFO[K, T]) passAwaited(items *Objects[K, T], keep func(K, T) bool) {
+func passAwaited[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], keep func(K, T) bool) {
 	known, ok := f.known.(Comparer[K, T])
 	if !ok {
 		return
@@ -238,16 +238,16 @@ func (f *DeltaFIFO[K, T]) passAwaited(items *Objects[K, T], keep func(K, T) bool
 	keys, moment := known.Awaited()
 	f.pending.moment = moment
 	for _, key := range keys {
-		n, listed := items.number(key)
-		switch has := f.pending.has(key); {
-		case listed && has && (f.pending.list != nil || f.pending.find(key).list == f.lists):
+		n, listed := numberIn(items, key)
+		switch has := hasKey(f.pending, key); {
+		case listed && has && (f.pending.list != nil || findEntry(f.pending, key).list == f.lists):
 		case listed:
-			f.listed(items, n)
-		case has && f.pending.find(key).last().Type == Deleted:
+			putItem(f, items, n)
+		case has && latest(findEntry(f.pending, key)).Type == Deleted:
 		default:
-			obj, ok := f.newest(key)
+			obj, ok := newest(f, key)
 			if !ok || keep == nil || !keep(key, obj) {
-				f.pending.append(f.pending.findOrAdd(key), Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+				appendDelta(f.pending, findOrAdd(f.pending, key), Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
 			}
 		}
 	}

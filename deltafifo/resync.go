@@ -7,7 +7,7 @@ import "context"
 // batch, and never brings back an older state. Without a [KnownObjects] store, Resync adds nothing.
 // O(known keys), under the lock. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Resync(ctx context.Context) error {
-	if err := f.admit(ctx); err != nil {
+	if err := admit(ctx, f); err != nil {
 		return err
 	}
 	defer f.mu.Unlock()
@@ -15,10 +15,10 @@ func (f *DeltaFIFO[K, T]) Resync(ctx context.Context) error {
 		return nil
 	}
 	for key, obj := range f.known.All() {
-		if !f.pending.has(key) && !f.inFlight.has(key) {
-			f.pending.push(key, Delta[T]{Type: Sync, Object: obj})
+		if !hasKey(f.pending, key) && !hasKey(f.inFlight, key) {
+			push(f.pending, key, Delta[T]{Type: Sync, Object: obj})
 		}
 	}
-	f.moved("")
+	moved(f, "")
 	return nil
 }

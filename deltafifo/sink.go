@@ -36,7 +36,7 @@ func NewSink[K comparable, T any](fifo *DeltaFIFO[K, T], key func(T) (K, error),
 func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	key, err := s.key(ev.Object)
 	if err != nil {
-		s.report(ev, err) // without a key it is not a known object
+		report(s, ev, err) // without a key it is not a known object
 		return ctx.Err()
 	}
 	if s.items == nil {
@@ -45,10 +45,10 @@ func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	if ev.Type == reflector.Deleted {
 		s.items.Delete(key)
 	} else if s.meta.Version(ev.Object) != "" {
-		s.items.set(key, ev.Object, "", ev.Sum)
+		set(s.items, key, ev.Object, "", ev.Sum)
 	} else {
 		s.items.unknown = true
-		s.items.set(key, ev.Object, ev.ResourceVersion, ev.Sum)
+		set(s.items, key, ev.Object, ev.ResourceVersion, ev.Sum)
 	}
 	return ctx.Err()
 }
@@ -78,8 +78,8 @@ func (s *Sink[K, T]) Rewound(certain bool) { s.rewound, s.doubtful = certain, !c
 
 // Apply implements reflector.Sink.
 func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
-	key, d := s.delta(ev)
-	return s.fifo.put(ctx, key, d)
+	key, d := deltaOf(s, ev)
+	return produce(ctx, s.fifo, key, d)
 }
 
 // ApplyNow is Apply for an event after which nothing else is about to come. If the consumer waits
@@ -89,19 +89,19 @@ func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 // consumer's then. It returns process's error unchanged. A consumer that uses [DeltaFIFO.Process]
 // waits for changes between two calls, too.
 func (s *Sink[K, T]) ApplyNow(ctx context.Context, ev reflector.Event[T], process func(Batch[K, T]) error) error {
-	key, d := s.delta(ev)
-	return s.fifo.putNow(ctx, key, d, process)
+	key, d := deltaOf(s, ev)
+	return produceNow(ctx, s.fifo, key, d, process)
 }
 
-// delta returns the delta of a watch event. Without a key it only moves the version.
-func (s *Sink[K, T]) delta(ev reflector.Event[T]) (key K, d Delta[T]) {
+// deltaOf returns the delta of a watch event. Without a key it only moves the version.
+func deltaOf[K comparable, T any](s *Sink[K, T], ev reflector.Event[T]) (key K, d Delta[T]) {
 	d.ResourceVersion = ev.ResourceVersion
 	if ev.Type == reflector.Bookmark {
 		return key, d
 	}
 	key, err := s.key(ev.Object)
 	if err != nil {
-		s.report(ev, err)
+		report(s, ev, err)
 		return *new(K), d
 	}
 	d.Object, d.Sum = ev.Object, ev.Sum
@@ -117,7 +117,7 @@ func (s *Sink[K, T]) delta(ev reflector.Event[T]) (key K, d Delta[T]) {
 }
 
 // report says that an event's object has no key.
-func (s *Sink[K, T]) report(ev reflector.Event[T], cause error) {
+func report[K comparable, T any](s *Sink[K, T], ev reflector.Event[T], cause error) {
 	s.bad(&reflector.ObjectError{ResourceVersion: ev.ResourceVersion, Type: ev.Type, Err: cause})
 }
 

@@ -72,7 +72,7 @@ func lookup[T any](x *Indexer[T], name string) (dynamic[T], error) {
 	s := slotsOf(x)
 	st := s.Read()
 	defer s.Done()
-	ix := st.Lookup(name)
+	ix := slots.Lookup(st, name)
 	if ix == nil {
 		return nil, unknown(name, st)
 	}

@@ -245,7 +245,7 @@ func (l *live[T, V]) Check(objs cowvec.View[T]) error {
 		return err
 	}
 	probe := &live[T, V]{def: l.def, stage: &stage[V]{}}
-	for slot, obj := range objs.All {
+	for slot, obj := range cowvec.All(objs) {
 		probe.Stage(0, obj)
 		want := probe.stage.set(0)
 		if err := l.lists.CheckSlot(slot, want); err != nil {

@@ -6,6 +6,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/kinform/kinform/internal/cowvec"
 	"github.com/kinform/kinform/internal/posting"
 	"github.com/kinform/kinform/internal/slots"
 	"github.com/kinform/kinform/internal/usercode"
@@ -62,7 +63,7 @@ func appendValues[T any, V comparable](l *live[T, V], dst []T, s *slots.Slots[T]
 		s.Done()
 		return dst
 	}
-	ids, view := l.lists.Freeze(want), st.View()
+	ids, view := l.lists.Freeze(want), slots.ViewOf(st)
 	s.Done()
 	dst = slices.Grow(dst, ids.Len())
 	for id := range ids.All {
@@ -98,7 +99,7 @@ func each[T any, V comparable](x *Index[T, V], from Reader[T], value V, yield fu
 		}
 		return
 	}
-	ids, view := l.lists.Freeze(want), st.View()
+	ids, view := l.lists.Freeze(want), slots.ViewOf(st)
 	s.Done()
 	for id := range ids.All {
 		if !yield(view.At(id)) {
@@ -131,7 +132,7 @@ func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
 		}
 		values := l.lists.Values()
 		s.Done()
-		for _, v := range values.All {
+		for _, v := range cowvec.All(values) {
 			if !yield(v) {
 				return
 			}
@@ -147,7 +148,7 @@ func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
 	objs, err := sharing(x, s, obj)
 	var panicked *PanicError
 	if errors.As(err, &panicked) {
-		s.Report("panic in index "+x.name, err)
+		slots.Report(s, "panic in index "+x.name, err)
 	} else if err != nil {
 		report(x, s, err)
 	}
@@ -193,7 +194,7 @@ func sharing[T any, V comparable](x *Index[T, V], s *slots.Slots[T], obj T) (obj
 	for i, v := range wanted {
 		frozen[i] = l.lists.Freeze(v)
 	}
-	view := st.View()
+	view := slots.ViewOf(st)
 	s.Done()
 	ids := union(frozen)
 	objs = make([]T, len(ids))
@@ -252,7 +253,7 @@ func in[T any, V comparable](x *Index[T, V], st *slots.State[T]) *live[T, V] {
 }
 
 func report[T any, V comparable](x *Index[T, V], s *slots.Slots[T], err error) {
-	s.Report("index "+x.name, err)
+	slots.Report(s, "index "+x.name, err)
 }
 
 // unknown returns the error for a read of an index that a store with the state st does not have.

@@ -31,13 +31,13 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 	wanted := labelsWanted(reqs)
 	st := s.Read()
 	best := candidates(st, namespace, wanted)
-	view := st.View()
+	view := slots.ViewOf(st)
 	s.Done()
 	if best.found {
 		return pick(view, best, namespace, reqs)
 	}
 	if namespace == "" && len(reqs) == 0 {
-		return view.AppendTo(make([]T, 0, view.Live()))
+		return cowvec.AppendTo(make([]T, 0, view.Live()), view)
 	}
 	return scanOf(newScan[T](namespace, selector, reqs, wanted), view)
 }

@@ -37,7 +37,7 @@ func watchDoesNotAllocatePerEvent(t *testing.T) {
 		}
 		return memtest.Allocs(5, func() {
 			r.state = state{phase: watching, rv: "1000000"}
-			if err := r.watch(t.Context()); err != nil || r.state.rv != strconv.Itoa(1_000_000+n) {
+			if err := watchOnce(r, t.Context()); err != nil || r.state.rv != strconv.Itoa(1_000_000+n) {
 				t.Fatalf("watch: %v at %s", err, r.state.rv)
 			}
 		})

@@ -64,7 +64,7 @@ func TestEndOfWatch(t *testing.T) {
 				}
 				began := time.Now().Add(-c.lived)
 				w := &watch{asked: "5", began: began, listed: began, lasts: cmp.Or(c.lasts, time.Minute), silent: c.silent, end: watchEnd{rv: "5", err: c.err}}
-				r.ended(t.Context(), w, c.cut)
+				watchEnded(r, t.Context(), w, c.cut)
 				if away := r.breaker.away(); away == c.answered {
 					t.Errorf("away %v", away)
 				}

@@ -21,7 +21,7 @@ type guard struct {
 
 // guardCall returns a watchdog for a call that nothing else looks after.
 func guardCall[T any](r *Reflector[T], g *guard) *watchdog {
-	return newWatchdog(lateAfter/4, r.omitted(), func(quiet time.Duration) { checkLate(r, g, quiet) })
+	return newWatchdog(lateAfter/4, omittedBy(r), func(quiet time.Duration) { checkLate(r, g, quiet) })
 }
 
 // checkLate reports a source that has brought nothing for a while and does not return although

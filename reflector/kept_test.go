@@ -22,7 +22,7 @@ func TestGivenUpTooLate(t *testing.T) {
 func TestListedObjectIsLetGo(t *testing.T) {
 	r := newIdle(t)
 	beginList(r, "list")
-	r.listed.add(metaEvent(Added, "a", "5"))
+	addListed(r.listed, metaEvent(Added, "a", "5"))
 	settle(r.listed)
 	r.state.rv = "5"
 	if err := replace(r, t.Context()); err != nil {
@@ -31,7 +31,7 @@ func TestListedObjectIsLetGo(t *testing.T) {
 	if r.listed != nil || !r.recent.listed.whole {
 		t.Errorf("kept by the list: %t, by the events: %t", r.listed != nil, r.recent.listed.whole)
 	}
-	r.recent.add(0, "5", metaEvent(Added, "b", "6"))
+	addRecent(&r.recent, 0, "5", metaEvent(Added, "b", "6"))
 	if r.recent.listed.whole {
 		t.Error("an event came, and the newest object of the list is kept alive")
 	}
@@ -102,8 +102,8 @@ func newIdle(t *testing.T) *Reflector[*metav1.PartialObjectMetadata] {
 func TestLateDeletionMayLackOthers(t *testing.T) {
 	for lived, want := range map[time.Duration]bool{wholeAfter - 1: true, wholeAfter: false} {
 		var recent recentEvents[*metav1.PartialObjectMetadata]
-		recent.add(time.Minute, "5", metaEvent(Deleted, "a", "6"))
-		recent.noteEnd(time.Minute + lived)
+		addRecent(&recent, time.Minute, "5", metaEvent(Deleted, "a", "6"))
+		noteEnd(&recent, time.Minute+lived)
 		if mayLack(&recent, "6") != want {
 			t.Errorf("%v after the deletion: may lack others: %t", lived, !want)
 		}
@@ -115,9 +115,9 @@ func TestLateDeletionMayLackOthers(t *testing.T) {
 func TestRepeatedOmission(t *testing.T) {
 	for _, omitted := range []bool{false, true} {
 		var recent recentEvents[*metav1.PartialObjectMetadata]
-		recent.add(0, "5", metaEvent(Modified, "a", "6"))
+		addRecent(&recent, 0, "5", metaEvent(Modified, "a", "6"))
 		ev := Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "6", Omitted: omitted}
-		if _, isNew, err := recent.verify(replay{active: true, next: 1, known: 1}, ev, "6"); err != nil || isNew == omitted {
+		if _, isNew, err := verifyEvent(&recent, replay{active: true, next: 1, known: 1}, ev, "6"); err != nil || isNew == omitted {
 			t.Errorf("omitted %t: new %t, %v", omitted, isNew, err)
 		}
 	}

@@ -22,8 +22,8 @@ type newestListed[T any] struct {
 	touched byte       // keeps reads ahead from being optimized away
 }
 
-// add adds an event of the list.
-func (n *newestListed[T]) add(ev Event[T]) {
+// addListed adds an event of the list.
+func addListed[T any](n *newestListed[T], ev Event[T]) {
 	if n.block == nil {
 		n.block = make([]Event[T], 0, newestBlock)
 	}

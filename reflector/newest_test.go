@@ -17,7 +17,7 @@ func TestNewestListedModel(t *testing.T) {
 		version, object := "", knownObject[*metav1.PartialObjectMetadata]{}
 		for range r.IntN(4 * newestBlock) {
 			ev := metaEvent(Added+EventType(r.IntN(3)), string(rune('a'+r.IntN(5))), []string{"", "x", strconv.Itoa(r.IntN(200))}[min(r.IntN(20), 2)])
-			found.add(ev)
+			addListed(&found, ev)
 			if ev.Type == Deleted && knownFrom(ev).key == object.key {
 				object = knownObject[*metav1.PartialObjectMetadata]{}
 			}
@@ -28,7 +28,7 @@ func TestNewestListedModel(t *testing.T) {
 				continue
 			}
 			if settle(&found); found.version != version || found.object != object {
-				t.Fatalf("%s of %q, want %s of %q", found.object, found.version, object, version)
+				t.Fatalf("%s of %q, want %s of %q", nameOf(found.object), found.version, nameOf(object), version)
 			}
 			for i, ev := range found.block[:newestBlock] {
 				if ev.Object != nil {

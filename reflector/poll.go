@@ -135,7 +135,7 @@ func spareList[T any](r *Reflector[T]) {
 		return
 	}
 	r.state = r.state.goOn()
-	r.verify(r.reason)
+	verifyHistory(r, r.reason)
 }
 
 // poll waits between two lists without a version.

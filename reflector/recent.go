@@ -48,9 +48,9 @@ type knownEvent[T any] struct {
 	known  knownObject[T]
 }
 
-// add makes ev, which was handled at the given time, the newest event. The newest version before
+// addRecent makes ev, which was handled at the given time, the newest event. The newest version before
 // it is before. Of an event that the source left out, only the version counts.
-func (s *recentEvents[T]) add(at time.Duration, before string, ev Event[T]) {
+func addRecent[T any](s *recentEvents[T], at time.Duration, before string, ev Event[T]) {
 	if ev.Type == Bookmark && !ev.Omitted {
 		s.open.whole = s.open.rv == ev.ResourceVersion
 		return
@@ -68,9 +68,9 @@ func (s *recentEvents[T]) add(at time.Duration, before string, ev Event[T]) {
 		s.events = new([maxRecent]knownEvent[T])
 	}
 	if s.n > 0 {
-		forgetUnlessNeeded(&s.at(s.n - 1).known)
+		forgetUnlessNeeded(&recentAt(s, s.n-1).known)
 	}
-	e := s.at(s.n)
+	e := recentAt(s, s.n)
 	s.pushed = e.known.rv
 	*e = knownEvent[T]{before: s.open.before, gone: ev.Type == Deleted, known: knownFrom(ev)}
 	if e.gone {
@@ -79,7 +79,8 @@ func (s *recentEvents[T]) add(at time.Duration, before string, ev Event[T]) {
 	s.n++
 }
 
-func (s *recentEvents[T]) at(n int) *knownEvent[T] { return &s.events[n%maxRecent] }
+// recentAt returns event n, one of the newest.
+func recentAt[T any](s *recentEvents[T], n int) *knownEvent[T] { return &s.events[n%maxRecent] }
 
 // oldest is the number of the oldest event in the ring.
 func oldest[T any](s *recentEvents[T]) int { return max(0, s.n-maxRecent) }
@@ -99,15 +100,15 @@ func inOrder[T any](s *recentEvents[T], ev Event[T], seen string) (fresh bool, e
 	case ev.Type == Bookmark:
 		return true, nil
 	case s.open.rv == seen || ev.Type == Deleted:
-		return !s.has(ev), nil
+		return !isRecent(s, ev), nil
 	}
 	return false, nil // the list, or what came before a bookmark, has it
 }
 
-// has reports whether ev repeats an event in the ring.
-func (s *recentEvents[T]) has(ev Event[T]) bool {
+// isRecent reports whether ev repeats an event in the ring.
+func isRecent[T any](s *recentEvents[T], ev Event[T]) bool {
 	for n := oldest(s); n < s.n; n++ {
-		if isCertainlyAgain(s.at(n), ev) {
+		if isCertainlyAgain(recentAt(s, n), ev) {
 			return true
 		}
 	}
@@ -125,7 +126,7 @@ func resumeFrom[T any](s *recentEvents[T], seen string) string {
 
 // noteEnd records that a watch ended at the given time. Only the end of the one that brought the
 // newest event counts.
-func (s *recentEvents[T]) noteEnd(at time.Duration) {
+func noteEnd[T any](s *recentEvents[T], at time.Duration) {
 	if s.open.until == 0 {
 		s.open.until = at
 	}
@@ -142,7 +143,7 @@ func mayLack[T any](s *recentEvents[T], seen string) bool {
 // firstOpen is the number of the first event that has the open version.
 func firstOpen[T any](s *recentEvents[T]) int {
 	n := s.n
-	for n > oldest(s) && s.at(n-1).known.rv == s.open.rv {
+	for n > oldest(s) && recentAt(s, n-1).known.rv == s.open.rv {
 		n--
 	}
 	return n
@@ -155,7 +156,7 @@ func isAgain[T any](e *knownEvent[T], ev Event[T]) (again, differs bool) {
 		return false, false
 	}
 	found := knownFrom(ev)
-	return is(e.known, found), e.known.differs(found)
+	return is(e.known, found), hasOtherContents(e.known, found)
 }
 
 // isCertainlyAgain is isAgain, except that objects without metadata must have equal contents:

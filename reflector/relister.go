@@ -63,13 +63,13 @@ func newRecall[T any](source Source[T], sink Sink[T]) *recall[T] {
 	from, ok := source.(Relister[T])
 	to, holds := sink.(Recaller[T])
 	if ok && holds {
-		c.sink, c.source = to, from.Relist(source, c.has)
+		c.sink, c.source = to, from.Relist(source, func(id Identity) bool { return find(c, id) })
 	}
 	return c
 }
 
-// has is the function that the source asks.
-func (c *recall[T]) has(id Identity) (ok bool) {
+// find is the function that the source asks.
+func find[T any](c *recall[T], id Identity) (ok bool) {
 	if c.known == nil || id.Sum == 0 {
 		return false
 	}
@@ -79,7 +79,7 @@ func (c *recall[T]) has(id Identity) (ok bool) {
 }
 
 // complete gives an event the object that was found for it, and its sum.
-func (c *recall[T]) complete(ev Event[T]) Event[T] {
+func complete[T any](c *recall[T], ev Event[T]) Event[T] {
 	if ev.Recalled {
 		ev.Object, ev.Sum, ev.Recalled = c.found, c.sum, false
 		c.found = *new(T)
@@ -87,8 +87,8 @@ func (c *recall[T]) complete(ev Event[T]) Event[T] {
 	return ev
 }
 
-// begin returns the source for the next list or page.
-func (c *recall[T]) begin(usual Source[T]) Source[T] {
+// beginRecall returns the source for the next list or page.
+func beginRecall[T any](c *recall[T], usual Source[T]) Source[T] {
 	if c.source == nil {
 		return usual
 	}
@@ -98,5 +98,5 @@ func (c *recall[T]) begin(usual Source[T]) Source[T] {
 	return c.source
 }
 
-// end ends the list or page.
-func (c *recall[T]) end() { c.known, c.found = nil, *new(T) }
+// endRecall ends the list or page.
+func endRecall[T any](c *recall[T]) { c.known, c.found = nil, *new(T) }

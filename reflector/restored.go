@@ -49,7 +49,7 @@ var errSlowCheck = errors.New("the list of one object did not end in time")
 // of the first of them. The version is empty if there is none.
 func replayFrom[T any](s *recentEvents[T]) (from string, first int) {
 	for n := max(s.lost, oldest(s)); n < s.n; n++ {
-		if e := s.at(n); older(e.before, e.known.rv) {
+		if e := recentAt(s, n); older(e.before, e.known.rv) {
 			return e.before, n
 		}
 	}
@@ -73,9 +73,9 @@ type replay struct {
 // pending reports whether a known event is still to come.
 func (j replay) pending() bool { return j.next < j.known }
 
-// verify compares an event of a watch with the known events. seen is the newest version so far. It
+// verifyEvent compares an event of a watch with the known events. seen is the newest version so far. It
 // reports whether the event is new, and returns ErrRestored for an event of another history.
-func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next replay, isNew bool, err error) {
+func verifyEvent[T any](s *recentEvents[T], j replay, ev Event[T], seen string) (next replay, isNew bool, err error) {
 	if j.pending() {
 		return verifyPending(s, j, ev)
 	}
@@ -85,7 +85,7 @@ func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next repla
 		return j, true, nil
 	case ev.Type == Bookmark:
 		return j, !ev.Omitted && ev.ResourceVersion == seen, nil // otherwise the server lags
-	case s.has(ev):
+	case isRecent(s, ev):
 		return j, false, nil // the server repeats itself
 	case s.open.rv == seen && ev.ResourceVersion == seen:
 		return j, true, nil // the watch before ended amid the events of a version
@@ -93,13 +93,13 @@ func (s *recentEvents[T]) verify(j replay, ev Event[T], seen string) (next repla
 	return j, false, otherHistory("the watch brings %s, which was not there before", describe(ev))
 }
 
-// verifyPending is verify while a known event is still to come.
+// verifyPending is verifyEvent while a known event is still to come.
 func verifyPending[T any](s *recentEvents[T], j replay, ev Event[T]) (next replay, isNew bool, err error) {
-	e := s.at(j.next)
+	e := recentAt(s, j.next)
 	again, differs := isAgain(e, ev)
 	atOnce := ev.ResourceVersion == e.known.rv
 	switch {
-	case !isCertainlyAgain(e, ev) && ev.Type != Bookmark && atOnce && (ev.ResourceVersion == s.pushed || s.has(ev)):
+	case !isCertainlyAgain(e, ev) && ev.Type != Bookmark && atOnce && (ev.ResourceVersion == s.pushed || isRecent(s, ev)):
 		return j, false, nil // an earlier event of the same version
 	case again:
 		j.next++
@@ -108,7 +108,7 @@ func verifyPending[T any](s *recentEvents[T], j replay, ev Event[T]) (next repla
 	case ev.Type == Bookmark && (older(ev.ResourceVersion, e.known.rv) || ev.Omitted && atOnce):
 		return j, false, nil
 	}
-	return j, false, otherHistory("the watch brings %s in place of %s", describe(ev), e.known)
+	return j, false, otherHistory("the watch brings %s in place of %s", describe(ev), nameOf(e.known))
 }
 
 // otherHistory returns an ErrRestored that says why.
@@ -124,7 +124,7 @@ func describe[T any](ev Event[T]) string {
 	if ev.Type == Bookmark {
 		return "BOOKMARK at resourceVersion " + ev.ResourceVersion
 	}
-	return ev.Type.String() + " of " + knownFrom(ev).String()
+	return ev.Type.String() + " of " + nameOf(knownFrom(ev))
 }
 
 // endedUnexpectedly reports whether a watch ended in any other way than at the time that its
@@ -197,7 +197,7 @@ func comparable(rv string) bool {
 func replayed[T any](r *Reflector[T], w *watch, ev Event[T]) (isNew bool, err error) {
 	awaited := w.replay.pending()
 	strict := w.replay.strict
-	w.replay, isNew, err = r.recent.verify(w.replay, ev, w.end.rv)
+	w.replay, isNew, err = verifyEvent(&r.recent, w.replay, ev, w.end.rv)
 	switch {
 	case err != nil && !strict:
 		w.replay = replay{}

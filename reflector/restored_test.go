@@ -38,15 +38,15 @@ func TestRecentEventsKeepOneObject(t *testing.T) {
 	if kept() != 1 {
 		t.Error("the newest of the list is not kept")
 	}
-	s.add(0, "5", metaEvent(Modified, "a", "6"))
-	if kept() != 1 || !s.at(0).known.whole {
+	addRecent(&s, 0, "5", metaEvent(Modified, "a", "6"))
+	if kept() != 1 || !recentAt(&s, 0).known.whole {
 		t.Error("the first event is kept besides others, or is not")
 	}
-	s.add(0, "6", metaEvent(Modified, "b", "7"))
-	if kept() != 1 || !s.at(1).known.whole {
+	addRecent(&s, 0, "6", metaEvent(Modified, "b", "7"))
+	if kept() != 1 || !recentAt(&s, 1).known.whole {
 		t.Error("the second event is kept besides others, or is not")
 	}
-	if s.add(0, "7", metaEvent(Deleted, "b", "8")); kept() != 0 {
+	if addRecent(&s, 0, "7", metaEvent(Deleted, "b", "8")); kept() != 0 {
 		t.Error("an object is kept that was deleted")
 	}
 }
@@ -62,25 +62,25 @@ func TestEventsOfOneVersion(t *testing.T) {
 	} {
 		before := "5"
 		if n > 0 {
-			before = s.at(n - 1).known.rv
+			before = recentAt(&s, n-1).known.rv
 		}
-		s.add(0, before, metaEvent(Added, c.name, c.rv))
-		if got := s.at(n).before; got != c.before || resumeFrom(&s, c.rv) != c.before {
+		addRecent(&s, 0, before, metaEvent(Added, c.name, c.rv))
+		if got := recentAt(&s, n).before; got != c.before || resumeFrom(&s, c.rv) != c.before {
 			t.Errorf("%s: a watch from %s brings it, the next one begins at %s, want %s", c.name, got, resumeFrom(&s, c.rv), c.before)
 		}
 	}
 	bookmark := func(omitted bool, rv string) Event[*metav1.PartialObjectMetadata] {
 		return Event[*metav1.PartialObjectMetadata]{Type: Bookmark, Omitted: omitted, ResourceVersion: rv}
 	}
-	s.add(0, "8", bookmark(true, "9"))
-	s.add(0, "9", metaEvent(Added, "f", "9"))
-	if got := s.at(s.n - 1).before; got != "8" || resumeFrom(&s, "9") != "8" || firstOpen(&s) != s.n-1 {
+	addRecent(&s, 0, "8", bookmark(true, "9"))
+	addRecent(&s, 0, "9", metaEvent(Added, "f", "9"))
+	if got := recentAt(&s, s.n-1).before; got != "8" || resumeFrom(&s, "9") != "8" || firstOpen(&s) != s.n-1 {
 		t.Errorf("after an event that was left out: %s, %s, %d", got, resumeFrom(&s, "9"), firstOpen(&s))
 	}
-	if s.add(0, "9", bookmark(false, "9")); resumeFrom(&s, "9") != "9" || resumeFrom(&s, "10") != "10" {
+	if addRecent(&s, 0, "9", bookmark(false, "9")); resumeFrom(&s, "9") != "9" || resumeFrom(&s, "10") != "10" {
 		t.Errorf("after a bookmark: %s and %s", resumeFrom(&s, "9"), resumeFrom(&s, "10"))
 	}
-	if s.add(0, "9", metaEvent(Added, "g", "9")); resumeFrom(&s, "9") != "8" {
+	if addRecent(&s, 0, "9", metaEvent(Added, "g", "9")); resumeFrom(&s, "9") != "8" {
 		t.Errorf("after a bookmark that came too early: %s", resumeFrom(&s, "9"))
 	}
 }
@@ -89,11 +89,11 @@ func TestEventsOfOneVersion(t *testing.T) {
 func TestReplayFromNeedsVersions(t *testing.T) {
 	for _, before := range []string{"", "0", "x1"} {
 		var s knownEvents
-		s.add(0, before, metaEvent(Added, "a", "6"))
+		addRecent(&s, 0, before, metaEvent(Added, "a", "6"))
 		if from, first := replayFrom(&s); from != "" || first != 1 {
 			t.Errorf("from %q: begins at %q with event %d", before, from, first)
 		}
-		s.add(0, "6", metaEvent(Added, "b", "7"))
+		addRecent(&s, 0, "6", metaEvent(Added, "b", "7"))
 		if from, first := replayFrom(&s); from != "6" || first != 1 {
 			t.Errorf("from %q and 6: begins at %q with event %d", before, from, first)
 		}
@@ -102,7 +102,7 @@ func TestReplayFromNeedsVersions(t *testing.T) {
 
 func TestIsAgain(t *testing.T) {
 	var s recentEvents[string] // no metadata, so versions and types alone tell events apart
-	s.add(0, "5", Event[string]{Type: Added, Object: "a", ResourceVersion: "6"})
+	addRecent(&s, 0, "5", Event[string]{Type: Added, Object: "a", ResourceVersion: "6"})
 	for _, c := range []struct {
 		typ  EventType
 		rv   string
@@ -110,7 +110,7 @@ func TestIsAgain(t *testing.T) {
 	}{
 		{Added, "6", true}, {Modified, "6", true}, {Deleted, "6", false}, {Bookmark, "6", false}, {Added, "7", false},
 	} {
-		if got, _ := isAgain(s.at(0), Event[string]{Type: c.typ, Object: "a", ResourceVersion: c.rv}); got != c.want {
+		if got, _ := isAgain(recentAt(&s, 0), Event[string]{Type: c.typ, Object: "a", ResourceVersion: c.rv}); got != c.want {
 			t.Errorf("%v at %s: %v, want %v", c.typ, c.rv, got, c.want)
 		}
 	}
@@ -126,13 +126,13 @@ func TestIsAgain(t *testing.T) {
 // comes.
 func TestMayLack(t *testing.T) {
 	var s knownEvents
-	s.add(0, "7", metaEvent(Added, "a", "8"))
-	s.noteEnd(0)
+	addRecent(&s, 0, "7", metaEvent(Added, "a", "8"))
+	noteEnd(&s, 0)
 	if mayLack(&s, "8") {
 		t.Error("one event is not all of its version")
 	}
-	s.add(0, "8", metaEvent(Deleted, "b", "8"))
-	s.noteEnd(0)
+	addRecent(&s, 0, "8", metaEvent(Deleted, "b", "8"))
+	noteEnd(&s, 0)
 	if !mayLack(&s, "8") {
 		t.Error("two events of a version are taken for all of them")
 	}
@@ -141,10 +141,10 @@ func TestMayLack(t *testing.T) {
 // Verify tells the history seen from others. Known are a at 8, b at 9, and c and d at 10.
 func TestVerify(t *testing.T) {
 	var s knownEvents
-	s.add(0, "7", metaEvent(Added, "a", "8"))
-	s.add(0, "8", metaEvent(Added, "b", "9"))
-	s.add(0, "9", metaEvent(Added, "c", "10"))
-	s.add(0, "10", metaEvent(Added, "d", "10"))
+	addRecent(&s, 0, "7", metaEvent(Added, "a", "8"))
+	addRecent(&s, 0, "8", metaEvent(Added, "b", "9"))
+	addRecent(&s, 0, "9", metaEvent(Added, "c", "10"))
+	addRecent(&s, 0, "10", metaEvent(Added, "d", "10"))
 	pending := func(next int) replay { return replay{active: true, next: next, known: 4} }
 	bookmark := func(rv string) Event[*metav1.PartialObjectMetadata] {
 		return Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: rv}
@@ -171,7 +171,7 @@ func TestVerify(t *testing.T) {
 		{"one more event of the version", pending(4), metaEvent(Added, "x", "10"), 4, true, false},
 		{"news", pending(4), metaEvent(Added, "x", "11"), 4, true, false},
 	} {
-		next, news, err := s.verify(c.from, c.ev, "10")
+		next, news, err := verifyEvent(&s, c.from, c.ev, "10")
 		if next.next != c.next || news != c.news || errors.Is(err, ErrRestored) != c.bad || (err != nil) != c.bad {
 			t.Errorf("%s: next %d, news %v, error %v", c.name, next.next, news, err)
 		}
@@ -186,17 +186,17 @@ func TestVerify(t *testing.T) {
 func TestVerifyBeyondTheRing(t *testing.T) {
 	var s knownEvents
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		s.add(0, "9", metaEvent(Deleted, name, "10"))
+		addRecent(&s, 0, "9", metaEvent(Deleted, name, "10"))
 	}
 	from := replay{active: true, next: 1, known: 5}
-	if next, _, err := s.verify(from, metaEvent(Deleted, "a", "10"), "10"); err != nil || next.next != 1 {
+	if next, _, err := verifyEvent(&s, from, metaEvent(Deleted, "a", "10"), "10"); err != nil || next.next != 1 {
 		t.Errorf("an event that left the ring: next %d, %v", next.next, err)
 	}
-	if _, _, err := s.verify(from, Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "10"}, "10"); !errors.Is(err, ErrRestored) {
+	if _, _, err := verifyEvent(&s, from, Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "10"}, "10"); !errors.Is(err, ErrRestored) {
 		t.Errorf("a bookmark in place of the rest: %v", err)
 	}
 	omitted := Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "10", Omitted: true}
-	if next, news, err := s.verify(from, omitted, "10"); err != nil || news || next.next != 1 {
+	if next, news, err := verifyEvent(&s, from, omitted, "10"); err != nil || news || next.next != 1 {
 		t.Errorf("an event that the source left out: next %d, news %v, %v", next.next, news, err)
 	}
 }
@@ -256,7 +256,7 @@ func TestKnownObjects(t *testing.T) {
 			t.Errorf("%s: %+v", name, known)
 		}
 		var s recentEvents[metav1.Object]
-		if s.add(0, "5", Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"}); witnesses(&s, "6") != nil {
+		if addRecent(&s, 0, "5", Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"}); witnesses(&s, "6") != nil {
 			t.Errorf("%s: can be asked for", name)
 		}
 	}

@@ -19,7 +19,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		return ErrStarted
 	}
-	defer r.stopped()
+	defer endFailing(r)
 	stop, err := r.follows.follow(ctx)
 	if err != nil {
 		return err
@@ -32,7 +32,7 @@ func (r *Reflector[T]) Run(ctx context.Context) error {
 		}
 		if ready {
 			// Called here, and not there, so that little of the stack is in use during a watch.
-			err = r.watch(of)
+			err = watchOnce(r, of)
 		}
 		if err != nil && ctx.Err() == nil && !(interrupted(of) && isCanceled(err)) {
 			return err
@@ -56,11 +56,11 @@ func listOrCheck[T any](r *Reflector[T], ctx context.Context) (watches bool, err
 	}
 	switch r.state.phase {
 	case listing:
-		if err = r.list(ctx); ctx.Err() != nil {
+		if err = listOnce(r, ctx); ctx.Err() != nil {
 			err = nil
 		}
 	case checking:
-		r.check(ctx)
+		checkServer(r, ctx)
 	case polling:
 		poll(r, ctx)
 	default:
@@ -69,8 +69,8 @@ func listOrCheck[T any](r *Reflector[T], ctx context.Context) (watches bool, err
 	return watches, err
 }
 
-// list asks for one page and carries out the step that follows. The error is the sink's.
-func (r *Reflector[T]) list(ctx context.Context) error {
+// listOnce asks for one page and carries out the step that follows. The error is the sink's.
+func listOnce[T any](r *Reflector[T], ctx context.Context) error {
 	began := time.Now()
 	c := beginCall(r, ctx, true, r.state.version())
 	defer c.stop()
@@ -101,7 +101,7 @@ func (r *Reflector[T]) list(ctx context.Context) error {
 		r.state, st = r.state.pageListed(page, r.emptyPage, r.listed.version)
 	}
 	if inPlace && st.discard {
-		r.verify(st.pause) // unless the next request is another list
+		verifyHistory(r, st.pause) // unless the next request is another list
 	}
 	if st.replace {
 		r.silence.instead = r.silence.instead || trial
@@ -121,7 +121,7 @@ type call struct {
 // beginCall begins a call for a page, or for the list of one object, at the version asked. The list of one
 // object is answered as fast as a watch.
 func beginCall[T any](r *Reflector[T], ctx context.Context, page bool, asked string) *call {
-	request, attempt := r.begin(ctx, page, nil)
+	request, attempt := beginRequest(r, ctx, page, nil)
 	c := &call{guard: guard{request: request, asked: RequestError{Verb: "list", ResourceVersion: asked}}, attempt: attempt}
 	c.dog = guardCall(r, &c.guard)
 	return c
@@ -141,9 +141,9 @@ func (c *call) stop() {
 	c.attempt.end()
 }
 
-// begin begins a request. If the answer is not a refusal, accepted is called, which may be nil. The
+// beginRequest begins a request. If the answer is not a refusal, accepted is called, which may be nil. The
 // attempt is nil if the source is not a Server.
-func (r *Reflector[T]) begin(ctx context.Context, list bool, accepted func()) (context.Context, *Attempt) {
+func beginRequest[T any](r *Reflector[T], ctx context.Context, list bool, accepted func()) (context.Context, *Attempt) {
 	if !r.server {
 		return ctx, nil
 	}
@@ -194,9 +194,9 @@ func listPage[T any](r *Reflector[T], ctx context.Context, dog *watchdog) (page 
 		beginList(r, "list")
 	}
 	r.emptyPage = true
-	defer r.recall.end()
+	defer endRecall(r.recall)
 	defer settle(r.listed)
-	source := r.recall.begin(r.source)
+	source := beginRecall(r.recall, r.source)
 	page, err = source.List(ctx, listOptions(r), func(ev Event[T], err error) bool {
 		dog.received()
 		defer dog.handled()
@@ -223,10 +223,10 @@ func takeListed[T any](r *Reflector[T], ctx context.Context, ev Event[T]) error 
 	}
 	if ev.Recalled {
 		r.stats.recalled.Add(1)
-		ev = r.recall.complete(ev)
+		ev = complete(r.recall, ev)
 	}
 	r.emptyList = false
-	r.listed.add(ev)
+	addListed(r.listed, ev)
 	return r.sink.Listed(ctx, ev)
 }
 
@@ -263,7 +263,7 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, report Reque
 	}
 	var wait, queue time.Duration
 	if st.err != nil {
-		wait, queue = r.wait(&st, began)
+		wait, queue = waitAfter(r, &st, began)
 	} else {
 		wait = r.waits.after(time.Now(), st.pause, 0)
 	}
@@ -286,7 +286,7 @@ func carryOut[T any](r *Reflector[T], ctx context.Context, st step, report Reque
 		// nothing. A doubt would cost a list, and lists fail.
 		if from, _ := replayFrom(&r.recent); from != "" || st.pause.connectionLost() {
 			r.state.confirmed = false
-			r.verify(st.pause)
+			verifyHistory(r, st.pause)
 		}
 		return
 	}
@@ -332,10 +332,10 @@ func logRelist(stats *counters, log logs.Log, why relistReason, rv string) {
 	log.Debug("lists again", slog.String("reason", why.String()), slog.String("resourceVersion", rv))
 }
 
-// wait tells the breaker about a failure. It returns how long to wait because of it, and how
+// waitAfter tells the breaker about a failure. It returns how long to wait because of it, and how
 // long the breaker may hold up the next request after that. If the server is not away, a request
 // without an answer is one that broke off.
-func (r *Reflector[T]) wait(st *step, began time.Time) (wait, queue time.Duration) {
+func waitAfter[T any](r *Reflector[T], st *step, began time.Time) (wait, queue time.Duration) {
 	if st.pause == pauseAway {
 		var away bool
 		if queue, away = r.breaker.failed(began, r.opts.Backoff); !away {
@@ -384,16 +384,16 @@ func setReason[T any](r *Reflector[T], why pause) {
 
 // succeeded records the success of a watch: it was accepted, or brought something.
 func succeeded[T any](r *Reflector[T]) {
-	why := r.stopped()
+	why := endFailing(r)
 	if r.vain != noPause {
 		why, r.vain = r.vain, noPause
 	}
 	r.breaker.succeeded(why)
 }
 
-// lasted is succeeded for a watch that has lasted after one that was in vain for the reason why. It
+// watchLasted is succeeded for a watch that has lasted after one that was in vain for the reason why. It
 // runs in another goroutine than Run.
-func (r *Reflector[T]) lasted(why pause) {
+func watchLasted[T any](r *Reflector[T], why pause) {
 	r.stats.fails(nil, time.Time{}, time.Time{})
 	r.breaker.succeeded(why)
 }
@@ -402,15 +402,15 @@ func (r *Reflector[T]) lasted(why pause) {
 // next one will tell.
 func succeededList[T any](r *Reflector[T]) {
 	if r.reason == pauseRetry || r.state.dry.IsZero() && r.vain == noPause {
-		r.breaker.succeeded(r.stopped())
+		r.breaker.succeeded(endFailing(r))
 		return
 	}
 	notFailing(r)
 }
 
-// stopped records that the reflector does not fail any more, and returns why it did. Nothing
+// endFailing records that the reflector does not fail any more, and returns why it did. Nothing
 // follows from that for other reflectors.
-func (r *Reflector[T]) stopped() pause {
+func endFailing[T any](r *Reflector[T]) pause {
 	notFailing(r)
 	return forgetReason(r)
 }

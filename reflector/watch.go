@@ -56,15 +56,15 @@ type watch struct {
 	guard
 }
 
-// watch carries out one watch and the step that follows its end. The error is the sink's. Opening
+// watchOnce carries out one watch and the step that follows its end. The error is the sink's. Opening
 // and ending it are functions of their own, so that only a small part of the stack is in use while
 // it waits for events.
-func (r *Reflector[T]) watch(ctx context.Context) error {
+func watchOnce[T any](r *Reflector[T], ctx context.Context) error {
 	w := new(watch)
 	defer closeWatch(r, w) // also when the source or the sink panics
 	events := openWatch(r, ctx, w)
 	receive(r, ctx, w, events)
-	return r.closed(ctx, w)
+	return watchClosed(r, ctx, w)
 }
 
 // openWatch makes the request, and starts the watchdog.
@@ -78,14 +78,14 @@ func openWatch[T any](r *Reflector[T], ctx context.Context, w *watch) iter.Seq2[
 	if r.state.phase != streaming {
 		accepts = func() { acceptedWatch(r, w) }
 	}
-	request, attempt := r.begin(w.limited, false, accepts)
+	request, attempt := beginRequest(r, w.limited, false, accepts)
 	w.attempt = attempt
 	w.asked, w.began, w.end.rv, w.lasts = opts.ResourceVersion, time.Now(), r.state.rv, limit-grace
 	w.listed = w.began
 	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: w.asked}}
 	source := r.source
 	if r.state.phase == streaming {
-		source = r.recall.begin(source)
+		source = beginRecall(r.recall, source)
 		w.guard.asked.Verb = "watchlist"
 		r.stats.watchLists.Add(1)
 		beginList(r, "watchlist")
@@ -116,7 +116,7 @@ func acceptedWatch[T any](r *Reflector[T], w *watch) {
 		succeeded(r)
 		least = 0
 	} else {
-		w.proven = later(least, func() { r.lasted(why) })
+		w.proven = later(least, func() { watchLasted(r, why) })
 	}
 	if r.silence.byLists(&r.state) {
 		w.works = r.stats.worksAfter(r.silence.proof(least))
@@ -128,7 +128,7 @@ func closeWatch[T any](r *Reflector[T], w *watch) {
 	w.proven.stop()
 	w.works.stop()
 	w.dog.stop()
-	r.recall.end()
+	endRecall(r.recall)
 	w.attempt.end()
 	if w.giveUp != nil {
 		w.giveUp()
@@ -148,8 +148,8 @@ func receive[T any](r *Reflector[T], ctx context.Context, w *watch, events iter.
 	}
 }
 
-// closed carries out the step after a watch that the source has left.
-func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
+// watchClosed carries out the step after a watch that the source has left.
+func watchClosed[T any](r *Reflector[T], ctx context.Context, w *watch) error {
 	w.proven.stop()
 	w.works.stop()
 	returned(r, &w.guard, w.dog)
@@ -170,15 +170,15 @@ func (r *Reflector[T]) closed(ctx context.Context, w *watch) error {
 	if r.state.phase != streaming && !moved && w.request.Err() != nil && w.attempt.progress().hung() {
 		cut, w.end.err = false, ErrUnanswered
 	}
-	r.ended(ctx, w, cut)
+	watchEnded(r, ctx, w, cut)
 	delay := w.attempt.end()
 	r.breaker.sleep(ctx, noPause, delay, delay)
 	return nil
 }
 
-// ended carries out the step that follows the end of a watch. cut: the client ended the watch
+// watchEnded carries out the step that follows the end of a watch. cut: the client ended the watch
 // because it took too long.
-func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
+func watchEnded[T any](r *Reflector[T], ctx context.Context, w *watch, cut bool) {
 	report := RequestError{Verb: "watch", ResourceVersion: w.asked}
 	if w.next != nil {
 		report.Verb = "watchlist"
@@ -210,7 +210,7 @@ func (r *Reflector[T]) ended(ctx context.Context, w *watch, cut bool) {
 	} else {
 		r.silence = r.silence.after(w, end, &r.state)
 		nothingNew := end.rv == r.state.rv && !isStatus(end.err) && w.attempt.progress().answered
-		st = r.stepAfter(w, end)
+		st = stepAfter(r, w, end)
 		noteVain(r, end, nothingNew, lived)
 	}
 	if !cut && (end.err == nil || isStatus(end.err)) {
@@ -248,9 +248,9 @@ func (w *watch) unreached(err error) bool {
 }
 
 // stepAfter decides the step after a watch, or after a streaming list that had become one.
-func (r *Reflector[T]) stepAfter(w *watch, end watchEnd) (st step) {
+func stepAfter[T any](r *Reflector[T], w *watch, end watchEnd) (st step) {
 	end.idle = w.aborted.Load()
-	r.recent.noteEnd(end.at.Sub(r.made))
+	noteEnd(&r.recent, end.at.Sub(r.made))
 	switch {
 	case errors.Is(end.err, ErrRestored):
 		r.state, st = r.state.restored(end.err)
@@ -288,7 +288,7 @@ func (r *Reflector[T]) stepAfter(w *watch, end watchEnd) (st step) {
 		return st
 	}
 	if verify {
-		r.verify(st.pause)
+		verifyHistory(r, st.pause)
 	}
 	if st.relist == noRelist && mayRenew(r, w, end) {
 		r.state = r.state.renew()
@@ -297,8 +297,8 @@ func (r *Reflector[T]) stepAfter(w *watch, end watchEnd) (st step) {
 	return st
 }
 
-// verify has the server show its history before the watch goes on. why is the pause before that.
-func (r *Reflector[T]) verify(why pause) {
+// verifyHistory has the server show its history before the watch goes on. why is the pause before that.
+func verifyHistory[T any](r *Reflector[T], why pause) {
 	switch from, _ := replayFrom(&r.recent); {
 	case r.opts.TrustVersions:
 	case from != "":
@@ -358,7 +358,7 @@ func received[T any](r *Reflector[T], ctx context.Context, w *watch, ev Event[T]
 	succeeded(r)
 	// The version moves only now: an event that the sink did not take must be asked for again.
 	at := time.Since(r.made)
-	r.recent.add(at, w.end.rv, ev)
+	addRecent(&r.recent, at, w.end.rv, ev)
 	w.end.rv = advance(w.end.rv, ev)
 	r.stats.applied(ev.Type, w.end.rv, at)
 	return true, nil
@@ -408,7 +408,7 @@ func receivedListed[T any](r *Reflector[T], ctx context.Context, w *watch, ev Ev
 		w.next = &st
 		return false, nil
 	}
-	r.recall.end()
+	endRecall(r.recall)
 	r.stats.expected.Store(r.stats.listed.Load())
 	r.stats.watches.Add(1)
 	w.asked, w.end.rv = r.state.rv, r.state.rv
@@ -419,7 +419,7 @@ func receivedListed[T any](r *Reflector[T], ctx context.Context, w *watch, ev Ev
 	w.dog.received() // the sink may take its time
 	defer w.dog.handled()
 	if r.vain == noPause {
-		r.breaker.succeeded(r.stopped()) // of a request for a watch, unlike the success of a LIST
+		r.breaker.succeeded(endFailing(r)) // of a request for a watch, unlike the success of a LIST
 	}
 	if sinkErr = replace(r, ctx); r.silence.byLists(&r.state) {
 		w.works = r.stats.worksAfter(r.silence.proof(max(lastingAfter, r.proof)))
@@ -437,7 +437,7 @@ func guardWatch[T any](r *Reflector[T], w *watch) *watchdog {
 
 // guardFor returns a watchdog that ends the request once nothing has come for so long.
 func guardFor[T any](r *Reflector[T], w *watch, patience time.Duration) *watchdog {
-	return newWatchdog(patience/4, r.omitted(), func(quiet time.Duration) {
+	return newWatchdog(patience/4, omittedBy(r), func(quiet time.Duration) {
 		if quiet >= patience {
 			w.abort()
 		}
@@ -453,7 +453,7 @@ func guardStream[T any](r *Reflector[T], w *watch) *watchdog {
 	}
 	warned := false
 	slow := &SlowListError{Resource: r.source.Resource(), ResourceVersion: w.asked}
-	dog := &watchdog{every: min(patience, slowAfter) / 4, omitted: r.omitted()}
+	dog := &watchdog{every: min(patience, slowAfter) / 4, omitted: omittedBy(r)}
 	pace := pace{every: dog.every, patience: patience}
 	dog.looked = func(pulse uint64) {
 		if pace.look(pulse, w.live.Load(), &w.fell) {
@@ -507,9 +507,9 @@ func (p *pace) look(pulse uint64, live bool, fell *atomic.Bool) bool {
 	return p.live >= p.patience || p.slow >= slowWindows
 }
 
-// omitted returns the function that counts the events which the source left out. It is nil if
+// omittedBy returns the function that counts the events which the source left out. It is nil if
 // the source leaves out none.
-func (r *Reflector[T]) omitted() func() uint64 {
+func omittedBy[T any](r *Reflector[T]) func() uint64 {
 	if s, ok := r.source.(omitter); ok {
 		return s.omitted
 	}

@@ -60,10 +60,10 @@ func is[T any](o knownObject[T], found knownObject[T]) bool {
 	return o.key == found.key && o.uid == found.uid && o.rv == found.rv
 }
 
-// differs reports whether found, which is the same object at the same version, has other
+// hasOtherContents reports whether found, which is the same object at the same version, has other
 // contents. That alone is no proof: a server with other defaults sends an object differently,
 // and a handler may have changed it in the cache.
-func (o knownObject[T]) differs(found knownObject[T]) bool {
+func hasOtherContents[T any](o, found knownObject[T]) bool {
 	return o.whole && !reflect.DeepEqual(o.object, found.object)
 }
 
@@ -80,7 +80,8 @@ func forgetUnlessNeeded[T any](o *knownObject[T]) {
 // hasMetadata reports whether the object has a name to know it by.
 func hasMetadata[T any](o knownObject[T]) bool { return o.key.Name != "" }
 
-func (o knownObject[T]) String() string {
+// nameOf names the object in errors.
+func nameOf[T any](o knownObject[T]) string {
 	name := o.key.Name
 	switch {
 	case name == "":
@@ -94,8 +95,8 @@ func (o knownObject[T]) String() string {
 // isNamed reports whether the object can be asked for.
 func isNamed[T any](o knownObject[T]) bool { return o.key.Name != "" && o.uid != "" }
 
-// selector selects the object by its name.
-func (o knownObject[T]) selector() string {
+// selectorOf selects the object by its name.
+func selectorOf[T any](o knownObject[T]) string {
 	name := fields.OneTermEqualSelector("metadata.name", o.key.Name)
 	if o.key.Namespace == "" {
 		return name.String()
@@ -116,7 +117,7 @@ func witnesses[T any](s *recentEvents[T], seen string) []knownObject[T] {
 	var all []knownObject[T]
 	passed := map[types.NamespacedName]bool{}
 	for n := s.n - 1; n >= oldest(s); n-- {
-		e := s.at(n)
+		e := recentAt(s, n)
 		if !e.gone && isNamed(e.known) && !passed[e.known.key] {
 			all = append(all, e.known)
 		}
@@ -156,8 +157,8 @@ type verdict struct {
 	unreached bool  // the question had no connection to the server
 }
 
-// question is the next question of a check.
-func (r *Reflector[T]) question() *question[T] {
+// newQuestion is the next question of a check.
+func newQuestion[T any](r *Reflector[T]) *question[T] {
 	q := &question[T]{seen: r.state.rv, open: r.recent.open.rv == r.state.rv, verdict: verdict{last: true}}
 	all := witnesses(&r.recent, q.seen)
 	switch n := r.state.asked; {
@@ -166,7 +167,7 @@ func (r *Reflector[T]) question() *question[T] {
 		q.object, q.last, q.answer = all[n], n+1 == len(all), unproven
 	case r.recent.n == 0:
 		q.empty = r.recent.empty
-	case isNamed(r.recent.at(r.recent.n - 1).known):
+	case isNamed(recentAt(&r.recent, r.recent.n-1).known):
 		q.answer = unproven // all that is known are deletions
 	}
 	q.named = isNamed(q.object)
@@ -177,7 +178,7 @@ func (r *Reflector[T]) question() *question[T] {
 func options[T any](q *question[T]) metav1.ListOptions {
 	opts := metav1.ListOptions{Limit: 1, ResourceVersion: q.seen, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
 	if isNamed(q.object) {
-		opts.FieldSelector = q.object.selector()
+		opts.FieldSelector = selectorOf(q.object)
 	}
 	return opts
 }
@@ -196,7 +197,7 @@ func take[T any](q *question[T], found knownObject[T]) bool {
 	case !isNamed(q.object):
 	case found.key != q.object.key: // the source ignores the selector
 		q.answer = noAnswer
-	case is(q.object, found) && q.object.differs(found):
+	case is(q.object, found) && hasOtherContents(q.object, found):
 		q.answer = doubtful
 	case is(q.object, found):
 		q.answer = proven
@@ -209,13 +210,13 @@ func take[T any](q *question[T], found knownObject[T]) bool {
 // refutation describes the server's state that contradicts an observed one.
 func refutation[T any](q *question[T]) error {
 	if q.empty {
-		return otherHistory("it has %s, and there was no object at %s", q.found, q.seen)
+		return otherHistory("it has %s, and there was no object at %s", nameOf(q.found), q.seen)
 	}
-	return otherHistory("it has %s in place of %s", q.found, q.object)
+	return otherHistory("it has %s in place of %s", nameOf(q.found), nameOf(q.object))
 }
 
-// end follows the end of the list.
-func (q *question[T]) end(page metav1.ListMeta, err error) (metav1.ListMeta, error) {
+// endQuestion follows the end of the list.
+func endQuestion[T any](q *question[T], page metav1.ListMeta, err error) (metav1.ListMeta, error) {
 	if errors.Is(err, ErrListStopped) {
 		q.answer = noAnswer
 		return metav1.ListMeta{ResourceVersion: q.seen}, nil
@@ -229,9 +230,9 @@ func (q *question[T]) end(page metav1.ListMeta, err error) (metav1.ListMeta, err
 	return page, err
 }
 
-// check asks the server for one object.
-func (r *Reflector[T]) check(ctx context.Context) {
-	q, began := r.question(), time.Now()
+// checkServer asks the server for one object.
+func checkServer[T any](r *Reflector[T], ctx context.Context) {
+	q, began := newQuestion(r), time.Now()
 	limit := checkTimeout
 	if r.state.unverified > 0 {
 		limit = recheckTimeout
@@ -244,7 +245,7 @@ func (r *Reflector[T]) check(ctx context.Context) {
 	page, err := r.source.List(c.request, options(q), func(ev Event[T], err error) bool {
 		return err != nil || take(q, knownFrom(ev))
 	})
-	page, err = q.end(page, endCall(r, c, err))
+	page, err = endQuestion(q, page, endCall(r, c, err))
 	if ctx.Err() != nil {
 		return
 	}

@@ -19,7 +19,7 @@ func changeAside[K comparable, T any](a *aside[K, T]) *slots.State[T] {
 	if a.st == a.s.slots.Own() {
 		a.st = a.s.slots.Clone()
 		if more := a.n - a.st.Len(); more > 0 {
-			a.st.Reserve(more)
+			slots.Reserve(a.st, more)
 		}
 	}
 	return a.st

@@ -1,5 +1,7 @@
 package store
 
+import "github.com/kinform/kinform/internal/slots"
+
 // Check verifies the invariants of the store and its indexes, and returns the first breach. It
 // also detects stored objects whose key or index values were changed. It calls the key function
 // and all index functions for every object: O(objects). Use it in tests, or to find a program
@@ -12,7 +14,7 @@ func (s *Store[K, T]) Check() error {
 
 func check[K comparable, T any](s *Store[K, T]) error {
 	keys := keysOf[K](s.slots.Own())
-	return s.slots.Check(func(obj T) (uint32, bool, error) {
+	return slots.Check(s.slots, func(obj T) (uint32, bool, error) {
 		key, err := keyOf(s, obj)
 		if err != nil {
 			return 0, false, err

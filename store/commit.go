@@ -129,7 +129,7 @@ func apply[K comparable, T any](s *Store[K, T], rv string, ops []Op[K, T]) {
 // changeSlot makes the planned changes of ops to st.
 func changeSlot[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K, T]) {
 	for _, r := range s.plan.resums {
-		st.SetSum(r.slot, r.sum)
+		slots.SetSum(st, r.slot, r.sum)
 	}
 	for i := range s.plan.targets {
 		t := &s.plan.targets[i]
@@ -139,25 +139,25 @@ func changeSlot[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []O
 		switch op := &ops[t.last]; {
 		case !op.Delete && t.stored:
 			keysOf[K](st).Adopt(t.slot, op.Key)
-			st.SetSum(t.slot, op.Sum)
+			slots.SetSum(st, t.slot, op.Sum)
 			if t.moves {
-				st.Update(t.slot, op.Object, int(t.staged))
+				slots.Update(st, t.slot, op.Object, int(t.staged))
 			} else {
-				st.Replace(t.slot, op.Object)
+				slots.Replace(st, t.slot, op.Object)
 			}
 		case !op.Delete:
 			insert(s, st, t.hash, op, int(t.staged))
 		case t.stored:
-			st.Remove(t.slot)
+			slots.Remove(st, t.slot)
 		}
 	}
 }
 
 // insert stores the object of op, whose key is new, with value set staged of every index.
 func insert[K comparable, T any](s *Store[K, T], st *slots.State[T], hash uint32, op *Op[K, T], staged int) {
-	slot := st.Insert(op.Object, staged)
+	slot := slots.Insert(st, op.Object, staged)
 	keysOf[K](st).Insert(hash, op.Key, slot)
-	st.SetSum(slot, op.Sum)
+	slots.SetSum(st, slot, op.Sum)
 }
 
 // endCommit makes the changes to st visible, at rv. It calls no user function.
@@ -173,7 +173,7 @@ func endCommit[K comparable, T any](s *Store[K, T], st *slots.State[T], rv strin
 // move is end for a commit that changes no object.
 func move[K comparable, T any](s *Store[K, T], rv string) {
 	if rvMoves(s, rv) {
-		s.slots.Note(func() { s.rv = rv })
+		slots.Note(s.slots, func() { s.rv = rv })
 	}
 }
 

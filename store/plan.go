@@ -139,7 +139,7 @@ func prepareOne[K comparable, T any](s *Store[K, T], st *slots.State[T], op *Op[
 	case op.Delete && !t.stored:
 		return
 	case op.Delete:
-		p.warmed ^= st.Warm(t.slot)
+		p.warmed ^= slots.Warm(st, t.slot)
 	case t.stored && keepsOld(s, op):
 		op.Unchanged, t.last = true, -1
 		setSum(p, st, op, &t)
@@ -395,7 +395,7 @@ func lookUp[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K,
 		if op.Delete {
 			w.done = !op.Had
 			if t.stored {
-				p.warmed ^= st.Warm(t.slot) // else Remove waits for this memory under the lock
+				p.warmed ^= slots.Warm(st, t.slot) // else Remove waits for this memory under the lock
 			}
 		}
 	}
@@ -420,7 +420,7 @@ func compareOp[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op
 // setSum plans the sum of op, which keeps the object of t, if st has another sum. If an earlier
 // operation of the plan stores the object, its sum stays.
 func setSum[K comparable, T any](p *plan[K, T], st *slots.State[T], op *Op[K, T], t *target) {
-	if op.Sum != 0 && t.stored && t.last < 0 && st.Sum(t.slot) != op.Sum {
+	if op.Sum != 0 && t.stored && t.last < 0 && slots.SumOf(st, t.slot) != op.Sum {
 		p.resums = append(p.resums, resum{t.slot, op.Sum})
 		p.changes++
 	}

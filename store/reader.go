@@ -45,7 +45,7 @@ func (r *Reader[K, T]) GetSum(key K) (obj T, sum uint64, ok bool) {
 	st := r.slots.Read()
 	slot, ok := keysOf[K](st).Find(hash, key)
 	if ok {
-		obj, sum = st.At(slot), st.Sum(slot)
+		obj, sum = st.At(slot), slots.SumOf(st, slot)
 	}
 	r.slots.Done()
 	return obj, sum, ok
@@ -105,7 +105,7 @@ func (r *Reader[K, T]) ResourceVersion() string {
 // Snapshot freezes the present state, for a variable: its methods need a pointer. Cost: O(1), no
 // allocation; the first write after it copies a few KB.
 func (r *Reader[K, T]) Snapshot() Snapshot[K, T] {
-	view := r.slots.Read().View()
+	view := slots.ViewOf(r.slots.Read())
 	rv := r.rv
 	r.slots.Done()
 	return Snapshot[K, T]{view: view, key: r.key, rv: rv}
@@ -119,7 +119,7 @@ func (r *Reader[K, T]) Snapshot() Snapshot[K, T] {
 // for which readers do not wait. To walk over all objects, [Reader.Snapshot] is enough.
 func (r *Reader[K, T]) Freeze() *Reader[K, T] {
 	f := &Reader[K, T]{key: r.key, parts: r.parts, seed: r.seed, mask: r.mask}
-	f.slots = r.slots.Freeze(func() { f.rv = r.rv })
+	f.slots = slots.Freeze(r.slots, func() { f.rv = r.rv })
 	f.waits.end(ErrClosed)
 	return f
 }
@@ -180,7 +180,7 @@ func (r *Reader[K, T]) Sample(n int) []T {
 	for i := range n {
 		slot := i * st.Slots() / n
 		for end := min(slot+gap, (i+1)*st.Slots()/n); slot < end; slot++ {
-			if st.Used(uint32(slot)) {
+			if slots.Used(st, uint32(slot)) {
 				objs = append(objs, st.At(uint32(slot)))
 				break
 			}

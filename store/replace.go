@@ -1,5 +1,7 @@
 package store
 
+import "github.com/kinform/kinform/internal/slots"
+
 // Replace makes objs the whole content of the store and moves its resourceVersion to rv, as
 // [Store.CommitChunks] does, in one step: readers see the old content or the new one. If
 // several objects have one key, the last one counts.
@@ -67,8 +69,8 @@ func mark[K comparable, T any](a *aside[K, T], ops []Op[K, T], listed *bitset) e
 // that it also finds objects whose keys were changed behind the store's back.
 func removeUnlisted[K comparable, T any](a *aside[K, T], listed bitset) {
 	for slot := range uint32(a.st.Slots()) {
-		if a.st.Used(slot) && !listed.has(slot) {
-			changeAside(a).Remove(slot)
+		if slots.Used(a.st, slot) && !listed.has(slot) {
+			slots.Remove(changeAside(a), slot)
 		}
 	}
 }

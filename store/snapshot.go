@@ -23,7 +23,7 @@ func (s *Snapshot[K, T]) ResourceVersion() string { return s.rv }
 
 // List returns all objects, in no order, in a new slice.
 func (s *Snapshot[K, T]) List() []T {
-	return s.view.AppendTo(make([]T, 0, s.view.Live()))
+	return cowvec.AppendTo(make([]T, 0, s.view.Live()), s.view)
 }
 
 // All iterates over all keys and objects, in no order, any number of times.

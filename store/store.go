@@ -62,7 +62,7 @@ func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T],
 	if err != nil {
 		return nil, err
 	}
-	if err := body.AddIndexes(indexes, func() error { return nil }); err != nil {
+	if err := slots.AddIndexes(body, indexes, func() error { return nil }); err != nil {
 		return nil, err
 	}
 	s := &Store[K, T]{unchanged: opts.Unchanged}

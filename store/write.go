@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/cowvec"
 	"github.com/kinform/kinform/internal/slots"
 	"github.com/kinform/kinform/internal/usercode"
 )
@@ -65,7 +66,7 @@ func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	if err != nil {
 		return err
 	}
-	if err := s.slots.AddIndexes(ixs, func() error { return fill(s, ixs) }); err != nil {
+	if err := slots.AddIndexes(s.slots, ixs, func() error { return fill(s, ixs) }); err != nil {
 		return err
 	}
 	verifyCommit(s)
@@ -109,7 +110,7 @@ func fill[K comparable, T any](s *Store[K, T], ixs []slots.Index[T]) (err error)
 	s.plan.doing = indexFunction
 	for i, x := range ixs {
 		s.plan.index = i
-		for slot, obj := range s.slots.Own().View().All {
+		for slot, obj := range cowvec.All(slots.ViewOf(s.slots.Own())) {
 			at = obj
 			x.Stage(0, obj)
 			x.Prepare(0, slot, false)

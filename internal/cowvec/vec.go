@@ -59,7 +59,7 @@ func (c *Vec[T]) At(i uint32) T {
 }
 
 // Used reports whether slot i is in use. i may be any number.
-func (c *Vec[T]) Used(i uint32) bool {
+func Used[T any](c *Vec[T], i uint32) bool {
 	if int(i) >= c.n {
 		return false
 	}
@@ -68,13 +68,13 @@ func (c *Vec[T]) Used(i uint32) bool {
 }
 
 // Set replaces the element of slot i, which must be in use.
-func (c *Vec[T]) Set(i uint32, x T) {
+func Set[T any](c *Vec[T], i uint32, x T) {
 	own(c, int(i>>c.shift)).v[i&(1<<c.shift-1)] = x
 }
 
 // Insert puts x into the lowest free slot and returns its number. Cost: amortized O(1),
 // plus one bit of work per chunk when few slots are free.
-func (c *Vec[T]) Insert(x T) uint32 {
+func Insert[T any](c *Vec[T], x T) uint32 {
 	if c.shift == 0 {
 		c.shift = shiftFor(unsafe.Sizeof(x))
 	}
@@ -122,7 +122,7 @@ func push[T any](c *Vec[T], x T) uint32 {
 
 // Remove frees slot i, which must be in use, zeroes it, and drops the free slots and
 // chunks at the end.
-func (c *Vec[T]) Remove(i uint32) {
+func Remove[T any](c *Vec[T], i uint32) {
 	ci, p := int(i>>c.shift), i&(1<<c.shift-1)
 	ch := own(c, ci)
 	var zero T
@@ -207,7 +207,7 @@ func ownDir[T any](c *Vec[T], more int) {
 // O(1), and the first write to each chunk copies it.
 //
 //go:noinline
-func (c *Vec[T]) Clone() Vec[T] {
+func Clone[T any](c *Vec[T]) Vec[T] {
 	return Vec[T]{
 		dir: c.dir, n: c.n, live: c.live, shift: c.shift,
 		gaps: slices.Clone(c.gaps), hint: c.hint,

@@ -25,13 +25,13 @@ func check[T comparable](t *testing.T, v *Vec[T], want map[uint32]T) {
 	if v.Live() != len(want) {
 		t.Fatalf("Live is %d, want %d", v.Live(), len(want))
 	}
-	if n := v.Len(); n > 0 && !v.Used(uint32(n-1)) {
+	if n := v.Len(); n > 0 && !Used(v, uint32(n-1)) {
 		t.Fatalf("the last slot %d is free", n-1)
 	}
 	for i := range uint32(v.Len()) {
 		x, ok := want[i]
-		if v.Used(i) != ok || v.At(i) != x {
-			t.Fatalf("slot %d: %v %v, want %v %v", i, v.At(i), v.Used(i), x, ok)
+		if Used(v, i) != ok || v.At(i) != x {
+			t.Fatalf("slot %d: %v %v, want %v %v", i, v.At(i), Used(v, i), x, ok)
 		}
 	}
 	live := 0
@@ -58,7 +58,7 @@ func (f frozen[T]) check(t *testing.T) {
 		t.Fatalf("view: %v is not in itself", x)
 	}
 	n := 0
-	for i, x := range f.view.All {
+	for i, x := range All(f.view) {
 		n++
 		if w, ok := f.want[i]; !ok || any(w) != any(x) {
 			t.Fatalf("view: slot %d is %v, want %v %v", i, x, w, ok)
@@ -67,7 +67,7 @@ func (f frozen[T]) check(t *testing.T) {
 			t.Fatalf("view: At(%d) differs from All", i)
 		}
 	}
-	if n != len(f.want) || f.view.Live() != n || len(f.view.AppendTo(nil)) != n {
+	if n != len(f.want) || f.view.Live() != n || len(AppendTo(nil, f.view)) != n {
 		t.Fatalf("view shows %d elements, Live %d, want %d", n, f.view.Live(), len(f.want))
 	}
 }
@@ -97,7 +97,7 @@ func runModel(t *testing.T, size, churn, checkEach int) {
 		}
 		switch {
 		case grow:
-			i := v.Insert(step + 1)
+			i := Insert(v, step+1)
 			if _, used := want[i]; used {
 				t.Fatalf("slot %d given twice", i)
 			}
@@ -113,23 +113,23 @@ func runModel(t *testing.T, size, churn, checkEach int) {
 		case len(want) > 0:
 			i := pick(r, v)
 			if r.IntN(3) == 0 {
-				v.Set(i, -step)
+				Set(v, i, -step)
 				want[i] = -step
 			} else {
-				v.Remove(i)
+				Remove(v, i)
 				delete(want, i)
 			}
 		}
 		if r.IntN(30) == 0 {
-			f := frozen[int]{v.View(), clone(want)}
+			f := frozen[int]{ViewOf(v), clone(want)}
 			if views = append(views, f); len(views) > 5 {
 				views[0].check(t)
 				views = views[1:]
 			}
 		}
 		if r.IntN(200) == 0 {
-			c := v.Clone()
-			old := frozen[int]{v.View(), clone(want)}
+			c := Clone(v)
+			old := frozen[int]{ViewOf(v), clone(want)}
 			v = &c
 			views = append(views, old)
 		}
@@ -144,7 +144,7 @@ func runModel(t *testing.T, size, churn, checkEach int) {
 
 func pick(r *rand.Rand, v *Vec[int]) uint32 {
 	for {
-		if i := uint32(r.IntN(v.Len())); v.Used(i) {
+		if i := uint32(r.IntN(v.Len())); Used(v, i) {
 			return i
 		}
 	}
@@ -163,18 +163,18 @@ func TestLargeElements(t *testing.T) {
 	type big [100]int64
 	var v Vec[big]
 	for i := range 1000 {
-		if got := v.Insert(big{int64(i)}); got != uint32(i) {
+		if got := Insert(&v, big{int64(i)}); got != uint32(i) {
 			t.Fatalf("slot %d, want %d", got, i)
 		}
 	}
-	view := v.View()
+	view := ViewOf(&v)
 	for i := range uint32(1000) {
 		if i%3 != 0 {
-			v.Remove(i)
+			Remove(&v, i)
 		}
 	}
 	for i := range uint32(1000) {
-		if view.At(i) != (big{int64(i)}) || v.Used(i) != (i%3 == 0) {
+		if view.At(i) != (big{int64(i)}) || Used(&v, i) != (i%3 == 0) {
 			t.Fatalf("slot %d", i)
 		}
 	}
@@ -190,15 +190,15 @@ func TestRuns(t *testing.T) {
 	for _, pattern := range []string{"", "x", "xx.x", "x..x.xx", "xxxx"} {
 		v := Vec[byte]{}
 		for range pattern {
-			v.Insert('x')
+			Insert(&v, 'x')
 		}
 		for i, c := range pattern {
 			if c == '.' {
-				v.Remove(uint32(i))
+				Remove(&v, uint32(i))
 			}
 		}
 		got := slices.Repeat([]byte{'.'}, len(pattern))
-		view := v.View()
+		view := ViewOf(&v)
 		last := -2
 		var c Cursor
 		for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
@@ -218,15 +218,15 @@ func TestRuns(t *testing.T) {
 func TestFreedSlotsAreZero(t *testing.T) {
 	var v Vec[*int]
 	for range 600 {
-		v.Insert(new(int))
+		Insert(&v, new(int))
 	}
 	for i := range uint32(599) {
-		v.Remove(i)
+		Remove(&v, i)
 		if v.At(i) != nil {
 			t.Fatalf("slot %d keeps its element", i)
 		}
 	}
-	v.Remove(599)
+	Remove(&v, 599)
 	if v.Len() != 0 || v.dir != nil {
 		t.Errorf("an empty vector keeps %d chunks", len(v.dir))
 	}
@@ -235,14 +235,14 @@ func TestFreedSlotsAreZero(t *testing.T) {
 func TestWriteAfterViewCopiesOneChunk(t *testing.T) {
 	var v Vec[*int]
 	for range 10_000 {
-		v.Insert(new(int))
+		Insert(&v, new(int))
 	}
 	x := new(int)
-	if n := memtest.Allocs(100, func() { v.View(); v.Set(5000, x) }); n > 3 {
+	if n := memtest.Allocs(100, func() { ViewOf(&v); Set(&v, 5000, x) }); n > 3 {
 		t.Errorf("%v allocations", n)
 	}
-	v.Set(5000, x)
-	if n := memtest.Allocs(100, func() { v.Set(5000, x) }); n != 0 {
+	Set(&v, 5000, x)
+	if n := memtest.Allocs(100, func() { Set(&v, 5000, x) }); n != 0 {
 		t.Errorf("%v allocations without a view", n)
 	}
 }
@@ -252,12 +252,12 @@ func BenchmarkSetAfterView(b *testing.B) {
 		b.Run(fmt.Sprint(n), func(b *testing.B) {
 			var v Vec[*int]
 			for range n {
-				v.Insert(new(int))
+				Insert(&v, new(int))
 			}
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {
-				v.View()
-				v.Set(uint32(i%n), nil)
+				ViewOf(&v)
+				Set(&v, uint32(i%n), nil)
 			}
 		})
 	}
@@ -266,10 +266,10 @@ func BenchmarkSetAfterView(b *testing.B) {
 func BenchmarkRemoveInsert(b *testing.B) {
 	var v Vec[*int]
 	for range 100_000 {
-		v.Insert(nil)
+		Insert(&v, nil)
 	}
 	for i := 0; b.Loop(); i++ {
-		v.Remove(uint32(i * 7919 % 99_999))
-		v.Insert(nil)
+		Remove(&v, uint32(i*7919%99_999))
+		Insert(&v, nil)
 	}
 }

@@ -15,21 +15,21 @@ type View[T any] struct {
 	shift uint8
 }
 
-// View freezes the present state. Cost: O(1), no allocation. The next write to the
+// ViewOf freezes the present state. Cost: O(1), no allocation. The next write to the
 // vector copies the directory and one chunk.
-func (c *Vec[T]) View() View[T] {
+func ViewOf[T any](c *Vec[T]) View[T] {
 	atomic.AddUint64(&c.epoch, 1)
 	return View[T]{dir: c.dir, live: c.live, n: c.n, shift: c.shift}
 }
 
 // Live returns the number of slots in use.
-func (v View[T]) Live() int { return v.live }
+func (v *View[T]) Live() int { return v.live }
 
 // Len returns the number of slots.
-func (v View[T]) Len() int { return v.n }
+func (v *View[T]) Len() int { return v.n }
 
 // At returns the element of slot i, which must be below Len.
-func (v View[T]) At(i uint32) T {
+func (v *View[T]) At(i uint32) T {
 	return v.dir[i>>v.shift].v[i&(1<<v.shift-1)]
 }
 
@@ -63,13 +63,15 @@ func (v *View[T]) Next(c *Cursor) (run Run[T], ok bool) {
 	return Run[T]{}, false
 }
 
-// All calls yield for every slot in use, in slot order, until it returns false.
-func (v View[T]) All(yield func(slot uint32, x T) bool) {
-	var c Cursor
-	for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
-		for i, x := range run.Elems {
-			if !yield(run.First+uint32(i), x) {
-				return
+// All iterates over the slots in use with their elements, in slot order.
+func All[T any](v View[T]) iter.Seq2[uint32, T] {
+	return func(yield func(slot uint32, x T) bool) {
+		var c Cursor
+		for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
+			for i, x := range run.Elems {
+				if !yield(run.First+uint32(i), x) {
+					return
+				}
 			}
 		}
 	}
@@ -78,8 +80,6 @@ func (v View[T]) All(yield func(slot uint32, x T) bool) {
 // Diff iterates, in slot order, over the elements of v whose slot is free in other or has
 // another element there. other is a view of the same vector or of a clone. Cost: O(chunks), and
 // one call of same for each element of the chunks that v and other do not share.
-//
-// It is no method, because the compiler makes those for each type of elements, used or not.
 func Diff[T any](v, other View[T], same func(a, b T) bool) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		var c Cursor
@@ -125,7 +125,7 @@ func next[T any](ch *chunk[T], p int, used bool) int {
 }
 
 // AppendTo appends the elements in use to dst, in slot order.
-func (v View[T]) AppendTo(dst []T) []T {
+func AppendTo[T any](dst []T, v View[T]) []T {
 	var c Cursor
 	for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
 		dst = append(dst, run.Elems...)

@@ -1,6 +1,10 @@
 package posting
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kinform/kinform/internal/cowvec"
+)
 
 // Check verifies every invariant and returns the first breach. slots is the number of
 // slots. Cost: O(slots + values).
@@ -42,8 +46,8 @@ func (l *Lists[V]) Check(slots int) error {
 	for i := range uint32(l.posts.Len()) {
 		n := l.posts.At(i).len()
 		total -= n
-		if l.values.Used(i) != (n > 0) {
-			return fmt.Errorf("posting %d of %d slots, in use %v", i+1, n, l.values.Used(i))
+		if cowvec.Used(&l.values, i) != (n > 0) {
+			return fmt.Errorf("posting %d of %d slots, in use %v", i+1, n, cowvec.Used(&l.values, i))
 		}
 		if n == 0 {
 			continue

@@ -184,19 +184,19 @@ func (l *Lists[V]) Longest(n int) (longest int) {
 
 // Values freezes the distinct values of all slots. It is a read. Cost: O(1), but the next write
 // that adds or removes a value copies a few KB.
-func (l *Lists[V]) Values() cowvec.View[V] { return l.values.View() }
+func (l *Lists[V]) Values() cowvec.View[V] { return cowvec.ViewOf(&l.values) }
 
 // Clone returns a copy, with rows, a clone of l's. l must not be written again, because both share
 // the postings until the copy changes them.
 func (l *Lists[V]) Clone(rows *Rows) Lists[V] {
 	c := Lists[V]{
 		table:   l.table.Clone(),
-		values:  l.values.Clone(),
+		values:  cowvec.Clone(&l.values),
 		slots:   l.slots,
 		move:    l.move,
 		rows:    rows,
 		col:     l.col,
-		numbers: l.numbers.Clone(),
+		numbers: cowvec.Clone(&l.numbers),
 	}
 	paged.Lengthen(&c.posts, l.posts.Len())
 	for i := range uint32(l.posts.Len()) {

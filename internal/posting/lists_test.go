@@ -7,6 +7,7 @@ import (
 
 	"go.uber.org/goleak"
 
+	"github.com/kinform/kinform/internal/cowvec"
 	"github.com/kinform/kinform/internal/memtest"
 )
 
@@ -131,7 +132,7 @@ func TestModel(t *testing.T) {
 				distinct[v] = true
 			}
 		}
-		if got := l.Values().AppendTo(nil); len(got) != len(distinct) || l.Len() != len(distinct) {
+		if got := cowvec.AppendTo(nil, l.Values()); len(got) != len(distinct) || l.Len() != len(distinct) {
 			t.Errorf("%d values, Len %d, want %d", len(got), l.Len(), len(distinct))
 		}
 	}
@@ -197,7 +198,7 @@ func TestFrozen(t *testing.T) {
 		l.Set(slot, vals(int(slot)%2, int(slot)+10))
 	}
 	values, even := l.Values(), l.Freeze(val(0))
-	want, wantEven := slices.Sorted(slices.Values(values.AppendTo(nil))), even.AppendTo(nil)
+	want, wantEven := slices.Sorted(slices.Values(cowvec.AppendTo(nil, values))), even.AppendTo(nil)
 	for slot := range uint32(10_000) {
 		if slot%3 == 0 {
 			l.Drop(slot)
@@ -205,7 +206,7 @@ func TestFrozen(t *testing.T) {
 			l.Set(slot, vals(int(slot)+90_000))
 		}
 	}
-	if got := slices.Sorted(slices.Values(values.AppendTo(nil))); len(got) != 10_002 || !slices.Equal(got, want) {
+	if got := slices.Sorted(slices.Values(cowvec.AppendTo(nil, values))); len(got) != 10_002 || !slices.Equal(got, want) {
 		t.Errorf("%d values, want 10_002", len(got))
 	}
 	if got := even.AppendTo(nil); len(got) != 5000 || !slices.Equal(got, wantEven) {
@@ -238,8 +239,8 @@ func TestCheckFinds(t *testing.T) {
 		"foreign slot":         func(l *Lists[int]) { l.posts.At(0).ids[0] = 2 },
 		"entry without ref":    func(l *Lists[int]) { l.posts.At(0).push(2) },
 		"value not in table":   func(l *Lists[int]) { l.table.Remove(0) },
-		"lists miscounted":     func(l *Lists[int]) { l.numbers.Insert(struct{}{}) },
-		"value without slots":  func(l *Lists[int]) { l.values.Insert(8) },
+		"lists miscounted":     func(l *Lists[int]) { cowvec.Insert(&l.numbers, struct{}{}) },
+		"value without slots":  func(l *Lists[int]) { cowvec.Insert(&l.values, 8) },
 		"slots that are gone":  func(l *Lists[int]) { l.rows.Lengthen(10) },
 		"posting of two twice": func(l *Lists[int]) { m := *l.more.At(0); m[1] = m[0] },
 	} {
@@ -250,7 +251,7 @@ func TestCheckFinds(t *testing.T) {
 		}
 	}
 	l := mk()
-	l.values.Set(0, 7)
+	cowvec.Set(&l.values, 0, 7)
 	if l.CheckSlot(0, vals(1)) == nil {
 		t.Error("a changed value is not noticed")
 	}

@@ -39,7 +39,7 @@ func (s IDs) All(yield func(uint32) bool) {
 			return
 		}
 	}
-	for _, id := range s.long.All {
+	for _, id := range cowvec.All(s.long) {
 		if !yield(id) {
 			return
 		}
@@ -47,7 +47,7 @@ func (s IDs) All(yield func(uint32) bool) {
 }
 
 // AppendTo appends the slots to dst.
-func (s IDs) AppendTo(dst []uint32) []uint32 { return s.long.AppendTo(append(dst, s.short...)) }
+func (s IDs) AppendTo(dst []uint32) []uint32 { return cowvec.AppendTo(append(dst, s.short...), s.long) }
 
 func (p *post) len() int {
 	if p.long != nil {
@@ -65,7 +65,7 @@ func (p *post) at(pos uint32) uint32 {
 
 func (p *post) set(pos, slot uint32) {
 	if p.long != nil {
-		p.long.Set(pos, slot)
+		cowvec.Set(p.long, pos, slot)
 		return
 	}
 	p.own(0)
@@ -77,12 +77,12 @@ func (p *post) push(slot uint32) {
 	if p.long == nil && len(p.ids) == sliceLen {
 		long := &cowvec.Vec[uint32]{}
 		for _, id := range p.ids {
-			long.Insert(id)
+			cowvec.Insert(long, id)
 		}
 		*p = post{long: long}
 	}
 	if p.long != nil {
-		p.long.Insert(slot)
+		cowvec.Insert(p.long, slot)
 		return
 	}
 	p.own(1)
@@ -98,8 +98,8 @@ func (p *post) pop() {
 		}
 		return
 	}
-	if p.long.Remove(uint32(p.long.Len() - 1)); p.long.Len() == sliceLen/2 {
-		*p = post{ids: p.long.View().AppendTo(make([]uint32, 0, sliceLen))}
+	if cowvec.Remove(p.long, uint32(p.long.Len()-1)); p.long.Len() == sliceLen/2 {
+		*p = post{ids: cowvec.AppendTo(make([]uint32, 0, sliceLen), cowvec.ViewOf(p.long))}
 	}
 }
 
@@ -115,7 +115,7 @@ func (p *post) own(more int) {
 // freeze is a read.
 func (p *post) freeze() IDs {
 	if p.long != nil {
-		return IDs{long: p.long.View()}
+		return IDs{long: cowvec.ViewOf(p.long)}
 	}
 	atomic.StoreUint32(&p.shared, 1)
 	return IDs{short: p.ids}
@@ -127,6 +127,6 @@ func (p *post) clone() post {
 	if p.long == nil {
 		return post{ids: p.ids, shared: 1}
 	}
-	long := p.long.Clone()
+	long := cowvec.Clone(p.long)
 	return post{long: &long}
 }

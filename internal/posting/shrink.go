@@ -1,6 +1,9 @@
 package posting
 
-import "github.com/kinform/kinform/internal/paged"
+import (
+	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/paged"
+)
 
 // After many values, or many slots with several values, are gone, those with the highest numbers
 // get lower numbers, a few with each write. Then the memory above can be given back.
@@ -43,11 +46,11 @@ func tooManyPosts[V comparable](l *Lists[V]) bool {
 // begin gives the posting with the highest number the lowest free one.
 func begin[V comparable](l *Lists[V]) {
 	from := uint32(l.values.Len() - 1)
-	to := l.values.Insert(l.values.At(from))
+	to := cowvec.Insert(&l.values, l.values.At(from))
 	l.table.Move(from, to)
 	p := *l.posts.At(from)
 	*l.posts.At(to) = p
-	l.values.Remove(from)
+	cowvec.Remove(&l.values, from)
 	truncatePosts(l)
 	l.move = move{from: from + 1, to: to + 1, last: uint32(p.len())}
 }
@@ -77,7 +80,7 @@ func lowerMore[V comparable](l *Lists[V]) {
 	slot := l.posts.At(l.number(refs[0]) - 1).at(refs[0].pos)
 	*l.more.At(to), *l.more.At(last) = refs, nil
 	l.rows.at(slot, l.col).pos = to
-	l.numbers.Remove(last)
+	cowvec.Remove(&l.numbers, last)
 }
 
 // truncatePosts gives back the memory of postings above the highest number in use.

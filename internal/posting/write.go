@@ -3,6 +3,7 @@ package posting
 import (
 	"math"
 
+	"github.com/kinform/kinform/internal/cowvec"
 	"github.com/kinform/kinform/internal/paged"
 )
 
@@ -19,7 +20,7 @@ func join[V comparable](l *Lists[V], slot uint32, value Value[V]) ref {
 }
 
 func create[V comparable](l *Lists[V], value Value[V]) (number uint32) {
-	id := l.values.Insert(value.V)
+	id := cowvec.Insert(&l.values, value.V)
 	paged.Lengthen(&l.posts, int(id)+1)
 	l.table.Insert(value.Hash, id)
 	if visit(l, visitRefs); id+1 == l.move.from { // refs still use this number for the posting that moved
@@ -61,7 +62,7 @@ func remove[V comparable](l *Lists[V], number uint32) {
 		*p = post{}
 	}
 	l.table.Remove(number - 1)
-	l.values.Remove(number - 1)
+	cowvec.Remove(&l.values, number-1)
 	truncatePosts(l)
 	if l.move.to == number {
 		l.move = move{}
@@ -101,13 +102,13 @@ func store[V comparable](l *Lists[V], slot uint32, refs []ref) {
 }
 
 func newMore[V comparable](l *Lists[V]) uint32 {
-	pos := l.numbers.Insert(struct{}{})
+	pos := cowvec.Insert(&l.numbers, struct{}{})
 	paged.Lengthen(&l.more, int(pos)+1)
 	return pos
 }
 
 // dropMore frees a list of refs but keeps its memory for the next slot with several values.
 func dropMore[V comparable](l *Lists[V], pos uint32) {
-	l.numbers.Remove(pos)
+	cowvec.Remove(&l.numbers, pos)
 	*l.more.At(pos) = (*l.more.At(pos))[:0]
 }

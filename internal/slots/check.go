@@ -1,14 +1,18 @@
 package slots
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/kinform/kinform/internal/cowvec"
+)
 
 // Check verifies the invariants of the State and returns the first breach. find returns
 // the slot that keys has for the key of an object, and whether it has one. Cost: O(objects).
 // Only the writer may call it.
-func (s *Slots[T]) Check(find func(T) (slot uint32, ok bool, err error)) error {
+func Check[T any](s *Slots[T], find func(T) (slot uint32, ok bool, err error)) error {
 	st := s.st
 	s.mu.RLock()
-	view := st.objs.View()
+	view := cowvec.ViewOf(&st.objs)
 	s.mu.RUnlock()
 	if n := st.keys.Len(); n != view.Live() {
 		return fmt.Errorf("%d objects, but %d keys", view.Live(), n)
@@ -17,7 +21,7 @@ func (s *Slots[T]) Check(find func(T) (slot uint32, ok bool, err error)) error {
 		return fmt.Errorf("%d objects occupy %d slots", view.Live(), n)
 	}
 	seen := 0
-	for slot, obj := range view.All {
+	for slot, obj := range cowvec.All(view) {
 		seen++
 		at, ok, err := find(obj)
 		if err != nil {

@@ -26,7 +26,7 @@ type Keys interface {
 // the values of new objects without the lock, because the user's function may take long or
 // panic, and puts them under a slot later.
 type Index[T any] interface {
-	// Name returns the name for [State.Lookup].
+	// Name returns the name for [Lookup].
 	Name() string
 
 	// Stage evaluates the index function for obj and keeps the values as value set n. The sets

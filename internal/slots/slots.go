@@ -74,7 +74,7 @@ func (s *Slots[T]) Begin() *State[T] {
 
 // Freeze returns read-only slots that keep the present State for ever. It calls also before any
 // later change can be made. Cost: O(1), but the next change clones the State.
-func (s *Slots[T]) Freeze(also func()) *Slots[T] {
+func Freeze[T any](s *Slots[T], also func()) *Slots[T] {
 	st := s.Read()
 	st.frozen.Store(true)
 	also()
@@ -99,7 +99,7 @@ func (s *Slots[T]) End(st *State[T], also func()) {
 }
 
 // Note calls note with readers locked out. note must not change the State.
-func (s *Slots[T]) Note(note func()) {
+func Note[T any](s *Slots[T], note func()) {
 	lock(s)
 	note()
 	s.mu.Unlock()
@@ -108,7 +108,7 @@ func (s *Slots[T]) Note(note func()) {
 // AddIndexes adds indexes, which are empty, and makes them visible in one step. Before that it
 // calls fill without the lock: fill must put the present objects into the indexes. If fill returns
 // an error, AddIndexes returns it and adds none.
-func (s *Slots[T]) AddIndexes(indexes []Index[T], fill func() error) error {
+func AddIndexes[T any](s *Slots[T], indexes []Index[T], fill func() error) error {
 	rows := s.st.rows.Widened(len(indexes))
 	rows.Lengthen(s.st.objs.Len())
 	for i, x := range indexes {
@@ -129,4 +129,4 @@ func (s *Slots[T]) AddIndexes(indexes []Index[T], fill func() error) error {
 
 // Report passes err to the error handler, at most once per topic. Frozen slots share the topics
 // of the slots that they come from. No lock is held during the call.
-func (s *Slots[T]) Report(topic string, err error) { s.reports.report(topic, err) }
+func Report[T any](s *Slots[T], topic string, err error) { s.reports.report(topic, err) }

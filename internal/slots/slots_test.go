@@ -55,7 +55,7 @@ func (x *shadow) Clone(*posting.Rows) Index[int] {
 
 func (x *shadow) Check(objs cowvec.View[int]) error {
 	n := 0
-	for slot, obj := range objs.All {
+	for slot, obj := range cowvec.All(objs) {
 		n++
 		if x.at[slot] != obj {
 			return errors.New("wrong object")
@@ -78,13 +78,13 @@ func newSlots(onError func(error)) *Slots[int] { return New[int](&names{}, onErr
 
 // mustAdd adds an index to slots without objects.
 func mustAdd(s *Slots[int], x Index[int]) {
-	if err := s.AddIndexes([]Index[int]{x}, func() error { return nil }); err != nil {
+	if err := AddIndexes(s, []Index[int]{x}, func() error { return nil }); err != nil {
 		panic(err)
 	}
 }
 
 func insert(st *State[int], obj int) {
-	st.Keys().(*names).Insert(hashOf(obj), obj, st.Insert(obj, 0))
+	st.Keys().(*names).Insert(hashOf(obj), obj, Insert(st, obj, 0))
 }
 
 // find returns the slot of obj.
@@ -129,7 +129,7 @@ func TestModel(t *testing.T) {
 					if !ok {
 						t.Fatalf("round %d: %d is lost", round, obj)
 					}
-					st.Remove(slot)
+					Remove(st, slot)
 					delete(want, obj)
 				}
 				continue
@@ -143,7 +143,7 @@ func TestModel(t *testing.T) {
 		}
 		also := false
 		s.End(st, func() { also = true })
-		if err := s.Check(finder(s)); err != nil || !also {
+		if err := Check(s, finder(s)); err != nil || !also {
 			t.Fatalf("round %d: %v", round, err)
 		}
 		st = s.Read()
@@ -167,23 +167,23 @@ func TestTidyKeepsUp(t *testing.T) {
 		x.Unstage(0)
 	}
 	s.End(st, func() {})
-	view := st.View()
+	view := ViewOf(st)
 	for obj := range n {
 		if obj++; obj%100 == 0 {
 			continue
 		}
 		st := s.Begin()
 		slot := uint32(obj - 1)
-		if !st.Used(slot) || st.At(slot) != obj { // it was moved
+		if !Used(st, slot) || st.At(slot) != obj { // it was moved
 			slot, _ = find(st, obj)
 		}
-		st.Remove(slot)
+		Remove(st, slot)
 		s.End(st, func() {})
 		if st.Slots() > 5*st.Len()+minSlots {
 			t.Fatalf("%d objects in %d slots", st.Len(), st.Slots())
 		}
 	}
-	if err := s.Check(finder(s)); err != nil {
+	if err := Check(s, finder(s)); err != nil {
 		t.Error(err)
 	}
 	if s.Own().Len() != n/100 || view.Live() != n || x.bound == 0 || x.bound > 5*n/100+minSlots {
@@ -198,11 +198,11 @@ func TestCheckFinds(t *testing.T) {
 		harm func(*Slots[int], *shadow)
 	}{
 		{"keys", func(s *Slots[int], _ *shadow) { s.st.keys.Remove(3) }},
-		{"not found by its key", func(s *Slots[int], _ *shadow) { s.st.objs.Set(3, 99) }},
+		{"not found by its key", func(s *Slots[int], _ *shadow) { cowvec.Set(&s.st.objs, 3, 99) }},
 		{"not found by its key", func(s *Slots[int], _ *shadow) { s.st.keys.Remove(3); s.st.keys.(*names).Insert(5, 77, 3) }},
 		{"shadow", func(_ *Slots[int], x *shadow) { x.broken = errors.New("broken") }},
 		{"shadow", func(_ *Slots[int], x *shadow) { x.Drop(2) }},
-		{"no key", func(s *Slots[int], _ *shadow) { s.st.objs.Set(3, -1) }},
+		{"no key", func(s *Slots[int], _ *shadow) { cowvec.Set(&s.st.objs, 3, -1) }},
 	} {
 		s, x := newSlots(nil), newShadow()
 		mustAdd(s, x)
@@ -214,7 +214,7 @@ func TestCheckFinds(t *testing.T) {
 		}
 		s.End(st, func() {})
 		check := func() error {
-			return s.Check(finder(s))
+			return Check(s, finder(s))
 		}
 		if err := check(); err != nil {
 			t.Fatal(err)
@@ -227,11 +227,11 @@ func TestCheckFinds(t *testing.T) {
 }
 
 func TestReportOncePerTopic(t *testing.T) {
-	newSlots(nil).Report("a", errors.New("nobody hears it"))
+	Report(newSlots(nil), "a", errors.New("nobody hears it"))
 	var got []string
 	s := newSlots(func(err error) { got = append(got, err.Error()) })
 	for _, topic := range []string{"a", "b", "a", "a", "b"} {
-		s.Report(topic, errors.New(topic))
+		Report(s, topic, errors.New(topic))
 	}
 	if strings.Join(got, "") != "ab" {
 		t.Errorf("reported %v", got)
@@ -243,7 +243,7 @@ func TestLookup(t *testing.T) {
 	mustAdd(s, newShadow())
 	st := s.Read()
 	defer s.Done()
-	if st.Lookup("shadow") == nil || st.Lookup("other") != nil {
+	if Lookup(st, "shadow") == nil || Lookup(st, "other") != nil {
 		t.Error("lookup by name")
 	}
 }
@@ -253,8 +253,8 @@ func TestReportIsBounded(t *testing.T) {
 	n := 0
 	s := newSlots(func(error) { n++ })
 	for topic := range 2 * maxTopics {
-		s.Report(strconv.Itoa(topic), errors.New("broken"))
-		s.Freeze(func() {}).Report(strconv.Itoa(topic), errors.New("again"))
+		Report(s, strconv.Itoa(topic), errors.New("broken"))
+		Report(Freeze(s, func() {}), strconv.Itoa(topic), errors.New("again"))
 		if want := min(topic+1, maxTopics); n != want || len(s.reports.known) != want {
 			t.Fatalf("topic %d: %d reports, %d topics kept; want %d", topic, n, len(s.reports.known), want)
 		}

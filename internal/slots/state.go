@@ -35,8 +35,8 @@ func (st *State[T]) Slots() int { return st.objs.Len() }
 // At returns the object in slot.
 func (st *State[T]) At(slot uint32) T { return st.objs.At(slot) }
 
-// Sum returns the sum of the object in slot, which is zero if none was set.
-func (st *State[T]) Sum(slot uint32) uint64 {
+// SumOf returns the sum of the object in slot, which is zero if none was set.
+func SumOf[T any](st *State[T], slot uint32) uint64 {
 	if int(slot) >= st.sums.Len() {
 		return 0
 	}
@@ -45,7 +45,7 @@ func (st *State[T]) Sum(slot uint32) uint64 {
 
 // SetSum sets the sum of the object in slot. Nothing is allocated before the first sum that is not
 // zero.
-func (st *State[T]) SetSum(slot uint32, sum uint64) {
+func SetSum[T any](st *State[T], slot uint32, sum uint64) {
 	if int(slot) >= st.sums.Len() {
 		if sum == 0 {
 			return
@@ -56,10 +56,10 @@ func (st *State[T]) SetSum(slot uint32, sum uint64) {
 }
 
 // Used reports whether slot holds an object.
-func (st *State[T]) Used(slot uint32) bool { return st.objs.Used(slot) }
+func Used[T any](st *State[T], slot uint32) bool { return cowvec.Used(&st.objs, slot) }
 
-// View freezes the objects.
-func (st *State[T]) View() cowvec.View[T] { return st.objs.View() }
+// ViewOf freezes the objects.
+func ViewOf[T any](st *State[T]) cowvec.View[T] { return cowvec.ViewOf(&st.objs) }
 
 // Keys returns the keys, for callers that know their type.
 func (st *State[T]) Keys() Keys { return st.keys }
@@ -68,7 +68,7 @@ func (st *State[T]) Keys() Keys { return st.keys }
 func (st *State[T]) Indexes() []Index[T] { return st.indexes }
 
 // Lookup returns the index called name, or nil.
-func (st *State[T]) Lookup(name string) Index[T] {
+func Lookup[T any](st *State[T], name string) Index[T] {
 	for _, x := range st.indexes {
 		if x.Name() == name {
 			return x
@@ -79,7 +79,7 @@ func (st *State[T]) Lookup(name string) Index[T] {
 
 // Warm reads the memory of the indexes that Remove will read for slot, and changes nothing. See
 // posting.Lists.Warm.
-func (st *State[T]) Warm(slot uint32) (x uint32) {
+func Warm[T any](st *State[T], slot uint32) (x uint32) {
 	for _, ix := range st.indexes {
 		x ^= ix.Warm(slot)
 	}
@@ -87,14 +87,14 @@ func (st *State[T]) Warm(slot uint32) (x uint32) {
 }
 
 // Reserve makes room for n more objects, which makes their insertion faster.
-func (st *State[T]) Reserve(n int) {
+func Reserve[T any](st *State[T], n int) {
 	st.keys.Reserve(n)
 }
 
 // Insert adds obj, with value set staged of every index, and returns its slot. The caller must
 // add the key of the slot.
-func (st *State[T]) Insert(obj T, staged int) uint32 {
-	slot := st.objs.Insert(obj)
+func Insert[T any](st *State[T], obj T, staged int) uint32 {
+	slot := cowvec.Insert(&st.objs, obj)
 	st.rows.Lengthen(int(slot) + 1)
 	for _, x := range st.indexes {
 		x.Put(slot, staged)
@@ -103,23 +103,23 @@ func (st *State[T]) Insert(obj T, staged int) uint32 {
 }
 
 // Replace replaces the object in slot by one with the same key and the same values in all indexes.
-func (st *State[T]) Replace(slot uint32, obj T) { st.objs.Set(slot, obj) }
+func Replace[T any](st *State[T], slot uint32, obj T) { cowvec.Set(&st.objs, slot, obj) }
 
 // Update replaces the object in slot by one with the same key, and its values by value set staged.
-func (st *State[T]) Update(slot uint32, obj T, staged int) {
-	st.objs.Set(slot, obj)
+func Update[T any](st *State[T], slot uint32, obj T, staged int) {
+	cowvec.Set(&st.objs, slot, obj)
 	for _, x := range st.indexes {
 		x.Put(slot, staged)
 	}
 }
 
 // Remove frees slot.
-func (st *State[T]) Remove(slot uint32) {
+func Remove[T any](st *State[T], slot uint32) {
 	for _, x := range st.indexes {
 		x.Drop(slot)
 	}
 	st.keys.Remove(slot)
-	st.objs.Remove(slot)
+	cowvec.Remove(&st.objs, slot)
 	st.removed++
 }
 
@@ -132,13 +132,13 @@ func tidy[T any](st *State[T]) {
 	}
 	for i := 0; i < 2*st.removed && st.objs.Len() > minSlots && st.objs.Live() < st.objs.Len()/4; i++ {
 		from := uint32(st.objs.Len() - 1)
-		to := st.objs.Insert(st.objs.At(from))
+		to := cowvec.Insert(&st.objs, st.objs.At(from))
 		st.keys.Move(from, to)
-		st.SetSum(to, st.Sum(from))
+		SetSum(st, to, SumOf(st, from))
 		for _, x := range st.indexes {
 			x.Move(from, to)
 		}
-		st.objs.Remove(from)
+		cowvec.Remove(&st.objs, from)
 	}
 	st.removed = 0
 	n := st.objs.Len()
@@ -154,7 +154,7 @@ func tidy[T any](st *State[T]) {
 }
 
 func clone[T any](st *State[T]) *State[T] {
-	c := &State[T]{objs: st.objs.Clone(), keys: st.keys.Clone(), sums: paged.Clone(&st.sums), rows: st.rows.Clone()}
+	c := &State[T]{objs: cowvec.Clone(&st.objs), keys: st.keys.Clone(), sums: paged.Clone(&st.sums), rows: st.rows.Clone()}
 	c.indexes = make([]Index[T], len(st.indexes))
 	for i, x := range st.indexes {
 		c.indexes[i] = x.Clone(c.rows)
