@@ -7,6 +7,9 @@
 // get the version, in the order of their imports, by "go mod tidy" with what was written before as the proxy.
 // With tags, the modules are then fetched from that proxy alone and built, each in a module of its own. Nothing
 // is pushed.
+//
+// With -programs, the programs that take the place of those of envtest are also built, for each platform, from the
+// modules of that version: one archive for each, and SHA256SUMS.
 package main
 
 import (
@@ -22,14 +25,15 @@ func main() {
 	log.SetFlags(0)
 	version := flag.String("version", "", "the version, as v0.1.0")
 	proxy := flag.String("proxy", "", "write the modules to this folder, and do not commit or tag")
+	programs := flag.String("programs", "", "also write archives of the programs for envtest to this folder")
 	repo := flag.String("repo", "..", "the checkout")
 	flag.Parse()
-	if err := run(*repo, *version, *proxy); err != nil {
+	if err := run(*repo, *version, *proxy, *programs); err != nil {
 		log.Fatalf("release: %v", err)
 	}
 }
 
-func run(repo, version, proxy string) error {
+func run(repo, version, proxy, programs string) error {
 	if !semver.IsValid(version) || semver.Canonical(version) != version {
 		return fmt.Errorf("%q is no version: write it as v0.1.0", version)
 	}
@@ -67,6 +71,11 @@ func run(repo, version, proxy string) error {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
 		log.Printf("%s %s", m.path, version)
+	}
+	if programs != "" {
+		if err := buildPrograms(work, version, proxy, programs); err != nil {
+			return err
+		}
 	}
 	if !tags {
 		return nil

@@ -15,7 +15,7 @@ func TestConsumer(t *testing.T) {
 	// The go command takes what it knows of a version for immutable, so each run needs another one.
 	version := fmt.Sprint("v0.0.1-consumer.", time.Now().UnixNano())
 	proxy, dir := t.TempDir(), t.TempDir()
-	if err := run("../..", version, proxy); err != nil {
+	if err := run("../..", version, proxy, ""); err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range []string{"main.go", "example_test.go", "main_test.go"} {
@@ -80,7 +80,7 @@ func TestNotReady(t *testing.T) {
 	}
 	refused := func(version, why string) {
 		t.Helper()
-		if err := run(repo, version, ""); err == nil || !strings.Contains(err.Error(), why) {
+		if err := run(repo, version, "", ""); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: got %v, want %q", version, err, why)
 		}
 	}
@@ -94,4 +94,35 @@ func TestNotReady(t *testing.T) {
 		t.Fatal(err)
 	}
 	refused("v0.1.0", "there is a tag v0.1.0")
+}
+
+// TestPack: an archive has all files of a folder, and its bytes depend on nothing else.
+func TestPack(t *testing.T) {
+	var sums []string
+	for range 2 {
+		dir, to := t.TempDir(), filepath.Join(t.TempDir(), "all.tar.gz")
+		for _, name := range []string{"kube-apiserver", "etcd"} {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("the program "+name), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := pack(dir, to); err != nil {
+			t.Fatal(err)
+		}
+		out, err := command("", nil, "tar", "-tvzf", to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if lines := strings.Split(out, "\n"); len(lines) != 2 || !strings.HasPrefix(lines[0], "-rwxr-xr-x") || !strings.HasSuffix(lines[0], " etcd") {
+			t.Errorf("the archive has\n%s", out)
+		}
+		sum, err := checksum(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sums = append(sums, fmt.Sprintf("%x", sum))
+	}
+	if sums[0] != sums[1] {
+		t.Errorf("the same files give %s and %s", sums[0], sums[1])
+	}
 }
