@@ -211,7 +211,7 @@ func named(obj map[string]any, name string) map[string]any {
 // vary adds what should change nothing, or damages one member.
 func (d *differ) vary(obj map[string]any) {
 	meta, _ := obj["metadata"].(map[string]any)
-	switch d.random.IntN(9) {
+	switch d.random.IntN(10) {
 	case 0:
 		meta["creationTimestamp"] = d.pick(nil, "2020-01-01T00:00:00Z")
 	case 1:
@@ -226,6 +226,8 @@ func (d *differ) vary(obj map[string]any) {
 		meta["labels"], meta["annotations"] = d.pick(nil, map[string]any{}), d.pick(nil, map[string]any{})
 	case 6:
 		d.nullify(obj)
+	case 7:
+		meta["resourceVersion"] = d.pick(nil, "")
 	default:
 		d.damage(obj)
 	}

@@ -154,3 +154,22 @@ func TestAppliesThatChangeNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestAppliesWithoutVersion: an apply with an empty resourceVersion creates an object and is refused
+// for one that exists, as an update without a version is.
+func TestAppliesWithoutVersion(t *testing.T) {
+	for _, version := range []string{"null", `""`} {
+		s := newServer(t)
+		expect(t, s, "POST", definitionsPath, filled, "", 201)
+		const path = "/apis/example.com/v1/namespaces/default/tools/a"
+		apply := func(path string, code int, want string) {
+			t.Helper()
+			body := "{apiVersion: example.com/v1, kind: Tool, metadata: {name: a, resourceVersion: " + version + "}, spec: {size: 1}}"
+			expect(t, s, "PATCH", path+"?fieldManager=one&force=true", body, string(types.ApplyYAMLPatchType), code, want)
+		}
+		const refusal = `tools.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`
+		apply(path, 201, `"size":1`)
+		apply(path, 422, refusal)
+		apply(path+"/status", 422, refusal)
+	}
+}
