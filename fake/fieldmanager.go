@@ -73,7 +73,7 @@ func (t *table) merge(live *unstructured.Unstructured, want map[string]any, w wr
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)
 	}
-	merged, err := m.Apply(live, want, w.manager, w.force, w.status())
+	merged, err := m.Apply(live, want, w.manager, w.force, w.subresource)
 	if err != nil {
 		return obj, errApply(err)
 	}
@@ -151,7 +151,7 @@ func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, 
 		return obj, apierrors.NewInternalError(err)
 	}
 	// Only the managedFields go back: JSON would lose what is empty.
-	obj.SetManagedFields(m.Update(live, next, w.manager, w.status()).GetManagedFields())
+	obj.SetManagedFields(m.Update(live, next, w.manager, w.subresource).GetManagedFields())
 	t.stamp(obj, had)
 	return obj, nil
 }
