@@ -213,7 +213,7 @@ func (d *differ) vary(obj map[string]any) {
 	meta, _ := obj["metadata"].(map[string]any)
 	switch d.random.IntN(10) {
 	case 0:
-		meta["creationTimestamp"] = d.pick(nil, "2020-01-01T00:00:00Z")
+		meta[d.pick("creationTimestamp", "deletionTimestamp").(string)] = d.pick(nil, "2020-01-01T00:00:00Z")
 	case 1:
 		meta["generation"] = d.random.IntN(9)
 	case 2:
@@ -223,7 +223,7 @@ func (d *differ) vary(obj map[string]any) {
 	case 4:
 		meta["ownerReferences"] = d.ownerReferences()
 	case 5:
-		meta["labels"], meta["annotations"] = d.pick(nil, map[string]any{}), d.pick(nil, map[string]any{})
+		meta["labels"], meta["annotations"] = d.pick(nil, map[string]any{}, map[string]any{"a": nil}), d.pick(nil, map[string]any{})
 	case 6:
 		d.nullify(obj)
 	case 7:

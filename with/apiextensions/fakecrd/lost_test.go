@@ -173,3 +173,39 @@ func TestAppliesWithoutVersion(t *testing.T) {
 		apply(path+"/status", 422, refusal)
 	}
 }
+
+// TestAppliesOfHiddenNulls: the server stores some nulls and shows none of them, so each apply of them
+// is a write, and the next write without them is one, too.
+func TestAppliesOfHiddenNulls(t *testing.T) {
+	for _, of := range []struct{ meta, rest, path, clean string }{
+		{", labels: {a: null}", "spec: {size: 1}", "", `{"metadata":{"labels":{"b":null}}}`},
+		{", annotations: {a: null, b: c}", "spec: {size: 1}", "", `{"metadata":{"labels":{"b":null}}}`},
+		{", deletionTimestamp: null", "spec: {size: 1}", "", `{"metadata":{"deletionTimestamp":null}}`},
+		{", deletionGracePeriodSeconds: null", "spec: {size: 1}", "", `{}`},
+		{", generateName: null", "spec: {size: 1}", "", `{}`},
+		{"", "status: null", "/status", `{"status":null}`},
+	} {
+		s := newServer(t)
+		expect(t, s, "POST", definitionsPath, filled, "", 201)
+		const path = "/apis/example.com/v1/namespaces/default/tools"
+		expect(t, s, "POST", path, "{apiVersion: example.com/v1, kind: Tool, metadata: {name: a}, spec: {size: 1}}", "", 201)
+		var versions []string
+		wrote := func() bool {
+			versions = append(versions, s.ResourceVersion())
+			return len(versions) < 2 || versions[len(versions)-1] != versions[len(versions)-2]
+		}
+		wrote()
+		for range 3 {
+			body := "apiVersion: example.com/v1\nkind: Tool\nmetadata: {name: a" + of.meta + "}\n" + of.rest
+			answer := expect(t, s, "PATCH", path+"/a"+of.path+"?fieldManager=one", body, string(types.ApplyYAMLPatchType), 200)
+			if strings.Contains(answer, "null") || !wrote() {
+				t.Errorf("%s, %s: versions %v, answer %s", of.meta, of.rest, versions, answer)
+			}
+		}
+		for _, want := range []bool{true, false} {
+			if expect(t, s, "PATCH", path+"/a?fieldManager=two", of.clean, "application/merge-patch+json", 200); wrote() != want {
+				t.Errorf("%s, %s: versions %v after a merge patch", of.meta, of.rest, versions)
+			}
+		}
+	}
+}
