@@ -28,7 +28,7 @@ type Manager struct {
 	kind           schema.GroupVersionKind
 	types          managedfields.TypeConverter
 	versions       Versions
-	typ            reflect.Type                // nil if the caller completes and checks keys
+	typ            reflect.Type // nil if the caller completes and checks keys
 	resets         Resets
 	object, status *managedfields.FieldManager // status is nil without a status subresource
 }

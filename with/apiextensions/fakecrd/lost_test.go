@@ -209,3 +209,40 @@ func TestAppliesOfHiddenNulls(t *testing.T) {
 		}
 	}
 }
+
+// TestListsOfLostVersion: the server's cache cannot begin while there are objects that cannot be read, so
+// lists and watches are refused with 429. A list with a limit and without selectors, by which the server
+// also deletes a collection, reads the storage, and names each of them.
+func TestListsOfLostVersion(t *testing.T) {
+	s := newServer(t)
+	const olds = "/apis/example.com/v2/namespaces/default/olds"
+	const merge, jsonPatch = "application/merge-patch+json", "application/json-patch+json"
+	expect(t, s, "POST", definitionsPath, fmt.Sprintf(free, versionText("v1", true)+","+versionText("v2", false)), "application/json", 201)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		expect(t, s, "POST", strings.Replace(olds, "v2", "v1", 1), `{"apiVersion":"example.com/v1","kind":"Old","metadata":{"name":"`+name+`"}}`, "application/json", 201)
+	}
+	expect(t, s, "PATCH", definitionsPath+"/olds.example.com", `[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`, jsonPatch, 200)
+	expect(t, s, "PATCH", olds+"/a", `{"metadata":{"labels":{"x":"y"}}}`, merge, 200)
+	expect(t, s, "PATCH", definitionsPath+"/olds.example.com/status", `{"status":{"storedVersions":["v2"]}}`, merge, 200)
+	expect(t, s, "PATCH", definitionsPath+"/olds.example.com", `[{"op":"remove","path":"/spec/versions/0"}]`, jsonPatch, 200)
+
+	const failed = "failed to read one or more olds.example.com from the storage: StorageError: corrupt object, Code: 7, Key: /registry/example.com/olds/default/b, "
+	const lost = "request to convert CR from an invalid group/version: example.com/v1"
+	const watch = "&watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+	for _, query := range []string{"?", "?labelSelector=x", "?limit=2&labelSelector=x", "?labelSelector=x" + watch, "?" + watch} {
+		expect(t, s, "GET", olds+query, "", "", 429, "storage is (re)initializing: failed to list <unspecified>: "+failed, lost+" (and 2 more)")
+	}
+	expect(t, s, "DELETE", olds+"?labelSelector=x", "", "", 429, lost+" (and 2 more)")
+	expect(t, s, "GET", olds+"?limit=1", "", "", 200, `"name":"a"`, `"remainingItemCount":3`)
+	answer := expect(t, s, "GET", olds+"?limit=3", "", "", 500, failed, lost+" (and 1 more)", `"reason":"StorageReadError"`,
+		`"details":{"name":"list","group":"example.com","kind":"olds","causes":[{"reason":"UnexpectedServerResponse","message":"StorageError: corrupt object`,
+		`"field":"/registry/example.com/olds/default/c"`)
+	if strings.Contains(answer, "default/d") {
+		t.Errorf("a page names an object that is not in it: %s", answer)
+	}
+	expect(t, s, "DELETE", olds, "", "", 500, failed, lost+" (and 2 more)", `"field":"/registry/example.com/olds/default/d"`)
+	for _, name := range []string{"b", "c", "d"} {
+		expect(t, s, "DELETE", olds+"/"+name+"?ignoreStoreReadErrorWithClusterBreakingPotential=true", "", "", 200)
+	}
+	expect(t, s, "GET", olds, "", "", 200, `"name":"a"`)
+}
