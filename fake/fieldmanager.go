@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -151,9 +152,35 @@ func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, 
 		return obj, apierrors.NewInternalError(err)
 	}
 	// Only the managedFields go back: JSON would lose what is empty.
-	obj.SetManagedFields(m.Update(live, next, w.manager, w.subresource).GetManagedFields())
+	entries := m.Update(live, next, w.manager, w.subresource).GetManagedFields()
+	if w.view() && t.scalesToZero(obj, w) {
+		entries = slices.DeleteFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
+			return e.Manager == w.manager && e.Subresource == w.subresource && e.Operation == metav1.ManagedFieldsOperationUpdate
+		})
+	}
+	obj.SetManagedFields(entries)
 	t.stamp(obj, had)
 	return obj, nil
+}
+
+// scalesToZero reports whether obj has no replicas after a write of its Scale. As in the API server, nobody
+// owns them then, because a Scale leaves them out.
+func (t *table) scalesToZero(obj metav1.Object, w write) bool {
+	h, ok := t.hooks.subresources[w.subresource]
+	if !ok || h.kind.Kind != "Scale" || h.get == nil {
+		return false
+	}
+	form, err := h.get(obj)
+	if err != nil {
+		return false
+	}
+	var scale struct {
+		Spec struct {
+			Replicas int32 `json:"replicas"`
+		} `json:"spec"`
+	}
+	b, err := json.Marshal(form)
+	return err == nil && json.Unmarshal(b, &scale) == nil && scale.Spec.Replicas == 0
 }
 
 // unowned returns v, or an empty object for nil, as the field managers take it. Of Kubernetes' own

@@ -153,7 +153,7 @@ func (d *differ) applies(t *testing.T, of template, name string) {
 			d.vary(sent)
 		}
 		var differ bool
-		switch d.random.IntN(10) {
+		switch d.random.IntN(11) {
 		case 0:
 			differ = d.patchTested(t, path)
 		case 1:
@@ -164,6 +164,8 @@ func (d *differ) applies(t *testing.T, of template, name string) {
 			differ = d.putBack(t, path)
 		case 4:
 			differ, _ = d.both(t, http.MethodPatch, path+"/status"+d.query("two"), applied, sent, sent)
+		case 5:
+			differ = d.scale(t, path)
 		default:
 			differ, _ = d.both(t, http.MethodPatch, path+d.query(fmt.Sprint(d.pick("one", "one", "two")))+d.pick("", "", "&force=true").(string), applied, sent, sent)
 		}
@@ -191,6 +193,23 @@ func (d *differ) resetManagers(t *testing.T, path string) bool {
 	}
 	differ, _ := d.both(t, http.MethodPatch, path+d.query("three"), contentType, patch, patch)
 	return differ
+}
+
+// scale writes the replicas of a Deployment through its subresource, and reads their owners.
+func (d *differ) scale(t *testing.T, path string) bool {
+	t.Helper()
+	if !strings.Contains(path, "/deployments/") {
+		return false
+	}
+	to := d.random.IntN(5) - 1
+	var patch any = map[string]any{"spec": map[string]any{"replicas": to}}
+	contentType := d.pick(merged, strategic, jsonPatch).(string)
+	if contentType == jsonPatch {
+		patch = []any{map[string]any{"op": "replace", "path": "/spec/replicas", "value": to}}
+	}
+	differ, _ := d.both(t, http.MethodPatch, path+"/scale"+d.query("five"), contentType, patch, patch)
+	owned, _ := d.both(t, http.MethodGet, path, "", nil, nil)
+	return differ || owned
 }
 
 func (d *differ) query(manager string) string {

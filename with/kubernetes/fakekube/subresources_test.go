@@ -88,6 +88,10 @@ func TestManagersOfSubresources(t *testing.T) {
 		if got := send(t, s, step{"GET", apps + kind + "/a", "", 200, `"fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"`}); strings.Contains(got, `"two"`) {
 			t.Errorf("%s: the manager keeps what another has changed: %s", kind, got)
 		}
+		send(t, s, step{"PUT", apps + kind + "/a/scale" + by, `{"metadata":{"name":"a"},"spec":{"replicas":0}}`, 200, ""})
+		if got := send(t, s, step{"GET", apps + kind + "/a", "", 200, `"replicas":0`}); strings.Contains(got, `"f:replicas"`) {
+			t.Errorf("%s: somebody owns replicas that a Scale leaves out: %s", kind, got)
+		}
 	}
 	send(t, s,
 		step{"POST", core + "namespaces/default/pods" + by, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`, 201, ""},
