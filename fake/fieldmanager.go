@@ -120,7 +120,8 @@ func (t *table) tracks(obj metav1.Object, old *version, w write) bool {
 
 // track notes that w.manager owns the fields that obj changes of old, which is nil for a create. It
 // completes obj first, because a manager owns defaults, too. As in the API server, it does so
-// before hooks and strategies change obj: nobody owns what these add.
+// before hooks and strategies change obj: nobody owns what these add. A write of a Scale owns
+// replicas only if somebody did before.
 func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, error) {
 	if !t.tracks(obj, old, w) {
 		return obj, nil
@@ -153,9 +154,11 @@ func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, 
 	}
 	// Only the managedFields go back: JSON would lose what is empty.
 	entries := m.Update(live, next, w.manager, w.subresource).GetManagedFields()
-	if w.view() && t.scalesToZero(obj, w) {
+	if w.view() && t.hooks.subresources[w.subresource].kind.Kind == "Scale" {
+		zero := t.scalesToZero(obj, w)
 		entries = slices.DeleteFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
-			return e.Manager == w.manager && e.Subresource == w.subresource && e.Operation == metav1.ManagedFieldsOperationUpdate
+			return e.Manager == w.manager && e.Subresource == w.subresource && e.Operation == metav1.ManagedFieldsOperationUpdate &&
+				(zero || !fieldmanager.Owned(e, had))
 		})
 	}
 	obj.SetManagedFields(entries)
@@ -166,11 +169,7 @@ func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, 
 // scalesToZero reports whether obj has no replicas after a write of its Scale. As in the API server, nobody
 // owns them then, because a Scale leaves them out.
 func (t *table) scalesToZero(obj metav1.Object, w write) bool {
-	h, ok := t.hooks.subresources[w.subresource]
-	if !ok || h.kind.Kind != "Scale" || h.get == nil {
-		return false
-	}
-	form, err := h.get(obj)
+	form, err := t.hooks.subresources[w.subresource].get(obj)
 	if err != nil {
 		return false
 	}

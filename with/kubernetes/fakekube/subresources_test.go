@@ -77,7 +77,7 @@ func TestScale(t *testing.T) {
 func TestManagersOfSubresources(t *testing.T) {
 	s := newServer(t)
 	const apps, core, by = "/apis/apps/v1/namespaces/default/", "/api/v1/", "?fieldManager=one"
-	const object = `{"metadata":{"name":"a"},"spec":{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}}}}}`
+	const object = `{"metadata":{"name":"a"},"spec":{"replicas":1,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}}}}}`
 	for _, kind := range []string{"deployments", "statefulsets", "replicasets"} {
 		send(t, s,
 			step{"POST", apps + kind + by, object, 201, `"manager":"one"`},
@@ -91,6 +91,10 @@ func TestManagersOfSubresources(t *testing.T) {
 		send(t, s, step{"PUT", apps + kind + "/a/scale" + by, `{"metadata":{"name":"a"},"spec":{"replicas":0}}`, 200, ""})
 		if got := send(t, s, step{"GET", apps + kind + "/a", "", 200, `"replicas":0`}); strings.Contains(got, `"f:replicas"`) {
 			t.Errorf("%s: somebody owns replicas that a Scale leaves out: %s", kind, got)
+		}
+		send(t, s, step{"PUT", apps + kind + "/a/scale" + by, `{"metadata":{"name":"a"},"spec":{"replicas":2}}`, 200, ""})
+		if got := send(t, s, step{"GET", apps + kind + "/a", "", 200, `"replicas":2`}); strings.Contains(got, `"f:replicas"`) {
+			t.Errorf("%s: a Scale owns replicas that nobody owned: %s", kind, got)
 		}
 	}
 	send(t, s,
