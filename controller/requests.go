@@ -32,7 +32,7 @@ type Requests[T metav1.Object] struct {
 	namespace string // of keys that have none
 }
 
-// sender carries out the requests of a handle that bring an object. It is a *requests[T], which only the functions
+// sender is the part of requests that needs T. It is a *requests[T], which only the functions
 // that open handles name. Go compiles all methods of a generic type wherever the type is named, so a package
 // that holds a handle compiles the few lines of [Requests], and not the client.
 type sender[T metav1.Object] interface {

@@ -28,7 +28,7 @@ func (t *table) errCorrupt(key types.NamespacedName, text string) error {
 	return apierrors.NewInternalError(errors.New(storageerror.Corrupt(t.storageKey(key), text)))
 }
 
-// maxUnreadable is the number of such objects after which a list ends.
+// maxUnreadable is the number of unreadable objects after which a list ends.
 const maxUnreadable = 100
 
 // unreadable is such an object, and why it cannot be read.

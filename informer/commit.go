@@ -211,7 +211,7 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 		i.store.Rewind()
 	}
 	if listed {
-		p.listed, p.late = true, false
+		p.hasListed()
 	}
 	if !isOnly(p) {
 		rv = text(i.places.reach(&p.place, parse(rv)))

@@ -74,7 +74,7 @@ const (
 // documentation.
 type Informer[K comparable, T any] struct {
 	// Set by New and never changed.
-	reader *store.Reader[K, T] // of the engine's store, so that reads cost no call more
+	reader *store.Reader[K, T] // of the core's store, so that reads cost no call more
 	typed  typed[K, T]
 	engine engine // the same core
 }

@@ -432,6 +432,9 @@ func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], und
 	if !awaits(&p.own, key) {
 		return false
 	}
+	if p.keeps != nil && d.Type != deltafifo.Deleted && !p.keeps(d.Object) {
+		return true // the selection has left it since it was put into the queue
+	}
 	meta := p.inf.versions.meta
 	missing := d.Type == deltafifo.Deleted && d.FinalStateUnknown
 	rv := d.ResourceVersion
@@ -459,19 +462,23 @@ func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], und
 	return verdict == door.Stays || verdict == door.Aside
 }
 
-// dropUnselected takes the own writes out of the store whose objects have left the selection of the source: they
-// are not lost. Until list and watch pass such a write, no older state of its key enters. Called with mu held.
+// dropUnselected removes own writes whose objects have left the selection, without a report that they are lost.
+// The door keeps older states of their keys out until list and watch pass those writes. Called with mu held.
 func dropUnselected[K comparable, T any](p *part[K, T]) {
 	o := &p.own
+	var ops []store.Op[K, T]
 	o.due = slices.DeleteFunc(o.due, func(w dueWrite[K]) bool {
 		if obj, ok := p.inf.store.Get(w.key); !ok || p.keeps(obj) || !ownWaits(o, w) {
 			return false
 		}
-		o.change(func(d *door.Door[K]) { d.Removed(w.key, held(p.inf, w.key), door.State{Version: w.version}) })
-		op := store.Op[K, T]{Key: w.key, Delete: true}
-		_ = commitAhead(p.inf, &op, "", false) // the store is open while the informer runs
+		has := held(p.inf, w.key)
+		o.change(func(d *door.Door[K]) { d.Removed(w.key, has, door.State{Version: w.version}) })
+		ops = append(ops, store.Op[K, T]{Key: w.key, Delete: true})
 		return true
 	})
+	if len(ops) > 0 {
+		_ = commitOps(p.inf, ops, "", false) // the store is open while the informer runs
+	}
 }
 
 // dropPassed takes the own writes out of the store that list and watch have passed without a state of the
@@ -494,9 +501,10 @@ func dropPassed[K comparable, T any](p *part[K, T]) (failed []*reflector.ObjectE
 	return failed
 }
 
-// withdraw takes the object of an own write out of the store, and what was put aside enters. An object of
-// which list or watch have brought a state that cannot be used stays. What was put aside stays out if the
-// selection has left it since: its newer states do not come any more. If it cannot be stored, the key is empty then, and withdraw adds it to failed. own.forget follows. Called with mu held.
+// withdraw removes the object of an own write, and lets the state enter that was put aside. The object stays if
+// list or watch have brought a state of it that cannot be used. What was put aside stays out if the selection has
+// left it since: no newer one would follow. If the store refuses it, the key becomes empty and withdraw adds the
+// error to failed. The caller calls own.forget. Called with mu held.
 func withdraw[K comparable, T any](p *part[K, T], key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
 	if !p.own.door.Leaves(key) {
 		return failed

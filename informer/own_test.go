@@ -9,6 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/index"
@@ -256,6 +257,44 @@ func TestOwnWriteLeavesSelection(t *testing.T) {
 			}
 			if got, want := strings.Count(h.types(w), "Deleted"), map[bool]int{false: 1, true: 2}[recorded]; got != want {
 				t.Errorf("recorded %t: a handler got %q, want %d deletions", recorded, h.types(w), want)
+			}
+		})
+	}
+}
+
+// TestEchoOfWhatLeftSelection has the watch's event of an own write in the queue when the selection leaves its object.
+// The object is gone when the selection's change returns, and stays so.
+func TestEchoOfWhatLeftSelection(t *testing.T) {
+	var busy, goOn chan struct{}
+	opts := informer.Options[*widget]{
+		Indexes: []index.Definition[*widget]{index.New("node", nodeOf)},
+		OnError: func(err error) {
+			var bad *reflector.ObjectError
+			if errors.As(err, &bad) {
+				busy <- struct{}{}
+				<-goOn
+			}
+		},
+	}
+	w := key{Namespace: "a", Name: "w"}
+	for _, version := range []int{30, 31} {
+		withSome(t, opts, func(src *byHand[*widget], selection *some, inf *informer.Informer[key, *widget], h *history) {
+			busy, goOn = make(chan struct{}), make(chan struct{})
+			must(t, inf.RecordWrite(at("w", 30), ""))
+			src.set(listOf("20", on("bad", at("bad", 11)), at("w", 10)))
+			src.events <- byHandEvent[*widget]{err: apierrors.NewResourceExpired("too old")}
+			<-busy // so the list is being committed
+			src.sendNow(reflector.Modified, version, at("w", version))
+			synctest.Wait()
+			selection.out.Store(at("w", 0).UID)
+			must(t, selection.changed(true))
+			goOn <- struct{}{}
+			src.bookmark(40)
+			if got, want := dump(inf), " rv 40 ahead 0"; got != want {
+				t.Errorf("version %d: the informer has %q, want %q", version, got, want)
+			}
+			if got := h.types(w); strings.Count(got, "Added") != 1 || strings.Count(got, "Deleted") != 1 {
+				t.Errorf("version %d: a handler got %q", version, got)
 			}
 		})
 	}

@@ -22,17 +22,18 @@ type place struct {
 	ill     atomic.Bool // nobody waits for it, because its requests are refused or fail for long
 
 	// Guarded by the informer's mu.
-	resource string                 // the name of its source
-	counts   func() reflector.Stats // of its reflector in the present run or the last one; nil before the first
-	end      context.CancelFunc     // ends its reflector; nil before the first of a run
-	refused  error                  // the failure that a retry cannot mend; nil if there is none
-	at       uint64                 // the version that list and watch have brought to the store; 0 if not known
-	counted  bool                   // at counted when the version of the store was found last
-	listed   bool                   // its first list of this run is in the store
-	late     bool                   // nobody waits for that list
-	again    bool                   // another one has shown that the server was restored: a list follows
-	newest   bool                   // its first list must be the newest
-	removed  bool                   // nothing of it enters any more
+	resource  string                 // the name of its source
+	counts    func() reflector.Stats // of its reflector in the present run or the last one; nil before the first
+	end       context.CancelFunc     // ends its reflector; nil before the first of a run
+	refused   error                  // a failure that a retry cannot mend, of a list or of a watch after one; nil if there is none
+	unwatched error                  // the same of a watch, until the list before it is in the store
+	at        uint64                 // the version that list and watch have brought to the store; 0 if not known
+	counted   bool                   // at counted when the version of the store was found last
+	listed    bool                   // its first list of this run is in the store
+	late      bool                   // nobody waits for that list
+	again     bool                   // another one has shown that the server was restored: a list follows
+	newest    bool                   // its first list must be the newest
+	removed   bool                   // nothing of it enters any more
 }
 
 // places are the parts of an informer as far as they depend on each other. Guarded by the informer's mu.
@@ -62,7 +63,16 @@ func (s *places) remove(p *place) {
 func (p *place) renew() {
 	p.failed.Store(false)
 	p.ill.Store(false)
-	p.refused, p.counts, p.end, p.listed, p.late = nil, nil, nil, false, false
+	p.refused, p.unwatched, p.counts, p.end, p.listed, p.late = nil, nil, nil, nil, false, false
+}
+
+// hasListed notes that the first list of a run is in the store.
+func (p *place) hasListed() {
+	p.listed, p.late = true, false
+	if p.unwatched != nil {
+		p.refused, p.unwatched = p.unwatched, nil
+		p.ill.Store(true)
+	}
 }
 
 // countsOf returns the counters of a part's present reflector.
@@ -199,8 +209,12 @@ func (s *places) refusal() error {
 // fail notes the failure of a request.
 func (s *places) fail(p *place, failed *reflector.RequestError) {
 	p.failed.Store(true)
-	p.refused = nil                                               // the request got further than before, though it failed
-	if failed.Lasting() && (p.listed || failed.Verb != "watch") { // before a watch, a list is on its way into the store
+	p.refused, p.unwatched = nil, nil // the request got further than before, though it failed
+	switch {
+	case !failed.Lasting():
+	case failed.Verb == "watch" && !p.listed: // its list is on its way into the store
+		p.unwatched = failed
+	default:
 		p.refused = failed
 	}
 	since := countsOf(p).Failing.Since

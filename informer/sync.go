@@ -21,8 +21,7 @@ func (i *core[K, T]) Synced() <-chan struct{} { return i.synced }
 // resources installed, so a later call can succeed. A program that starts together with its role
 // or its resource should report the error and call again instead of exiting.
 //
-// An account that may list and not watch is no failure here: the list is enough, and lists alone keep the cache
-// up to date then (reflector.Polling).
+// An account that may list but not watch syncs: lists alone keep the cache up to date then (reflector.Polling).
 //
 // WaitForSync returns [ErrStopped] if the informer has stopped or stops. If ctx is done it returns
 // an [*UnsyncedError] with ctx's error, which says what has failed so far.
@@ -90,7 +89,7 @@ func answered[K comparable, T any](p *part[K, T]) {
 	p.inf.mu.Lock()
 	defer p.inf.mu.Unlock()
 	p.ill.Store(false)
-	p.refused = nil
+	p.refused, p.unwatched = nil, nil
 	noteRefusal(p.inf)
 }
 
@@ -103,8 +102,7 @@ func noteRefusal[K comparable, T any](i *core[K, T]) {
 	}
 }
 
-// refusal is the outcome of the last list or watch, as far as WaitForSync needs it. The zero
-// value is no refusal.
+// refusal says why no list comes, as WaitForSync needs it. The zero value is no refusal.
 type refusal struct {
 	mu      sync.Mutex
 	err     *NotSyncingError // nil if there is none

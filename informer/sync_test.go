@@ -228,16 +228,25 @@ func (listOnly) Watch(context.Context, metav1.ListOptions) iter.Seq2[reflector.E
 // store.
 func TestSyncsWithoutWatches(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the refusal comes before the commit
-	for range 20 {
+	for n := range 20 {
 		synctest.Test(t, func(t *testing.T) {
 			src := listOnly{new(byHand[*widget])}
 			src.set(listOf("10", at("w", 10)))
 			inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore})
+			if n%2 == 1 {
+				inf = follows(t, informer.NewNamespaces("a"), func(string) (reflector.Source[*widget], error) { return src, nil })
+			}
 			ctx, cancel := context.WithCancel(t.Context())
 			defer cancel()
 			go func() { _ = inf.Run(ctx) }()
 			if err := inf.WaitForSync(ctx); err != nil {
 				t.Error(err)
+			}
+			if n := inf.Store().Len(); n != 1 {
+				t.Errorf("synced with %d objects", n)
+			}
+			if got := inf.Coverage(key{Namespace: "a", Name: "x"}); got != informer.Stale {
+				t.Errorf("coverage %d, want that of a cache without watches", got)
 			}
 		})
 	}

@@ -21,8 +21,8 @@
 // If the resource is known only at run time, use [OfResource]. The client then learns the
 // kind's name from the server, and does not check the scope.
 //
-// # Constants
+// # Sharing
 //
-// A Kind never changes: treat it as a constant. Its methods return changed copies, and copies never share a
-// list that a method changed. It holds no connection and registers nothing. Any goroutine may use it.
+// Clients, handles and [As] share a Kind and do not copy it. So do not write to its fields once you have passed
+// it on. Its methods return changed copies, and copies never share a list that a method changed. It holds no connection and registers nothing. Any goroutine may use it.
 package kind

@@ -14,7 +14,7 @@ import (
 
 // Kind describes a kind whose objects are Go values of type T, such as *corev1.Pod. Make one with
 // [Of] or [OfResource], or as a literal. A function that takes a Kind checks it with [Kind.Check], which
-// refuses nil.
+// refuses nil. Check, String, GroupResource and GroupVersionResource may be called on nil, other methods may not.
 type Kind[T any] struct {
 	// GroupVersionKind names the kind. The group is empty for the core group. Kind, such as
 	// "Pod", is empty if it is not known: see [OfResource].
@@ -117,7 +117,7 @@ func (k *Kind[T]) GroupResource() schema.GroupResource { return (*plain)(k).grou
 func (k *Kind[T]) HasSubresource(name string) bool { return slices.Contains(k.Subresources, name) }
 
 // String returns the resource's name with the group, as errors and logs show it, such as
-// "deployments.apps". A nil Kind has none.
+// "deployments.apps", and "no kind" for nil.
 //
 //go:noinline
 func (k *Kind[T]) String() string { return (*plain)(k).text() }

@@ -133,7 +133,7 @@ func isCanceled(err error) bool {
 }
 
 // following is the selection that a reflector follows. The goroutine of Run calls its methods, except for
-// changed.
+// changed, and for hurry, which the timer also calls.
 type following struct {
 	by     Selection // nil if the source has none that changes
 	sink   Pruner    // nil with by
@@ -143,8 +143,8 @@ type following struct {
 	mu        sync.Mutex
 	lists     bool               // the request in progress is one for a list
 	interrupt context.CancelFunc // ends the request in progress, and the wait after it, with errMoved
-	after     time.Time          // no list begins for what has come before that: one failed, or the server said so
-	retry     *time.Timer        // calls hurry then; nil if there was no such wait
+	after     time.Time          // no list for a grown selection begins before: one failed, or the server named this time
+	retry     *time.Timer        // calls hurry at after; nil if no list ever had to wait
 }
 
 // follow begins a Run.
@@ -216,7 +216,7 @@ func (f *following) listed() {
 	f.hurry()
 }
 
-// holdOff has no list begin for what has come before the wait is over.
+// holdOff delays the list for a grown selection until the wait is over. It never shortens an earlier wait.
 func (f *following) holdOff(wait time.Duration) {
 	if f.by == nil || wait <= 0 {
 		return

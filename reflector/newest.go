@@ -16,7 +16,7 @@ type newestListed[T any] struct {
 	// As of the last settle.
 	version string         // "" for none
 	object  knownObject[T] // the zero value if the list no longer has it
-	fell    bool           // a version was not newer than all before; who looks at it clears it
+	fell    bool           // a version was older than one before it; receivedListed clears it
 
 	block   []Event[T] // the events since then
 	touched byte       // keeps reads ahead from being optimized away

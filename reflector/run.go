@@ -357,7 +357,8 @@ func waitAfter[T any](r *Reflector[T], st *step, began time.Time) (wait, queue t
 	now := time.Now()
 	r.waits.lasted = now.Sub(began)
 	wait = r.waits.after(now, st.pause, st.atLeast)
-	share := scale(r.breaker.countFailing(st.pause, 0), 0.5+r.opts.Backoff.Random()) // wide, so that no gap hides a server that is back
+	// The spread is wide: with a narrow one all would wait at once, and nobody would notice a server that is back.
+	share := scale(r.breaker.countFailing(st.pause, 0), 0.5+r.opts.Backoff.Random())
 	switch {
 	case st.pause == pauseDenied:
 		wait = max(wait, share)

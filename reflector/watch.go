@@ -20,7 +20,8 @@ const (
 	ignoredAfter = time.Minute
 	// So does one whose end does not come within ignoredAfter of the first live change, and one that
 	// brings less than slowestList objects in ignoredAfter, slowWindows times in a row, or less than
-	// slowestRising if each of them was newer than all before: those are most likely live creations.
+	// slowestRising if none of them was older than one before: those are most likely live creations. A slow list
+	// that was created in key order is mistaken for them, and then comes in pages.
 	slowestList   = 1000
 	slowestRising = 10_000
 	slowWindows   = 2
@@ -43,7 +44,7 @@ type watch struct {
 	skipped  bool               // the streaming list has an object that could not be used
 	accepted bool               // the answer is no refusal; false if the source does not say
 	live     atomic.Bool        // the streaming list has had a live change
-	fell     atomic.Bool        // it has had an object that was not newer than all before, since pace looked
+	fell     atomic.Bool        // since the last window of pace, an object was older than one before it
 	limited  context.Context    // ends when the watch has taken too long
 	giveUp   context.CancelFunc // ends the request
 	attempt  *Attempt           // nil if the source is not a Server
@@ -484,9 +485,9 @@ type pace struct {
 	slow         int           // windows in a row with too few objects
 }
 
-// look follows a look of the watchdog. It reports whether the stream is no list. fell says whether an object of the
-// window was not newer than all before. The time that the
-// sink takes does not count.
+// look follows a look of the watchdog, and reports whether the stream is no list. fell says that an object of the
+// window was older than one before it; look clears it at the end of a window. The time that the sink takes does not
+// count.
 func (p *pace) look(pulse uint64, live bool, fell *atomic.Bool) bool {
 	if pulse%2 == 1 {
 		return false

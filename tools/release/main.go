@@ -8,8 +8,8 @@
 // With tags, the modules are then fetched from that proxy alone and built, each in a module of its own. Nothing
 // is pushed.
 //
-// With -programs, the programs that take the place of those of envtest are also built, for each platform, from the
-// modules of that version: one archive for each, and SHA256SUMS.
+// With -programs DIR it also builds the programs that replace those of envtest, for each platform, from the modules
+// of that version. DIR gets one archive for each platform, and SHA256SUMS.
 package main
 
 import (
@@ -72,6 +72,14 @@ func run(repo, version, proxy, programs string) error {
 		}
 		log.Printf("%s %s", m.path, version)
 	}
+	if tags {
+		for _, m := range all {
+			if err := m.build(version, proxy); err != nil {
+				return fmt.Errorf("%s: %w", m.path, err)
+			}
+			log.Printf("%s builds from the proxy alone", m.path)
+		}
+	}
 	if programs != "" {
 		if err := buildPrograms(work, version, proxy, programs); err != nil {
 			return err
@@ -79,12 +87,6 @@ func run(repo, version, proxy, programs string) error {
 	}
 	if !tags {
 		return nil
-	}
-	for _, m := range all {
-		if err := m.build(version, proxy); err != nil {
-			return fmt.Errorf("%s: %w", m.path, err)
-		}
-		log.Printf("%s builds from the proxy alone", m.path)
 	}
 	return tag(repo, work, version, all)
 }

@@ -16,7 +16,7 @@ var platforms = []struct{ os, arch string }{
 	{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"},
 }
 
-// programsFrom is the module whose programs take the place of those of envtest, and programPackages are their packages.
+// programsFrom is the module with the programs that replace those of envtest. programPackages are built in it.
 const programsFrom = "with/strategies"
 
 var programPackages = []string{"./cmd/...", rootPath + "/with/envtest/cmd/etcd"}
@@ -29,27 +29,35 @@ func buildPrograms(root, version, proxy, to string) error {
 	}
 	var sums strings.Builder
 	for _, on := range platforms {
-		bin, err := os.MkdirTemp("", "programs")
-		if err != nil {
-			return err
-		}
-		defer os.RemoveAll(bin)
-		env := append(from(proxy), "GOOS="+on.os, "GOARCH="+on.arch, "CGO_ENABLED=0")
-		args := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-tags", "grpcnotrace", "-o", bin + "/"}, programPackages...)
-		if _, err := command(filepath.Join(root, programsFrom), env, "go", args...); err != nil {
-			return err
-		}
 		name := fmt.Sprintf("kinform-envtest_%s_%s_%s.tar.gz", version, on.os, on.arch)
-		if err := pack(bin, filepath.Join(to, name)); err != nil {
+		env := append(from(proxy), "GOOS="+on.os, "GOARCH="+on.arch, "CGO_ENABLED=0")
+		if err := buildArchive(root, env, filepath.Join(to, name)); err != nil {
 			return err
 		}
-		sum, err := checksum(filepath.Join(to, name))
+		data, err := os.ReadFile(filepath.Join(to, name))
 		if err != nil {
 			return err
 		}
-		fmt.Fprintf(&sums, "%x  %s\n", sum, name)
+		fmt.Fprintf(&sums, "%x  %s\n", sha256.Sum256(data), name)
 	}
 	return os.WriteFile(filepath.Join(to, "SHA256SUMS"), []byte(sums.String()), 0o644)
+}
+
+// buildArchive builds the programs for one platform, and packs them with the license.
+func buildArchive(root string, env []string, archive string) error {
+	bin, err := os.MkdirTemp("", "programs")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(bin)
+	args := append([]string{"build", "-trimpath", "-ldflags=-s -w", "-tags", "grpcnotrace", "-o", bin + "/"}, programPackages...)
+	if _, err := command(filepath.Join(root, programsFrom), env, "go", args...); err != nil {
+		return err
+	}
+	if err := addLicense(root, bin); err != nil {
+		return err
+	}
+	return pack(bin, archive)
 }
 
 // pack writes the files of a folder to an archive. The same files give the same bytes.
@@ -84,13 +92,4 @@ func pack(dir, archive string) (err error) {
 		}
 	}
 	return nil
-}
-
-func checksum(name string) ([]byte, error) {
-	data, err := os.ReadFile(name)
-	if err != nil {
-		return nil, err
-	}
-	sum := sha256.Sum256(data)
-	return sum[:], nil
 }

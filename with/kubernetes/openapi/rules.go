@@ -20,7 +20,7 @@ import (
 // keep.
 func Rules[T metav1.Object](k *kind.Kind[T]) fake.Rules {
 	if k == nil {
-		return fake.Rules{} // nobody takes such a kind
+		return fake.Rules{} // Register refuses nil
 	}
 	d := description{kind: k.GroupVersionKind, typ: reflect.TypeFor[T]()}
 	return fake.Rules{OpenAPI: d.schemas, TypeConverter: typeconverter.Lazy(d.converter)}
