@@ -339,12 +339,16 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 // object the watch has shown is none, because the object would come back. Called with mu held.
 func makeRoomForOwn[K comparable, T any](p *part[K, T]) (failed []*reflector.ObjectError, made bool) {
 	o := &p.own
-	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool { return w.lost && ownWaits(o, w) && !o.door.Ending(w.key) })
+	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool {
+		return (w.lost || o.door.HasLeft(w.key)) && ownWaits(o, w) && !o.door.Ending(w.key)
+	})
 	if n < 0 {
 		return nil, false
 	}
 	due := o.due[n]
-	lose(p, due)
+	if !o.door.HasLeft(due.key) {
+		lose(p, due)
+	}
 	failed = withdraw(p, due.key, nil)
 	o.forget(due.key)
 	return failed, true
@@ -467,15 +471,12 @@ func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], und
 func dropUnselected[K comparable, T any](p *part[K, T]) {
 	o := &p.own
 	var ops []store.Op[K, T]
-	o.due = slices.DeleteFunc(o.due, func(w dueWrite[K]) bool {
-		if obj, ok := p.inf.store.Get(w.key); !ok || p.keeps(obj) || !ownWaits(o, w) {
-			return false
+	for _, w := range o.due {
+		if obj, ok := p.inf.store.Get(w.key); ok && !p.keeps(obj) && ownWaits(o, w) {
+			o.change(func(d *door.Door[K]) { d.Leave(w.key) })
+			ops = append(ops, store.Op[K, T]{Key: w.key, Delete: true})
 		}
-		has := held(p.inf, w.key)
-		o.change(func(d *door.Door[K]) { d.Removed(w.key, has, door.State{Version: w.version}) })
-		ops = append(ops, store.Op[K, T]{Key: w.key, Delete: true})
-		return true
-	})
+	}
 	if len(ops) > 0 {
 		_ = commitOps(p.inf, ops, "", false) // the store is open while the informer runs
 	}
@@ -613,7 +614,9 @@ func takeDue[K comparable, T any](p *part[K, T], now time.Time) (lost []*LostWri
 			continue
 		}
 		due.gone = o.door.Ends(due.key)
-		if report := lose(p, due); !due.lost {
+		if o.door.HasLeft(due.key) {
+			due.lost = true // nobody misses it
+		} else if report := lose(p, due); !due.lost {
 			lost = append(lost, report)
 		}
 		if due.told && at > due.at {

@@ -16,7 +16,7 @@ type newestListed[T any] struct {
 	// As of the last settle.
 	version string         // "" for none
 	object  knownObject[T] // the zero value if the list no longer has it
-	fell    bool           // a version was older than one before it; receivedListed clears it
+	fell    bool           // a version was not newer than those before it; receivedListed clears it
 
 	block   []Event[T] // the events since then
 	touched byte       // keeps reads ahead from being optimized away
@@ -50,9 +50,12 @@ func compare[T any](n *newestListed[T], ev *Event[T]) {
 	if ev.Type == Deleted && knownFrom(*ev).key == n.object.key {
 		n.object = knownObject[T]{}
 	}
-	if n.version = newest(n.version, ev.ResourceVersion); n.version != ev.ResourceVersion {
-		n.fell = true
-	} else if ev.Type != Deleted {
+	rises := older(n.version, ev.ResourceVersion)
+	n.fell = n.fell || !rises
+	if !rises && newest(n.version, ev.ResourceVersion) != ev.ResourceVersion {
+		return
+	}
+	if n.version = ev.ResourceVersion; ev.Type != Deleted {
 		n.object = knownFrom(*ev)
 	}
 }

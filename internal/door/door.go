@@ -64,6 +64,7 @@ type own struct {
 	State
 	gone   bool // this process deleted the object, and State is the last known one
 	absent bool // at State.Version, the selection had no object of the key
+	left   bool // because the selection has left it since
 	shown  bool // list and watch are at an object of the key, so that they will bring its end
 	told   bool // list or watch have said what there is under the key since the write
 	stays  bool // the watch has brought a state that cannot be used, so passing says nothing
@@ -295,6 +296,16 @@ func (d *Door[K]) Removed(key K, has Held, is State) Verdict {
 	}
 	return Enters
 }
+
+// Leave follows a change of the selection, which leaves the object of an own write. The cache has nothing under the
+// key then, and no older state of the key enters before list and watch pass the write.
+func (d *Door[K]) Leave(key K) {
+	o := d.ahead[key]
+	write(d, key, own{State: State{Version: o.Version}, absent: true, left: true, shown: o.shown, told: o.told})
+}
+
+// HasLeft reports whether the selection has left the object of an own write, see [Door.Leave].
+func (d *Door[K]) HasLeft(key K) bool { return d.ahead[key].left }
 
 // succeeds reports whether s is of a later object of the key than the one whose last state is is.
 func (s State) succeeds(is State) bool {

@@ -689,3 +689,27 @@ func TestModel(t *testing.T) {
 		w.settle()
 	}
 }
+
+// The selection leaves the object of an own write: no older state of the key enters until it is passed, and a newer
+// write is one like any other.
+func TestLeave(t *testing.T) {
+	var d Door[string]
+	d.Bookmark(10)
+	d.Wrote("a", Held{State: State{UID: "u", Version: 5}, Any: true}, State{UID: "u", Version: 30})
+	d.Leave("a")
+	if version, waits := d.Waits("a"); version != 30 || !waits || !d.HasLeft("a") || d.Len() != 1 {
+		t.Fatalf("version %d, waits %t, left %t, %d ahead", version, waits, d.HasLeft("a"), d.Len())
+	}
+	if got := d.Event("a", Held{}, State{UID: "u", Version: 20}, false); got != Aside {
+		t.Errorf("an older state: %d", got)
+	}
+	d.Bookmark(30)
+	if left, stay := d.Passed(); len(left) != 1 || len(stay) != 0 || d.Len() != 0 {
+		t.Errorf("passed: %v left, %v stay, %d ahead", left, stay, d.Len())
+	}
+	d.Wrote("a", Held{}, State{UID: "u", Version: 40})
+	d.Leave("a")
+	if got := d.Wrote("a", Held{}, State{UID: "v", Version: 50}); got != Enters || d.HasLeft("a") {
+		t.Errorf("a newer write: %d, left %t", got, d.HasLeft("a"))
+	}
+}
