@@ -539,7 +539,7 @@ func beginOwn[K comparable, T any](o *own[K, T], batch deltafifo.Batch[K, T]) (a
 			return
 		}
 		for _, w := range o.due {
-			if ownWaits(o, w) {
+			if ownWaits(o, w) && !d.HasLeft(w.key) {
 				w.gone, w.late = d.Ends(w.key), d.Since(w.key, door.Moment(moment))
 				ahead = append(ahead, w)
 			}
