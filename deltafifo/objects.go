@@ -65,11 +65,11 @@ func (l *Objects[K, T]) Len() int {
 // Delta.ResourceVersion; leave it empty to save memory if the object itself has it. Amortized O(1).
 func (l *Objects[K, T]) Set(key K, obj T, resourceVersion string) {
 	l.unknown = true
-	set(l, key, obj, resourceVersion, 0)
+	setObject(l, key, obj, resourceVersion, 0)
 }
 
-// set is Set for an object that carries its own version if resourceVersion is empty.
-func set[K comparable, T any](l *Objects[K, T], key K, obj T, resourceVersion string, sum uint64) {
+// setObject is Set for an object that carries its own version if resourceVersion is empty.
+func setObject[K comparable, T any](l *Objects[K, T], key K, obj T, resourceVersion string, sum uint64) {
 	if l.seed == (maphash.Seed{}) {
 		l.seed, l.parts = maphash.MakeSeed(), keytable.PartsOf[K]()
 	}

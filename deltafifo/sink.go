@@ -36,7 +36,7 @@ func NewSink[K comparable, T any](fifo *DeltaFIFO[K, T], key func(T) (K, error),
 func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	key, err := s.key(ev.Object)
 	if err != nil {
-		report(s, ev, err) // without a key it is not a known object
+		reportKeyless(s, ev, err) // without a key it is not a known object
 		return ctx.Err()
 	}
 	if s.items == nil {
@@ -45,10 +45,10 @@ func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	if ev.Type == reflector.Deleted {
 		s.items.Delete(key)
 	} else if s.meta.Version(ev.Object) != "" {
-		set(s.items, key, ev.Object, "", ev.Sum)
+		setObject(s.items, key, ev.Object, "", ev.Sum)
 	} else {
 		s.items.unknown = true
-		set(s.items, key, ev.Object, ev.ResourceVersion, ev.Sum)
+		setObject(s.items, key, ev.Object, ev.ResourceVersion, ev.Sum)
 	}
 	return ctx.Err()
 }
@@ -101,7 +101,7 @@ func deltaOf[K comparable, T any](s *Sink[K, T], ev reflector.Event[T]) (key K, 
 	}
 	key, err := s.key(ev.Object)
 	if err != nil {
-		report(s, ev, err)
+		reportKeyless(s, ev, err)
 		return *new(K), d
 	}
 	d.Object, d.Sum = ev.Object, ev.Sum
@@ -116,8 +116,8 @@ func deltaOf[K comparable, T any](s *Sink[K, T], ev reflector.Event[T]) (key K, 
 	return key, d
 }
 
-// report says that an event's object has no key.
-func report[K comparable, T any](s *Sink[K, T], ev reflector.Event[T], cause error) {
+// reportKeyless says that an event's object has no key.
+func reportKeyless[K comparable, T any](s *Sink[K, T], ev reflector.Event[T], cause error) {
 	s.bad(&reflector.ObjectError{ResourceVersion: ev.ResourceVersion, Type: ev.Type, Err: cause})
 }
 

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -11,6 +12,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
@@ -134,29 +136,78 @@ func TestUnusableInNamespaceThatLeaves(t *testing.T) {
 	})
 }
 
-// some selects all objects but those of one uid.
+// some is a selection without the objects that have left it. One that comes back does so with the next list.
 type some struct {
-	out     atomic.Value // a types.UID
+	mu      sync.Mutex
+	out     map[identity]bool // left
+	back    map[identity]bool // to come with the next list
 	changed func(less bool) error
 }
 
+// identity tells objects of one name apart.
+type identity struct {
+	name string
+	uid  types.UID
+}
+
+func identityOf(w *widget) identity { return identity{w.Name, w.UID} }
+
+func newSome() *some { return &some{out: map[identity]bool{}, back: map[identity]bool{}} }
+
 func (s *some) Follow(changed func(bool) error, _ func(context.Context) error) (func(), error) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.changed = changed
 	return func() {}, nil
 }
-func (s *some) Begin() bool                     { return true }
+func (s *some) Begin() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for of := range s.back {
+		delete(s.out, of)
+	}
+	clear(s.back)
+	return true
+}
+func (s *some) Due() bool                       { s.mu.Lock(); defer s.mu.Unlock(); return len(s.back) > 0 }
 func (s *some) Listed()                         {}
 func (s *some) Dropped()                        {}
-func (s *some) Due() bool                       { return false }
 func (s *some) Request(*metav1.ListOptions)     {}
 func (s *some) Asked(*widget) (bool, error)     { return true, nil }
 func (s *some) CheckList(metav1.ListMeta) error { return nil }
-func (s *some) Selects(w *widget) bool          { return s.out.Load() != w.UID }
+func (s *some) Selects(w *widget) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return !s.out[identityOf(w)]
+}
+
+// drop lets objects leave, and tells nobody.
+func (s *some) drop(all ...*widget) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, w := range all {
+		s.out[identityOf(w)] = true
+	}
+}
+
+// leave lets objects leave.
+func (s *some) leave(all ...*widget) error {
+	s.drop(all...)
+	return s.changed(true)
+}
+
+// comeBack lets an object come with the next list.
+func (s *some) comeBack(w *widget) error {
+	s.mu.Lock()
+	s.back[identityOf(w)] = true
+	s.mu.Unlock()
+	return s.changed(false)
+}
 
 // withSome runs test with an informer of what a selection selects, which holds a/w at version 10.
 func withSome(t *testing.T, opts informer.Options[*widget], test func(*byHand[*widget], *some, *informer.Informer[key, *widget], *history)) {
 	synctest.Test(t, func(t *testing.T) {
-		src, selection := &byHand[*widget]{events: make(chan byHandEvent[*widget])}, new(some)
+		src, selection := &byHand[*widget]{events: make(chan byHandEvent[*widget])}, newSome()
 		src.set(listOf("10", at("w", 10)))
 		opts.Reflector = byHandTuning
 		inf := newInformer(t, reflector.Select[*widget](src, selection), opts)
@@ -174,7 +225,7 @@ func TestPassedWhileSelectionLeaves(t *testing.T) {
 	withSome(t, informer.Options[*widget]{}, func(src *byHand[*widget], selection *some, inf *informer.Informer[key, *widget], h *history) {
 		must(t, inf.RecordWrite(at("w", 30), ""))
 		src.send(reflector.Modified, 20, at("w", 20))
-		selection.out.Store(at("w", 0).UID) // and nobody has told the sink
+		selection.drop(at("w", 0))
 		src.send(reflector.Modified, 30, at("w", 30))
 		src.bookmark(40)
 		if got, want := dump(inf), " rv 40 ahead 0"; got != want {
@@ -198,8 +249,7 @@ func TestMadeAnewWhileSelectionLeaves(t *testing.T) {
 		busy, goOn = make(chan struct{}), make(chan struct{})
 		src.sendNow(reflector.Added, 11, on("bad", at("bad", 11)))
 		<-busy // so a commit is in progress
-		selection.out.Store(at("w", 0).UID)
-		must(t, selection.changed(true))
+		must(t, selection.leave(at("w", 0)))
 		must(t, inf.RecordGone(key{Namespace: "a", Name: "w"}, at("w", 0).UID, "20"))
 		anew := at("w", 21)
 		anew.UID = "another"
@@ -238,8 +288,7 @@ func TestOwnWriteLeavesSelection(t *testing.T) {
 			must(t, inf.RecordWrite(anew, ""))
 			src.sendNow(reflector.Added, 11, on("bad", at("bad", 11)))
 			<-busy // so a commit is in progress
-			selection.out.Store(anew.UID)
-			must(t, selection.changed(true))
+			must(t, selection.leave(anew))
 			if got, ok := inf.Store().Get(w); ok {
 				t.Errorf("recorded %t: the selection has left %v, which is in the store", recorded, got)
 			}
@@ -286,8 +335,7 @@ func TestEchoOfWhatLeftSelection(t *testing.T) {
 			<-busy // so the list is being committed
 			src.sendNow(reflector.Modified, version, at("w", version))
 			synctest.Wait()
-			selection.out.Store(at("w", 0).UID)
-			must(t, selection.changed(true))
+			must(t, selection.leave(at("w", 0)))
 			goOn <- struct{}{}
 			src.bookmark(40)
 			if got, want := dump(inf), " rv 40 ahead 0"; got != want {

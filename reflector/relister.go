@@ -63,13 +63,13 @@ func newRecall[T any](source Source[T], sink Sink[T]) *recall[T] {
 	from, ok := source.(Relister[T])
 	to, holds := sink.(Recaller[T])
 	if ok && holds {
-		c.sink, c.source = to, from.Relist(source, func(id Identity) bool { return find(c, id) })
+		c.sink, c.source = to, from.Relist(source, func(id Identity) bool { return findRecalled(c, id) })
 	}
 	return c
 }
 
-// find is the function that the source asks.
-func find[T any](c *recall[T], id Identity) (ok bool) {
+// findRecalled is the function that the source asks.
+func findRecalled[T any](c *recall[T], id Identity) (ok bool) {
 	if c.known == nil || id.Sum == 0 {
 		return false
 	}
@@ -78,8 +78,8 @@ func find[T any](c *recall[T], id Identity) (ok bool) {
 	return ok
 }
 
-// complete gives an event the object that was found for it, and its sum.
-func complete[T any](c *recall[T], ev Event[T]) Event[T] {
+// completeRecalled gives an event the object that was found for it, and its sum.
+func completeRecalled[T any](c *recall[T], ev Event[T]) Event[T] {
 	if ev.Recalled {
 		ev.Object, ev.Sum, ev.Recalled = c.found, c.sum, false
 		c.found = *new(T)

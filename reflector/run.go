@@ -223,7 +223,7 @@ func takeListed[T any](r *Reflector[T], ctx context.Context, ev Event[T]) error 
 	}
 	if ev.Recalled {
 		r.stats.recalled.Add(1)
-		ev = complete(r.recall, ev)
+		ev = completeRecalled(r.recall, ev)
 	}
 	r.emptyList = false
 	addListed(r.listed, ev)
