@@ -50,19 +50,20 @@ func (t *table) decoded(v *version) (*version, error) {
 	return &version{key: v.key, rv: v.rv, obj: obj, by: v.by, of: t, kept: v.kept, stored: v.origin()}, nil
 }
 
-// views makes views of a list, in place.
-func (t *table) views(list []*version) ([]*version, error) {
+// views makes views of a list, in place. bad are those that cannot be read, which stay as they are.
+func (t *table) views(list []*version) (bad []unreadable) {
 	if !t.mixed.Load() {
-		return list, nil // without a look at each
+		return nil // without a look at each
 	}
 	for i, v := range list {
 		out, err := t.decoded(v)
-		if err != nil {
-			return nil, t.errUnlistable(v, err)
+		if err == nil {
+			list[i] = out
+		} else if bad = append(bad, unreadable{v, err}); len(bad) == maxUnreadable {
+			break
 		}
-		list[i] = out
 	}
-	return list, nil
+	return bad
 }
 
 // stored returns v, of t's version, as it is stored.

@@ -17,6 +17,7 @@ type listRequest struct {
 	from    types.NamespacedName
 	after   bool // from is the last key of the page before
 	limit   int64
+	asked   int64 // the limit of the request, which a list of any version ignores; 0 for none
 }
 
 // page is one answer.
@@ -32,6 +33,7 @@ func (t *table) listRequest(opts metav1.ListOptions) (q listRequest, err error) 
 		return q, err
 	}
 	q.limit = max(in.Limit, 0)
+	q.asked = q.limit
 	switch {
 	case in.Continue != "":
 		c, err := pagetoken.Decode(in.Continue)
@@ -65,7 +67,7 @@ func (t *table) list(m *matcher, q listRequest) (page, error) {
 	if m.shards != nil {
 		p.meta.ShardInfo = &metav1.ShardInfo{Selector: m.shards.String()}
 	}
-	if found, err = t.views(found); err != nil {
+	if err := t.readable(found, m, q); err != nil {
 		return page{}, err
 	}
 	if m.all() && (q.limit == 0 || int64(len(found)) <= q.limit) {

@@ -201,20 +201,45 @@ func normalize(obj metav1.Object) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", kind.Kind, kind.Version, kind.Kind, err))
 }
 
-// keptEmpty is a sum of the metadata of a custom resource. An apply stores members that are empty,
-// and no reader sees them: such a sum is like no other. All other writes are without them.
+// keptEmpty is a sum of the metadata and the status of a custom resource. An apply stores members that
+// are empty, and no reader sees them: such a sum is like no other. All other writes are without them.
 func (t *table) keptEmpty(obj metav1.Object, w write) uint64 {
 	u, ok := obj.(*unstructured.Unstructured)
 	if !ok || !t.res.custom() || w.request == nil {
 		return 0
 	}
+	if w.applies && (hasEmpty(u) || w.status() && hasNull(u.Object, statusField)) {
+		return 1 + t.server.serials.Add(1)
+	}
+	return keptWhole
+}
+
+// keptWhole is the sum of all writes whose members are all seen.
+const keptWhole = 1
+
+// hasEmpty reports whether the metadata has members that the API server stores and no reader sees as
+// they are. A null among labels is read as an empty value.
+func hasEmpty(u *unstructured.Unstructured) bool {
 	meta, _ := u.Object["metadata"].(map[string]any)
 	for _, name := range []string{"annotations", "finalizers", "labels", "ownerReferences"} {
-		if value, has := meta[name]; has && w.applies && (value == nil || reflect.ValueOf(value).Len() == 0) {
-			return 1 + t.server.serials.Add(1)
+		if value, has := meta[name]; has && (value == nil || reflect.ValueOf(value).Len() == 0) {
+			return true
 		}
 	}
-	return 1
+	for _, name := range []string{"annotations", "labels"} {
+		values, _ := meta[name].(map[string]any)
+		for key := range values {
+			if hasNull(values, key) {
+				return true
+			}
+		}
+	}
+	return hasNull(meta, "deletionTimestamp") || hasNull(meta, "deletionGracePeriodSeconds") || hasNull(meta, "generateName")
+}
+
+func hasNull(object map[string]any, name string) bool {
+	value, has := object[name]
+	return has && value == nil
 }
 
 // plainMeta is normalize with the error as it is.

@@ -61,6 +61,9 @@ func (t *table) watch(m *matcher, opts metav1.ListOptions) (*stream, error) {
 	if err := w.start(rv, initial); err != nil {
 		return nil, err
 	}
+	if err := t.cacheable(w.initial); err != nil {
+		return nil, err
+	}
 	w.endMark = w.bookmarks && in.SendInitialEvents != nil && *in.SendInitialEvents
 	if in.TimeoutSeconds != nil && *in.TimeoutSeconds > 0 {
 		seconds := min(*in.TimeoutSeconds, int64(math.MaxInt64/time.Second)) // for ever, practically

@@ -34,7 +34,8 @@ type subresourceHook struct {
 // View returns a subresource that shows objects in the form of S, such as a Scale, and changes them
 // in that form. get makes the form of obj, which is read-only. set changes obj, its own copy, as
 // the client's form says. A nil set refuses updates and patches with 405. Both run as [Hooks] do,
-// and their errors refuse the request. An apply works as a merge patch, without owners of fields.
+// and their errors refuse the request. An apply works as a merge patch: it meets no conflicts, and its
+// manager owns what it changes, as after an update.
 func View[T, S metav1.Object](kind schema.GroupVersionKind, get func(obj T) (S, error), set func(obj T, sent S) error) SubresourceHook[T] {
 	h := newSubresourceHook(kind, func() metav1.Object { return newObject(reflect.TypeFor[S]().Elem()) })
 	h.get = func(obj metav1.Object) (metav1.Object, error) { return get(typed[T](obj)) }

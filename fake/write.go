@@ -179,7 +179,8 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 			return nil, err
 		}
 	}
-	if was := old.obj.GetCreationTimestamp(); created.IsZero() || created.Equal(&was) {
+	hidden := t.res.custom() && kept > keptWhole // it is a change, too
+	if was := old.obj.GetCreationTimestamp(); !hidden && (created.IsZero() || created.Equal(&was)) {
 		t.keepTimes(obj, old.obj)
 	}
 	if !w.dryRun {

@@ -21,7 +21,7 @@ const firstWriter = "before-first-apply"
 // of the typed functions.
 type writers struct {
 	manager string
-	status  bool     // the writes went to the status subresource
+	through string   // the subresource that the writes went to, empty for the object itself
 	created bool     // the first of them created the object
 	of      *table   // the version of the writes
 	base    *version // the object before them, unless created
@@ -46,7 +46,7 @@ func creator(of *table, w write) *writers {
 
 // then adds a write that changed base, in base's version.
 func (by *writers) then(base *version, w write) *writers {
-	next := &writers{manager: w.manager, status: w.status(), of: base.of, base: base, n: 1}
+	next := &writers{manager: w.manager, through: w.subresource, of: base.of, base: base, n: 1}
 	switch {
 	case by.forgets():
 		return by
@@ -54,7 +54,7 @@ func (by *writers) then(base *version, w write) *writers {
 		return nil
 	case by == nil || by.n >= maxWriters:
 		return next
-	case by.manager == w.manager && by.status == w.status() && by.of == base.of:
+	case by.manager == w.manager && by.through == w.subresource && by.of == base.of:
 		return by
 	}
 	next.earlier, next.n = by, by.n+1
@@ -109,9 +109,9 @@ func (by *writers) unknown() ([]metav1.ManagedFieldsEntry, error) {
 	if err != nil {
 		return nil, err
 	}
-	empty.SetManagedFields(m.Update(empty, base.DeepCopy(), firstWriter, false).GetManagedFields())
+	empty.SetManagedFields(m.Update(empty, base.DeepCopy(), firstWriter, "").GetManagedFields())
 	if by.of.res.Status {
-		empty.SetManagedFields(m.Update(empty, base.DeepCopy(), firstWriter, true).GetManagedFields())
+		empty.SetManagedFields(m.Update(empty, base.DeepCopy(), firstWriter, statusField).GetManagedFields())
 	}
 	return empty.GetManagedFields(), nil
 }
@@ -130,7 +130,7 @@ func (by *writers) owners(before []metav1.ManagedFieldsEntry, after *version) ([
 	if err != nil {
 		return nil, err
 	}
-	return m.Update(base, next, by.manager, by.status).GetManagedFields(), nil
+	return m.Update(base, next, by.manager, by.through).GetManagedFields(), nil
 }
 
 // managedState returns v in t's version, as the field managers take it and with owners; nil is an

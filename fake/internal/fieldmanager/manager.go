@@ -16,6 +16,9 @@ import (
 	"github.com/kinform/kinform/internal/typeconverter"
 )
 
+// statusName is the subresource that has a manager of its own.
+const statusName = "status"
+
 // unnamed owns the fields that a caller without a name writes.
 const unnamed = "unknown"
 
@@ -25,7 +28,8 @@ type Manager struct {
 	kind           schema.GroupVersionKind
 	types          managedfields.TypeConverter
 	versions       Versions
-	typ            reflect.Type                // nil if the caller completes and checks keys
+	typ            reflect.Type // nil if the caller completes and checks keys
+	resets         Resets
 	object, status *managedfields.FieldManager // status is nil without a status subresource
 }
 
@@ -59,10 +63,10 @@ func New(kind schema.GroupVersionKind, typ reflect.Type, resets Resets, versions
 // NewWith is New with another description of the objects. typ says which keys of merged lists are
 // completed and checked; nil means that the caller does so.
 func NewWith(kind schema.GroupVersionKind, types managedfields.TypeConverter, typ reflect.Type, resets Resets, versions Versions) (*Manager, error) {
-	m := &Manager{kind: kind, types: types, versions: versions, typ: typ}
+	m := &Manager{kind: kind, types: types, versions: versions, typ: typ, resets: resets}
 	var err error
 	if m.object, err = m.newFieldManager("", resets.Object); err == nil && resets.Status != "" {
-		m.status, err = m.newFieldManager("status", resets.Status)
+		m.status, err = m.newFieldManager(statusName, resets.Status)
 	}
 	return m, err
 }
@@ -77,21 +81,30 @@ func (m *Manager) newFieldManager(subresource, resets string) (*managedfields.Fi
 	return managedfields.NewDefaultCRDFieldManager(typeconverter.Choose(m.typesFor), c, c, c, m.kind, m.kind.GroupVersion(), subresource, filters)
 }
 
-func (m *Manager) of(status bool) *managedfields.FieldManager {
-	if status {
-		return m.status
+// of returns the manager of writes through a subresource, whose entries state it. An empty name stands for
+// the object itself. Subresources besides the status are seldom written, so nothing keeps their managers.
+func (m *Manager) of(subresource string) (*managedfields.FieldManager, error) {
+	switch subresource {
+	case "":
+		return m.object, nil
+	case statusName:
+		return m.status, nil
 	}
-	return m.object
+	return m.newFieldManager(subresource, m.resets.Object)
 }
 
 // Apply merges want into live for a manager and returns the result, with keys of merged lists
-// completed by their defaults. force takes over fields that others own; status applies to the
-// status alone. It changes neither live nor want. Errors: a Conflict Status that names the
+// completed by their defaults. force takes over fields that others own. subresource is the one
+// that is applied to, empty for the object itself. It changes neither live nor want. Errors: a Conflict Status that names the
 // other owners; Invalid for list items without their keys; those of the library.
-func (m *Manager) Apply(live *unstructured.Unstructured, want map[string]any, manager string, force, status bool) (*unstructured.Unstructured, error) {
+func (m *Manager) Apply(live *unstructured.Unstructured, want map[string]any, manager string, force bool, subresource string) (*unstructured.Unstructured, error) {
 	// The library may keep parts of its input, and another attempt needs them whole.
 	patch := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(want)}
-	result, err := m.of(status).Apply(live, patch, manager, force)
+	own, err := m.of(subresource)
+	if err != nil {
+		return nil, err
+	}
+	result, err := own.Apply(live, patch, manager, force)
 	if err != nil {
 		return nil, err
 	}
@@ -108,11 +121,15 @@ func (m *Manager) Apply(live *unstructured.Unstructured, want map[string]any, ma
 // Update returns next with managedFields that say that manager owns the fields in which next
 // differs from live. An empty manager is called "unknown". If the owners cannot be found, because a
 // manager's version cannot be converted to, the managedFields stay those of live.
-func (m *Manager) Update(live, next *unstructured.Unstructured, manager string, status bool) *unstructured.Unstructured {
+func (m *Manager) Update(live, next *unstructured.Unstructured, manager, subresource string) *unstructured.Unstructured {
 	if manager == "" {
 		manager = unnamed
 	}
-	result, err := m.of(status).Update(live, next, manager)
+	own, err := m.of(subresource)
+	result := runtime.Object(nil)
+	if err == nil {
+		result, err = own.Update(live, next, manager)
+	}
 	if err != nil {
 		next.SetManagedFields(live.GetManagedFields())
 		return next

@@ -59,14 +59,14 @@ func TestApply(t *testing.T) {
 	m := newManager(t, reflect.TypeFor[app]())
 	live := &unstructured.Unstructured{Object: object(nil)}
 	want := ports(map[string]any{"port": int64(80), "name": "web"})
-	one, err := m.Apply(live, want, "one", false, false)
+	one, err := m.Apply(live, want, "one", false, "")
 	if err != nil {
 		t.Fatal(err)
 	}
 	if len(want["spec"].(map[string]any)["ports"].([]any)[0].(map[string]any)) != 2 || len(live.GetManagedFields()) != 0 {
 		t.Error("Apply changed its input")
 	}
-	two, err := m.Apply(one, ports(map[string]any{"port": int64(81)}), "two", false, false)
+	two, err := m.Apply(one, ports(map[string]any{"port": int64(81)}), "two", false, "")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -75,10 +75,10 @@ func TestApply(t *testing.T) {
 		t.Errorf("merged %v", two.Object)
 	}
 	other := ports(map[string]any{"port": int64(80), "name": "other"})
-	if _, err := m.Apply(two, other, "three", false, false); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `"one"`) {
+	if _, err := m.Apply(two, other, "three", false, ""); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), `"one"`) {
 		t.Errorf("conflict: %v", err)
 	}
-	if _, err := m.Apply(two, other, "three", true, false); err != nil {
+	if _, err := m.Apply(two, other, "three", true, ""); err != nil {
 		t.Errorf("force: %v", err)
 	}
 }
@@ -86,12 +86,12 @@ func TestApply(t *testing.T) {
 func TestApplyWithoutKey(t *testing.T) {
 	m := newManager(t, reflect.TypeFor[app]())
 	live := &unstructured.Unstructured{Object: object(nil)}
-	_, err := m.Apply(live, ports(map[string]any{"name": "web"}), "one", false, false)
+	_, err := m.Apply(live, ports(map[string]any{"name": "web"}), "one", false, "")
 	var status *apierrors.StatusError
 	if err == nil || errors.As(err, &status) && !apierrors.IsInvalid(err) {
 		t.Errorf("an item without its key: %v", err)
 	}
-	_, err = m.Apply(live, ports(map[string]any{"port": int64(1), "bogus": "x"}), "one", false, false)
+	_, err = m.Apply(live, ports(map[string]any{"port": int64(1), "bogus": "x"}), "one", false, "")
 	if err == nil || !strings.Contains(err.Error(), "bogus") {
 		t.Errorf("an unknown field: %v", err)
 	}
@@ -106,38 +106,54 @@ func TestUntypedMetadata(t *testing.T) {
 		out["metadata"].(map[string]any)["finalizers"] = []any{finalizer}
 		return out
 	}
-	one, err := m.Apply(&unstructured.Unstructured{Object: object(nil)}, config("x/one", "a"), "one", false, false)
+	one, err := m.Apply(&unstructured.Unstructured{Object: object(nil)}, config("x/one", "a"), "one", false, "")
 	if err != nil {
 		t.Fatal(err)
 	}
-	two, err := m.Apply(one, config("x/two", "a"), "two", false, false)
+	two, err := m.Apply(one, config("x/two", "a"), "two", false, "")
 	if err != nil || len(two.GetFinalizers()) != 2 {
 		t.Fatalf("%v, %v", two, err)
 	}
-	if _, err := m.Apply(two, config("x/two", "a", "b"), "two", false, false); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), ".spec.list") {
+	if _, err := m.Apply(two, config("x/two", "a", "b"), "two", false, ""); !apierrors.IsConflict(err) || !strings.Contains(err.Error(), ".spec.list") {
 		t.Errorf("conflict: %v", err)
 	}
 	unknown := object(nil)
 	unknown["metadata"].(map[string]any)["bogus"] = "x"
-	if _, err := m.Apply(two, unknown, "two", false, false); err == nil || !strings.Contains(err.Error(), ".metadata.bogus: field not declared in schema") {
+	if _, err := m.Apply(two, unknown, "two", false, ""); err == nil || !strings.Contains(err.Error(), ".metadata.bogus: field not declared in schema") {
 		t.Errorf("unknown metadata: %v", err)
 	}
 }
 
 // TestUpdate: a write to one half owns nothing of the other, and one without a name is called
-// unknown.
+// unknown. Another subresource owns as the object does.
 func TestUpdate(t *testing.T) {
 	for _, typ := range []reflect.Type{reflect.TypeFor[app](), nil} {
 		m := newManager(t, typ)
 		next := &unstructured.Unstructured{Object: ports(map[string]any{"port": int64(1)})}
 		next.Object["status"] = map[string]any{"phase": "x"}
 		live := &unstructured.Unstructured{Object: object(nil)}
-		for _, status := range []bool{false, true} {
-			out := m.Update(live, next.DeepCopy(), "", status)
-			if e := out.GetManagedFields(); len(e) != 1 || e[0].Manager != "unknown" || strings.Contains(string(e[0].FieldsV1.GetRawBytes()), "f:status") != status ||
+		for _, subresource := range []string{"", "status", "scale"} {
+			out, status := m.Update(live, next.DeepCopy(), "", subresource), subresource == "status"
+			if e := out.GetManagedFields(); len(e) != 1 || e[0].Manager != "unknown" || e[0].Subresource != subresource || strings.Contains(string(e[0].FieldsV1.GetRawBytes()), "f:status") != status ||
 				strings.Contains(string(e[0].FieldsV1.GetRawBytes()), "f:spec") == status {
-				t.Errorf("status %t: %+v", status, e)
+				t.Errorf("subresource %q: %+v", subresource, e)
 			}
+		}
+	}
+}
+
+func TestOwned(t *testing.T) {
+	entry := func(text string) metav1.ManagedFieldsEntry {
+		e := metav1.ManagedFieldsEntry{FieldsV1: &metav1.FieldsV1{}}
+		e.FieldsV1.SetRawBytes([]byte(text))
+		return e
+	}
+	had := []metav1.ManagedFieldsEntry{{}, entry(`{"f:spec":{"f:a":{},"f:b":{".":{},"f:c":{}}}}`)}
+	for text, want := range map[string]bool{
+		`{"f:spec":{"f:a":{}}}`: true, `{"f:spec":{"f:b":{"f:c":{}}}}`: true, `{"f:spec":{"f:d":{}}}`: false, `{"f:status":{}}`: false,
+	} {
+		if got := fieldmanager.Owned(entry(text), had); got != want {
+			t.Errorf("%s: %t", text, got)
 		}
 	}
 }

@@ -154,3 +154,95 @@ func TestAppliesThatChangeNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestAppliesWithoutVersion: an apply with an empty resourceVersion creates an object and is refused
+// for one that exists, as an update without a version is.
+func TestAppliesWithoutVersion(t *testing.T) {
+	for _, version := range []string{"null", `""`} {
+		s := newServer(t)
+		expect(t, s, "POST", definitionsPath, filled, "", 201)
+		const path = "/apis/example.com/v1/namespaces/default/tools/a"
+		apply := func(path string, code int, want string) {
+			t.Helper()
+			body := "{apiVersion: example.com/v1, kind: Tool, metadata: {name: a, resourceVersion: " + version + "}, spec: {size: 1}}"
+			expect(t, s, "PATCH", path+"?fieldManager=one&force=true", body, string(types.ApplyYAMLPatchType), code, want)
+		}
+		const refusal = `tools.example.com "a" is invalid: metadata.resourceVersion: Invalid value: 0: must be specified for an update`
+		apply(path, 201, `"size":1`)
+		apply(path, 422, refusal)
+		apply(path+"/status", 422, refusal)
+	}
+}
+
+// TestAppliesOfHiddenNulls: the server stores some nulls and shows none of them, so each apply of them
+// is a write, and the next write without them is one, too.
+func TestAppliesOfHiddenNulls(t *testing.T) {
+	for _, of := range []struct{ meta, rest, path, clean string }{
+		{", labels: {a: null}", "spec: {size: 1}", "", `{"metadata":{"labels":{"b":null}}}`},
+		{", annotations: {a: null, b: c}", "spec: {size: 1}", "", `{"metadata":{"labels":{"b":null}}}`},
+		{", deletionTimestamp: null", "spec: {size: 1}", "", `{"metadata":{"deletionTimestamp":null}}`},
+		{", deletionGracePeriodSeconds: null", "spec: {size: 1}", "", `{}`},
+		{", generateName: null", "spec: {size: 1}", "", `{}`},
+		{"", "status: null", "/status", `{"status":null}`},
+	} {
+		s := newServer(t)
+		expect(t, s, "POST", definitionsPath, filled, "", 201)
+		const path = "/apis/example.com/v1/namespaces/default/tools"
+		expect(t, s, "POST", path, "{apiVersion: example.com/v1, kind: Tool, metadata: {name: a}, spec: {size: 1}}", "", 201)
+		var versions []string
+		wrote := func() bool {
+			versions = append(versions, s.ResourceVersion())
+			return len(versions) < 2 || versions[len(versions)-1] != versions[len(versions)-2]
+		}
+		wrote()
+		for range 3 {
+			body := "apiVersion: example.com/v1\nkind: Tool\nmetadata: {name: a" + of.meta + "}\n" + of.rest
+			answer := expect(t, s, "PATCH", path+"/a"+of.path+"?fieldManager=one", body, string(types.ApplyYAMLPatchType), 200)
+			if strings.Contains(answer, "null") || !wrote() {
+				t.Errorf("%s, %s: versions %v, answer %s", of.meta, of.rest, versions, answer)
+			}
+		}
+		for _, want := range []bool{true, false} {
+			if expect(t, s, "PATCH", path+"/a?fieldManager=two", of.clean, "application/merge-patch+json", 200); wrote() != want {
+				t.Errorf("%s, %s: versions %v after a merge patch", of.meta, of.rest, versions)
+			}
+		}
+	}
+}
+
+// TestListsOfLostVersion: the server's cache cannot begin while there are objects that cannot be read, so
+// lists and watches are refused with 429. A list with a limit and without selectors, by which the server
+// also deletes a collection, reads the storage, and names each of them.
+func TestListsOfLostVersion(t *testing.T) {
+	s := newServer(t)
+	const olds = "/apis/example.com/v2/namespaces/default/olds"
+	const merge, jsonPatch = "application/merge-patch+json", "application/json-patch+json"
+	expect(t, s, "POST", definitionsPath, fmt.Sprintf(free, versionText("v1", true)+","+versionText("v2", false)), "application/json", 201)
+	for _, name := range []string{"a", "b", "c", "d"} {
+		expect(t, s, "POST", strings.Replace(olds, "v2", "v1", 1), `{"apiVersion":"example.com/v1","kind":"Old","metadata":{"name":"`+name+`"}}`, "application/json", 201)
+	}
+	expect(t, s, "PATCH", definitionsPath+"/olds.example.com", `[{"op":"replace","path":"/spec/versions/0/storage","value":false},{"op":"replace","path":"/spec/versions/1/storage","value":true}]`, jsonPatch, 200)
+	expect(t, s, "PATCH", olds+"/a", `{"metadata":{"labels":{"x":"y"}}}`, merge, 200)
+	expect(t, s, "PATCH", definitionsPath+"/olds.example.com/status", `{"status":{"storedVersions":["v2"]}}`, merge, 200)
+	expect(t, s, "PATCH", definitionsPath+"/olds.example.com", `[{"op":"remove","path":"/spec/versions/0"}]`, jsonPatch, 200)
+
+	const failed = "failed to read one or more olds.example.com from the storage: StorageError: corrupt object, Code: 7, Key: /registry/example.com/olds/default/b, "
+	const lost = "request to convert CR from an invalid group/version: example.com/v1"
+	const watch = "&watch=1&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan"
+	for _, query := range []string{"?", "?labelSelector=x", "?limit=2&labelSelector=x", "?labelSelector=x" + watch, "?" + watch} {
+		expect(t, s, "GET", olds+query, "", "", 429, "storage is (re)initializing: failed to list <unspecified>: "+failed, lost+" (and 2 more)")
+	}
+	expect(t, s, "DELETE", olds+"?labelSelector=x", "", "", 429, lost+" (and 2 more)")
+	expect(t, s, "GET", olds+"?limit=1", "", "", 200, `"name":"a"`, `"remainingItemCount":3`)
+	answer := expect(t, s, "GET", olds+"?limit=3", "", "", 500, failed, lost+" (and 1 more)", `"reason":"StorageReadError"`,
+		`"details":{"name":"list","group":"example.com","kind":"olds","causes":[{"reason":"UnexpectedServerResponse","message":"StorageError: corrupt object`,
+		`"field":"/registry/example.com/olds/default/c"`)
+	if strings.Contains(answer, "default/d") {
+		t.Errorf("a page names an object that is not in it: %s", answer)
+	}
+	expect(t, s, "DELETE", olds, "", "", 500, failed, lost+" (and 2 more)", `"field":"/registry/example.com/olds/default/d"`)
+	for _, name := range []string{"b", "c", "d"} {
+		expect(t, s, "DELETE", olds+"/"+name+"?ignoreStoreReadErrorWithClusterBreakingPotential=true", "", "", 200)
+	}
+	expect(t, s, "GET", olds, "", "", 200, `"name":"a"`)
+}

@@ -73,6 +73,38 @@ func TestScale(t *testing.T) {
 	)
 }
 
+// TestManagersOfSubresources: the entry of a manager that wrote through a subresource states it.
+func TestManagersOfSubresources(t *testing.T) {
+	s := newServer(t)
+	const apps, core, by = "/apis/apps/v1/namespaces/default/", "/api/v1/", "?fieldManager=one"
+	const object = `{"metadata":{"name":"a"},"spec":{"replicas":1,"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}}}}}`
+	for _, kind := range []string{"deployments", "statefulsets", "replicasets"} {
+		send(t, s,
+			step{"POST", apps + kind + by, object, 201, `"manager":"one"`},
+			step{"PATCH", apps + kind + "/a/scale?fieldManager=two", `{"spec":{"replicas":3}}`, 200, ""},
+			step{"GET", apps + kind + "/a", "", 200, `"fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"`},
+			step{"PUT", apps + kind + "/a/scale" + by, `{"metadata":{"name":"a"},"spec":{"replicas":4}}`, 200, ""},
+		)
+		if got := send(t, s, step{"GET", apps + kind + "/a", "", 200, `"fieldsV1":{"f:spec":{"f:replicas":{}}},"subresource":"scale"`}); strings.Contains(got, `"two"`) {
+			t.Errorf("%s: the manager keeps what another has changed: %s", kind, got)
+		}
+		send(t, s, step{"PUT", apps + kind + "/a/scale" + by, `{"metadata":{"name":"a"},"spec":{"replicas":0}}`, 200, ""})
+		if got := send(t, s, step{"GET", apps + kind + "/a", "", 200, `"replicas":0`}); strings.Contains(got, `"f:replicas"`) {
+			t.Errorf("%s: somebody owns replicas that a Scale leaves out: %s", kind, got)
+		}
+		send(t, s, step{"PUT", apps + kind + "/a/scale" + by, `{"metadata":{"name":"a"},"spec":{"replicas":2}}`, 200, ""})
+		if got := send(t, s, step{"GET", apps + kind + "/a", "", 200, `"replicas":2`}); strings.Contains(got, `"f:replicas"`) {
+			t.Errorf("%s: a Scale owns replicas that nobody owned: %s", kind, got)
+		}
+	}
+	send(t, s,
+		step{"POST", core + "namespaces/default/pods" + by, `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"c","image":"i"}]}}`, 201, ""},
+		step{"PATCH", core + "namespaces/default/pods/p/ephemeralcontainers?fieldManager=two", `{"spec":{"ephemeralContainers":[{"name":"d","image":"i"}]}}`, 200, `"subresource":"ephemeralcontainers"`},
+		step{"POST", core + "namespaces" + by, `{"metadata":{"name":"n","labels":{"a":"b"}}}`, 201, `"manager":"one"`},
+		step{"PUT", core + "namespaces/n/finalize?fieldManager=two", `{"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes","example.com/x"]}}`, 200, `"subresource":"finalize"`},
+	)
+}
+
 func TestEviction(t *testing.T) {
 	s := newServer(t)
 	running(t, s, "a", "b", "c")
