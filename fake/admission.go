@@ -146,12 +146,15 @@ func (t *table) mutate(obj metav1.Object, old *version, w write) error {
 	if err := t.completeNew(obj, w); err != nil {
 		return err
 	}
-	namespace := obj.GetNamespace()
+	name, namespace := obj.GetName(), obj.GetNamespace()
 	if err := t.ask(t.server.mutate, obj, old, w); err != nil {
 		return err
 	}
-	if old == nil && !t.res.ClusterScoped && obj.GetNamespace() != namespace {
+	switch {
+	case old == nil && !t.res.ClusterScoped && obj.GetNamespace() != namespace:
 		return refusal.OtherNamespace()
+	case old == nil && w.upsert && obj.GetName() != name: // an API server stores it at a path that is not its name's
+		return refusal.Renamed(t.res.groupResource().String(), name, obj.GetName())
 	}
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -214,6 +215,42 @@ func TestGeneratedNameRefused(t *testing.T) {
 	p.GenerateName = "g-"
 	if _, err := client.Create(t.Context(), p, metav1.CreateOptions{}); !apierrors.IsAlreadyExists(err) || n != 1 {
 		t.Errorf("asked %d times: %v", n, err)
+	}
+}
+
+// TestUpsertEnds: updates and applies that would create an object are refused if a hook renames it or says that
+// it exists, and the hook is not asked again and again.
+func TestUpsertEnds(t *testing.T) {
+	asked := 0
+	var hook func(a *fake.Admission) error
+	s := fake.New(fake.Options{Mutate: func(_ context.Context, a *fake.Admission) error {
+		if asked++; asked > 10 {
+			panic("asked again and again")
+		}
+		return hook(a)
+	}})
+	check(t, fake.Register(s, kindOf("coordination.k8s.io", "Lease"), fake.Rules{}))
+	lease := func(name string) *unstructured.Unstructured { return newKind("coordination.k8s.io", "Lease", name) }
+	inTheWay := lease("other")
+	inTheWay.SetNamespace("a")
+	must(fake.Create(s, inTheWay))(t)
+	client := must(fake.NewClient[*unstructured.Unstructured](s, fake.Selection{Namespace: "a"}))(t)
+	for _, c := range []struct {
+		what string
+		hook func(a *fake.Admission) error
+		is   func(error) bool
+	}{
+		{"renamed", func(a *fake.Admission) error { a.Object.SetName("other"); return nil }, apierrors.IsInternalError},
+		{"refused", func(*fake.Admission) error { return apierrors.NewAlreadyExists(schema.GroupResource{}, "x") }, apierrors.IsAlreadyExists},
+	} {
+		asked, hook = 0, c.hook
+		if _, err := client.Update(t.Context(), lease("x"), metav1.UpdateOptions{}); !c.is(err) || asked != 1 {
+			t.Errorf("%s: update: asked %d times: %v", c.what, asked, err)
+		}
+		asked = 0
+		if _, err := client.Apply(t.Context(), lease("x").Object, metav1.ApplyOptions{FieldManager: "me"}); !c.is(err) || asked != 1 {
+			t.Errorf("%s: apply: asked %d times: %v", c.what, asked, err)
+		}
 	}
 }
 

@@ -34,7 +34,7 @@ func (t *table) apply(key types.NamespacedName, data []byte, w write) (v *versio
 			if w.status() && !createdByUpdate.hold(&t.res) {
 				return nil, false, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 			}
-			if v, err = t.applyNew(key, want, w); apierrors.IsAlreadyExists(err) {
+			if v, err = t.applyNew(key, want, w); isTaken(err) {
 				continue // another write created it meanwhile
 			}
 			return v, true, err
@@ -76,6 +76,7 @@ func (t *table) applyNew(key types.NamespacedName, want map[string]any, w write)
 		return nil, err
 	}
 	t.stamp(obj, nil)
+	w.upsert = true
 	return t.create(obj, w)
 }
 

@@ -38,6 +38,7 @@ type write struct {
 	manager string            // the writer, as far as it is known
 	named   bool              // the request itself names the manager
 	applies bool              // it is an apply, which keeps managedFields by itself
+	upsert  bool              // it is an update or an apply, and there is no object
 	strict  bool              // a patch must not have members that are unknown or twice
 	twice   error             // the refusal of a strict apply that has a member twice
 	paced   bool              // a deletion may take the time that it takes in an API server

@@ -51,7 +51,7 @@ func (t *table) create(obj metav1.Object, w write) (*version, error) {
 			return nil, err
 		}
 		v, err := t.createNamed(&version{obj: own, of: t, kept: kept}, w)
-		if generated && apierrors.IsAlreadyExists(err) && w.mayContinue() {
+		if generated && isTaken(err) && w.mayContinue() {
 			continue // another write took the name
 		}
 		return v, err
@@ -309,7 +309,8 @@ func (t *table) replace(obj metav1.Object, w write) (v *version, created bool, e
 			return nil, false, err
 		}
 		own.SetResourceVersion("")
-		if v, err = t.create(own, w); !apierrors.IsAlreadyExists(err) {
+		w.upsert = true
+		if v, err = t.create(own, w); !isTaken(err) {
 			return v, true, err
 		}
 	}

@@ -27,7 +27,7 @@ var expressions = map[string][]string{
 		`[JSONPatch{op: "add", path: "/metadata/annotations", value: {"a/b": "c"}}]`,
 		`[JSONPatch{op: "add", path: "/metadata/labels/" + jsonpatch.escapeKey("x/y"), value: string(variables.n)}]`,
 		`[JSONPatch{op: "remove", path: "/none"}]`,
-		`[JSONPatch{op: "replace", path: "/metadata/name", value: "other"}]`,
+		`request.operation == "UPDATE" ? [JSONPatch{op: "replace", path: "/metadata/name", value: "other"}] : []`,
 		`has(object.data) ? [JSONPatch{op: "add", path: "/data/by", value: "patch"}] : []`,
 		`[JSONPatch{op: "add", path: "/metadata/ownerReferences", value: 7}]`,
 		`[JSONPatch{`,
@@ -39,7 +39,7 @@ var expressions = map[string][]string{
 		`Object{metadata: Object.metadata{labels: {"by": object.metadata.labels.none}}}`,
 		`Object{metadata: Object.metadata{finalizers: ["example.com/policy"]}}`,
 		`Object{metadata: Object.metadata{lables: {"by": "apply"}}}`,
-		`Object{metadata: Object.metadata{name: "other"}}`,
+		`request.operation == "UPDATE" ? Object{metadata: Object.metadata{name: "other"}} : Object{}`,
 		`Object{}`,
 		`has(oldObject) ? Object{} : Object{metadata: Object.metadata{labels: {"new": "yes"}}}`,
 	},
@@ -122,7 +122,8 @@ func (d *differ) policy() map[string]any {
 }
 
 func mutationBy(patchType, expression string) map[string]any {
-	return map[string]any{"patchType": patchType, strings.ToLower(patchType[:1]) + patchType[1:]: map[string]any{"expression": expression}}
+	member := map[string]string{"JSONPatch": "jsonPatch", "ApplyConfiguration": "applyConfiguration"}[patchType]
+	return map[string]any{"patchType": patchType, member: map[string]any{"expression": expression}}
 }
 
 // awaitPolicy asks the real server in dry runs until it has the last policy.

@@ -81,6 +81,11 @@ func OtherNamespace() error {
 	return apierrors.NewBadRequest("the namespace of the provided object does not match the namespace sent on the request")
 }
 
+// Renamed is the 500 of an update or an apply that would create an object whose name admission has changed.
+func Renamed(resource, from, to string) error {
+	return apierrors.NewInternalError(fmt.Errorf("admission renamed %s %q to %q, and the request was for the first name: only a create can be renamed", resource, from, to))
+}
+
 // TableInclude is the 400 of a Table with an unknown includeObject.
 func TableInclude(policy metav1.IncludeObjectPolicy) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("unrecognized includeObject value: %q", policy))

@@ -25,6 +25,7 @@ func TestStatusOf(t *testing.T) {
 		"no resource":     {refusal.NoResource(), 404, metav1.StatusReasonNotFound},
 		"media":           {refusal.UnsupportedMedia("a", "b"), 415, metav1.StatusReasonUnsupportedMediaType},
 		"not acceptable":  {refusal.NotAcceptable("a"), 406, metav1.StatusReasonNotAcceptable},
+		"renamed":         {refusal.Renamed("pods", "a", "b"), 500, metav1.StatusReasonInternalError},
 		"other namespace": {refusal.OtherNamespace(), 400, metav1.StatusReasonBadRequest},
 		"table":           {refusal.TableInclude("x"), 400, metav1.StatusReasonBadRequest},
 		"unprocessable":   {refusal.Unprocessable(errors.New("x")), 422, metav1.StatusReasonInvalid},
