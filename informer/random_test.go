@@ -51,6 +51,7 @@ type life struct {
 	server *fake.Server
 	inf    *informer.Informer[key, *widget]
 
+	silent   bool // there was a fault that makes a watch silent
 	stop     func()
 	handlers []*member
 	loops    sync.WaitGroup
@@ -228,6 +229,7 @@ func (l *life) fault() {
 		f.CutEvents = 1 + l.rand.IntN(4)
 	case 5:
 		f.Verb, f.Silent = faults.VerbWatch, true
+		l.silent = true
 	}
 	if err := l.server.Inject(f); err != nil {
 		l.t.Fatal(err)
