@@ -76,7 +76,7 @@ func Labels[T metav1.Object](name string, keys ...string) *Index[T, Label] {
 			}
 			return dst
 		})
-		x.role.labels = true
+		x.offer = offerLabels[T]
 		return x
 	}
 	wanted := append([]string(nil), keys...)
@@ -89,7 +89,7 @@ func Labels[T metav1.Object](name string, keys ...string) *Index[T, Label] {
 		}
 		return dst
 	})
-	x.role.labels = true
+	x.offer = offerLabels[T]
 	x.role.keys = make(map[string]bool, len(wanted))
 	for _, k := range wanted {
 		x.role.keys[k] = true

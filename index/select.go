@@ -127,16 +127,26 @@ func candidates[T any](st *slots.State[T], namespace string, wanted []wantedLabe
 				v := posting.Value[string]{V: namespace, Hash: hash(l.def, namespace)}
 				best.offer(l.lists.Count(v), byNamespace, func() []posting.IDs { return []posting.IDs{l.lists.Freeze(v)} })
 			}
-		case *live[T, Label]:
-			if l.def.role.labels {
-				offerLabels(l, &best, wanted)
-			}
+		case labelled:
+			best = l.offerLabels(best, wanted)
 		}
 	}
 	return best
 }
 
-func offerLabels[T any](l *live[T, Label], best *choice, wanted []wantedLabels) {
+// labelled is an index that may be one of labels.
+type labelled interface {
+	offerLabels(best choice, wanted []wantedLabels) choice
+}
+
+func (l *live[T, V]) offerLabels(best choice, wanted []wantedLabels) choice {
+	if l.def.offer == nil {
+		return best
+	}
+	return l.def.offer(l, best, wanted)
+}
+
+func offerLabels[T any](l *live[T, Label], best choice, wanted []wantedLabels) choice {
 	for _, w := range wanted {
 		one := w.any
 		if keys := l.def.role.keys; keys != nil && !keys[one[0].Key] {
@@ -155,4 +165,5 @@ func offerLabels[T any](l *live[T, Label], best *choice, wanted []wantedLabels) 
 			return ids
 		})
 	}
+	return best
 }

@@ -2,6 +2,7 @@ package posting
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/kinform/kinform/internal/cowvec"
 )
@@ -9,19 +10,58 @@ import (
 // Check verifies every invariant and returns the first breach. slots is the number of
 // slots. Cost: O(slots + values).
 func (l *Lists[V]) Check(slots int) error {
-	if reached(l) > slots {
-		return fmt.Errorf("back-references for %d slots, but only %d exist", reached(l), slots)
+	v := &l.values
+	if err := l.lists.check(v, slots); err != nil {
+		return err
 	}
-	if l.posts.Len() > l.values.Len() {
-		return fmt.Errorf("%d postings for %d values", l.posts.Len(), l.values.Len())
+	for i := range uint32(v.last()) {
+		used := cowvec.Used(&v.all, i)
+		if n := l.lists.count(i + 1); used != (n > 0) {
+			return fmt.Errorf("posting %d of %d slots, in use %v", i+1, n, used)
+		}
+		if !used {
+			continue
+		}
+		value := v.all.At(i)
+		if got := find(v, Value[V]{value, v.table.HashOf(i)}); got != i+1 {
+			return fmt.Errorf("value %v is posting %d, but its table finds %d", value, i+1, got)
+		}
+	}
+	if v.live() != v.table.Len() {
+		return fmt.Errorf("%d values, %d in the table", v.live(), v.table.Len())
+	}
+	return nil
+}
+
+// CheckSlot verifies that the values of slot are want, which must be distinct, in any order. It looks at no hash.
+func (l *Lists[V]) CheckSlot(slot uint32, want []Value[V]) error {
+	refs := l.lists.refsOf(slot)
+	for _, v := range want {
+		if !slices.ContainsFunc(refs, func(r ref) bool { return l.values.all.At(r.post-1) == v.V }) {
+			return fmt.Errorf("slot %d is not under its value %v", slot, v.V)
+		}
+	}
+	if len(want) != len(refs) {
+		return fmt.Errorf("slot %d is under %d values, but has %d", slot, len(refs), len(want))
+	}
+	return nil
+}
+
+// check verifies that the postings and the refs of the slots fit.
+func (l *lists) check(v numbering, slots int) error {
+	if l.reached() > slots {
+		return fmt.Errorf("back-references for %d slots, but only %d exist", l.reached(), slots)
+	}
+	if l.posts.Len() != v.last() {
+		return fmt.Errorf("%d postings for %d values", l.posts.Len(), v.last())
 	}
 	total, lists := 0, 0
-	last := make([]uint32, l.values.Len()+1) // by posting: the last slot that referred to it, +1
-	for slot := range uint32(reached(l)) {
+	seen := make([]uint32, v.last()+1) // by posting: the last slot that referred to it, +1
+	for slot := range uint32(l.reached()) {
 		if l.rows.at(slot, l.col).post == several {
 			lists++
 		}
-		refs := refsOf(l, slot)
+		refs := l.refsOf(slot)
 		total += len(refs)
 		for _, r := range refs {
 			if int(r.post) > l.posts.Len() || int(r.pos) >= l.posts.At(r.post-1).len() {
@@ -30,10 +70,10 @@ func (l *Lists[V]) Check(slots int) error {
 			if got := l.posts.At(r.post - 1).at(r.pos); got != slot {
 				return fmt.Errorf("slot %d refers to posting %d at %d, where slot %d stands", slot, r.post, r.pos, got)
 			}
-			if last[r.post] == slot+1 {
+			if seen[r.post] == slot+1 {
 				return fmt.Errorf("slot %d refers to posting %d twice", slot, r.post)
 			}
-			last[r.post] = slot + 1
+			seen[r.post] = slot + 1
 		}
 	}
 	if n := l.numbers.Live(); lists != n {
@@ -42,41 +82,11 @@ func (l *Lists[V]) Check(slots int) error {
 	if total != l.slots {
 		return fmt.Errorf("%d back-references, %d counted", total, l.slots)
 	}
-	live := 0
 	for i := range uint32(l.posts.Len()) {
-		n := l.posts.At(i).len()
-		total -= n
-		if cowvec.Used(&l.values, i) != (n > 0) {
-			return fmt.Errorf("posting %d of %d slots, in use %v", i+1, n, cowvec.Used(&l.values, i))
-		}
-		if n == 0 {
-			continue
-		}
-		live++
-		value := l.values.At(i)
-		if got := find(l, Value[V]{value, l.table.HashOf(i)}); got != i+1 {
-			return fmt.Errorf("value %v is posting %d, but its table finds %d", value, i+1, got)
-		}
+		total -= l.posts.At(i).len()
 	}
 	if total != 0 {
 		return fmt.Errorf("%d more back-references than entries in postings", total)
-	}
-	if live != l.table.Len() || live != l.values.Live() {
-		return fmt.Errorf("%d postings in use, %d in the table, %d values", live, l.table.Len(), l.values.Live())
-	}
-	return nil
-}
-
-// CheckSlot verifies that the values of slot are want, which must be distinct, in any order.
-func (l *Lists[V]) CheckSlot(slot uint32, want []Value[V]) error {
-	refs := refsOf(l, slot)
-	for _, v := range want {
-		if !holds(l, refs, v.V) {
-			return fmt.Errorf("slot %d is not under its value %v", slot, v.V)
-		}
-	}
-	if len(want) != len(refs) {
-		return fmt.Errorf("slot %d is under %d values, but has %d", slot, len(refs), len(want))
 	}
 	return nil
 }

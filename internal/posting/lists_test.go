@@ -89,7 +89,7 @@ func TestModel(t *testing.T) {
 				got := l.Freeze(val(v))
 				frozen = append(frozen, held{got, got.AppendTo(nil)})
 			case n == 6 && r.IntN(20) == 0:
-				cl := l.Clone(l.rows.Clone())
+				cl := l.Clone(l.lists.rows.Clone())
 				l = &cl
 			default:
 				vs := r.Perm(c.values)[:r.IntN(min(c.each, c.values)+1)]
@@ -152,7 +152,7 @@ func TestMovesStepByStep(t *testing.T) {
 	}
 	check := func() {
 		t.Helper()
-		c := l.Clone(l.rows.Clone())
+		c := l.Clone(l.lists.rows.Clone())
 		if err := c.Check(unique + large); err != nil { // which brings refs up to date itself
 			t.Fatal(err)
 		}
@@ -160,9 +160,9 @@ func TestMovesStepByStep(t *testing.T) {
 	moving := 0
 	for slot := range uint32(unique) {
 		l.Drop(slot)
-		if l.move.from != 0 {
+		if l.lists.move.from != 0 {
 			moving++
-			if l.move.next == l.move.last {
+			if l.lists.move.next == l.lists.move.last {
 				t.Fatal("a move that has ended is still noted")
 			}
 			gone := unique + slot // slots leave from the middle and at the end, and come
@@ -171,17 +171,17 @@ func TestMovesStepByStep(t *testing.T) {
 		}
 		check()
 	}
-	if moving < large/visitRefs/4 || l.move.from != 0 {
-		t.Errorf("%d writes while a posting moved; still moving: %v", moving, l.move.from != 0)
+	if moving < large/visitRefs/4 || l.lists.move.from != 0 {
+		t.Errorf("%d writes while a posting moved; still moving: %v", moving, l.lists.move.from != 0)
 	}
-	if n := l.Count(value(0)); n != large || l.posts.Len() > keepPosts+4 {
-		t.Errorf("%d slots, %d postings", n, l.posts.Len())
+	if n := l.Count(value(0)); n != large || l.lists.posts.Len() > keepPosts+4 {
+		t.Errorf("%d slots, %d postings", n, l.lists.posts.Len())
 	}
 	for slot := range uint32(unique) {
 		l.Set(slot, []Value[int]{value(int(slot) + 1)})
 	}
 	for slot := range uint32(unique - 60) { // until a move begins: then all numbers are needed again
-		if l.Drop(slot); l.move.from != 0 {
+		if l.Drop(slot); l.lists.move.from != 0 {
 			break
 		}
 	}
@@ -232,17 +232,17 @@ func TestCheckFinds(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, harm := range map[string]func(*Lists[int]){
-		"wrong position":       func(l *Lists[int]) { l.rows.at(0, 0).pos = 1 },
-		"position too high":    func(l *Lists[int]) { l.rows.at(0, 0).pos = 9 },
-		"posting too high":     func(l *Lists[int]) { l.rows.at(0, 0).post = 9 },
-		"lost back-reference":  func(l *Lists[int]) { *l.rows.at(0, 0) = ref{} },
-		"foreign slot":         func(l *Lists[int]) { l.posts.At(0).ids[0] = 2 },
-		"entry without ref":    func(l *Lists[int]) { l.posts.At(0).push(2) },
-		"value not in table":   func(l *Lists[int]) { l.table.Remove(0) },
-		"lists miscounted":     func(l *Lists[int]) { cowvec.Insert(&l.numbers, struct{}{}) },
-		"value without slots":  func(l *Lists[int]) { cowvec.Insert(&l.values, 8) },
-		"slots that are gone":  func(l *Lists[int]) { l.rows.Lengthen(10) },
-		"posting of two twice": func(l *Lists[int]) { m := *l.more.At(0); m[1] = m[0] },
+		"wrong position":       func(l *Lists[int]) { l.lists.rows.at(0, 0).pos = 1 },
+		"position too high":    func(l *Lists[int]) { l.lists.rows.at(0, 0).pos = 9 },
+		"posting too high":     func(l *Lists[int]) { l.lists.rows.at(0, 0).post = 9 },
+		"lost back-reference":  func(l *Lists[int]) { *l.lists.rows.at(0, 0) = ref{} },
+		"foreign slot":         func(l *Lists[int]) { l.lists.posts.At(0).ids[0] = 2 },
+		"entry without ref":    func(l *Lists[int]) { l.lists.posts.At(0).push(2) },
+		"value not in table":   func(l *Lists[int]) { l.values.table.Remove(0) },
+		"lists miscounted":     func(l *Lists[int]) { cowvec.Insert(&l.lists.numbers, struct{}{}) },
+		"value without slots":  func(l *Lists[int]) { cowvec.Insert(&l.values.all, 8) },
+		"slots that are gone":  func(l *Lists[int]) { l.lists.rows.Lengthen(10) },
+		"posting of two twice": func(l *Lists[int]) { m := *l.lists.more.At(0); m[1] = m[0] },
 	} {
 		l := mk()
 		harm(l)
@@ -251,7 +251,7 @@ func TestCheckFinds(t *testing.T) {
 		}
 	}
 	l := mk()
-	cowvec.Set(&l.values, 0, 7)
+	cowvec.Set(&l.values.all, 0, 7)
 	if l.CheckSlot(0, vals(1)) == nil {
 		t.Error("a changed value is not noticed")
 	}
@@ -275,7 +275,7 @@ func TestUnchangedWritesNothing(t *testing.T) {
 			t.Errorf("%v allocations", n)
 		}
 	}
-	if l.posts.At(find(l, val(1))-1).shared == 0 || held.Len() != 100 {
+	if l.lists.posts.At(find(&l.values, val(1))-1).shared == 0 || held.Len() != 100 {
 		t.Error("a posting was copied for nothing")
 	}
 }
@@ -291,21 +291,21 @@ func TestGivesBack(t *testing.T) {
 		l.Drop(slot)
 	}
 	l.Truncate(20)
-	l.rows.Truncate(20)
+	l.lists.rows.Truncate(20)
 	if err := l.Check(20); err != nil {
 		t.Fatal(err)
 	}
-	if l.posts.Len() > 200 || l.more.Len() > 200 || roomOf(l.rows) > 200 {
-		t.Errorf("20 slots keep %d postings, %d lists, %d refs", l.posts.Len(), l.more.Len(), roomOf(l.rows))
+	if l.lists.posts.Len() > 200 || l.lists.more.Len() > 200 || roomOf(l.lists.rows) > 200 {
+		t.Errorf("20 slots keep %d postings, %d lists, %d refs", l.lists.posts.Len(), l.lists.more.Len(), roomOf(l.lists.rows))
 	}
-	if p := l.posts.At(find(l, Value[int]{-1, 5}) - 1); cap(p.ids) > 200 {
+	if p := l.lists.posts.At(find(&l.values, Value[int]{-1, 5}) - 1); cap(p.ids) > 200 {
 		t.Errorf("a posting of %d keeps room for %d", len(p.ids), cap(p.ids))
 	}
 	for slot := range uint32(20) {
 		l.Drop(slot)
 	}
-	l.rows.Truncate(0)
-	if l.Truncate(0); l.posts.Room() != 0 || roomOf(l.rows) != 0 || l.more.Room() != 0 {
+	l.lists.rows.Truncate(0)
+	if l.Truncate(0); l.lists.posts.Room() != 0 || roomOf(l.lists.rows) != 0 || l.lists.more.Room() != 0 {
 		t.Error("empty lists keep memory")
 	}
 }

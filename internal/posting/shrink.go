@@ -24,46 +24,44 @@ type move struct {
 }
 
 // shrink does a bounded part of the work to give memory back.
-func shrink[V comparable](l *Lists[V]) {
-	budget := visit(l, visitRefs)
-	for budget > 0 && tooManyPosts(l) {
-		begin(l)
-		budget = visit(l, budget-1)
+func (l *lists) shrink(v numbering) {
+	budget := l.visit(visitRefs)
+	for budget > 0 && l.tooManyPosts(v) {
+		l.begin(v)
+		budget = l.visit(budget - 1)
 	}
 	for i := 0; i < visitLists && l.numbers.Len() >= keepMore+4*l.numbers.Live(); i++ {
-		lowerMore(l)
+		l.lowerMore()
 	}
 	if n := l.numbers.Len(); l.more.Len() > keepMore+2*n {
 		paged.Truncate(&l.more, n)
 	}
 }
 
-func tooManyPosts[V comparable](l *Lists[V]) bool {
-	n := l.values.Len() - l.values.Live()
-	return n >= keepPosts+3*l.values.Live() && n >= reached(l)/visitRefs
+func (l *lists) tooManyPosts(v numbering) bool {
+	n := v.last() - v.live()
+	return n >= keepPosts+3*v.live() && n >= l.reached()/visitRefs
 }
 
 // begin gives the posting with the highest number the lowest free one.
-func begin[V comparable](l *Lists[V]) {
-	from := uint32(l.values.Len() - 1)
-	to := cowvec.Insert(&l.values, l.values.At(from))
-	l.table.Move(from, to)
-	p := *l.posts.At(from)
-	*l.posts.At(to) = p
-	cowvec.Remove(&l.values, from)
-	truncatePosts(l)
-	l.move = move{from: from + 1, to: to + 1, last: uint32(p.len())}
+func (l *lists) begin(v numbering) {
+	from := uint32(v.last())
+	to := v.lower(from)
+	p := *l.posts.At(from - 1)
+	*l.posts.At(to - 1) = p
+	paged.Truncate(&l.posts, v.last())
+	l.move = move{from: from, to: to, last: uint32(p.len())}
 }
 
 // visit updates at most n refs, and returns how many of the n are left.
-func visit[V comparable](l *Lists[V], n int) int {
+func (l *lists) visit(n int) int {
 	m := &l.move
 	if m.from == 0 {
 		return n
 	}
 	p := l.posts.At(m.to - 1)
 	for ; n > 0 && m.next < min(m.last, uint32(p.len())); n-- {
-		refsOf(l, p.at(m.next)) // updates the ref
+		l.refsOf(p.at(m.next)) // updates the ref
 		m.next++
 	}
 	if m.next >= min(m.last, uint32(p.len())) {
@@ -73,18 +71,12 @@ func visit[V comparable](l *Lists[V], n int) int {
 }
 
 // lowerMore gives the last list the lowest free number.
-func lowerMore[V comparable](l *Lists[V]) {
+func (l *lists) lowerMore() {
 	last := uint32(l.numbers.Len() - 1)
-	to := newMore(l)
+	to := l.newMore()
 	refs := *l.more.At(last)
 	slot := l.posts.At(l.number(refs[0]) - 1).at(refs[0].pos)
 	*l.more.At(to), *l.more.At(last) = refs, nil
 	l.rows.at(slot, l.col).pos = to
 	cowvec.Remove(&l.numbers, last)
-}
-
-// truncatePosts gives back the memory of postings above the highest number in use.
-func truncatePosts[V comparable](l *Lists[V]) {
-	paged.Truncate(&l.posts, l.values.Len())
-	l.table.Truncate(l.values.Len())
 }

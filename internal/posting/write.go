@@ -2,44 +2,94 @@ package posting
 
 import (
 	"math"
+	"slices"
 
 	"github.com/kinform/kinform/internal/cowvec"
 	"github.com/kinform/kinform/internal/paged"
 )
 
-// join adds slot to the posting of value.
-func join[V comparable](l *Lists[V], slot uint32, value Value[V]) ref {
-	number := find(l, value)
-	if number == 0 {
-		number = create(l, value)
+// set puts slot into the postings that are wanted, and takes it out of all others.
+func (l *lists) set(v numbering, slot uint32, wanted []uint32) {
+	old := l.refsOf(slot)
+	var isWanted, isKept map[uint32]bool // nil if there are few
+	if len(old)*len(wanted) > bigDiff {
+		isWanted, isKept = make(map[uint32]bool, len(wanted)), make(map[uint32]bool, len(wanted))
+		for _, number := range wanted {
+			isWanted[number] = true
+		}
 	}
+	refs := l.scratch[:0]
+	for _, r := range old {
+		switch {
+		case isWanted != nil && isWanted[r.post]:
+			isKept[r.post] = true
+			refs = append(refs, r)
+		case isWanted == nil && slices.Contains(wanted, r.post):
+			refs = append(refs, r)
+		default:
+			l.leave(v, r)
+		}
+	}
+	kept := len(refs)
+	for _, number := range wanted {
+		if isKept[number] || isKept == nil && among(refs[:kept], number) {
+			continue
+		}
+		refs = append(refs, l.join(slot, number))
+	}
+	l.store(slot, refs)
+	if l.scratch = refs[:0]; cap(refs) > bigDiff {
+		l.scratch = nil
+	}
+	l.shrink(v)
+}
+
+// among reports whether one of refs is of the posting.
+func among(refs []ref, number uint32) bool {
+	for _, r := range refs {
+		if r.post == number {
+			return true
+		}
+	}
+	return false
+}
+
+// drop takes slot out of all postings.
+func (l *lists) drop(v numbering, slot uint32) {
+	for _, r := range l.refsOf(slot) {
+		l.leave(v, r)
+	}
+	l.store(slot, nil)
+	l.shrink(v)
+}
+
+// join adds slot to a posting.
+func (l *lists) join(slot, number uint32) ref {
 	p := l.posts.At(number - 1)
 	p.push(slot)
 	l.slots++
 	return ref{number, uint32(p.len() - 1)}
 }
 
-func create[V comparable](l *Lists[V], value Value[V]) (number uint32) {
-	id := cowvec.Insert(&l.values, value.V)
-	paged.Lengthen(&l.posts, int(id)+1)
-	l.table.Insert(value.Hash, id)
-	if visit(l, visitRefs); id+1 == l.move.from { // refs still use this number for the posting that moved
-		visit(l, math.MaxInt)
+// created makes the posting of a new value.
+func (l *lists) created(number uint32) {
+	paged.Lengthen(&l.posts, int(number))
+	if l.visit(visitRefs); number == l.move.from { // refs still use this number for the posting that moved
+		l.visit(math.MaxInt)
 	}
-	return id + 1
 }
 
 // keepIDs is the longest list that an unused posting keeps.
 const keepIDs = 8
 
 // leave removes the slot at r from its posting. The last slot takes its place.
-func leave[V comparable](l *Lists[V], r ref) {
+func (l *lists) leave(v numbering, r ref) {
 	p := l.posts.At(r.post - 1)
 	last := uint32(p.len() - 1)
 	if r.pos != last {
 		moved := p.at(last)
 		p.set(r.pos, moved)
-		refs := refsOf(l, moved)
+		refs := l.refsOf(moved)
 		for i := range refs {
 			if refs[i].post == r.post {
 				refs[i].pos = r.pos
@@ -50,28 +100,27 @@ func leave[V comparable](l *Lists[V], r ref) {
 	p.pop()
 	l.slots--
 	if last == 0 {
-		remove(l, r.post)
+		l.remove(v, r.post)
 	}
 }
 
 // remove frees the number of a posting without slots.
-func remove[V comparable](l *Lists[V], number uint32) {
+func (l *lists) remove(v numbering, number uint32) {
 	// Keep a short list for the next value, so that an object that comes and goes allocates
 	// nothing.
 	if p := l.posts.At(number - 1); cap(p.ids) > keepIDs {
 		*p = post{}
 	}
-	l.table.Remove(number - 1)
-	cowvec.Remove(&l.values, number-1)
-	truncatePosts(l)
+	v.free(number)
+	paged.Truncate(&l.posts, v.last())
 	if l.move.to == number {
 		l.move = move{}
 	}
 }
 
 // store makes a copy of refs the refs of slot.
-func store[V comparable](l *Lists[V], slot uint32, refs []ref) {
-	if int(slot) >= reached(l) {
+func (l *lists) store(slot uint32, refs []ref) {
+	if int(slot) >= l.reached() {
 		if len(refs) == 0 {
 			return
 		}
@@ -83,7 +132,7 @@ func store[V comparable](l *Lists[V], slot uint32, refs []ref) {
 	r := l.rows.at(slot, l.col)
 	if len(refs) < 2 {
 		if r.post == several {
-			dropMore(l, r.pos)
+			l.dropMore(r.pos)
 		}
 		*r = ref{}
 		if len(refs) == 1 {
@@ -92,7 +141,7 @@ func store[V comparable](l *Lists[V], slot uint32, refs []ref) {
 		return
 	}
 	if r.post != several {
-		*r = ref{several, newMore(l)}
+		*r = ref{several, l.newMore()}
 	}
 	list := l.more.At(r.pos)
 	if cap(*list) < len(refs) || cap(*list) > 2*len(refs) {
@@ -101,14 +150,14 @@ func store[V comparable](l *Lists[V], slot uint32, refs []ref) {
 	*list = append((*list)[:0], refs...)
 }
 
-func newMore[V comparable](l *Lists[V]) uint32 {
+func (l *lists) newMore() uint32 {
 	pos := cowvec.Insert(&l.numbers, struct{}{})
 	paged.Lengthen(&l.more, int(pos)+1)
 	return pos
 }
 
 // dropMore frees a list of refs but keeps its memory for the next slot with several values.
-func dropMore[V comparable](l *Lists[V], pos uint32) {
+func (l *lists) dropMore(pos uint32) {
 	cowvec.Remove(&l.numbers, pos)
 	*l.more.At(pos) = (*l.more.At(pos))[:0]
 }
