@@ -8,6 +8,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/capacity"
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/reflector"
@@ -220,7 +221,7 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 		return err
 	}
 	ends := begins && i.places.haveListed()
-	if ends && empty && i.log.Next() == 0 && isInitialList(c, batch) {
+	if ends && empty && eventlog.End(&i.log) == 0 && isInitialList(c, batch) {
 		logInitialList(i)
 		close(i.synced)
 	} else {
@@ -232,7 +233,7 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 	c.lost = lostOf(p, ahead)
 	c.failed = append(c.failed, dropPassed(p)...)
 	c.vary = i.versions.variations.take()
-	i.log.Publish()
+	eventlog.Publish(&i.log)
 	if listed && i.over != nil {
 		i.over.await(i.session.Load())
 	}
@@ -241,7 +242,7 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 
 // endInitialList says that the initial list is in the store. Called with mu held.
 func endInitialList[K comparable, T any](i *core[K, T]) {
-	i.log.Append(Event[K, T]{Type: syncedMark})
+	eventlog.Append(&i.log, Event[K, T]{Type: syncedMark})
 	close(i.synced)
 }
 
@@ -259,7 +260,7 @@ func logInitialList[K comparable, T any](i *core[K, T]) {
 		l.initial = &list
 	}
 	traceInitial(i)
-	i.log.Append(Event[K, T]{Type: initialMark})
+	eventlog.Append(&i.log, Event[K, T]{Type: initialMark})
 }
 
 // logEvents appends the events of a batch after its commit.
@@ -280,9 +281,9 @@ func logEvents[K comparable, T any](i *core[K, T], c *changes[K, T], batch delta
 			if ev, ok := eventOf(i.versions.meta, key, &deltas[n], o); ok {
 				ev.Initial = ev.Initial && begins
 				traceEvent(i, &ev, deltas[n].ResourceVersion)
-				i.log.Append(ev)
+				eventlog.Append(&i.log, ev)
 			} else if o.unchanged && i.unchanged > 0 && deltas[n].Type == deltafifo.Replaced {
-				i.log.Append(Event[K, T]{Type: Updated, Sync: true, Key: key, Object: o.old, Old: o.old})
+				eventlog.Append(&i.log, Event[K, T]{Type: Updated, Sync: true, Key: key, Object: o.old, Old: o.old})
 			}
 		}
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/capacity"
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/store"
 )
 
@@ -87,9 +88,9 @@ func TestInitialListOfAFilledCache(t *testing.T) {
 	if err := i.store.Set(state{1, 1}); err != nil {
 		t.Fatal(err)
 	}
-	cursor := i.log.NewCursor()
+	cursor := eventlog.NewCursor(&i.log)
 	commitList(t, i, state{1, 2}, state{2, 2})
-	events, err := cursor.TryNext()
+	events, err := eventlog.TryNext(cursor)
 	if err != nil || len(events) != 3 {
 		t.Fatalf("got events %+v, %v", events, err)
 	}

@@ -3,6 +3,8 @@ package informer
 import (
 	"context"
 	"iter"
+
+	"github.com/kinform/kinform/internal/eventlog"
 )
 
 // Events is a handler in the form of a loop:
@@ -28,7 +30,7 @@ func (i *core[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Se
 		l.handler = HandlerFunc[K, T](func(ev Event[K, T]) {
 			if !yield(ev) {
 				l.reg.removed.Store(true)
-				l.cursor.Close() // or run would wait for more
+				eventlog.Close(l.cursor) // or run would wait for more
 			}
 		})
 		i.mu.Lock()

@@ -5,6 +5,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -96,7 +97,7 @@ func closeFeed[K comparable, T any](f *feed[K, T]) {
 // lags, the committer gets the event, because it waits for handlers. No clock decides.
 func (f *feed[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	answered(f.part)
-	if !isLast(f, ev.Idle) || f.part.inf.log.Lagging(f.part.inf.lag) != nil {
+	if !isLast(f, ev.Idle) || eventlog.Lagging(&f.part.inf.log, f.part.inf.lag) != nil {
 		return handOver(f, f.to.Apply(ctx, ev))
 	}
 	f.committed = false // commit gets nothing while the committer commits, or if too much is pending
@@ -112,7 +113,7 @@ func (f *feed[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 // be busy too.
 func isLast[K comparable, T any](f *feed[K, T], idle bool) bool {
 	f.marks = f.marks || idle
-	return idle || !f.marks && f.part.inf.log.Awaited()
+	return idle || !f.marks && eventlog.Awaited(&f.part.inf.log)
 }
 
 // handOver leaves what was put into the queue to the committer.
@@ -170,7 +171,7 @@ func (f *feed[K, T]) Prune(ctx context.Context) error {
 		return ErrStopped
 	}
 	dropUnselected(f.part) // what is in the queue says nothing about own writes
-	i.log.Publish()
+	eventlog.Publish(&i.log)
 	f.committer.call()
 	return nil
 }

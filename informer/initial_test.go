@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/store"
 )
@@ -26,7 +27,7 @@ func newStates(t *testing.T) *core[int, state] {
 // logged event by event, so that nothing of that is left out.
 func TestInitialListWithMore(t *testing.T) {
 	i := newStates(t)
-	fifo, cursor := i.only.feed.fifo, i.log.NewCursor()
+	fifo, cursor := i.only.feed.fifo, eventlog.NewCursor(&i.log)
 	list := deltafifo.ObjectsOf(deltafifo.KeyedObject[int, state]{Key: 1, Object: state{1, 1}})
 	if err := fifo.Replace(t.Context(), deltafifo.Replacement[int, state]{Objects: list, ResourceVersion: "1"}); err != nil {
 		t.Fatal(err)
@@ -41,7 +42,7 @@ func TestInitialListWithMore(t *testing.T) {
 	if err := commit(i.only.feed, batch); err != nil {
 		t.Fatal(err)
 	}
-	events, err := cursor.TryNext()
+	events, err := eventlog.TryNext(cursor)
 	want := []Event[int, state]{
 		{Type: Added, Initial: true, Key: 1, Object: state{1, 1}},
 		{Type: Updated, Key: 1, Object: state{1, 2}, Old: state{1, 1}},

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -46,7 +47,7 @@ func TestLargeBatches(t *testing.T) {
 		t.Fatal(err)
 	}
 	i := coreOf(made)
-	fifo, cursor := i.only.feed.fifo, i.log.NewCursor()
+	fifo, cursor := i.only.feed.fifo, eventlog.NewCursor(&i.log)
 	c := &i.only.feed.changes
 	has := map[int]state{}
 	for round, list := range []struct{ from, to, bad int }{{1, n, n / 2}, {10, n + 10, 700}, {1, n, -1}} {
@@ -86,7 +87,7 @@ func TestLargeBatches(t *testing.T) {
 				t.Fatalf("round %d: %+v is kept alive", round, op.Object)
 			}
 		}
-		for events, err := cursor.TryNext(); len(events) > 0; events, err = cursor.TryNext() {
+		for events, err := eventlog.TryNext(cursor); len(events) > 0; events, err = eventlog.TryNext(cursor) {
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -91,7 +91,7 @@ func endRun[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 // be kept for long. Called by the goroutine that owns l, or while none does.
 func release[K comparable, T any](l *listener[K, T]) {
 	l.found, l.rest, l.current = nil, nil, nil
-	l.cursor.Leave()
+	eventlog.Leave(l.cursor)
 }
 
 // takeBack puts back an event on which the filter panicked. The handler has not seen it, and must
@@ -111,7 +111,7 @@ func takeBack[K comparable, T any](l *listener[K, T]) {
 // forgetRun removes l for good. Called with mu held.
 func forgetRun[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	l.reg.removed.Store(true)
-	l.cursor.Close()
+	eventlog.Close(l.cursor)
 	l.overrun, l.initial = nil, nil
 	if _, there := i.listeners[l]; there && l.opts.Unchanged {
 		i.unchanged--
@@ -148,14 +148,14 @@ func runListener[K comparable, T any](ctx context.Context, l *listener[K, T]) {
 // cursor.
 func nextEvents[K comparable, T any](l *listener[K, T]) ([]Event[K, T], error) {
 	if l.opts.Resync <= 0 {
-		return l.cursor.Next()
+		return eventlog.Next(l.cursor)
 	}
-	if events, err := l.cursor.TryNext(); err != nil || events != nil {
+	if events, err := eventlog.TryNext(l.cursor); err != nil || events != nil {
 		return events, err
 	}
-	due := time.AfterFunc(time.Until(l.due), l.cursor.Wake)
+	due := time.AfterFunc(time.Until(l.due), func() { eventlog.Wake(l.cursor) })
 	defer due.Stop()
-	return l.cursor.Next()
+	return eventlog.Next(l.cursor)
 }
 
 // replay delivers the objects of found. It returns false if the handler must stop. Walking
@@ -212,7 +212,7 @@ func handleRest[K comparable, T any](ctx context.Context, l *listener[K, T]) boo
 		if l.backlog.Load() > 0 {
 			l.backlog.Store(int64(len(l.rest)))
 		}
-		ev, position := &l.rest[0], l.cursor.Position()-uint64(len(l.rest))
+		ev, position := &l.rest[0], eventlog.Position(l.cursor)-uint64(len(l.rest))
 		l.rest = l.rest[1:] // first, since the handler may not return
 		switch {
 		case ev.Type == syncedMark:

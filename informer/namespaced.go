@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -163,7 +164,7 @@ func leaveSet[K comparable, T any](i *core[K, T], namespace string) {
 		ops = append(ops, store.Op[K, T]{Key: key, Delete: true})
 	}
 	_ = commitOps(i, ops, "", false) // the store is open
-	i.log.Publish()
+	eventlog.Publish(&i.log)
 	noteRefusal(i)
 	goOn(i)
 }
@@ -259,7 +260,7 @@ func goOn[K comparable, T any](i *core[K, T]) {
 	_ = i.store.Commit(text(i.places.recount()), nil) // the store is open
 	if !synced {
 		endInitialList(i)
-		i.log.Publish()
+		eventlog.Publish(&i.log)
 	}
 }
 

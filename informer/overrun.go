@@ -4,6 +4,7 @@ import (
 	"reflect"
 	"slices"
 
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/store"
 )
@@ -20,7 +21,7 @@ type overrun[K comparable, T any] struct {
 // before a commit.
 func cutLagging[K comparable, T any](i *core[K, T]) {
 	for _, l := range i.coalescing {
-		if missed, from, cut := i.log.Cut(l.cursor, i.lag); cut {
+		if missed, from, cut := eventlog.Cut(&i.log, l.cursor, i.lag); cut {
 			l.overrun = &overrun[K, T]{missed: missed, from: from, then: i.store.Snapshot()}
 			l.overruns++
 			i.counted.overruns.Add(1)
@@ -39,12 +40,12 @@ func catchUp[K comparable, T any](l *listener[K, T]) bool {
 		i.mu.Unlock()
 		return false
 	}
-	position := l.cursor.Position()
+	position := eventlog.Position(l.cursor)
 	if !l.leaving {
 		l.cursor = newCursor(i, l)
 	}
 	if turns := l.turns.Load(); turns != nil {
-		turns.skip(i.trace.Load().place(i.log.Position()))
+		turns.skip(i.trace.Load().place(eventlog.Published(&i.log)))
 	}
 	l.backlog.Store(1)
 	now, synced := i.store.Snapshot(), hasSyncedAll(i)

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/door"
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/usercode"
@@ -304,11 +305,11 @@ func wrote[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) error {
 func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed []*reflector.ObjectError, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	defer i.log.Publish()
+	defer eventlog.Publish(&i.log)
 	switch {
 	case i.phase != running:
 		return nil, ErrStopped
-	case i.log.Lagging(awaitedLag*i.lag) != nil:
+	case eventlog.Lagging(&i.log, awaitedLag*i.lag) != nil:
 		return nil, i.about(ErrHandlerBehind)
 	}
 	p := partOf(i, key)
@@ -425,7 +426,7 @@ func commitOps[K comparable, T any](i *core[K, T], ops []store.Op[K, T], rv stri
 			ev.Type = Added
 		}
 		traceEvent(i, &ev, rv)
-		i.log.Append(ev)
+		eventlog.Append(&i.log, ev)
 	}
 	return nil
 }
@@ -592,7 +593,7 @@ func expireOwn[K comparable, T any](p *part[K, T]) {
 	s := i.session.Load()
 	s.Add(1) // Run waits for the report
 	lost, failed := takeDue(p, time.Now())
-	i.log.Publish()
+	eventlog.Publish(&i.log)
 	i.mu.Unlock()
 	defer s.Done()
 	reportLost(i, lost)

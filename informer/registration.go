@@ -150,9 +150,9 @@ func register[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 
 func newCursor[K comparable, T any](i *core[K, T], l *listener[K, T]) *eventlog.Cursor[Event[K, T]] {
 	if l.opts.Lag == LagCoalesce {
-		return i.log.NewLossyCursor()
+		return eventlog.NewLossyCursor(&i.log)
 	}
-	return i.log.NewCursor()
+	return eventlog.NewCursor(&i.log)
 }
 
 // remove ends l. If l is not being called, it is forgotten at once.
@@ -161,9 +161,9 @@ func remove[K comparable, T any](i *core[K, T], l *listener[K, T], drain bool) {
 	defer i.mu.Unlock()
 	l.leaving = true
 	if drain {
-		l.cursor.Finish()
+		eventlog.Finish(l.cursor)
 	} else {
-		l.cursor.Close()
+		eventlog.Close(l.cursor)
 	}
 	if !l.active {
 		forgetRun(i, l)

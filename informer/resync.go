@@ -4,6 +4,8 @@ import (
 	"context"
 	"math/rand/v2"
 	"time"
+
+	"github.com/kinform/kinform/internal/eventlog"
 )
 
 // resyncStride is the number of objects that a resync delivers before it looks for changes.
@@ -41,9 +43,9 @@ func resync[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
 	}()
 	i := l.inf
 	i.mu.Lock()
-	found, position := i.store.Snapshot(), i.log.Position()
+	found, position := i.store.Snapshot(), eventlog.Published(&i.log)
 	i.mu.Unlock()
-	for l.cursor.Position() < position { // the handler has not seen all of the snapshot
+	for eventlog.Position(l.cursor) < position { // the handler has not seen all of the snapshot
 		if open, goOn := handlePending(ctx, l); !open {
 			return goOn
 		}
@@ -72,7 +74,7 @@ func resync[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
 // handlePending handles one run of the log, if there is one. open reports whether there can be more,
 // and goOn whether the handler may go on.
 func handlePending[K comparable, T any](ctx context.Context, l *listener[K, T]) (open, goOn bool) {
-	events, err := l.cursor.TryNext()
+	events, err := eventlog.TryNext(l.cursor)
 	if err != nil {
 		return false, true // run finds out why
 	}

@@ -5,6 +5,7 @@ import (
 	"log/slog"
 	"time"
 
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/usercode"
 )
 
@@ -133,8 +134,8 @@ func stopRun[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	i.mu.Lock()
 	i.phase = stopping // no handler can be started any more
 	i.mu.Unlock()
-	s.die(ErrStopped) // a handler that waits for the store goes on
-	i.log.Wake()      // so does one that waits for events: s.Ctx is done
+	s.die(ErrStopped)        // a handler that waits for the store goes on
+	eventlog.WakeAll(&i.log) // so does one that waits for events: s.Ctx is done
 }
 
 // finish waits for all goroutines and returns why they ended: nil if Run's context ended.

@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -213,9 +214,9 @@ func sortHandlers(all []HandlerStats) {
 
 // stats is called with the informer's mu held.
 func (l *listener[K, T]) stats() HandlerStats {
-	s := HandlerStats{Name: l.reg.name, Lag: l.cursor.Lag() + uint64(l.backlog.Load()), Overruns: l.overruns}
+	s := HandlerStats{Name: l.reg.name, Lag: eventlog.Lag(l.cursor) + uint64(l.backlog.Load()), Overruns: l.overruns}
 	if l.overrun != nil {
-		s.Lag = l.inf.log.Position() - l.overrun.from
+		s.Lag = eventlog.Published(&l.inf.log) - l.overrun.from
 	}
 	select {
 	case <-l.reg.synced:

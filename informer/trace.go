@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/objmeta"
 )
@@ -157,7 +158,7 @@ func traceInitial[K comparable, T any](i *core[K, T]) {
 		return
 	}
 	list, now := i.store.Snapshot(), time.Now()
-	position, n := i.log.Next(), uint64(0)
+	position, n := eventlog.End(&i.log), uint64(0)
 	t.listed = uint64(list.Len())
 	t.mark.Store(position + 1)
 	for key, obj := range list.All() {
@@ -176,7 +177,7 @@ func traceEvent[K comparable, T any](i *core[K, T], ev *Event[K, T], version str
 	if version == "" {
 		version = objmeta.VersionOf(ev.Object)
 	}
-	t.add(traced[K]{Traced{Type: ev.Type, Initial: ev.Initial, Replaced: ev.Replaced, Version: version, Committed: time.Now()}, ev.Key, t.place(i.log.Next()), true})
+	t.add(traced[K]{Traced{Type: ev.Type, Initial: ev.Initial, Replaced: ev.Replaced, Version: version, Committed: time.Now()}, ev.Key, t.place(eventlog.End(&i.log)), true})
 }
 
 // turns are the turns of a handler for the newest events.
@@ -238,6 +239,6 @@ func traceWalk[K comparable, T any](l *listener[K, T], n int) {
 // traceFrom makes l note its turns from now on, if the informer keeps events. Called with mu held.
 func traceFrom[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	if t := i.trace.Load(); t != nil {
-		l.turns.Store(&turns{base: t.base, from: t.place(i.log.Position()), began: make([]turn, len(t.events))})
+		l.turns.Store(&turns{base: t.base, from: t.place(eventlog.Published(&i.log)), began: make([]turn, len(t.events))})
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"context"
 	"fmt"
 	"time"
+
+	"github.com/kinform/kinform/internal/eventlog"
 )
 
 // WaitForRV returns nil once the store holds the server's changes up to resourceVersion rv,
@@ -63,7 +65,7 @@ const awaitedLag = 4
 // waitForHandlers waits until no handler is too far behind. It does not wait for a handler
 // that may itself be waiting for the next commit.
 func waitForHandlers[K comparable, T any](ctx context.Context, i *core[K, T]) error {
-	if i.log.Lagging(i.lag) == nil {
+	if eventlog.Lagging(&i.log, i.lag) == nil {
 		return nil
 	}
 	began := time.Now()
@@ -88,7 +90,7 @@ func waitForHandlers[K comparable, T any](ctx context.Context, i *core[K, T]) er
 // the waiters.
 func waitForNobody[K comparable, T any](ctx context.Context, i *core[K, T], slow <-chan time.Time) error {
 	most := awaitedLag * i.lag
-	if i.log.Lagging(most) == nil {
+	if eventlog.Lagging(&i.log, most) == nil {
 		return nil
 	}
 	i.store.EndWaits(behind(i, most))
@@ -102,7 +104,7 @@ func waitForNobody[K comparable, T any](ctx context.Context, i *core[K, T], slow
 // a report is due.
 func waitForLag[K comparable, T any](ctx context.Context, i *core[K, T], limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
 	for {
-		moved := i.log.Lagging(limit)
+		moved := eventlog.Lagging(&i.log, limit)
 		if moved == nil {
 			return false, nil
 		}
@@ -134,7 +136,7 @@ func slowest[K comparable, T any](i *core[K, T]) (name string, lag uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for l := range i.listeners {
-		if n := l.cursor.Lag(); n >= lag && l.opts.Lag == LagWait {
+		if n := eventlog.Lag(l.cursor); n >= lag && l.opts.Lag == LagWait {
 			name, lag = l.opts.Name, n
 		}
 	}

@@ -35,11 +35,11 @@ func fanOut(b *testing.B, cursors, batch int) {
 	var wg sync.WaitGroup
 	var open []*Cursor[event]
 	for range cursors {
-		c := log.NewCursor()
+		c := NewCursor(&log)
 		open = append(open, c)
 		wg.Go(func() {
 			for types := 0; ; {
-				run, err := c.Next()
+				run, err := Next(c)
 				if err != nil {
 					return
 				}
@@ -53,17 +53,17 @@ func fanOut(b *testing.B, cursors, batch int) {
 	b.ReportAllocs()
 	n := 0
 	for b.Loop() {
-		log.Append(ev)
+		Append(&log, ev)
 		if n++; n%batch == 0 {
-			log.Publish()
+			Publish(&log)
 			_ = log.WaitLag(ctx, 4096)
 		}
 	}
-	log.Publish()
+	Publish(&log)
 	_ = log.WaitLag(ctx, 0)
 	b.StopTimer()
 	for _, c := range open {
-		c.Close()
+		Close(c)
 	}
 	wg.Wait()
 }

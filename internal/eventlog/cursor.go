@@ -29,9 +29,9 @@ type Cursor[E any] struct {
 // so it must not be written to. It is valid until the next call of Next or TryNext, or until Leave;
 // Close does not invalidate it. Next returns [ErrClosed] if the cursor was closed. It returns nil
 // and no error if there are no events and Wake was called since it last did so.
-func (c *Cursor[E]) Next() ([]E, error) {
+func Next[E any](c *Cursor[E]) ([]E, error) {
 	for {
-		run, err := c.TryNext()
+		run, err := TryNext(c)
 		if run != nil || err != nil {
 			return run, err
 		}
@@ -44,11 +44,11 @@ func (c *Cursor[E]) Next() ([]E, error) {
 }
 
 // TryNext is Next without the wait: it returns nil if there is nothing yet.
-func (c *Cursor[E]) TryNext() ([]E, error) {
+func TryNext[E any](c *Cursor[E]) ([]E, error) {
 	done(c)
 	b := blockAt(c)
 	if b == nil {
-		c.Leave()
+		Leave(c)
 		return nil, ErrClosed
 	}
 	return take(c, b), nil
@@ -56,7 +56,7 @@ func (c *Cursor[E]) TryNext() ([]E, error) {
 
 // Wake makes a waiting Next, or else the next call that would wait, return without events, so that
 // the reader can look at something else, such as the end of a context. Wake never blocks.
-func (c *Cursor[E]) Wake() {
+func Wake[E any](c *Cursor[E]) {
 	c.woken.Store(true) // before the look at parked
 	unpark(c)
 }
@@ -64,7 +64,7 @@ func (c *Cursor[E]) Wake() {
 // blockAt returns the cursor's block, nil if it is closed or is at its end.
 func blockAt[E any](c *Cursor[E]) *block[E] {
 	if ended(c) {
-		c.Close()
+		Close(c)
 	}
 	return c.block.Load()
 }
@@ -79,7 +79,7 @@ func ended[E any](c *Cursor[E]) bool {
 // far, and then ErrClosed. A concurrent Next may return some later events too.
 //
 //go:noinline
-func (c *Cursor[E]) Finish() {
+func Finish[E any](c *Cursor[E]) {
 	c.last.Store(c.log.position.Load() + 1)
 	c.log.mu.Lock()
 	defer c.log.mu.Unlock()
@@ -162,11 +162,11 @@ func done[E any](c *Cursor[E]) {
 
 // Position returns the log's position up to which the reader is done, the last run included. Only
 // the reader may call it.
-func (c *Cursor[E]) Position() uint64 { return c.read.at() + uint64(c.taken) }
+func Position[E any](c *Cursor[E]) uint64 { return c.read.at() + uint64(c.taken) }
 
 // Lag returns the number of published events that the reader is not done with. After Finish, later
 // events do not count.
-func (c *Cursor[E]) Lag() uint64 { return lagAt(c, c.read.at()) }
+func Lag[E any](c *Cursor[E]) uint64 { return lagAt(c, c.read.at()) }
 
 // lagAt is Lag for position read, which must have been loaded before the call, so that the log's
 // position is not before it.
@@ -182,7 +182,7 @@ func lagAt[E any](c *Cursor[E], read uint64) uint64 {
 // cursor any more. The cursor keeps no events in memory, except for the block of the reader's last
 // run, 256 events at most: the log keeps that until Leave, or until Next has returned ErrClosed.
 // Closing again does nothing.
-func (c *Cursor[E]) Close() {
+func Close[E any](c *Cursor[E]) {
 	if c.block.Swap(nil) == nil {
 		return
 	}
@@ -205,9 +205,9 @@ func drop[E any](l *Log[E], c *Cursor[E]) {
 // call it, or another goroutine after the reader has ended. Leaving again does nothing.
 //
 //go:noinline
-func (c *Cursor[E]) Leave() {
+func Leave[E any](c *Cursor[E]) {
 	done(c)
-	c.Close()
+	Close(c)
 	l := c.log
 	l.mu.Lock()
 	defer l.mu.Unlock()

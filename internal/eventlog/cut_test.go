@@ -28,19 +28,19 @@ func TestCutStress(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(1, 4))
 		for range rounds {
 			var l Log[int]
-			c := l.NewLossyCursor()
+			c := NewLossyCursor(&l)
 			cuts := make(chan piece, 1)
 			var wg sync.WaitGroup
 			pace := 1 + rnd.IntN(50)
 			wg.Go(func() { followCut(t, c, pace, cuts) })
 			for i := 0; ; i++ {
-				l.Append(i)
+				Append(&l, i)
 				if rnd.IntN(4) == 0 {
-					l.Publish()
+					Publish(&l)
 				}
 				spin(rnd.IntN(20))
 				if i > 300 {
-					if rest, from, cut := l.Cut(c, uint64(rnd.IntN(5))); cut {
+					if rest, from, cut := Cut(&l, c, uint64(rnd.IntN(5))); cut {
 						cuts <- piece{rest, from}
 						break
 					}
@@ -67,11 +67,11 @@ func followCut(t *testing.T, c *Cursor[int], pace int, cuts chan piece) {
 		}
 	}
 	cut := <-cuts
-	if cut.from > c.Position() {
-		t.Errorf("the cut begins at %d, the reader is at %d", cut.from, c.Position())
+	if cut.from > Position(c) {
+		t.Errorf("the cut begins at %d, the reader is at %d", cut.from, Position(c))
 		return
 	}
-	for _, event := range cut.rest[c.Position()-cut.from:] {
+	for _, event := range cut.rest[Position(c)-cut.from:] {
 		if event != want {
 			t.Errorf("got event %d of the cut, want %d", event, want)
 		}
@@ -82,30 +82,30 @@ func followCut(t *testing.T, c *Cursor[int], pace int, cuts chan piece) {
 // A lossy cursor is not waited for, and pins nothing once it is cut.
 func TestLossyCursor(t *testing.T) {
 	var l Log[int]
-	c := l.NewLossyCursor()
+	c := NewLossyCursor(&l)
 	for i := range 1000 {
-		l.Append(i)
+		Append(&l, i)
 	}
-	l.Publish()
-	if l.Lagging(0) != nil || l.WaitLag(never, 0) != nil {
+	Publish(&l)
+	if Lagging(&l, 0) != nil || l.WaitLag(never, 0) != nil {
 		t.Error("a lossy cursor is waited for")
 	}
-	if rest, _, cut := l.Cut(c, 1000); cut {
+	if rest, _, cut := Cut(&l, c, 1000); cut {
 		t.Errorf("cut %d events within the limit", len(rest))
 	}
-	if rest, from, cut := l.Cut(c, 999); !cut || len(rest) != 1000 || from != 0 {
+	if rest, from, cut := Cut(&l, c, 999); !cut || len(rest) != 1000 || from != 0 {
 		t.Errorf("cut is %t, %d events from %d on", cut, len(rest), from)
 	}
-	if _, _, cut := l.Cut(c, 0); cut {
+	if _, _, cut := Cut(&l, c, 0); cut {
 		t.Error("cut twice")
 	}
-	if n := memtest.Allocs(10, func() { l.Cut(c, 0) }); n > 0 {
+	if n := memtest.Allocs(10, func() { Cut(&l, c, 0) }); n > 0 {
 		t.Errorf("to cut a closed cursor costs %v allocations", n)
 	}
 	if _, err := nextUntil(t.Context(), c); !errors.Is(err, ErrClosed) {
 		t.Errorf("Next of a cut cursor returned %v", err)
 	}
-	l.Publish()
+	Publish(&l)
 	if l.tail != nil {
 		t.Error("the log keeps a block for a cursor that was cut")
 	}
@@ -115,33 +115,33 @@ func TestLossyCursor(t *testing.T) {
 func TestFinish(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
-		waiting, behind := l.NewCursor(), l.NewCursor()
+		waiting, behind := NewCursor(&l), NewCursor(&l)
 		ended := make(chan error)
 		go func() {
 			_, err := nextUntil(context.Background(), waiting)
 			ended <- err
 		}()
 		synctest.Wait()
-		waiting.Finish()
+		Finish(waiting)
 		if err := <-ended; !errors.Is(err, ErrClosed) {
 			t.Errorf("Next returned %v", err)
 		}
-		l.Append(0)
-		l.Append(1)
-		l.Publish()
-		behind.Finish()
-		l.Append(2)
-		l.Publish()
+		Append(&l, 0)
+		Append(&l, 1)
+		Publish(&l)
+		Finish(behind)
+		Append(&l, 2)
+		Publish(&l)
 		if run, err := nextUntil(t.Context(), behind); err != nil || len(run) != 2 {
 			t.Errorf("got %v, error %v, want the two events from before Finish", run, err)
 		}
-		if lag := behind.Lag(); lag != 2 {
+		if lag := Lag(behind); lag != 2 {
 			t.Errorf("lag %d before the run is done with, want 2", lag)
 		}
-		if run, err := behind.TryNext(); !errors.Is(err, ErrClosed) {
+		if run, err := TryNext(behind); !errors.Is(err, ErrClosed) {
 			t.Errorf("got %v, error %v, want ErrClosed", run, err)
 		}
-		if behind.Lag() != 0 || l.WaitLag(never, 0) != nil {
+		if Lag(behind) != 0 || l.WaitLag(never, 0) != nil {
 			t.Error("a cursor that has finished lags")
 		}
 	})
@@ -156,31 +156,31 @@ func TestPublishAfterCut(t *testing.T) {
 	}
 	for range rounds {
 		var l Log[int]
-		c := l.NewLossyCursor()
+		c := NewLossyCursor(&l)
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			for {
-				if _, err := c.TryNext(); err != nil {
+				if _, err := TryNext(c); err != nil {
 					return
 				}
 			}
 		})
 		for i := 0; ; i++ {
-			l.Append(i)
-			l.Publish()
-			rest, from, cut := l.Cut(c, 1)
+			Append(&l, i)
+			Publish(&l)
+			rest, from, cut := Cut(&l, c, 1)
 			if !cut && i < 200 {
 				continue
 			}
 			end := from + uint64(len(rest))
 			if !cut {
-				c.Close()
-				end = l.Position()
+				Close(c)
+				end = Published(&l)
 			}
-			l.Append(-1)
-			l.Publish()
+			Append(&l, -1)
+			Publish(&l)
 			wg.Wait()
-			if at := c.Position(); at > end {
+			if at := Position(c); at > end {
 				t.Fatalf("the reader came to %d, but the cursor ended at %d", at, end)
 			}
 			break

@@ -6,7 +6,8 @@
 // # Concurrency
 //
 // Append, Publish and NewCursor are for one goroutine at a time, the writer. A cursor's
-// Next is for one goroutine at a time, its reader. All other methods are for any.
+// Next is for one goroutine at a time, its reader. All other functions are for any. They are no methods, because
+// methods of a generic type are compiled in every package that has one of its instances.
 //
 // Events go from the writer to a reader without a lock; only a side that has nothing to do
 // waits and is woken. A reader that is about to wait first sets an atomic flag, and then looks
@@ -63,14 +64,14 @@ type Log[E any] struct {
 
 // NewCursor returns a cursor that reads the events appended from now on. It publishes the events
 // appended before.
-func (l *Log[E]) NewCursor() *Cursor[E] { return openCursor(l, false) }
+func NewCursor[E any](l *Log[E]) *Cursor[E] { return openCursor(l, false) }
 
 // NewLossyCursor returns a cursor that [Log.Lagging] leaves out. When it lags, the writer must
 // [Log.Cut] it.
-func (l *Log[E]) NewLossyCursor() *Cursor[E] { return openCursor(l, true) }
+func NewLossyCursor[E any](l *Log[E]) *Cursor[E] { return openCursor(l, true) }
 
 func openCursor[E any](l *Log[E], lossy bool) *Cursor[E] {
-	l.Publish()
+	Publish(l)
 	if l.tail == nil {
 		setTail(l, newBlock[E](l.position.Load(), firstBlock))
 	}
@@ -86,7 +87,7 @@ func openCursor[E any](l *Log[E], lossy bool) *Cursor[E] {
 
 // Append adds an event, which readers see after the next Publish. Without cursors it drops the
 // event. Amortized O(1) without a lock.
-func (l *Log[E]) Append(event E) {
+func Append[E any](l *Log[E], event E) {
 	if l.tail != nil && l.used == len(l.tail.events) {
 		grow(l)
 	}
@@ -101,7 +102,7 @@ func (l *Log[E]) Append(event E) {
 // grow adds a new block after a full one. It first publishes the full block, because readers leave
 // a block only when all of it is published.
 func grow[E any](l *Log[E]) {
-	l.Publish()
+	Publish(l)
 	full := l.tail
 	if full == nil {
 		return
@@ -121,7 +122,7 @@ func setTail[E any](l *Log[E], b *block[E]) {
 
 // Publish makes all appended events visible and wakes the cursors that wait for them. A full block
 // is published without a call. O(cursors).
-func (l *Log[E]) Publish() {
+func Publish[E any](l *Log[E]) {
 	l.position.Add(l.unpublished) // before the events, because no cursor may be ahead of it
 	l.unpublished = 0
 	if l.tail == nil {
@@ -179,25 +180,25 @@ func idle[E any](l *Log[E]) {
 // Awaited reports whether a reader is done with all published events. O(cursors).
 //
 //go:noinline
-func (l *Log[E]) Awaited() bool {
+func Awaited[E any](l *Log[E]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.cursors, func(c *Cursor[E]) bool { return c.Lag() == 0 })
+	return slices.ContainsFunc(l.cursors, func(c *Cursor[E]) bool { return Lag(c) == 0 })
 }
 
-// Wake calls Wake on every open cursor.
+// WakeAll calls Wake for every open cursor.
 //
 //go:noinline
-func (l *Log[E]) Wake() {
+func WakeAll[E any](l *Log[E]) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.cursors {
-		c.Wake()
+		Wake(c)
 	}
 }
 
-// Next returns the position of the event that is appended next. Only the writer may call it.
-func (l *Log[E]) Next() uint64 { return l.position.Load() + l.unpublished }
+// End returns the position of the event that is appended next. Only the writer may call it.
+func End[E any](l *Log[E]) uint64 { return l.position.Load() + l.unpublished }
 
-// Position returns the number of all events ever published, with or without cursors.
-func (l *Log[E]) Position() uint64 { return l.position.Load() }
+// Published returns the number of all events ever published, with or without cursors.
+func Published[E any](l *Log[E]) uint64 { return l.position.Load() }

@@ -7,20 +7,20 @@ import (
 )
 
 func ExampleLog() {
-	var log eventlog.Log[string] // the writer's
-	early := log.NewCursor()     // a reader's
-	log.Append("a")
-	log.Append("b")
-	late := log.NewCursor()
-	log.Append("c")
-	log.Publish()
+	var log eventlog.Log[string]      // the writer's
+	early := eventlog.NewCursor(&log) // a reader's
+	eventlog.Append(&log, "a")
+	eventlog.Append(&log, "b")
+	late := eventlog.NewCursor(&log)
+	eventlog.Append(&log, "c")
+	eventlog.Publish(&log)
 
 	for _, c := range []*eventlog.Cursor[string]{early, late} {
-		run, _ := c.Next()
+		run, _ := eventlog.Next(c)
 		fmt.Println(run)
-		c.Close()
+		eventlog.Close(c)
 	}
-	fmt.Println("no one lags:", log.Lagging(0) == nil)
+	fmt.Println("no one lags:", eventlog.Lagging(&log, 0) == nil)
 	// Output:
 	// [a b c]
 	// [c]

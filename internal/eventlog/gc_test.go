@@ -20,9 +20,9 @@ func (tr *tracker) publish(l *Log[*blob], n int) {
 	for range n {
 		b := new(blob)
 		tr.made = append(tr.made, weak.Make(b))
-		l.Append(b)
+		Append(l, b)
 	}
-	l.Publish()
+	Publish(l)
 }
 
 // alive returns how many of the events still are.
@@ -56,7 +56,7 @@ func drain(t *testing.T, c *Cursor[*blob], n int) {
 // with the next Publish.
 func TestPassedEventsGo(t *testing.T) {
 	var l Log[*blob]
-	a, b := l.NewCursor(), l.NewCursor()
+	a, b := NewCursor(&l), NewCursor(&l)
 	var tr tracker
 	tr.publish(&l, 10000)
 	drain(t, a, 10000)
@@ -67,7 +67,7 @@ func TestPassedEventsGo(t *testing.T) {
 	if alive := tr.alive(); alive > maxBlock {
 		t.Errorf("%d events alive that all cursors have passed, want a block at most", alive)
 	}
-	l.Publish()
+	Publish(&l)
 	if alive := tr.alive(); alive > 0 {
 		t.Errorf("%d events alive after the next Publish", alive)
 	}
@@ -79,13 +79,13 @@ func TestPassedEventsGo(t *testing.T) {
 // A log of few events pins the last ones only.
 func TestIdleLogPinsLittle(t *testing.T) {
 	var l Log[*blob]
-	a, b := l.NewCursor(), l.NewCursor()
+	a, b := NewCursor(&l), NewCursor(&l)
 	for range 3 * maxBlock {
 		var tr tracker
 		tr.publish(&l, 2)
 		drain(t, a, 2)
 		drain(t, b, 2)
-		l.Publish()
+		Publish(&l)
 		if l.used%50 == 0 && tr.alive() > 0 {
 			t.Fatalf("%d events alive that all cursors have passed", tr.alive())
 		}
@@ -96,11 +96,11 @@ func TestIdleLogPinsLittle(t *testing.T) {
 // A cursor that lags keeps each event once; when it leaves they go, though it is kept.
 func TestClosedCursorPinsNothing(t *testing.T) {
 	var l Log[*blob]
-	slow, fast := l.NewCursor(), l.NewCursor()
+	slow, fast := NewCursor(&l), NewCursor(&l)
 	var tr, later tracker
 	tr.publish(&l, 1000)
 	drain(t, fast, 1000)
-	slow.Close()
+	Close(slow)
 	for range 20 { // past a block
 		later.publish(&l, maxBlock)
 		drain(t, fast, maxBlock)
@@ -122,15 +122,15 @@ func TestPassedEventsGoWhenAllWait(t *testing.T) {
 		var l Log[*blob]
 		var tr tracker
 		var wg sync.WaitGroup
-		quit := l.NewCursor()
+		quit := NewCursor(&l)
 		follow := func(c *Cursor[*blob]) {
 			for {
-				if _, err := c.Next(); err != nil {
+				if _, err := Next(c); err != nil {
 					return
 				}
 			}
 		}
-		cursors := []*Cursor[*blob]{l.NewCursor(), l.NewCursor(), l.NewLossyCursor()}
+		cursors := []*Cursor[*blob]{NewCursor(&l), NewCursor(&l), NewLossyCursor(&l)}
 		for _, c := range cursors {
 			wg.Go(func() { follow(c) })
 		}
@@ -141,7 +141,7 @@ func TestPassedEventsGoWhenAllWait(t *testing.T) {
 				if alive := tr.alive(); alive != n {
 					t.Errorf("%d events alive with a cursor that has read none, want %d", alive, n)
 				}
-				quit.Leave()
+				Leave(quit)
 				quit = nil
 			}
 			if alive := tr.alive(); alive > 0 {
@@ -149,10 +149,10 @@ func TestPassedEventsGoWhenAllWait(t *testing.T) {
 			}
 		}
 		for _, c := range cursors {
-			c.Close()
+			Close(c)
 		}
 		wg.Wait()
-		cursors[0].Leave() // again
+		Leave(cursors[0]) // again
 		if busy := l.busy.Load(); busy != 0 {
 			t.Errorf("%d cursors counted that were left", busy)
 		}
@@ -163,22 +163,22 @@ func TestPassedEventsGoWhenAllWait(t *testing.T) {
 // reader is done with it.
 func TestClosedCursorKeepsRun(t *testing.T) {
 	ends := map[string]func(*Cursor[*blob]){
-		"Leave": (*Cursor[*blob]).Leave,
-		"Next":  func(c *Cursor[*blob]) { _, _ = c.Next() },
+		"Leave": func(c *Cursor[*blob]) { Leave(c) },
+		"Next":  func(c *Cursor[*blob]) { _, _ = Next(c) },
 	}
 	for name, end := range ends {
 		t.Run(name, func(t *testing.T) {
 			var l Log[*blob]
-			c, quits := l.NewCursor(), l.NewCursor()
+			c, quits := NewCursor(&l), NewCursor(&l)
 			var tr, later tracker
 			tr.publish(&l, firstBlock)
 			drain(t, c, firstBlock)
-			run, err := quits.TryNext()
+			run, err := TryNext(quits)
 			if err != nil || len(run) != firstBlock {
 				t.Fatalf("got %d events, error %v", len(run), err)
 			}
-			quits.Close()
-			l.Publish()
+			Close(quits)
+			Publish(&l)
 			if slices.Contains(run, nil) {
 				t.Error("events went that the reader has not left")
 			}
@@ -189,12 +189,12 @@ func TestClosedCursorKeepsRun(t *testing.T) {
 			}
 			later.publish(&l, 1)
 			drain(t, c, 1)
-			l.Publish()
+			Publish(&l)
 			if alive := later.alive(); alive > 0 {
 				t.Errorf("%d events alive in the block after", alive)
 			}
-			quits.Leave()
-			quits.Close()
+			Leave(quits)
+			Close(quits)
 			if len(l.leaving) > 0 {
 				t.Error("the cursor came back")
 			}
@@ -213,9 +213,9 @@ func TestNoCursorsNothingKept(t *testing.T) {
 	if alive := tr.alive(); alive > 0 {
 		t.Errorf("%d events kept before there was a cursor", alive)
 	}
-	c := l.NewCursor()
+	c := NewCursor(&l)
 	tr.publish(&l, 100)
-	c.Close()
+	Close(c)
 	tr.publish(&l, 1)
 	if alive := tr.alive(); alive > 0 {
 		t.Errorf("%d events kept after the last cursor left", alive)
@@ -229,21 +229,21 @@ func TestNoCursorsNothingKept(t *testing.T) {
 func TestRunStaysAfterClose(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		var l Log[int]
-		slow, fast := l.NewCursor(), l.NewCursor()
+		slow, fast := NewCursor(&l), NewCursor(&l)
 		for i := range 3 {
-			l.Append(i)
+			Append(&l, i)
 		}
-		l.Publish()
+		Publish(&l)
 		run, err := nextUntil(t.Context(), slow)
 		if err != nil || len(run) != 3 {
 			t.Fatalf("got %v, error %v", run, err)
 		}
 		if closed {
-			slow.Close()
+			Close(slow)
 		}
 		for i := 3; i < 3*maxBlock; i++ {
-			l.Append(i)
-			l.Publish()
+			Append(&l, i)
+			Publish(&l)
 			if _, err := nextUntil(t.Context(), fast); err != nil {
 				t.Fatal(err)
 			}

@@ -5,12 +5,12 @@ package eventlog
 // may call it, or a goroutine that will write if the result is nil.
 //
 //go:noinline
-func (l *Log[E]) Lagging(limit uint64) <-chan struct{} {
+func Lagging[E any](l *Log[E], limit uint64) <-chan struct{} {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, c := range l.cursors {
 		// Ask only cursors that lag, so that most moves have no wait to end.
-		if c.lossy || c.Lag() <= limit || lagAt(c, c.read.ask()) <= limit {
+		if c.lossy || Lag(c) <= limit || lagAt(c, c.read.ask()) <= limit {
 			continue
 		}
 		return l.caughtUp.Wait()
@@ -21,11 +21,11 @@ func (l *Log[E]) Lagging(limit uint64) <-chan struct{} {
 // Cut closes c if its lag is more than limit events, so that it keeps no more events in memory. It
 // returns a copy of the events that c's reader is not done with, the first of which is at position
 // from, and true. Before the reader finds the cursor closed, it may be done with some of them:
-// those before c.Position() at that time. Only the writer may call Cut. O(events returned).
+// those before the cursor's Position at that time. Only the writer may call Cut. O(events returned).
 //
 //go:noinline
-func (l *Log[E]) Cut(c *Cursor[E], limit uint64) (rest []E, from uint64, cut bool) {
-	l.Publish()
+func Cut[E any](l *Log[E], c *Cursor[E], limit uint64) (rest []E, from uint64, cut bool) {
+	Publish(l)
 	l.mu.Lock() // so that no event is cleared during the copy
 	defer l.mu.Unlock()
 	// Load the block before the position: the reader moves its position before its block, so

@@ -23,8 +23,8 @@ func (l *Log[E]) verify() error {
 		switch {
 		case c.block.Load() == nil:
 			return fmt.Errorf("cursor %d is closed but in the log", i)
-		case c.read.at()+uint64(c.taken) > l.Position():
-			return fmt.Errorf("cursor %d is done up to %d of %d", i, c.read.at(), l.Position())
+		case c.read.at()+uint64(c.taken) > Published(l):
+			return fmt.Errorf("cursor %d is done up to %d of %d", i, c.read.at(), Published(l))
 		case l.tail == nil:
 			return fmt.Errorf("cursor %d in a log that keeps nothing", i)
 		}
@@ -75,32 +75,34 @@ func (s *script) step() {
 	switch op := s.choose.IntN(40); {
 	case op < 15:
 		for range 1 + s.choose.IntN(1+s.choose.IntN(20)) {
-			s.log.Append(s.appended)
+			Append(&s.log, s.appended)
 			s.appended++
 		}
 	case op < 22:
-		s.log.Publish()
+		Publish(&s.log)
 		s.published = s.appended
 	case op < 23 && len(s.readers) < 12:
-		open := s.log.NewCursor
+		var c *Cursor[int]
 		if s.choose.IntN(3) == 0 {
-			open = s.log.NewLossyCursor
+			c = NewLossyCursor(&s.log)
+		} else {
+			c = NewCursor(&s.log)
 		}
-		s.readers = append(s.readers, newReader(open(), s.appended))
+		s.readers = append(s.readers, newReader(c, s.appended))
 		s.published = s.appended
 	case op < 25:
 		s.waitLag(uint64(s.choose.IntN(100)))
 	case len(s.readers) == 0:
 	case op < 26:
 		r := s.readers[s.choose.IntN(len(s.readers))]
-		r.Close()
+		Close(r.Cursor)
 		if r.closed = true; s.choose.IntN(2) == 0 {
-			r.Leave()
+			Leave(r.Cursor)
 			r.run = nil
 		}
 	case op < 27 && s.choose.IntN(3) == 0:
 		r := s.readers[s.choose.IntN(len(s.readers))]
-		r.Finish()
+		Finish(r.Cursor)
 		if !r.closed {
 			r.end = max(s.published, r.next)
 		}
@@ -119,7 +121,7 @@ func (s *script) check() {
 	if err := s.log.verify(); err != nil {
 		s.t.Fatal(err)
 	}
-	position := int(s.log.Position())
+	position := int(Published(&s.log))
 	if position < s.published || position > s.appended {
 		s.t.Fatalf("at %d, with %d published and %d appended", position, s.published, s.appended)
 	}
@@ -152,7 +154,7 @@ func (s *script) read(r *reader) {
 	case r.next == s.published || s.choose.IntN(10) == 0:
 		ctx, want = never, context.Canceled
 	}
-	next := r.TryNext
+	next := func() ([]int, error) { return TryNext(r.Cursor) }
 	if !try {
 		next = func() ([]int, error) { return nextUntil(ctx, r.Cursor) }
 	}
@@ -174,11 +176,11 @@ func (s *script) read(r *reader) {
 func (s *script) waitLag(limit uint64) {
 	var want error
 	for _, r := range s.readers {
-		if !r.closed && !r.lossy && uint64(r.lag(int(s.log.Position()))) > limit {
+		if !r.closed && !r.lossy && uint64(r.lag(int(Published(&s.log)))) > limit {
 			want = context.Canceled
 		}
 	}
-	if (s.log.Lagging(limit) != nil) != (want != nil) {
+	if (Lagging(&s.log, limit) != nil) != (want != nil) {
 		s.t.Fatalf("lags more than %d: %t, want otherwise", limit, want == nil)
 	}
 	if err := s.log.WaitLag(never, limit); !errors.Is(err, want) {
@@ -188,7 +190,7 @@ func (s *script) waitLag(limit uint64) {
 
 // cut takes from a cursor what it has not read.
 func (s *script) cut(r *reader, limit uint64) {
-	rest, from, cut := s.log.Cut(r.Cursor, limit)
+	rest, from, cut := Cut(&s.log, r.Cursor, limit)
 	s.published = s.appended
 	done := r.next - len(r.run)
 	if want := !r.closed && r.block.Load() == nil; cut != want {
@@ -230,18 +232,18 @@ func TestCursorBetweenAppendAndPublish(t *testing.T) {
 	for _, others := range []int{0, 1} {
 		var l Log[int]
 		for range others {
-			defer l.NewCursor().Close()
+			defer Close(NewCursor(&l))
 		}
-		l.Append(0)
-		c := l.NewCursor()
-		l.Append(1)
-		l.Publish()
+		Append(&l, 0)
+		c := NewCursor(&l)
+		Append(&l, 1)
+		Publish(&l)
 		run, err := nextUntil(t.Context(), c)
 		if err != nil || !slices.Equal(run, []int{1}) {
 			t.Errorf("%d others: got %v, error %v", others, run, err)
 		}
-		if _, err := nextUntil(never, c); !errors.Is(err, context.Canceled) || c.read.at() != l.Position() {
-			t.Errorf("%d others: error %v, done up to %d of %d", others, err, c.read.at(), l.Position())
+		if _, err := nextUntil(never, c); !errors.Is(err, context.Canceled) || c.read.at() != Published(&l) {
+			t.Errorf("%d others: error %v, done up to %d of %d", others, err, c.read.at(), Published(&l))
 		}
 	}
 }
@@ -250,7 +252,7 @@ func TestCursorBetweenAppendAndPublish(t *testing.T) {
 func TestBlocksGrow(t *testing.T) {
 	var l Log[int]
 	for range 2 {
-		c := l.NewCursor()
+		c := NewCursor(&l)
 		want := firstBlock
 		for range 6 {
 			if got := len(l.tail.events); got != want {
@@ -258,12 +260,12 @@ func TestBlocksGrow(t *testing.T) {
 			}
 			tail := l.tail
 			for l.tail == tail {
-				l.Append(0)
+				Append(&l, 0)
 			}
 			want = min(2*want, maxBlock)
 		}
-		c.Close()
-		l.Publish()
+		Close(c)
+		Publish(&l)
 		if l.tail != nil {
 			t.Fatal("a log without cursors keeps a block")
 		}

@@ -83,15 +83,15 @@ func TestMoveMeetsQuestion(t *testing.T) {
 	var l Log[int]
 	m, stop := start()
 	defer stop()
-	c := l.NewCursor()
-	defer c.Leave()
+	c := NewCursor(&l)
+	defer Leave(c)
 	windows(t, func(one, other int) {
 		publish(&l, 1)
-		if run, err := c.TryNext(); len(run) != 1 || err != nil {
+		if run, err := TryNext(c); len(run) != 1 || err != nil {
 			t.Fatalf("got %v, %v", run, err)
 		}
 		var moved <-chan struct{}
-		m.meet(func() { spin(one); moved = l.Lagging(0) }, func() { spin(other); done(c) })
+		m.meet(func() { spin(one); moved = Lagging(&l, 0) }, func() { spin(other); done(c) })
 		if moved == nil {
 			return
 		}
@@ -108,10 +108,10 @@ func TestWakeMeetsWait(t *testing.T) {
 	var l Log[int]
 	m, stop := start()
 	defer stop()
-	c := l.NewCursor()
-	defer c.Leave()
+	c := NewCursor(&l)
+	defer Leave(c)
 	windows(t, func(one, other int) {
-		if !m.meet(func() { spin(one); c.Wake() }, func() { spin(other); park(c) }) {
+		if !m.meet(func() { spin(one); Wake(c) }, func() { spin(other); park(c) }) {
 			t.Error("the reader sleeps on")
 			c.wake <- struct{}{}
 		}
@@ -129,15 +129,15 @@ func TestLookMeetsGrowth(t *testing.T) {
 	defer stop()
 	windows(t, func(one, other int) {
 		var l Log[int]
-		c := l.NewCursor()
-		defer c.Leave()
+		c := NewCursor(&l)
+		defer Leave(c)
 		for n := range firstBlock - 1 {
-			l.Append(n)
+			Append(&l, n)
 		}
-		l.Publish()
+		Publish(&l)
 		var all []int
 		look := func() {
-			run, err := c.TryNext()
+			run, err := TryNext(c)
 			if err != nil {
 				t.Error(err)
 			}
@@ -146,9 +146,9 @@ func TestLookMeetsGrowth(t *testing.T) {
 		look()
 		m.meet(func() {
 			spin(one)
-			l.Append(firstBlock - 1)
-			l.Append(firstBlock)
-			l.Publish()
+			Append(&l, firstBlock-1)
+			Append(&l, firstBlock)
+			Publish(&l)
 		}, func() { spin(other); look() })
 		look()
 		look()
@@ -164,20 +164,20 @@ func TestLookMeetsGrowth(t *testing.T) {
 // stays for the rest of the block.
 func TestLookAcrossGrowth(t *testing.T) {
 	var l Log[int]
-	c := l.NewCursor()
-	defer c.Leave()
+	c := NewCursor(&l)
+	defer Leave(c)
 	publish(&l, firstBlock-1)
-	if run, err := c.TryNext(); len(run) != firstBlock-1 || err != nil {
+	if run, err := TryNext(c); len(run) != firstBlock-1 || err != nil {
 		t.Fatalf("got %v, %v", run, err)
 	}
 	b := blockAt(c)
 	publish(&l, 2)
 	b.published.Store(firstBlock - 1) // what the first look saw
-	if run, err := c.TryNext(); run != nil || err != nil {
+	if run, err := TryNext(c); run != nil || err != nil {
 		t.Fatalf("got %v, %v", run, err)
 	}
 	b.published.Store(firstBlock)
-	if run, err := c.TryNext(); len(run) != 1 || err != nil || run[0] != 0 {
+	if run, err := TryNext(c); len(run) != 1 || err != nil || run[0] != 0 {
 		t.Fatalf("got %v, %v", run, err)
 	}
 }
@@ -197,13 +197,13 @@ func TestCloseMeetsMove(t *testing.T) {
 	}
 	for round := range longtest.N(2000, 20_000) {
 		var l Log[int]
-		c := l.NewCursor()
+		c := NewCursor(&l)
 		c.block.Store(blocks[0])
-		m.meet(func() { spin(20 * (round % 100)); c.Close() }, func() {
-			for run, err := c.TryNext(); run != nil && err == nil; run, err = c.TryNext() {
+		m.meet(func() { spin(20 * (round % 100)); Close(c) }, func() {
+			for run, err := TryNext(c); run != nil && err == nil; run, err = TryNext(c) {
 			}
 		})
-		if _, err := c.TryNext(); !errors.Is(err, ErrClosed) {
+		if _, err := TryNext(c); !errors.Is(err, ErrClosed) {
 			t.Fatalf("round %d: error %v", round, err)
 		}
 	}
@@ -213,11 +213,11 @@ func TestCloseMeetsMove(t *testing.T) {
 // not count as lag.
 func TestFinishAnswers(t *testing.T) {
 	var l Log[int]
-	c := l.NewCursor()
-	defer c.Leave()
+	c := NewCursor(&l)
+	defer Leave(c)
 	publish(&l, 1)
-	moved := l.Lagging(0)
-	c.Finish()
+	moved := Lagging(&l, 0)
+	Finish(c)
 	select {
 	case <-moved:
 	default:
@@ -233,24 +233,24 @@ func TestReaderIsNotAhead(t *testing.T) {
 	}
 	var l Log[int]
 	var wg sync.WaitGroup
-	c := l.NewCursor()
+	c := NewCursor(&l)
 	wg.Go(func() {
 		for {
-			run, err := c.TryNext()
+			run, err := TryNext(c)
 			if err != nil {
 				return
 			}
-			if at := c.Position(); run != nil && at > l.Position() {
-				t.Errorf("the reader is at %d, the log at %d", at, l.Position())
+			if at := Position(c); run != nil && at > Published(&l) {
+				t.Errorf("the reader is at %d, the log at %d", at, Published(&l))
 				return
 			}
 		}
 	})
 	for i := range rounds {
-		l.Append(i)
-		l.Publish()
+		Append(&l, i)
+		Publish(&l)
 	}
-	c.Close()
+	Close(c)
 	wg.Wait()
 }
 
@@ -258,47 +258,47 @@ func TestReaderIsNotAhead(t *testing.T) {
 // cursor looked for events.
 func TestFinishWhileTaking(t *testing.T) {
 	var l Log[int]
-	c := l.NewCursor()
+	c := NewCursor(&l)
 	b := blockAt(c)
-	c.Finish()
-	l.Append(1)
-	l.Publish()
+	Finish(c)
+	Append(&l, 1)
+	Publish(&l)
 	if run := take(c, b); run != nil {
 		t.Errorf("got %v, want nothing at all", run)
 	}
-	c.Leave()
+	Leave(c)
 }
 
 // A reader that has told the writer of a move tells it of no other before it is asked again: that
 // would cost a lock per run.
 func TestMovesAnswerOnce(t *testing.T) {
 	var l Log[int]
-	c := l.NewCursor()
+	c := NewCursor(&l)
 	for i := range 2 {
-		l.Append(i)
-		l.Publish()
+		Append(&l, i)
+		Publish(&l)
 	}
-	if l.Lagging(1) == nil {
+	if Lagging(&l, 1) == nil {
 		t.Fatal("two events are no lag of more than one")
 	}
 	for range 2 { // the run, and that it is done with
-		if _, err := c.TryNext(); err != nil {
+		if _, err := TryNext(c); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if c.read.advance(0) {
 		t.Error("the next move would answer again")
 	}
-	c.Leave()
+	Leave(c)
 }
 
 // A cursor within the limit is not asked to answer its next move.
 func TestLaggingAsksOnlyThoseThatLag(t *testing.T) {
 	var l Log[int]
-	c := l.NewCursor()
-	defer c.Leave()
+	c := NewCursor(&l)
+	defer Leave(c)
 	publish(&l, 2)
-	if l.Lagging(2) != nil {
+	if Lagging(&l, 2) != nil {
 		t.Fatal("two events are no lag of more than two")
 	}
 	if c.read.advance(0) {
@@ -309,15 +309,15 @@ func TestLaggingAsksOnlyThoseThatLag(t *testing.T) {
 // A reader can be done with an event that was published while Finish was under way.
 func TestLagPastTheEnd(t *testing.T) {
 	var l Log[int]
-	c := l.NewCursor()
-	defer c.Leave()
+	c := NewCursor(&l)
+	defer Leave(c)
 	publish(&l, 2)
-	if run, err := c.TryNext(); len(run) != 2 || err != nil {
+	if run, err := TryNext(c); len(run) != 2 || err != nil {
 		t.Fatalf("got %v, %v", run, err)
 	}
 	done(c)
 	c.last.Store(1 + 1) // Finish read the position after the first event
-	if lag := c.Lag(); lag != 0 {
+	if lag := Lag(c); lag != 0 {
 		t.Errorf("lag %d, want 0", lag)
 	}
 }
@@ -329,11 +329,11 @@ func TestCloseMeetsCut(t *testing.T) {
 	defer stop()
 	var l Log[int]
 	for round := range 500 {
-		c := l.NewLossyCursor()
+		c := NewLossyCursor(&l)
 		publish(&l, lag)
 		var rest []int
 		var cut bool
-		m.meet(func() { rest, _, cut = l.Cut(c, 0) }, func() { spin(round % 64); c.Leave() })
+		m.meet(func() { rest, _, cut = Cut(&l, c, 0) }, func() { spin(round % 64); Leave(c) })
 		if cut && len(rest) != lag || !cut && rest != nil {
 			t.Fatalf("cut is %t with %d events", cut, len(rest))
 		}

@@ -32,7 +32,7 @@ func stress(t *testing.T, seed uint64, events int) {
 	)
 	open := map[*Cursor[int]]bool{}
 	join := func(from int) {
-		c := l.NewCursor()
+		c := NewCursor(&l)
 		open[c] = true
 		quits := from + rnd.IntN(2*events)
 		wg.Go(func() { follow(t, c, from, quits, seed) })
@@ -41,15 +41,15 @@ func stress(t *testing.T, seed uint64, events int) {
 		for len(open) < cursors && rnd.IntN(20) == 0 {
 			join(i)
 		}
-		l.Append(i)
+		Append(&l, i)
 		if rnd.IntN(5) > 0 {
 			continue
 		}
-		l.Publish()
+		Publish(&l)
 		switch rnd.IntN(60) {
 		case 0:
 			for c := range open { // one that may be anywhere in Next
-				c.Close()
+				Close(c)
 				delete(open, c)
 				break
 			}
@@ -58,13 +58,13 @@ func stress(t *testing.T, seed uint64, events int) {
 				t.Error(err)
 			}
 			for c := range open {
-				if c.block.Load() != nil && l.Position()-c.read.at() > limit {
-					t.Errorf("let on with a cursor at %d of %d", c.read.at(), l.Position())
+				if c.block.Load() != nil && Published(&l)-c.read.at() > limit {
+					t.Errorf("let on with a cursor at %d of %d", c.read.at(), Published(&l))
 				}
 			}
 		}
 	}
-	l.Publish()
+	Publish(&l)
 	if err := l.WaitLag(t.Context(), 0); err != nil {
 		t.Error(err)
 	}
@@ -73,7 +73,7 @@ func stress(t *testing.T, seed uint64, events int) {
 		t.Error(err)
 	}
 	for c := range open {
-		c.Close()
+		Close(c)
 	}
 	wg.Wait()
 }
@@ -96,7 +96,7 @@ func follow(t *testing.T, c *Cursor[int], want, quits int, seed uint64) {
 				return
 			}
 			if want++; want == quits {
-				c.Close() // and reads its run to the end
+				Close(c) // and reads its run to the end
 			}
 			if rnd.IntN(100) == 0 {
 				runtime.Gosched()
@@ -126,7 +126,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var l Log[int]
 			var wg sync.WaitGroup
-			c := l.NewCursor()
+			c := NewCursor(&l)
 			wg.Go(func() {
 				rnd := rand.New(rand.NewPCG(1, 1))
 				for {
@@ -139,8 +139,8 @@ func TestNoWakeUpIsLost(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(1, 2))
 			for i := range rounds {
 				for range 1 + rnd.IntN(3) { // the reader is on its way when the next comes
-					l.Append(i)
-					l.Publish()
+					Append(&l, i)
+					Publish(&l)
 					spin(rnd.IntN(spread))
 				}
 				if err := l.WaitLag(t.Context(), uint64(rnd.IntN(2))); err != nil {
@@ -148,7 +148,7 @@ func TestNoWakeUpIsLost(t *testing.T) {
 				}
 				spin(rnd.IntN(spread))
 			}
-			c.Close()
+			Close(c)
 			wg.Wait()
 		})
 	}
@@ -164,9 +164,9 @@ func TestNoCloseIsLost(t *testing.T) {
 		rnd := rand.New(rand.NewPCG(1, 3))
 		var l Log[int]
 		for i := range rounds {
-			c := l.NewCursor()
-			l.Append(i)
-			l.Publish()
+			c := NewCursor(&l)
+			Append(&l, i)
+			Publish(&l)
 			var wg sync.WaitGroup
 			wg.Go(func() {
 				for {
@@ -178,7 +178,7 @@ func TestNoCloseIsLost(t *testing.T) {
 			delay := rnd.IntN(2000)
 			wg.Go(func() {
 				spin(delay)
-				c.Close()
+				Close(c)
 			})
 			if err := l.WaitLag(t.Context(), 0); err != nil {
 				t.Fatal(err)

@@ -21,7 +21,7 @@ func next(ctx context.Context, c *Cursor[int], run *[]int) waittest.Call {
 // nextUntil is Next for a reader that has a context: it ends with that, though there may be
 // events. Such a reader wakes itself.
 func nextUntil[E any](ctx context.Context, c *Cursor[E]) ([]E, error) {
-	defer context.AfterFunc(ctx, c.Wake)()
+	defer context.AfterFunc(ctx, func() { Wake(c) })()
 	for {
 		done(c)
 		if blockAt(c) == nil {
@@ -30,7 +30,7 @@ func nextUntil[E any](ctx context.Context, c *Cursor[E]) ([]E, error) {
 		if err := ctx.Err(); err != nil {
 			return nil, err
 		}
-		if run, err := c.Next(); run != nil || err != nil {
+		if run, err := Next(c); run != nil || err != nil {
 			return run, err
 		}
 	}
@@ -38,22 +38,22 @@ func nextUntil[E any](ctx context.Context, c *Cursor[E]) ([]E, error) {
 
 func publish(l *Log[int], n int) {
 	for i := range n {
-		l.Append(i)
+		Append(l, i)
 	}
-	l.Publish()
+	Publish(l)
 }
 
 func TestNextWaits(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
 		var run []int
-		c := l.NewCursor()
+		c := NewCursor(&l)
 		for round := range 3 * maxBlock { // over the ends of blocks
 			parked := next(t.Context(), c, &run)
 			parked.Waits(t)
-			l.Append(round)
+			Append(&l, round)
 			parked.Waits(t) // not published
-			l.Publish()
+			Publish(&l)
 			parked.Want(t, nil)
 			if !slices.Equal(run, []int{round}) {
 				t.Fatalf("got %v, want %d", run, round)
@@ -67,11 +67,11 @@ func TestNextWaitsOnWithoutEvents(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
 		var run []int
-		c := l.NewCursor()
+		c := NewCursor(&l)
 		parked := next(t.Context(), c, &run)
-		l.Publish()
-		l.NewCursor().Close()
-		l.Publish()
+		Publish(&l)
+		Close(NewCursor(&l))
+		Publish(&l)
 		parked.Waits(t)
 		publish(&l, 2)
 		parked.Want(t, nil)
@@ -85,7 +85,7 @@ func TestNextEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
 		var run []int
-		c := l.NewCursor()
+		c := NewCursor(&l)
 		for range 3 {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 			parked := next(ctx, c, &run)
@@ -98,7 +98,7 @@ func TestNextEndsWithContext(t *testing.T) {
 		next(never, c, &run).Want(t, context.Canceled) // though there is an event
 		next(t.Context(), c, &run).Want(t, nil)
 		next(t.Context(), c, &run).Waits(t)
-		c.Close()
+		Close(c)
 	})
 }
 
@@ -107,16 +107,16 @@ func TestWake(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
 		run := []int{1}
-		c, other := l.NewCursor(), l.NewCursor()
+		c, other := NewCursor(&l), NewCursor(&l)
 		start := func(c *Cursor[int]) waittest.Call {
 			return waittest.Start(func() (err error) {
-				run, err = c.Next()
+				run, err = Next(c)
 				return err
 			})
 		}
 		parked := start(c)
 		parked.Waits(t)
-		c.Wake()
+		Wake(c)
 		parked.Want(t, nil)
 		if run != nil {
 			t.Errorf("woken with %v", run)
@@ -125,7 +125,7 @@ func TestWake(t *testing.T) {
 		on.Waits(t) // the call is used up
 		publish(&l, 1)
 		on.Want(t, nil)
-		l.Wake() // before anybody waits
+		WakeAll(&l) // before anybody waits
 		publish(&l, 1)
 		start(c).Want(t, nil)
 		if len(run) != 1 {
@@ -138,9 +138,9 @@ func TestWake(t *testing.T) {
 		last := start(c)
 		last.Waits(t)
 		start(other).Want(t, nil)
-		c.Close()
+		Close(c)
 		last.Want(t, ErrClosed)
-		c.Wake()
+		Wake(c)
 		start(c).Want(t, ErrClosed)
 	})
 }
@@ -149,11 +149,11 @@ func TestCloseWhileParked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
 		var run, other []int
-		c, stays := l.NewCursor(), l.NewCursor()
+		c, stays := NewCursor(&l), NewCursor(&l)
 		parked, on := next(t.Context(), c, &run), next(t.Context(), stays, &other)
 		parked.Waits(t)
-		c.Close()
-		c.Close()
+		Close(c)
+		Close(c)
 		parked.Want(t, ErrClosed)
 		next(t.Context(), c, &run).Want(t, ErrClosed)
 		next(never, c, &run).Want(t, ErrClosed)
@@ -168,10 +168,10 @@ func TestCloseWithEventsLeft(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
 		var run []int
-		c := l.NewCursor()
+		c := NewCursor(&l)
 		publish(&l, 3*maxBlock)
 		next(t.Context(), c, &run).Want(t, nil)
-		c.Close()
+		Close(c)
 		next(t.Context(), c, &run).Want(t, ErrClosed)
 	})
 }
@@ -182,7 +182,7 @@ func TestWaitLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
 		var run []int
-		slow, fast := l.NewCursor(), l.NewCursor()
+		slow, fast := NewCursor(&l), NewCursor(&l)
 		publish(&l, firstBlock) // a run each
 		publish(&l, 2*firstBlock)
 		const all = 3 * firstBlock
@@ -216,7 +216,7 @@ func TestWaitLagEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
 		var run []int
-		c := l.NewCursor()
+		c := NewCursor(&l)
 		publish(&l, 1)
 		for range 2 { // the second finds the first's traces
 			ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
@@ -231,7 +231,7 @@ func TestWaitLagEndsWithContext(t *testing.T) {
 		wait.Waits(t)
 		parked := next(t.Context(), c, &run)
 		wait.Want(t, nil)
-		c.Close()
+		Close(c)
 		parked.Want(t, ErrClosed)
 	})
 }
@@ -240,13 +240,13 @@ func TestWaitLagEndsWithContext(t *testing.T) {
 func TestWaitLagEndsWithClose(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
-		a, b := l.NewCursor(), l.NewCursor()
+		a, b := NewCursor(&l), NewCursor(&l)
 		publish(&l, 1)
 		wait := waittest.Start(func() error { return l.WaitLag(t.Context(), 0) })
 		wait.Waits(t)
-		a.Close()
+		Close(a)
 		wait.Waits(t)
-		b.Close()
+		Close(b)
 		wait.Want(t, nil)
 	})
 }
@@ -255,14 +255,14 @@ func TestWaitLagEndsWithClose(t *testing.T) {
 func TestNewCursorBesideWaitLag(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var l Log[int]
-		a := l.NewCursor()
+		a := NewCursor(&l)
 		publish(&l, 1)
 		wait := waittest.Start(func() error { return l.WaitLag(t.Context(), 0) })
-		b := l.NewCursor()
+		b := NewCursor(&l)
 		wait.Waits(t)
-		a.Close()
+		Close(a)
 		wait.Want(t, nil) // b has nothing before it
-		b.Close()
+		Close(b)
 	})
 }
 
@@ -271,15 +271,15 @@ func TestParkLooksOnceMore(t *testing.T) {
 	for name, happens := range map[string]func(l *Log[int], c *Cursor[int]){
 		"events in the block":   func(l *Log[int], _ *Cursor[int]) { publish(l, 1) },
 		"events in a new block": func(l *Log[int], _ *Cursor[int]) { publish(l, firstBlock) },
-		"close":                 func(_ *Log[int], c *Cursor[int]) { c.Close() },
-		"wake":                  func(_ *Log[int], c *Cursor[int]) { c.Wake() },
-		"finish":                func(_ *Log[int], c *Cursor[int]) { done(c); c.Finish() },
+		"close":                 func(_ *Log[int], c *Cursor[int]) { Close(c) },
+		"wake":                  func(_ *Log[int], c *Cursor[int]) { Wake(c) },
+		"finish":                func(_ *Log[int], c *Cursor[int]) { done(c); Finish(c) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var l Log[int]
 				var run []int
-				c := l.NewCursor()
+				c := NewCursor(&l)
 				publish(&l, firstBlock-1)
 				if name == "events in a new block" {
 					publish(&l, 1)
@@ -301,12 +301,12 @@ func TestAwaited(t *testing.T) {
 	var l Log[int]
 	check := func(want bool, when string) {
 		t.Helper()
-		if got := l.Awaited(); got != want {
+		if got := Awaited(&l); got != want {
 			t.Errorf("%s: awaited is %t", when, got)
 		}
 	}
 	check(false, "without readers")
-	slow, fast := l.NewCursor(), l.NewCursor()
+	slow, fast := NewCursor(&l), NewCursor(&l)
 	check(true, "at first")
 	publish(&l, 2)
 	check(false, "after events")
@@ -315,11 +315,11 @@ func TestAwaited(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	must(fast.TryNext())
+	must(TryNext(fast))
 	check(false, "while the reader has the events")
-	must(fast.TryNext())
+	must(TryNext(fast))
 	check(true, "when one reader is done")
-	fast.Leave()
+	Leave(fast)
 	check(false, "when that one has left")
-	slow.Leave()
+	Leave(slow)
 }

@@ -6,7 +6,7 @@ import "context"
 // writer does. It returns ctx's error if ctx ends first.
 func (l *Log[E]) WaitLag(ctx context.Context, limit uint64) error {
 	for {
-		moved := l.Lagging(limit)
+		moved := Lagging(l, limit)
 		if moved == nil {
 			return nil
 		}
