@@ -15,9 +15,8 @@ type Indexer[T any] slots.Slots[T]
 
 func slotsOf[T any](x *Indexer[T]) *slots.Slots[T] { return (*slots.Slots[T])(x) }
 
-// dynamic is the part of a live index that does not depend on the type of its values.
+// dynamic is what an Indexer does with an index, whatever the type of its values.
 type dynamic[T any] interface {
-	slots.Index[T]
 	definition() Definition[T]
 	get(s *slots.Slots[T], value string) ([]T, error)
 	shared(s *slots.Slots[T], obj T) ([]T, error)

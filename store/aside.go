@@ -17,7 +17,7 @@ type aside[K comparable, T any] struct {
 // changeAside returns the State to change, and clones it first if necessary.
 func changeAside[K comparable, T any](a *aside[K, T]) *slots.State[T] {
 	if a.st == a.s.slots.Own() {
-		a.st = a.s.slots.Clone()
+		a.st = slots.Clone(a.s.slots)
 		if more := a.n - a.st.Len(); more > 0 {
 			slots.Reserve(a.st, more)
 		}

@@ -85,7 +85,7 @@ func (s *Store[K, T]) CommitChunks(rv string, n int, chunks iter.Seq[[]Op[K, T]]
 // commitPlan is Commit with the lock held.
 func commitPlan[K comparable, T any](s *Store[K, T], rv string, ops []Op[K, T]) {
 	defer func() { s.rewound = false }()
-	if len(ops) > s.slots.AsideAfter() {
+	if len(ops) > slots.AsideAfter(s.slots) {
 		commitAside(s, rv, ops)
 		return
 	}
@@ -111,7 +111,7 @@ func apply[K comparable, T any](s *Store[K, T], rv string, ops []Op[K, T]) {
 	if s.plan.changes == 0 {
 		move(s, rv)
 	} else {
-		st := s.slots.Begin()
+		st := slots.Begin(s.slots)
 		changeSlot(s, st, ops)
 		endCommit(s, st, rv)
 	}
@@ -163,7 +163,7 @@ func insert[K comparable, T any](s *Store[K, T], st *slots.State[T], hash uint32
 // endCommit makes the changes to st visible, at rv. It calls no user function.
 func endCommit[K comparable, T any](s *Store[K, T], st *slots.State[T], rv string) {
 	moves := rvMoves(s, rv)
-	s.slots.End(st, func() {
+	slots.End(s.slots, st, func() {
 		if moves {
 			s.rv = rv
 		}

@@ -57,11 +57,11 @@ func (s *Slots[T]) Own() *State[T] { return s.st }
 // place takes about 0.3–1 µs under the lock, so readers wait at most about 1 ms in a store of
 // 100,000 objects. A clone costs the writer 20–40 ns per stored object, so it pays only for more
 // changes in a larger store.
-func (s *Slots[T]) AsideAfter() int { return max(1024, s.st.Len()/64) }
+func AsideAfter[T any](s *Slots[T]) int { return max(1024, s.st.Len()/64) }
 
 // Begin returns the State to change: the present one, with readers locked out, or a clone
 // if that one is frozen. End must follow.
-func (s *Slots[T]) Begin() *State[T] {
+func Begin[T any](s *Slots[T]) *State[T] {
 	if !s.st.frozen.Load() {
 		lock(s)
 		if !s.st.frozen.Load() { // a reader froze it just before the lock was taken
@@ -84,11 +84,11 @@ func Freeze[T any](s *Slots[T], also func()) *Slots[T] {
 
 // Clone returns a copy of the State, which End can put in place of the present one. Until then
 // the present State must not be changed.
-func (s *Slots[T]) Clone() *State[T] { return clone(s.st) }
+func Clone[T any](s *Slots[T]) *State[T] { return clone(s.st) }
 
 // End makes the changes to st, a result of Begin or Clone, visible. It calls also under the same
 // hold of the lock.
-func (s *Slots[T]) End(st *State[T], also func()) {
+func End[T any](s *Slots[T], st *State[T], also func()) {
 	tidy(st)
 	if st != s.st {
 		lock(s)
@@ -117,13 +117,13 @@ func AddIndexes[T any](s *Slots[T], indexes []Index[T], fill func() error) error
 	if err := fill(); err != nil {
 		return err
 	}
-	st := s.Begin()
+	st := Begin(s)
 	st.rows = rows
 	st.indexes = append(st.indexes[:len(st.indexes):len(st.indexes)], indexes...)
 	for col, x := range st.indexes {
 		x.Use(rows, col)
 	}
-	s.End(st, func() {})
+	End(s, st, func() {})
 	return nil
 }
 

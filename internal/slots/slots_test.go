@@ -117,9 +117,9 @@ func TestModel(t *testing.T) {
 		target := []int{30, 400, 0, 200}[round/100%4]
 		var st *State[int]
 		if r.IntN(3) == 0 {
-			st = s.Clone()
+			st = Clone(s)
 		} else {
-			st = s.Begin()
+			st = Begin(s)
 		}
 		for range r.IntN(60) {
 			obj := r.IntN(1000) + 1
@@ -142,7 +142,7 @@ func TestModel(t *testing.T) {
 			}
 		}
 		also := false
-		s.End(st, func() { also = true })
+		End(s, st, func() { also = true })
 		if err := Check(s, finder(s)); err != nil || !also {
 			t.Fatalf("round %d: %v", round, err)
 		}
@@ -160,25 +160,25 @@ func TestTidyKeepsUp(t *testing.T) {
 	s, x := newSlots(nil), newShadow()
 	mustAdd(s, x)
 	const n = 20_000
-	st := s.Begin()
+	st := Begin(s)
 	for obj := 1; obj <= n; obj++ {
 		x.Stage(0, obj)
 		insert(st, obj)
 		x.Unstage(0)
 	}
-	s.End(st, func() {})
+	End(s, st, func() {})
 	view := ViewOf(st)
 	for obj := range n {
 		if obj++; obj%100 == 0 {
 			continue
 		}
-		st := s.Begin()
+		st := Begin(s)
 		slot := uint32(obj - 1)
 		if !Used(st, slot) || st.At(slot) != obj { // it was moved
 			slot, _ = find(st, obj)
 		}
 		Remove(st, slot)
-		s.End(st, func() {})
+		End(s, st, func() {})
 		if st.Slots() > 5*st.Len()+minSlots {
 			t.Fatalf("%d objects in %d slots", st.Len(), st.Slots())
 		}
@@ -206,13 +206,13 @@ func TestCheckFinds(t *testing.T) {
 	} {
 		s, x := newSlots(nil), newShadow()
 		mustAdd(s, x)
-		st := s.Begin()
+		st := Begin(s)
 		for obj := range 10 {
 			x.Stage(0, obj)
 			insert(st, obj)
 			x.Unstage(0)
 		}
-		s.End(st, func() {})
+		End(s, st, func() {})
 		check := func() error {
 			return Check(s, finder(s))
 		}
