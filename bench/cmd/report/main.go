@@ -113,14 +113,14 @@ type report struct {
 	machine machine
 	began   time.Time
 	took    time.Duration
-	results []measure.Result // in the order of ops.All
+	results []measure.Result // in the order of ops.All and ops.Savings
 	growth  [][]measure.Result
 }
 
 // measure measures the operations whose names match. Those that need an idle program come
 // first, then the growing stores, while there are no pods in memory yet.
 func (r *report) measure(ctx context.Context, wanted *regexp.Regexp, log io.Writer) error {
-	all := slices.DeleteFunc(ops.All(ops.NewWorld(r.plan.pods, r.plan.span)), func(op measure.Op) bool {
+	all := slices.DeleteFunc(append(ops.All(ops.NewWorld(r.plan.pods, r.plan.span)), ops.Savings()...), func(op measure.Op) bool {
 		return !wanted.MatchString(op.Name)
 	})
 	r.results = make([]measure.Result, len(all))

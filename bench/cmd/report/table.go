@@ -88,7 +88,7 @@ func reached(v measure.Verdict) string {
 	return s
 }
 
-const head = "| operation | kinform | B | allocs | client-go | B | allocs | ratio (95%) | reach | reached |\n" +
+const head = "| operation | kinform | B | allocs | client-go | B | allocs | ratio (95%) | goal | reached |\n" +
 	"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |\n"
 
 // table is the table of all operations.

@@ -29,7 +29,13 @@ func smallWorld() *ops.World { return ops.NewWorld(200, 5*time.Millisecond) }
 // TestEveryOperation does each operation on both sides and finds every measure that its
 // lines name.
 func TestEveryOperation(t *testing.T) {
-	all := func() []measure.Op { return append(ops.All(smallWorld()), ops.Growing(1000)...) }
+	all := func() []measure.Op {
+		all := append(ops.All(smallWorld()), ops.Growing(1000)...)
+		if longtest.On() {
+			all = append(all, ops.Savings()...)
+		}
+		return all
+	}
 	for i := range all() {
 		op := all()[i] // of a world of its own
 		t.Run(op.Name, func(t *testing.T) {
@@ -74,7 +80,7 @@ func checkValues(t *testing.T, unit string, rounds int, values []float64) {
 // TestNames holds to what benchstat and report -run rely on.
 func TestNames(t *testing.T) {
 	seen, titles := map[string]bool{}, map[string]bool{}
-	for _, op := range ops.All(smallWorld()) {
+	for _, op := range append(ops.All(smallWorld()), ops.Savings()...) {
 		if seen[op.Name] || !regexp.MustCompile(`^[a-z0-9/=-]+$`).MatchString(op.Name) {
 			t.Errorf("bad name %q", op.Name)
 		}
