@@ -47,7 +47,7 @@ func pick[T metav1.Object](view cowvec.View[T], from choice, namespace string, r
 	if from.answers == byNamespace {
 		namespace = ""
 	} else {
-		reqs = slices.Delete(slices.Clone(reqs), from.answers, from.answers+1)
+		reqs = without(reqs, from.answers)
 	}
 	out := make([]T, 0, from.n)
 	for _, ids := range from.ids {
@@ -62,6 +62,13 @@ func pick[T metav1.Object](view cowvec.View[T], from choice, namespace string, r
 		}
 	}
 	return out
+}
+
+// without returns the requirements but for the one at n.
+//
+//go:noinline
+func without(reqs labels.Requirements, n int) labels.Requirements {
+	return slices.Delete(slices.Clone(reqs), n, n+1)
 }
 
 func matchesAll(reqs labels.Requirements, of map[string]string) bool {

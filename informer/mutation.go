@@ -136,9 +136,7 @@ func leaveDetector[K comparable, T any](d *detector[K, T], handler string, ev *E
 		if !intact(w) {
 			found = append(found, foundMutation(d, ev.Key, w, w.calls))
 		}
-		if n := slices.Index(w.calls, handler); n >= 0 {
-			w.calls = slices.Delete(w.calls, n, n+1)
-		}
+		w.calls = withoutFirst(w.calls, handler)
 	}
 	return found
 }
@@ -167,9 +165,24 @@ func foundMutation[K comparable, T any](d *detector[K, T], key K, w *watched[T],
 	before, after := w.copied, w.obj
 	return &MutationError{
 		Key:      keytext.Of(key),
-		Handlers: slices.Compact(slices.Sorted(slices.Values(suspects))),
+		Handlers: inOrder(suspects),
 		diff:     func() string { return deepcopy.Difference(before, after) },
 	}
+}
+
+// withoutFirst takes a name out once.
+//
+//go:noinline
+func withoutFirst(names []string, name string) []string {
+	if n := slices.Index(names, name); n >= 0 {
+		return slices.Delete(names, n, n+1)
+	}
+	return names
+}
+
+// inOrder returns the names sorted, each once.
+func inOrder(names []string) []string {
+	return slices.Compact(slices.Sorted(slices.Values(names)))
 }
 
 func drop[K comparable, T any](d *detector[K, T], key K, w *watched[T]) {

@@ -91,6 +91,8 @@ func (s *Snapshot[K, T]) Chunks() iter.Seq[[]T] {
 //
 // Cost: one call of same for each object in a chunk of the store that was written in between,
 // and one call of the key function for each object yielded.
+//
+//go:noinline
 func (s *Snapshot[K, T]) Diff(other Snapshot[K, T], same func(a, b T) bool) iter.Seq2[K, T] {
 	snap := *s
 	return func(yield func(K, T) bool) {

@@ -4,7 +4,6 @@ import (
 	"sync/atomic"
 
 	"github.com/kinform/kinform/internal/cowvec"
-	"github.com/kinform/kinform/internal/paged"
 	"github.com/kinform/kinform/internal/posting"
 )
 
@@ -17,9 +16,9 @@ type State[T any] struct {
 	objs    cowvec.Vec[T]
 	keys    Keys
 	indexes []Index[T]
-	sums    paged.Array[uint64] // by slot; shorter than objs while the sums of later slots are zero
-	rows    *posting.Rows       // a column for each index, in their order; as long as objs if there are any
-	removed int                 // since the last tidy
+	sums    sums
+	rows    *posting.Rows // a column for each index, in their order; as long as objs if there are any
+	removed int           // since the last tidy
 
 	frozen atomic.Bool // if set, it never changes again: the next change is made on a clone
 }
@@ -37,22 +36,13 @@ func (st *State[T]) At(slot uint32) T { return st.objs.At(slot) }
 
 // SumOf returns the sum of the object in slot, which is zero if none was set.
 func SumOf[T any](st *State[T], slot uint32) uint64 {
-	if int(slot) >= st.sums.Len() {
-		return 0
-	}
-	return *st.sums.At(slot)
+	return st.sums.at(slot)
 }
 
 // SetSum sets the sum of the object in slot. Nothing is allocated before the first sum that is not
 // zero.
 func SetSum[T any](st *State[T], slot uint32, sum uint64) {
-	if int(slot) >= st.sums.Len() {
-		if sum == 0 {
-			return
-		}
-		paged.Lengthen(&st.sums, st.objs.Len())
-	}
-	*st.sums.At(slot) = sum
+	st.sums.set(slot, sum, st.objs.Len())
 }
 
 // Used reports whether slot holds an object.
@@ -143,7 +133,7 @@ func tidy[T any](st *State[T]) {
 	st.removed = 0
 	n := st.objs.Len()
 	st.keys.Truncate(n)
-	paged.Truncate(&st.sums, n)
+	st.sums.truncate(n)
 	if n >= st.rows.Len() {
 		return
 	}
@@ -154,7 +144,7 @@ func tidy[T any](st *State[T]) {
 }
 
 func clone[T any](st *State[T]) *State[T] {
-	c := &State[T]{objs: cowvec.Clone(&st.objs), keys: st.keys.Clone(), sums: paged.Clone(&st.sums), rows: st.rows.Clone()}
+	c := &State[T]{objs: cowvec.Clone(&st.objs), keys: st.keys.Clone(), sums: st.sums.clone(), rows: st.rows.Clone()}
 	c.indexes = make([]Index[T], len(st.indexes))
 	for i, x := range st.indexes {
 		c.indexes[i] = x.Clone(c.rows)
