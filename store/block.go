@@ -1,6 +1,9 @@
 package store
 
-import "github.com/kinform/kinform/internal/slots"
+import (
+	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/slots"
+)
 
 // blockLen is the number of keys that are looked up together. Each step of the lookup is done for
 // all of them before the next step. A step is mostly a wait for memory, and the processor can
@@ -39,11 +42,11 @@ func hashAll[K comparable, T any](b *block[K], r *Reader[K, T]) {
 func findAll[K comparable, T any](b *block[K], st *slots.State[T]) {
 	keys := keysOf[K](st)
 	for i, hash := range b.hashes[:b.n] {
-		b.slots[i], b.stored[i] = keys.Likely(hash)
+		b.slots[i], b.stored[i] = keytable.Likely(keys, hash)
 	}
 	for i, hash := range b.hashes[:b.n] {
 		if b.stored[i] {
-			b.slots[i], b.stored[i] = keys.Find(hash, b.keys[i])
+			b.slots[i], b.stored[i] = keytable.Find(keys, hash, b.keys[i])
 		}
 	}
 }

@@ -1,6 +1,9 @@
 package store
 
-import "github.com/kinform/kinform/internal/slots"
+import (
+	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/slots"
+)
 
 // Check verifies the invariants of the store and its indexes, and returns the first breach. It
 // also detects stored objects whose key or index values were changed. It calls the key function
@@ -19,7 +22,7 @@ func check[K comparable, T any](s *Store[K, T]) error {
 		if err != nil {
 			return 0, false, err
 		}
-		slot, ok := keys.Find(hashOf(&s.readSide, key), key)
+		slot, ok := keytable.Find(keys, hashOf(&s.readSide, key), key)
 		return slot, ok, nil
 	})
 }

@@ -3,6 +3,7 @@ package store
 import (
 	"iter"
 
+	"github.com/kinform/kinform/internal/keytable"
 	"github.com/kinform/kinform/internal/slots"
 )
 
@@ -138,7 +139,7 @@ func changeSlot[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []O
 		}
 		switch op := &ops[t.last]; {
 		case !op.Delete && t.stored:
-			keysOf[K](st).Adopt(t.slot, op.Key)
+			keytable.Adopt(keysOf[K](st), t.slot, op.Key)
 			slots.SetSum(st, t.slot, op.Sum)
 			if t.moves {
 				slots.Update(st, t.slot, op.Object, int(t.staged))
@@ -156,7 +157,7 @@ func changeSlot[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []O
 // insert stores the object of op, whose key is new, with value set staged of every index.
 func insert[K comparable, T any](s *Store[K, T], st *slots.State[T], hash uint32, op *Op[K, T], staged int) {
 	slot := slots.Insert(st, op.Object, staged)
-	keysOf[K](st).Insert(hash, op.Key, slot)
+	keytable.Insert(keysOf[K](st), hash, op.Key, slot)
 	slots.SetSum(st, slot, op.Sum)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/keytable"
 	"github.com/kinform/kinform/internal/memtest"
 )
 
@@ -96,17 +97,17 @@ func TestUsualKeys(t *testing.T) {
 func TestUsualKeysArePacked(t *testing.T) {
 	m := newKeys[types.NamespacedName]()
 	key := types.NamespacedName{Namespace: "a", Name: "bc"}
-	m.Insert(1, key, 0)
-	m.Insert(2, types.NamespacedName{Name: "other"}, 1)
-	if _, ok := m.Find(1, types.NamespacedName{Namespace: "ab", Name: "c"}); ok {
+	keytable.Insert(m, 1, key, 0)
+	keytable.Insert(m, 2, types.NamespacedName{Name: "other"}, 1)
+	if _, ok := keytable.Find(m, 1, types.NamespacedName{Namespace: "ab", Name: "c"}); ok {
 		t.Error("a/bc is taken for ab/c")
 	}
-	if n := memtest.Allocs(10, func() { m.Remove(0); m.Insert(1, key, 0); m.Find(1, key) }); n != 0 && !memtest.Race {
+	if n := memtest.Allocs(10, func() { m.Remove(0); keytable.Insert(m, 1, key, 0); keytable.Find(m, 1, key) }); n != 0 && !memtest.Race {
 		t.Errorf("%v allocations", n)
 	}
 	one := newKeys[string]()
-	one.Insert(1, "x", 0)
-	if _, ok := one.Find(1, "x"); !ok {
+	keytable.Insert(one, 1, "x", 0)
+	if _, ok := keytable.Find(one, 1, "x"); !ok {
 		t.Error("a string is not found")
 	}
 }

@@ -131,7 +131,7 @@ func prepareOne[K comparable, T any](s *Store[K, T], st *slots.State[T], op *Op[
 		stageOne(s, st, op.Object)
 	}
 	t := target{hash: hashOf(&s.readSide, op.Key)}
-	t.slot, t.stored = keysOf[K](st).Find(t.hash, op.Key)
+	t.slot, t.stored = keytable.Find(keysOf[K](st), t.hash, op.Key)
 	if t.stored {
 		op.Old, op.Had = st.At(t.slot), true
 	}
@@ -370,13 +370,13 @@ func checkKeys[K comparable, T any](s *Store[K, T], ops []Op[K, T]) {
 func lookUp[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K, T]) {
 	p, keys := &s.plan, keysOf[K](st)
 	for i := range p.work {
-		slot, _ := keys.Likely(p.targets[p.work[i].target].hash)
+		slot, _ := keytable.Likely(keys, p.targets[p.work[i].target].hash)
 		p.warmed ^= slot
 	}
 	for i := range p.work {
 		w := &p.work[i]
 		if t := &p.targets[w.target]; t.first == w.op {
-			t.slot, t.stored = keys.Find(t.hash, ops[w.op].Key)
+			t.slot, t.stored = keytable.Find(keys, t.hash, ops[w.op].Key)
 		}
 	}
 	for i := range p.work {

@@ -31,7 +31,7 @@ func hashOf[K comparable, T any](r *Reader[K, T], key K) uint32 {
 func (r *Reader[K, T]) Get(key K) (obj T, ok bool) {
 	hash := hashOf(r, key)
 	st := r.slots.Read()
-	slot, ok := keysOf[K](st).Find(hash, key)
+	slot, ok := keytable.Find(keysOf[K](st), hash, key)
 	if ok {
 		obj = st.At(slot)
 	}
@@ -43,7 +43,7 @@ func (r *Reader[K, T]) Get(key K) (obj T, ok bool) {
 func (r *Reader[K, T]) GetSum(key K) (obj T, sum uint64, ok bool) {
 	hash := hashOf(r, key)
 	st := r.slots.Read()
-	slot, ok := keysOf[K](st).Find(hash, key)
+	slot, ok := keytable.Find(keysOf[K](st), hash, key)
 	if ok {
 		obj, sum = st.At(slot), slots.SumOf(st, slot)
 	}

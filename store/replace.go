@@ -1,6 +1,9 @@
 package store
 
-import "github.com/kinform/kinform/internal/slots"
+import (
+	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/slots"
+)
 
 // Replace makes objs the whole content of the store and moves its resourceVersion to rv, as
 // [Store.CommitChunks] does, in one step: readers see the old content or the new one. If
@@ -59,7 +62,7 @@ func mark[K comparable, T any](a *aside[K, T], ops []Op[K, T], listed *bitset) e
 		if ops[i].Err != nil {
 			return ops[i].Err
 		}
-		slot, _ := keys.Find(hashOf(&a.s.readSide, ops[i].Key), ops[i].Key)
+		slot, _ := keytable.Find(keys, hashOf(&a.s.readSide, ops[i].Key), ops[i].Key)
 		listed.add(slot)
 	}
 	return nil

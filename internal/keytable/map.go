@@ -15,9 +15,25 @@ type Map[K comparable] struct {
 	plain plain[K] // the keys, if parts is nil
 }
 
+// Keys is a *[Map] without the type of its keys: what can be done to ids without it.
+type Keys interface {
+	// Len returns the number of ids.
+	Len() int
+	// Reserve makes room for n more ids.
+	Reserve(n int)
+	// Remove takes id, which must be in the map, out of it.
+	Remove(id uint32)
+	// Move renames id from, which must be in the map, to the unused id to.
+	Move(from, to uint32)
+	// Truncate gives back memory of ids at and above n, none of which may be in use.
+	Truncate(n int)
+	// Clone returns an independent copy.
+	Clone() Keys
+}
+
 // NewMap returns an empty map. With parts, it copies the bytes of keys and does not keep their
 // strings alive.
-func NewMap[K comparable](parts Parts[K]) Map[K] { return Map[K]{parts: parts} }
+func NewMap[K comparable](parts Parts[K]) *Map[K] { return &Map[K]{parts: parts} }
 
 const (
 	pageShift = 7
@@ -28,7 +44,7 @@ const (
 func (m *Map[K]) Len() int { return m.table.Len() }
 
 // Find returns the id of key. hash is the key's hash.
-func (m *Map[K]) Find(hash uint32, key K) (uint32, bool) {
+func Find[K comparable](m *Map[K], hash uint32, key K) (uint32, bool) {
 	var p Probe
 	id, ok := m.table.Next(hash, &p)
 	if !ok {
@@ -50,7 +66,7 @@ func (m *Map[K]) Find(hash uint32, key K) (uint32, bool) {
 // Likely returns the first id under hash, which is nearly always the right one. It compares no
 // keys. Before finding many keys, call Likely for all of them, so that the processor has many
 // reads from memory under way at a time.
-func (m *Map[K]) Likely(hash uint32) (uint32, bool) {
+func Likely[K comparable](m *Map[K], hash uint32) (uint32, bool) {
 	var p Probe
 	return m.table.Next(hash, &p)
 }
@@ -60,7 +76,7 @@ func (m *Map[K]) Likely(hash uint32) (uint32, bool) {
 func (m *Map[K]) Reserve(n int) { m.table.Reserve(n) }
 
 // Insert puts id under key, both of which must be new.
-func (m *Map[K]) Insert(hash uint32, key K, id uint32) {
+func Insert[K comparable](m *Map[K], hash uint32, key K, id uint32) {
 	m.table.Insert(hash, id)
 	if m.parts == nil {
 		set(&m.plain, id, key)
@@ -72,7 +88,7 @@ func (m *Map[K]) Insert(hash uint32, key K, id uint32) {
 
 // Adopt replaces the key of id by key, which is equal to it, so that the map no longer keeps
 // alive the memory that the old one refers to.
-func (m *Map[K]) Adopt(id uint32, key K) {
+func Adopt[K comparable](m *Map[K], id uint32, key K) {
 	if m.parts == nil {
 		*m.plain.at(id) = key
 	}
@@ -106,7 +122,7 @@ func (m *Map[K]) Truncate(n int) {
 	truncate(&m.plain, n)
 }
 
-// Clone returns an independent copy of the map.
-func (m *Map[K]) Clone() Map[K] {
-	return Map[K]{table: m.table.Clone(), parts: m.parts, pairs: m.pairs.clone(), plain: clone(&m.plain)}
+// Clone implements Keys.
+func (m *Map[K]) Clone() Keys {
+	return &Map[K]{table: m.table.Clone(), parts: m.parts, pairs: m.pairs.clone(), plain: clone(&m.plain)}
 }

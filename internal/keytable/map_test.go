@@ -14,7 +14,7 @@ type mapDriver struct {
 	t     *testing.T
 	r     *rand.Rand
 	mask  uint32
-	m     Map[string]
+	m     *Map[string]
 	ids   map[string]uint32
 	names map[uint32]string
 	top   int // ids are below it
@@ -56,7 +56,7 @@ func (d *mapDriver) step(universe int) {
 	switch n := d.r.IntN(20); {
 	case !stored:
 		id = d.vacant()
-		d.m.Insert(d.hash(key), key, id)
+		Insert(d.m, d.hash(key), key, id)
 		d.ids[key], d.names[id] = id, key
 	case n < 2:
 		to := d.vacant()
@@ -64,7 +64,7 @@ func (d *mapDriver) step(universe int) {
 		delete(d.names, id)
 		d.ids[key], d.names[to] = to, key
 	case n < 4:
-		d.m.Adopt(id, string([]byte(key)))
+		Adopt(d.m, id, string([]byte(key)))
 	case n < 17:
 		d.m.Remove(id)
 		delete(d.ids, key)
@@ -81,7 +81,7 @@ func (d *mapDriver) step(universe int) {
 	}
 	if d.r.IntN(300) == 0 {
 		old := d.m
-		d.m = d.m.Clone()
+		d.m = d.m.Clone().(*Map[string])
 		for id := range d.names { // what happens to the old map must not show
 			old.Remove(id)
 		}
@@ -96,11 +96,11 @@ func (d *mapDriver) check(universe int) {
 	for range 3 {
 		key := keyName(d.r.IntN(universe))
 		want, stored := d.ids[key]
-		id, ok := d.m.Find(d.hash(key), key)
+		id, ok := Find(d.m, d.hash(key), key)
 		if ok != stored || ok && id != want {
 			d.t.Fatalf("Find(%q): %d %v, want %d %v", key, id, ok, want, stored)
 		}
-		if _, ok := d.m.Likely(d.hash(key)); stored && !ok {
+		if _, ok := Likely(d.m, d.hash(key)); stored && !ok {
 			d.t.Fatalf("Likely(%q) finds nothing", key)
 		}
 	}
@@ -172,7 +172,7 @@ func TestMapModel(t *testing.T) {
 func TestMapGivesBack(t *testing.T) {
 	var m Map[int]
 	for id := range uint32(10_000) {
-		m.Insert(id*0x9e3779b1, int(id)+1, id)
+		Insert(&m, id*0x9e3779b1, int(id)+1, id)
 	}
 	for id := range uint32(9_990) {
 		m.Remove(9_999 - id)
@@ -193,12 +193,12 @@ func TestMapGivesBack(t *testing.T) {
 func TestPackedGivesBack(t *testing.T) {
 	m := NewMap(func(key string) (string, string) { return "namespace", key })
 	for id := range uint32(10_000) {
-		m.Insert(id*0x9e3779b1, strconv.Itoa(int(id)), id)
+		Insert(m, id*0x9e3779b1, strconv.Itoa(int(id)), id)
 	}
 	if pages := m.pairs.pages; len(pages) != 79 || cap(pages[5].data) > pageLen*20 {
 		t.Errorf("%d pages of %d bytes", len(pages), cap(pages[5].data))
 	}
-	cycle := func() { m.Remove(500); m.Insert(500, "500", 500) }
+	cycle := func() { m.Remove(500); Insert(m, 500, "500", 500) }
 	if n := memtest.Allocs(1000, cycle); n != 0 {
 		t.Errorf("a key that comes and goes: %v allocations", n)
 	}

@@ -5,23 +5,6 @@ import (
 	"github.com/kinform/kinform/internal/posting"
 )
 
-// Keys finds slots by key without naming the type of the keys. It is a *keytable.Map. Code that
-// inserts into a State knows that type and adds the key itself.
-type Keys interface {
-	// Len returns the number of slots that have a key.
-	Len() int
-	// Reserve makes room for n more slots.
-	Reserve(n int)
-	// Remove removes the key of slot.
-	Remove(slot uint32)
-	// Move renames a slot.
-	Move(from, to uint32)
-	// Truncate gives back memory of slots at and above n, none of which is in use.
-	Truncate(n int)
-	// Clone returns an independent copy.
-	Clone() Keys
-}
-
 // Index is one index over the slots, without naming the type of its values. The writer stages
 // the values of new objects without the lock, because the user's function may take long or
 // panic, and puts them under a slot later.

@@ -3,6 +3,7 @@ package slots
 import (
 	"sync"
 
+	"github.com/kinform/kinform/internal/keytable"
 	"github.com/kinform/kinform/internal/posting"
 )
 
@@ -15,7 +16,7 @@ type Slots[T any] struct {
 }
 
 // New returns empty slots. keys must be empty; onError may be nil.
-func New[T any](keys Keys, onError func(error)) *Slots[T] {
+func New[T any](keys keytable.Keys, onError func(error)) *Slots[T] {
 	return &Slots[T]{st: &State[T]{keys: keys, rows: posting.NewRows(0)}, reports: &reports{onError: onError}}
 }
 

@@ -67,14 +67,9 @@ func (x *shadow) Check(objs cowvec.View[int]) error {
 	return x.broken
 }
 
-// names are the keys: an object is its own.
-type names struct{ keytable.Map[int] }
-
-func (k *names) Clone() Keys { return &names{k.Map.Clone()} }
-
 func hashOf(obj int) uint32 { return uint32(obj) * 0x9e3779b1 }
 
-func newSlots(onError func(error)) *Slots[int] { return New[int](&names{}, onError) }
+func newSlots(onError func(error)) *Slots[int] { return New[int](keytable.NewMap[int](nil), onError) }
 
 // mustAdd adds an index to slots without objects.
 func mustAdd(s *Slots[int], x Index[int]) {
@@ -84,12 +79,12 @@ func mustAdd(s *Slots[int], x Index[int]) {
 }
 
 func insert(st *State[int], obj int) {
-	st.Keys().(*names).Insert(hashOf(obj), obj, Insert(st, obj, 0))
+	keytable.Insert(st.Keys().(*keytable.Map[int]), hashOf(obj), obj, Insert(st, obj, 0))
 }
 
 // find returns the slot of obj.
 func find(st *State[int], obj int) (uint32, bool) {
-	return st.Keys().(*names).Find(hashOf(obj), obj)
+	return keytable.Find(st.Keys().(*keytable.Map[int]), hashOf(obj), obj)
 }
 
 // finder has the methods that Check needs.
@@ -199,7 +194,10 @@ func TestCheckFinds(t *testing.T) {
 	}{
 		{"keys", func(s *Slots[int], _ *shadow) { s.st.keys.Remove(3) }},
 		{"not found by its key", func(s *Slots[int], _ *shadow) { cowvec.Set(&s.st.objs, 3, 99) }},
-		{"not found by its key", func(s *Slots[int], _ *shadow) { s.st.keys.Remove(3); s.st.keys.(*names).Insert(5, 77, 3) }},
+		{"not found by its key", func(s *Slots[int], _ *shadow) {
+			s.st.keys.Remove(3)
+			keytable.Insert(s.st.keys.(*keytable.Map[int]), 5, 77, 3)
+		}},
 		{"shadow", func(_ *Slots[int], x *shadow) { x.broken = errors.New("broken") }},
 		{"shadow", func(_ *Slots[int], x *shadow) { x.Drop(2) }},
 		{"no key", func(s *Slots[int], _ *shadow) { cowvec.Set(&s.st.objs, 3, -1) }},

@@ -4,6 +4,7 @@ import (
 	"sync/atomic"
 
 	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/keytable"
 	"github.com/kinform/kinform/internal/posting"
 )
 
@@ -14,7 +15,7 @@ import (
 // least a quarter of the slots is in use once there are more than minSlots.
 type State[T any] struct {
 	objs    cowvec.Vec[T]
-	keys    Keys
+	keys    keytable.Keys
 	indexes []Index[T]
 	sums    sums
 	rows    *posting.Rows // a column for each index, in their order; as long as objs if there are any
@@ -52,7 +53,7 @@ func Used[T any](st *State[T], slot uint32) bool { return cowvec.Used(&st.objs, 
 func ViewOf[T any](st *State[T]) cowvec.View[T] { return cowvec.ViewOf(&st.objs) }
 
 // Keys returns the keys, for callers that know their type.
-func (st *State[T]) Keys() Keys { return st.keys }
+func (st *State[T]) Keys() keytable.Keys { return st.keys }
 
 // Indexes returns the indexes in the order in which they were added. Read only.
 func (st *State[T]) Indexes() []Index[T] { return st.indexes }
