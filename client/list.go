@@ -32,7 +32,7 @@ import (
 //
 //go:noinline
 func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	return listPages(ctx, r.core, &opts, nil, typedYield(yield))
+	return listPages(ctx, r.core, &opts, r.known, typedYield(yield))
 }
 
 // listPages is List. If known is not nil, it asks about each object.

@@ -1,11 +1,8 @@
 package client
 
 import (
-	"context"
-	"iter"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/internal/decode"
@@ -21,25 +18,7 @@ func (r *Resource[T]) Relist(self reflector.Source[T], known func(reflector.Iden
 	if self != reflector.Source[T](r) {
 		return nil
 	}
-	return &relister[T]{r.core, known}
-}
-
-// relister is a Resource that does not decode known objects of its lists.
-type relister[T any] struct {
-	core  *resource
-	known func(reflector.Identity) bool
-}
-
-func (r *relister[T]) Resource() string { return r.core.name }
-
-//go:noinline
-func (r *relister[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	return listPages(ctx, r.core, &opts, r.known, typedYield(yield))
-}
-
-//go:noinline
-func (r *relister[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
-	return typedWatch[T](ctx, r.core, opts, r.known)
+	return &Resource[T]{r.core, known}
 }
 
 // inquiry asks about the objects of one list whether they are known. It belongs to one goroutine.

@@ -101,7 +101,10 @@ type Options struct {
 //
 // It is safe for concurrent use. Between calls it holds no goroutine, and no connection except
 // the idle ones of its http.Client.
-type Resource[T any] struct{ core *resource }
+type Resource[T any] struct {
+	core  *resource
+	known func(reflector.Identity) bool // of Relist; nil if all objects are decoded
+}
 
 // resource is a Resource without the type parameter, so that its code is compiled once. Its objects
 // are pointers: see typed.

@@ -44,5 +44,5 @@ func resourceOf[T any](core *resource, err error) (*Resource[T], error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Resource[T]{core}, nil
+	return &Resource[T]{core: core}, nil
 }

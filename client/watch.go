@@ -29,17 +29,12 @@ import (
 //
 //go:noinline
 func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
-	return typedWatch[T](ctx, r.core, opts, nil)
+	return func(yield func(reflector.Event[T], error) bool) {
+		watchEvents(ctx, r.core, &opts, r.known, typedYield(yield))
+	}
 }
 
-// typedWatch is Watch. If known is not nil, it asks about the initial events.
-//
-//go:noinline
-func typedWatch[T any](ctx context.Context, r *resource, opts metav1.ListOptions, known func(reflector.Identity) bool) iter.Seq2[reflector.Event[T], error] {
-	return func(yield func(reflector.Event[T], error) bool) { watchEvents(ctx, r, &opts, known, typedYield(yield)) }
-}
-
-// watchEvents yields the events of a watch.
+// watchEvents is Watch. If known is not nil, it asks about the initial events.
 func watchEvents(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(event, error) bool) {
 	err := watchOnce(ctx, r, opts, known, yield)
 	if err != nil && err != reflector.ErrListStopped {
