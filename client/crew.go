@@ -48,45 +48,45 @@ func decoders(option int) int {
 // without bookmarks has none, because nothing marks the end of its initial events. A relist has none: its
 // reader asks for each object before it would decode it. The decoders and the reader share one table of
 // parts; each has its own table of strings.
-type crew[T any] struct {
-	objects  *objectCodec[T]
+type crew struct {
+	objects  *objectCodec
 	encoding Encoding
 	want     expectation
 	work     *workspace // the reader's
 
-	jobs    chan *load[T]
+	jobs    chan *load
 	running sync.WaitGroup
 
-	filling *load[T]
-	ahead   []*load[T] // handed over, oldest first
-	most    int        // loads ahead
-	held    int        // bytes ahead
-	free    []*load[T]
+	filling *load
+	ahead   []*load // handed over, oldest first
+	most    int     // loads ahead
+	held    int     // bytes ahead
+	free    []*load
 	last    time.Time // of the last delivery
 }
 
 // load is a number of objects for one decoder.
-type load[T any] struct {
+type load struct {
 	raw     []byte // of all objects, without gaps
-	objects []part[T]
+	objects []part
 	next    int           // object to decode
 	decoded chan struct{} // gets a token when the load is decoded
 }
 
 // part is one object of a load.
-type part[T any] struct {
+type part struct {
 	message message // its bytes are in the load
 	end     int
 	problem error
 
-	object decoded[T]
+	object decoded
 	err    error
 }
 
 // newCrew starts n decoders. want must be settled. The caller must close the crew.
-func newCrew[T any](n int, objects *objectCodec[T], encoding Encoding, want expectation, work *workspace) *crew[T] {
-	c := &crew[T]{objects: objects, encoding: encoding, want: want, work: work, most: 2 * n, last: time.Now()}
-	c.jobs = make(chan *load[T], c.most+1)
+func newCrew(n int, objects *objectCodec, encoding Encoding, want expectation, work *workspace) *crew {
+	c := &crew{objects: objects, encoding: encoding, want: want, work: work, most: 2 * n, last: time.Now()}
+	c.jobs = make(chan *load, c.most+1)
 	for range n {
 		c.running.Go(func() { decodeCrew(c, helperWorkspace(objects, encoding), nil) })
 	}
@@ -94,7 +94,7 @@ func newCrew[T any](n int, objects *objectCodec[T], encoding Encoding, want expe
 }
 
 // closeCrew ends the decoders. What was not taken out is lost. It may be called for nil.
-func closeCrew[T any](c *crew[T]) {
+func closeCrew(c *crew) {
 	if c != nil {
 		close(c.jobs)
 		c.running.Wait()
@@ -102,7 +102,7 @@ func closeCrew[T any](c *crew[T]) {
 }
 
 // decodeCrew works until the crew is closed. It begins with the rest of l, which may be nil.
-func decodeCrew[T any](c *crew[T], w *workspace, l *load[T]) {
+func decodeCrew(c *crew, w *workspace, l *load) {
 	ended := false
 	defer func() {
 		if !ended { // an object's own method has ended the goroutine
@@ -117,7 +117,7 @@ func decodeCrew[T any](c *crew[T], w *workspace, l *load[T]) {
 	ended = true
 }
 
-func decodeLoad[T any](c *crew[T], l *load[T], w *workspace) {
+func decodeLoad(c *crew, l *load, w *workspace) {
 	for l.next < len(l.objects) {
 		p := &l.objects[l.next]
 		from := 0
@@ -138,14 +138,14 @@ func decodeLoad[T any](c *crew[T], l *load[T], w *workspace) {
 
 // toCrew takes an object, whose bytes it copies. deliver gets objects that were put before, while
 // there are too many of them. It returns false if deliver does.
-func toCrew[T any](c *crew[T], m message, problem error, deliver func(decoded[T], error) bool) bool {
+func toCrew(c *crew, m message, problem error, deliver func(decoded, error) bool) bool {
 	if c.filling == nil {
 		c.filling = newLoad(c)
 	}
 	l := c.filling
 	l.raw = append(l.raw, m.raw...)
 	m.raw = nil
-	l.objects = append(l.objects, part[T]{message: m, end: len(l.raw), problem: problem})
+	l.objects = append(l.objects, part{message: m, end: len(l.raw), problem: problem})
 	if time.Since(c.last) >= staleAfter {
 		return flushCrew(c, deliver)
 	}
@@ -161,17 +161,17 @@ func toCrew[T any](c *crew[T], m message, problem error, deliver func(decoded[T]
 }
 
 // newLoad returns an empty load.
-func newLoad[T any](c *crew[T]) *load[T] {
+func newLoad(c *crew) *load {
 	if n := len(c.free); n > 0 {
 		l := c.free[n-1]
 		c.free = c.free[:n-1]
 		return l
 	}
-	return &load[T]{decoded: make(chan struct{}, 1)}
+	return &load{decoded: make(chan struct{}, 1)}
 }
 
 // handOver gives the load that is being filled to a decoder.
-func handOver[T any](c *crew[T]) {
+func handOver(c *crew) {
 	l := c.filling
 	if l == nil {
 		return
@@ -183,7 +183,7 @@ func handOver[T any](c *crew[T]) {
 }
 
 // flushCrew delivers all objects. It may be called for nil.
-func flushCrew[T any](c *crew[T], deliver func(decoded[T], error) bool) bool {
+func flushCrew(c *crew, deliver func(decoded, error) bool) bool {
 	if c == nil {
 		return true
 	}
@@ -197,14 +197,14 @@ func flushCrew[T any](c *crew[T], deliver func(decoded[T], error) bool) bool {
 }
 
 // deliverCrew delivers the oldest load.
-func deliverCrew[T any](c *crew[T], deliver func(decoded[T], error) bool) bool {
+func deliverCrew(c *crew, deliver func(decoded, error) bool) bool {
 	l := c.ahead[0]
 	c.ahead = c.ahead[:copy(c.ahead, c.ahead[1:])]
 	<-l.decoded
 	for i := range l.objects {
 		p := &l.objects[i]
 		if p.err == nil {
-			p.err = shareParts(c.objects, &p.object, c.work)
+			p.err = shareParts(c.work, p.object.object)
 		}
 		if !deliver(p.object, p.err) {
 			return false

@@ -21,8 +21,10 @@ const consentLimit = 4 << 20
 
 // Delete asks the server to delete an object. It returns when the server accepts, which
 // may be before the object is gone.
+//
+//go:noinline
 func (r *Resource[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
-	_, err := r.Remove(ctx, key, opts)
+	_, err := removeObject(ctx, r.core, key, &opts)
 	return err
 }
 
@@ -40,27 +42,38 @@ type Removal[T any] struct {
 
 // Remove is Delete for callers that need the answer.
 func (r *Resource[T]) Remove(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) (Removal[T], error) {
+	said, err := removeObject(ctx, r.core, key, &opts)
+	return Removal[T]{UID: said.UID, Object: typed[T](said.Object), Answered: said.Answered}, err
+}
+
+func removeObject(ctx context.Context, r *resource, key types.NamespacedName, opts *metav1.DeleteOptions) (Removal[any], error) {
 	c := call{verb: "delete", key: key, accept: jsonType}
 	var err error
 	if c.key, err = objectKey(r, key); err != nil {
-		return Removal[T]{}, refuse(r, c, err)
+		return Removal[any]{}, refuse(r, c, err)
 	}
-	said, err := remove(ctx, r, c, &opts)
+	said, err := remove(ctx, r, c, opts)
 	if err != nil || said.kind == statusKind {
-		return Removal[T]{UID: said.uid}, err
+		return Removal[any]{UID: said.uid}, err
 	}
 	d, err := decodeSingle(&r.objects, single{encoding: JSON, body: said.body}, expected(r))
 	if err != nil {
-		return Removal[T]{}, nil // the server has accepted the deletion nevertheless
+		return Removal[any]{}, nil // the server has accepted the deletion nevertheless
 	}
-	return Removal[T]{UID: objmeta.UIDOf(d.object), Object: d.object, Answered: true}, nil
+	return Removal[any]{UID: objmeta.UIDOf(d.object), Object: d.object, Answered: true}, nil
 }
 
 // DeleteCollection asks the server to delete all objects that match the selectors of both the
 // Options and list. Without any selector it deletes all objects of the namespace in the
 // Options, or of all namespaces; built-in resources refuse the latter. It returns when every
 // deletion is accepted or one has failed. Deletions accepted before a failure are not undone.
+//
+//go:noinline
 func (r *Resource[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOptions, list metav1.ListOptions) error {
+	return removeCollection(ctx, r.core, &opts, &list)
+}
+
+func removeCollection(ctx context.Context, r *resource, opts *metav1.DeleteOptions, list *metav1.ListOptions) error {
 	c := call{
 		verb: "deletecollection",
 		key:  types.NamespacedName{Namespace: r.options.Namespace},
@@ -68,10 +81,10 @@ func (r *Resource[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 		accept: fmt.Sprintf("%s;as=%sList;g=%s;v=v1,%[1]s", jsonType, partialKind, metav1.GroupName),
 	}
 	var err error
-	if c.query, err = selection(r, &list, false); err != nil {
+	if c.query, err = selection(r, list, false); err != nil {
 		return refuse(r, c, err)
 	}
-	_, err = remove(ctx, r, c, &opts)
+	_, err = remove(ctx, r, c, opts)
 	return err
 }
 
@@ -82,7 +95,7 @@ type accepted struct {
 	body []byte    // JSON; nil if it is too long
 }
 
-func remove[T any](ctx context.Context, r *Resource[T], c call, opts *metav1.DeleteOptions) (said accepted, err error) {
+func remove(ctx context.Context, r *resource, c call, opts *metav1.DeleteOptions) (said accepted, err error) {
 	c.method, c.contentType, c.retry = http.MethodDelete, jsonType, true
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
 	if c.body, err = r.objects.json.Marshal(opts); err != nil {
@@ -102,7 +115,7 @@ func remove[T any](ctx context.Context, r *Resource[T], c call, opts *metav1.Del
 // acceptedBy checks the answer to a deletion: a Status, the object, or a list. The deletion is
 // accepted when the header arrives, so the rest of a long answer does not matter. Only its
 // kind does, which Status and list have.
-func acceptedBy[T any](c *objectCodec[T], a *answer) (said accepted, err error) {
+func acceptedBy(c *objectCodec, a *answer) (said accepted, err error) {
 	body, err := io.ReadAll(io.LimitReader(a, consentLimit))
 	if err != nil {
 		return said, fmt.Errorf("reading the answer: %w", err)
@@ -125,7 +138,7 @@ func acceptedBy[T any](c *objectCodec[T], a *answer) (said accepted, err error) 
 }
 
 // consent reads a whole answer, and the Status if it is one.
-func consent[T any](c *objectCodec[T], e Encoding, body []byte) (st metav1.Status, said accepted, err error) {
+func consent(c *objectCodec, e Encoding, body []byte) (st metav1.Status, said accepted, err error) {
 	var ok bool
 	if e == Protobuf {
 		var m message

@@ -40,7 +40,7 @@ func encodingOf(contentType string) Encoding {
 func (a *answer) encoding() Encoding { return encodingOf(a.header.Get("Content-Type")) }
 
 // statusIn decodes a metav1.Status in any encoding; ok is false if body is not a Status.
-func statusIn[T any](c *objectCodec[T], e Encoding, body []byte) (st metav1.Status, ok bool) {
+func statusIn(c *objectCodec, e Encoding, body []byte) (st metav1.Status, ok bool) {
 	if e == Protobuf {
 		m, _ := openEnvelope(body, expectation{})
 		return m.status()
@@ -68,9 +68,9 @@ func chooseEncoding(asked Encoding, protobuf error) (Encoding, error) {
 	return "", fmt.Errorf("unknown encoding %q", asked)
 }
 
-// acceptAnswer returns the Accept header for a T, or for a T with suffix. JSON is the last choice,
+// acceptAnswer returns the Accept header for an object, or for its kind with suffix. JSON is the last choice,
 // so a server without the first one still answers.
-func acceptAnswer[T any](r *Resource[T], suffix string) string {
+func acceptAnswer(r *resource, suffix string) string {
 	choices := []Encoding{r.encoding, JSON}
 	if r.encoding == JSON || r.jsonOnly.Load() {
 		choices = choices[1:]
@@ -90,11 +90,11 @@ func acceptAnswer[T any](r *Resource[T], suffix string) string {
 	return strings.Join(all, ",")
 }
 
-// ask sends a call whose answer is a T, or a T with suffix. If the server refuses the
+// ask sends a call whose answer is an object, or its kind with suffix. If the server refuses the
 // encoding, which happens before it does anything else, ask requests JSON, now and from now
 // on. (kube-apiserver 1.37 refuses custom resources as protobuf only if nothing else is
 // accepted. Other servers refuse whenever protobuf is the first choice.)
-func ask[T any](ctx context.Context, r *Resource[T], c call, suffix string) (*answer, error) {
+func ask(ctx context.Context, r *resource, c call, suffix string) (*answer, error) {
 	c.accept = acceptAnswer(r, suffix)
 	a, err := sendCall(ctx, r, c)
 	if r.encoding == JSON || !notAcceptable(err) || r.jsonOnly.Swap(true) && !strings.Contains(c.accept, string(r.encoding)) {

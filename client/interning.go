@@ -45,7 +45,7 @@ type workspace struct {
 }
 
 // workspaceOf makes the workspace of a list or watch in an encoding. The caller closes it.
-func workspaceOf[T any](c *objectCodec[T], e Encoding) *workspace {
+func workspaceOf(c *objectCodec, e Encoding) *workspace {
 	w := helperWorkspace(c, e)
 	if c.sharer != nil && e != Protobuf {
 		w.sharer, w.parts = c.sharer, c.sharer.kept.Swap(nil)
@@ -55,7 +55,7 @@ func workspaceOf[T any](c *objectCodec[T], e Encoding) *workspace {
 
 // helperWorkspace makes the workspace of a goroutine that decodes for another one, which then
 // shares the parts that are not shared by their bytes.
-func helperWorkspace[T any](c *objectCodec[T], e Encoding) *workspace {
+func helperWorkspace(c *objectCodec, e Encoding) *workspace {
 	w := &workspace{codec: c.json, interned: c.interned}
 	if c.sharer != nil && e == Protobuf {
 		w.wire = c.sharer.wire()
@@ -113,16 +113,12 @@ func (w *workspace) share(object any) {
 }
 
 // shareParts is share for an object that was decoded in another goroutine.
-func shareParts[T any](c *objectCodec[T], d *decoded[T], w *workspace) (err error) {
+func shareParts(w *workspace, object any) (err error) {
 	if w.sharer == nil {
 		return nil
 	}
 	defer contain(&err)
-	if c.elem == nil {
-		w.share(&d.object)
-	} else {
-		w.share(d.object)
-	}
+	w.share(object)
 	return nil
 }
 

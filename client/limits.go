@@ -51,10 +51,10 @@ func readLimited(in io.Reader, limit int64) ([]byte, error) {
 }
 
 // meter returns the reader of an answer, which counts its bytes.
-func meter[T any](r *Resource[T], a *answer) io.Reader { return countedBody{a, r.objects.stats} }
+func meter(r *resource, a *answer) io.Reader { return countedBody{a, r.objects.stats} }
 
 // sized turns the error for an object over the limit into one that names resource and limit.
-func sized[T any](r *Resource[T], err error) error {
+func sized(r *resource, err error) error {
 	if !errors.Is(err, decode.ErrOverLimit) {
 		return err
 	}

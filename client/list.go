@@ -32,11 +32,11 @@ import (
 //
 //go:noinline
 func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	return listPages(ctx, r, &opts, nil, yield)
+	return listPages(ctx, r.core, &opts, r.known, typedYield(yield))
 }
 
 // listPages is List. If known is not nil, it asks about each object.
-func listPages[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
+func listPages(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(event, error) bool) (metav1.ListMeta, error) {
 	c := call{
 		verb: "list", method: http.MethodGet,
 		key: types.NamespacedName{Namespace: r.options.Namespace},
@@ -62,19 +62,19 @@ func listPages[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOpti
 }
 
 // readList reads a body in its encoding.
-func readList[T any](r *Resource[T], a *answer, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) (*listing[T], error) {
+func readList(r *resource, a *answer, known func(reflector.Identity) bool, yield func(event, error) bool) (*listing, error) {
 	encoding, in := a.encoding(), meter(r, a)
 	work := workspaceOf(&r.objects, encoding)
 	defer work.close()
 	work.inquiry.known = known
-	l := listing[T]{objects: &r.objects, body: a, want: expected(r), report: reporter(r), yield: yield, work: work, decoders: r.decoders}
+	l := listing{objects: &r.objects, body: a, want: expected(r), report: reporter(r), yield: yield, work: work, decoders: r.decoders}
 	l.want.kind, l.want.guess = r.kind.Kind, "" // a list is not judged by the previous list
 	if encoding == Protobuf {
-		d := protobufList[T]{listing: l, in: kubeproto.NewListReader(in, protobufLimit(r))}
+		d := protobufList{listing: l, in: kubeproto.NewListReader(in, protobufLimit(r))}
 		defer func() { closeCrew(d.listing.crew) }()
 		return &d.listing, runProtobufList(&d)
 	}
-	d := listDecoder[T]{listing: l, in: decode.NewJSON(in, r.limit)}
+	d := listDecoder{listing: l, in: decode.NewJSON(in, r.limit)}
 	defer func() { closeCrew(d.listing.crew) }()
 	return &d.listing, runList(&d)
 }
@@ -88,32 +88,36 @@ func readList[T any](r *Resource[T], a *answer, known func(reflector.Identity) b
 //go:noinline
 func (r *Resource[T]) Items(ctx context.Context, opts metav1.ListOptions) iter.Seq2[T, error] {
 	return func(yield func(T, error) bool) {
-		page := opts
-		var trail pages.Trail
-		for {
-			empty := true
-			meta, err := r.List(ctx, page, func(ev reflector.Event[T], err error) bool {
-				empty = false
-				return yield(ev.Object, err)
-			})
-			if err == reflector.ErrListStopped {
-				return
-			}
-			if err != nil {
-				yield(*new(T), err)
-				return
-			}
-			if meta.Continue == "" {
-				return
-			}
-			if trail, err = trail.Next(page.Continue, meta.Continue, empty); err != nil {
-				yield(*new(T), fmt.Errorf("list %s: %w: %w", r.name, reflector.ErrBadPage, err))
-				return
-			}
-			page.Continue = meta.Continue
-			// A continue token carries the version of its list.
-			page.ResourceVersion, page.ResourceVersionMatch = "", ""
+		eachItem(ctx, r.core, opts, func(object any, err error) bool { return yield(typed[T](object), err) })
+	}
+}
+
+// eachItem is Items. page is the first page.
+func eachItem(ctx context.Context, r *resource, page metav1.ListOptions, yield func(any, error) bool) {
+	var trail pages.Trail
+	for {
+		empty := true
+		meta, err := listPages(ctx, r, &page, nil, func(ev event, err error) bool {
+			empty = false
+			return yield(ev.Object, err)
+		})
+		if err == reflector.ErrListStopped {
+			return
 		}
+		if err != nil {
+			yield(nil, err)
+			return
+		}
+		if meta.Continue == "" {
+			return
+		}
+		if trail, err = trail.Next(page.Continue, meta.Continue, empty); err != nil {
+			yield(nil, fmt.Errorf("list %s: %w: %w", r.name, reflector.ErrBadPage, err))
+			return
+		}
+		page.Continue = meta.Continue
+		// A continue token carries the version of its list.
+		page.ResourceVersion, page.ResourceVersionMatch = "", ""
 	}
 }
 

@@ -11,8 +11,8 @@ import (
 
 // listDecoder reads the body of one list in JSON. The members may come in any order.
 // The API server sends kind, apiVersion, metadata, items.
-type listDecoder[T any] struct {
-	listing listing[T]
+type listDecoder struct {
+	listing listing
 	in      *decode.Reader
 
 	items  bool // seen
@@ -23,7 +23,7 @@ type listDecoder[T any] struct {
 
 // runList reads the whole body. It returns reflector.ErrListStopped unchanged. Other errors name the
 // part that was being read.
-func runList[T any](d *listDecoder[T]) error {
+func runList(d *listDecoder) error {
 	if err := readJSONList(d); err != nil {
 		at := d.at
 		if at == "items" && d.index >= 0 {
@@ -34,7 +34,7 @@ func runList[T any](d *listDecoder[T]) error {
 	return nil
 }
 
-func readJSONList[T any](d *listDecoder[T]) error {
+func readJSONList(d *listDecoder) error {
 	d.at = "the start"
 	if err := decode.EachMember(d.in, func(name string) error { return readMember(d, name) }); err != nil {
 		return err
@@ -52,7 +52,7 @@ func readJSONList[T any](d *listDecoder[T]) error {
 }
 
 // readMember reads the value of one member of the list.
-func readMember[T any](d *listDecoder[T], name string) (err error) {
+func readMember(d *listDecoder, name string) (err error) {
 	switch d.at = name; name {
 	case "kind":
 		err = listText(d, &d.listing.kind, deriveKind)
@@ -72,7 +72,7 @@ func readMember[T any](d *listDecoder[T], name string) (err error) {
 }
 
 // listText reads a string member into *s and checks it.
-func listText[T any](d *listDecoder[T], s *string, check func(*listing[T]) error) error {
+func listText(d *listDecoder, s *string, check func(*listing) error) error {
 	err := decode.ReadText(d.in, s)
 	var shape *decode.ShapeError
 	if errors.As(err, &shape) {
@@ -84,7 +84,7 @@ func listText[T any](d *listDecoder[T], s *string, check func(*listing[T]) error
 	return check(&d.listing)
 }
 
-func metadata[T any](d *listDecoder[T]) error {
+func metadata(d *listDecoder) error {
 	raw, err := d.in.Value()
 	if err != nil {
 		return err
@@ -95,7 +95,7 @@ func metadata[T any](d *listDecoder[T]) error {
 	return nil
 }
 
-func readItems[T any](d *listDecoder[T]) error {
+func readItems(d *listDecoder) error {
 	d.items = true
 	d.index = -1
 	if k, err := d.in.Peek(); err == nil && k == 'n' {
@@ -120,7 +120,7 @@ func readItems[T any](d *listDecoder[T]) error {
 }
 
 // completeList judges the body after all of its members.
-func completeList[T any](d *listDecoder[T]) error {
+func completeList(d *listDecoder) error {
 	if !d.items {
 		if err := refusalIn(d.listing.objects, d.listing.apiVersion, d.listing.kind, &d.status); err != nil {
 			return err

@@ -14,28 +14,28 @@ import (
 
 // listing is the common part of reading a list in any encoding: it judges the list by its
 // kind, and delivers its objects one by one. It belongs to one goroutine.
-type listing[T any] struct {
-	objects *objectCodec[T]
+type listing struct {
+	objects *objectCodec
 	work    *workspace
 	body    *answer
 	want    expectation
 	report  func(reflector.EventType, identity, error) error
-	yield   func(reflector.Event[T], error) bool
+	yield   func(event, error) bool
 
-	decoders int      // the largest number of goroutines
-	crew     *crew[T] // nil until there are many objects
+	decoders int   // the largest number of goroutines
+	crew     *crew // nil until there are many objects
 
 	apiVersion, kind string // the list's own, as far as they were read
 	meta             metav1.ListMeta
 	// held are objects without a kind that came before the list's kind.
-	held []decoded[T]
+	held []decoded
 	// wrong says that the list is of another kind, so that no object can be used.
 	wrong error
 }
 
 // deriveKind derives the kind of the items from the list's kind. The list kind of a custom resource
 // may be any word ("listKind"), so an item's own kind takes precedence.
-func deriveKind[T any](l *listing[T]) error {
+func deriveKind(l *listing) error {
 	switch l.kind {
 	case tableKind:
 		return ErrTable
@@ -52,7 +52,7 @@ func deriveKind[T any](l *listing[T]) error {
 }
 
 // checkHeader judges kind and apiVersion together, once both are read.
-func checkHeader[T any](l *listing[T]) error {
+func checkHeader(l *listing) error {
 	switch {
 	case l.kind == "", l.apiVersion == "", l.apiVersion == l.want.apiVersion:
 	case l.apiVersion == "v1" && l.kind == "List", mayBeStatus(l.apiVersion, l.kind):
@@ -66,7 +66,7 @@ func checkHeader[T any](l *listing[T]) error {
 
 // addListed delivers an object or its error, once the list's kind is known or not needed. It returns
 // false to stop.
-func addListed[T any](l *listing[T], obj decoded[T], err error) bool {
+func addListed(l *listing, obj decoded, err error) bool {
 	if err == nil && l.objects.kinded && l.kind == "" && l.want.kind == "" && obj.id.kind == "" {
 		l.held = append(l.held, obj)
 		return true
@@ -75,19 +75,19 @@ func addListed[T any](l *listing[T], obj decoded[T], err error) bool {
 }
 
 // deliver passes on an object or its error. It returns false to stop.
-func deliver[T any](l *listing[T], obj decoded[T], err error) bool {
+func deliver(l *listing, obj decoded, err error) bool {
 	if err == nil && !obj.known {
-		obj, err = completed(l.objects, obj, l.want)
+		err = complete(l.objects, obj, l.want)
 	}
 	if l.want.misled() && obj.id.kind == "" && errors.Is(err, ErrWrongKind) {
 		l.wrong = err
 		return false
 	}
 	if err != nil {
-		return l.yield(reflector.Event[T]{}, l.report(0, obj.id, err))
+		return l.yield(event{}, l.report(0, obj.id, err))
 	}
 	l.want.settle(obj.id)
-	return l.yield(reflector.Event[T]{
+	return l.yield(event{
 		Type:            reflector.Added,
 		ResourceVersion: obj.id.resourceVersion,
 		Sum:             obj.sum,
@@ -97,12 +97,12 @@ func deliver[T any](l *listing[T], obj decoded[T], err error) bool {
 }
 
 // delivery is deliver for the objects of a crew.
-func delivery[T any](l *listing[T]) func(decoded[T], error) bool {
-	return func(obj decoded[T], err error) bool { return deliver(l, obj, err) }
+func delivery(l *listing) func(decoded, error) bool {
+	return func(obj decoded, err error) bool { return deliver(l, obj, err) }
 }
 
 // take decodes an object and delivers it, now or later. It returns false to stop.
-func take[T any](l *listing[T], e Encoding, index int, m message, problem error) bool {
+func take(l *listing, e Encoding, index int, m message, problem error) bool {
 	if l.crew == nil && index == crewSoon && l.decoders > 1 && l.want.kind != "" && l.work.inquiry.known == nil {
 		l.crew = newCrew(l.decoders, l.objects, e, l.want, l.work)
 	}
@@ -118,7 +118,7 @@ func take[T any](l *listing[T], e Encoding, index int, m message, problem error)
 }
 
 // endedListing delivers the objects that were not delivered, before the items end with err.
-func endedListing[T any](l *listing[T], err error) error {
+func endedListing(l *listing, err error) error {
 	if !flushCrew(l.crew, delivery(l)) {
 		return reflector.ErrListStopped
 	}
@@ -126,7 +126,7 @@ func endedListing[T any](l *listing[T], err error) error {
 }
 
 // release delivers the held objects after the list's kind became known.
-func release[T any](l *listing[T]) error {
+func release(l *listing) error {
 	held := l.held
 	l.held = nil
 	for _, obj := range held {
@@ -138,13 +138,13 @@ func release[T any](l *listing[T]) error {
 }
 
 // withoutItems returns the error for an object that is not a list.
-func withoutItems[T any](l *listing[T]) error {
+func withoutItems(l *listing) error {
 	return fmt.Errorf("%w: got %s without items (%s)", ErrWrongKind, kindName(l.apiVersion, l.kind), l.body.excerpt())
 }
 
 // explainListing completes an error with the part that was being read and its position, if the error
 // lacks them. foreign says that nothing read so far belongs to a list.
-func explainListing[T any](l *listing[T], err error, at string, offset int64, foreign bool) error {
+func explainListing(l *listing, err error, at string, offset int64, foreign bool) error {
 	var st *apierrors.StatusError
 	switch {
 	case err == reflector.ErrListStopped && l.wrong != nil:

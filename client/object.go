@@ -15,11 +15,11 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// objectCodec decodes single objects into freshly allocated Ts. Immutable.
-type objectCodec[T any] struct {
+// objectCodec decodes single objects into freshly allocated ones. Immutable.
+type objectCodec struct {
 	of       reflect.Type // of the objects: T, or a type that implements it
 	json     *decode.JSONCodec
-	elem     reflect.Type // type that the objects point to; nil if they are no pointers
+	elem     reflect.Type // what objects are decoded into: of, or the type that it points to
 	partial  bool         // T holds a metav1.PartialObjectMetadata
 	untyped  bool         // T holds an unstructured.Unstructured
 	kinded   bool         // T has a kind and apiVersion
@@ -34,13 +34,14 @@ type objectCodec[T any] struct {
 }
 
 // newObjectCodec makes the codec for objects of the type of, which is a T.
-func newObjectCodec[T any](of reflect.Type, opts Options) (objectCodec[T], error) {
-	t, pointer, err := concrete(of)
+func newObjectCodec(of reflect.Type, opts Options) (objectCodec, error) {
+	t, err := concrete(of)
 	if err != nil {
-		return objectCodec[T]{}, err
+		return objectCodec{}, err
 	}
-	c := objectCodec[T]{
+	c := objectCodec{
 		of:      of,
+		elem:    t,
 		json:    decode.NewJSONCodec(t),
 		partial: t == reflect.TypeFor[metav1.PartialObjectMetadata](),
 		untyped: t == reflect.TypeFor[unstructured.Unstructured](),
@@ -59,30 +60,27 @@ func newObjectCodec[T any](of reflect.Type, opts Options) (objectCodec[T], error
 		c.interned = min(n, mostInterned)
 	}
 	c.kinded = c.untyped || reflect.PointerTo(t).Implements(reflect.TypeFor[kinded]())
-	if pointer {
-		c.elem = t
-	}
 	return c, nil
 }
 
 // decoded is an object with its identity.
-type decoded[T any] struct {
-	object T
+type decoded struct {
+	object any // a pointer; nil if it was not decoded
 	id     identity
 	sum    uint64 // of the object's bytes; zero if it was not decoded
 	known  bool   // the object was not decoded, because it is known; id has no name then
 }
 
-// decodeObject makes a T from raw, one object in the workspace's encoding, if it matches want. No part of
+// decodeObject makes an object from raw, one object in the workspace's encoding, if it matches want. No part of
 // the result refers to raw. On an error, the identity is still filled as far as it can be found. A
 // panic of T's methods becomes an error. problem is an error known in advance, or nil. If there is
 // one, raw is the JSON of the object's header.
 //
-// [objectCodec.complete] finishes the object.
-func decodeObject[T any](c *objectCodec[T], raw []byte, problem error, want expectation, w *workspace) (decoded[T], error) {
+// The caller completes the object: see complete.
+func decodeObject(c *objectCodec, raw []byte, problem error, want expectation, w *workspace) (decoded, error) {
 	start := time.Now()
 	w.count()
-	var d decoded[T]
+	var d decoded
 	err := problem
 	if err == nil {
 		err = w.codec.Weigh(&c.weights, raw)
@@ -100,7 +98,7 @@ func decodeObject[T any](c *objectCodec[T], raw []byte, problem error, want expe
 	return d, err
 }
 
-func fromRaw[T any](c *objectCodec[T], raw []byte, w *workspace) (d decoded[T], err error) {
+func fromRaw(c *objectCodec, raw []byte, w *workspace) (d decoded, err error) {
 	if k := w.codec.Kind(raw); k != '{' {
 		return d, fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(k))
 	}
@@ -109,28 +107,29 @@ func fromRaw[T any](c *objectCodec[T], raw []byte, w *workspace) (d decoded[T], 
 		raw = w.codec.WithoutManagedFields(raw, &w.cut)
 	}
 	if err := unmarshal(c, w, raw, &d); err != nil {
-		return decoded[T]{id: identityOf(w.codec.Header(raw))}, err
+		return decoded{id: identityOf(w.codec.Header(raw))}, err
 	}
 	return d, nil
 }
 
 // unmarshal fills d from raw.
-func unmarshal[T any](c *objectCodec[T], w *workspace, raw []byte, d *decoded[T]) (err error) {
+func unmarshal(c *objectCodec, w *workspace, raw []byte, d *decoded) (err error) {
 	defer contain(&err)
-	target := targetOf(c, d)
+	target := newObject(c)
 	if u, ok := target.(*unstructured.Unstructured); ok {
 		if u.Object, err = w.codec.UnmarshalObject(raw); err == nil {
 			err = checkTypeMeta(u.Object)
 		}
 	} else if fast := w.codec.Unmarshal(raw, target); fast != nil {
 		// Again by the exact rules, which accept more Go types.
-		target = targetOf(c, d)
+		target = newObject(c)
 		err = decode.Located(w.codec.UnmarshalExact(raw, target), fast)
 	}
 	if err != nil {
 		return err
 	}
 	w.share(target)
+	d.object = target
 	var known bool
 	if d.id, known = identify(target); !known {
 		d.id = identityOf(w.codec.Header(raw))
@@ -138,27 +137,12 @@ func unmarshal[T any](c *objectCodec[T], w *workspace, raw []byte, d *decoded[T]
 	return nil
 }
 
-// targetOf makes a new object in d and returns a pointer to it.
-func targetOf[T any](c *objectCodec[T], d *decoded[T]) any {
-	if c.elem == nil {
-		d.object = *new(T)
-		return &d.object
-	}
-	p := reflect.New(c.elem).Interface()
-	d.object = p.(T)
-	return p
-}
+// newObject returns a pointer to a new object.
+func newObject(c *objectCodec) any { return reflect.New(c.elem).Interface() }
 
-// completed is complete for a value. In its callers, the objects that need no completion then stay
-// on the stack.
-func completed[T any](c *objectCodec[T], d decoded[T], want expectation) (decoded[T], error) {
-	err := completeDecoded(c, &d, want)
-	return d, err
-}
-
-// completeDecoded adds kind and apiVersion to a decoded object without them, so the object is the
+// complete adds kind and apiVersion to a decoded object without them, so the object is the
 // same from a list and from a watch.
-func completeDecoded[T any](c *objectCodec[T], d *decoded[T], want expectation) (err error) {
+func complete(c *objectCodec, d decoded, want expectation) (err error) {
 	if !c.kinded {
 		return nil
 	}
@@ -175,11 +159,7 @@ func completeDecoded[T any](c *objectCodec[T], d *decoded[T], want expectation) 
 	if c.untyped && want.kind == "" {
 		return fmt.Errorf("%w: neither the object nor its list names one", ErrWrongKind)
 	}
-	if c.elem == nil {
-		setKind(&d.object, want)
-	} else {
-		setKind(d.object, want)
-	}
+	setKind(d.object, want)
 	return nil
 }
 

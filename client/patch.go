@@ -12,20 +12,24 @@ import (
 // Patch changes an object by data and returns the stored object. Data is sent unchanged. pt is
 // its type: types.JSONPatchType, MergePatchType, StrategicMergePatchType (built-in types
 // only), ApplyYAMLPatchType (JSON is YAML; see [Resource.Apply]) or ApplyCBORPatchType.
+//
+//go:noinline
 func (r *Resource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return patch(ctx, r, call{key: key, contentType: string(pt), body: data}, &opts)
+	return typedAnswer[T](patch(ctx, r.core, nil, key, pt, data, &opts))
 }
 
 // PatchStatus changes only the status of an object, if status is a subresource. It is the same as
 // Patch of Subresource("status").
+//
+//go:noinline
 func (r *Resource[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return r.Subresource("status").Patch(ctx, key, pt, data, opts)
+	return typedAnswer[T](patch(ctx, r.core, statusPath, key, pt, data, &opts))
 }
 
-func patch[T any](ctx context.Context, r *Resource[T], c call, opts *metav1.PatchOptions) (T, error) {
-	c.verb, c.method = "patch", http.MethodPatch
+func patch(ctx context.Context, r *resource, path []string, key types.NamespacedName, pt types.PatchType, data []byte, opts *metav1.PatchOptions) (any, error) {
+	c := call{verb: "patch", method: http.MethodPatch, key: key, subresource: path, contentType: string(pt), body: data}
 	if c.contentType == "" || len(c.body) == 0 {
-		return *new(T), refuse(r, c, errors.New("no patch, or no patch type"))
+		return nil, refuse(r, c, errors.New("no patch, or no patch type"))
 	}
 	return one(ctx, r, c, opts)
 }
@@ -43,5 +47,9 @@ func patch[T any](ctx context.Context, r *Resource[T], c call, opts *metav1.Patc
 // Namespace, kind and apiVersion are completed as by Create. Leave out managed fields, and
 // leave out the resourceVersion unless the object must still have it.
 func (r *Resource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
-	return putObject(ctx, r, call{verb: "apply", method: http.MethodPatch}, config, &opts)
+	return typedAnswer[T](apply(ctx, r.core, nil, config, &opts))
+}
+
+func apply(ctx context.Context, r *resource, path []string, config any, opts *metav1.ApplyOptions) (any, error) {
+	return putObject(ctx, r, call{verb: "apply", method: http.MethodPatch, subresource: path}, config, opts)
 }

@@ -33,7 +33,7 @@ func (e endpoint) url(gvr schema.GroupVersionResource, key types.NamespacedName,
 }
 
 // completeKey returns key with the namespace of the Options if it has none.
-func completeKey[T any](r *Resource[T], key types.NamespacedName) (types.NamespacedName, error) {
+func completeKey(r *resource, key types.NamespacedName) (types.NamespacedName, error) {
 	if key.Namespace == "" {
 		key.Namespace = r.options.Namespace
 	}
@@ -53,7 +53,7 @@ func completeKey[T any](r *Resource[T], key types.NamespacedName) (types.Namespa
 }
 
 // selection turns opts into a query, narrowed by the selectors of the Options.
-func selection[T any](r *Resource[T], opts *metav1.ListOptions, watch bool) (url.Values, error) {
+func selection(r *resource, opts *metav1.ListOptions, watch bool) (url.Values, error) {
 	narrowed := *opts
 	narrowed.Watch = watch
 	narrowed.LabelSelector = both(r.options.LabelSelector, opts.LabelSelector)

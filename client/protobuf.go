@@ -56,32 +56,33 @@ func (m message) status() (st metav1.Status, ok bool) {
 }
 
 // decodeMessage is decode for protobuf. problem is an error known in advance, or nil.
-func decodeMessage[T any](c *objectCodec[T], m message, problem error, want expectation, w *workspace) (decoded[T], error) {
+func decodeMessage(c *objectCodec, m message, problem error, want expectation, w *workspace) (decoded, error) {
 	start := time.Now()
 	w.count()
-	var d decoded[T]
+	var d decoded
 	err := problem
 	if err == nil {
 		err = fromMessage(c, m, &d, w)
 	}
 	if err != nil {
-		d = decoded[T]{id: identityOf(m.header())}
+		d = decoded{id: identityOf(m.header())}
 	}
 	err = want.judge(d.id, err)
 	c.stats.decoded(start, err)
 	return d, err
 }
 
-func fromMessage[T any](c *objectCodec[T], m message, d *decoded[T], w *workspace) (err error) {
+func fromMessage(c *objectCodec, m message, d *decoded, w *workspace) (err error) {
 	defer contain(&err)
 	if c.protobuf != nil {
 		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", Protobuf, c.of, c.protobuf)
 	}
-	target := targetOf(c, d)
+	target := newObject(c)
 	opts := kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop, MaxMemory: c.weights.Most, Parts: w.wire}
 	if err := c.plan.Decode(m.raw, target, opts); err != nil {
 		return wireError(err)
 	}
+	d.object = target
 	var known bool
 	if d.id, known = identify(target); !known {
 		d.id = identityOf(m.header())
@@ -92,7 +93,7 @@ func fromMessage[T any](c *objectCodec[T], m message, d *decoded[T], w *workspac
 }
 
 // protobufLimit returns the limit as an int, for the readers of frames and lists.
-func protobufLimit[T any](r *Resource[T]) int { return int(min(r.limit, math.MaxInt)) }
+func protobufLimit(r *resource) int { return int(min(r.limit, math.MaxInt)) }
 
 // wireError turns errors of kubeproto into errors of this package.
 func wireError(err error) error {

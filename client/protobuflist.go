@@ -14,14 +14,14 @@ import (
 )
 
 // protobufList reads the body of one list in protobuf.
-type protobufList[T any] struct {
-	listing listing[T]
+type protobufList struct {
+	listing listing
 	in      *kubeproto.ListReader
 	index   int
 }
 
 // runProtobufList reads the whole body, as listDecoder does.
-func runProtobufList[T any](d *protobufList[T]) error {
+func runProtobufList(d *protobufList) error {
 	d.index = -1
 	err := readProtobufList(d)
 	if err == nil {
@@ -37,7 +37,7 @@ func runProtobufList[T any](d *protobufList[T]) error {
 	return explainListing(&d.listing, err, at, d.in.Offset(), false)
 }
 
-func readProtobufList[T any](d *protobufList[T]) error {
+func readProtobufList(d *protobufList) error {
 	apiVersion, kind, err := d.in.Open()
 	if errors.Is(err, io.ErrUnexpectedEOF) && d.in.Offset() == 0 {
 		return d.listing.body.unlike(err)
@@ -68,7 +68,7 @@ func readProtobufList[T any](d *protobufList[T]) error {
 // head checks the envelope. In protobuf only the kind's name distinguishes a list from an
 // object, and all lists of built-in types end in "List". If the client's kind gives the objects'
 // kind, head accepts any other word as the kind of their list.
-func head[T any](d *protobufList[T]) error {
+func head(d *protobufList) error {
 	switch {
 	case d.listing.kind == "" || d.listing.kind == statusKind:
 		return notAList(d)
@@ -86,7 +86,7 @@ func head[T any](d *protobufList[T]) error {
 }
 
 // notAList returns the error for a Status, or for an object without a kind.
-func notAList[T any](d *protobufList[T]) error {
+func notAList(d *protobufList) error {
 	raw, err := d.in.Raw()
 	if err == nil {
 		if st, ok := (message{d.listing.apiVersion, d.listing.kind, raw}).status(); ok && st.Status != metav1.StatusSuccess {

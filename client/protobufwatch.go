@@ -11,14 +11,14 @@ import (
 )
 
 // protobufWatch reads the events of one watch body in protobuf.
-type protobufWatch[T any] struct {
-	watching *watching[T]
+type protobufWatch struct {
+	watching *watching
 	in       *kubeproto.FrameReader
 }
 
 // next implements eventReader.
-func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
-	var none reflector.Event[T]
+func (d *protobufWatch) next() (event, error) {
+	var none event
 	at := d.in.Offset()
 	frame, err := d.in.Next()
 	switch err = wireError(err); {
@@ -36,10 +36,10 @@ func (d *protobufWatch[T]) next() (reflector.Event[T], error) {
 
 // protobufEvent reads the event in a frame, which began at the offset at. While next waits for one, this is
 // not on the stack.
-func protobufEvent[T any](d *protobufWatch[T], frame []byte, at int64) (reflector.Event[T], error) {
-	var none reflector.Event[T]
-	event, err := kubeproto.ParseWatchEvent(frame)
-	if err == nil && len(event.Type) == 0 && event.Object == nil {
+func protobufEvent(d *protobufWatch, frame []byte, at int64) (event, error) {
+	var none event
+	got, err := kubeproto.ParseWatchEvent(frame)
+	if err == nil && len(got.Type) == 0 && got.Object == nil {
 		err = errors.New("an event without type and object")
 	}
 	if err != nil && d.watching.events == 0 {
@@ -48,23 +48,23 @@ func protobufEvent[T any](d *protobufWatch[T], frame []byte, at int64) (reflecto
 		return none, explainWatch(d.watching, err, at) // nothing in the frame can be trusted
 	}
 	d.watching.events++
-	return judgeProtobuf(d, event)
+	return judgeProtobuf(d, got)
 }
 
-func (d *protobufWatch[T]) ready() bool { return d.in.Ready() }
+func (d *protobufWatch) ready() bool { return d.in.Ready() }
 
 // judgeProtobuf turns a frame into its event, or into an error.
-func judgeProtobuf[T any](d *protobufWatch[T], event kubeproto.WatchEvent) (reflector.Event[T], error) {
-	var none reflector.Event[T]
-	typ := eventType(event.Type)
-	m, err := openEnvelope(event.Object, d.watching.want)
+func judgeProtobuf(d *protobufWatch, got kubeproto.WatchEvent) (event, error) {
+	var none event
+	typ := eventType(got.Type)
+	m, err := openEnvelope(got.Object, d.watching.want)
 	switch {
-	case string(event.Type) == errorEvent:
+	case string(got.Type) == errorEvent:
 		st, ok := m.status()
-		return none, failure(st, ok, event.Object)
+		return none, failure(st, ok, got.Object)
 	case typ == 0:
-		return none, d.watching.report(0, identityOf(m.header()), unknownType(string(event.Type)))
-	case event.Object == nil:
+		return none, d.watching.report(0, identityOf(m.header()), unknownType(string(got.Type)))
+	case got.Object == nil:
 		return none, d.watching.report(typ, identity{}, fmt.Errorf("%s event without an object", typ))
 	case err != nil:
 		return none, d.watching.report(typ, identityOf(m.header()), err)
@@ -81,9 +81,9 @@ func judgeProtobuf[T any](d *protobufWatch[T], event kubeproto.WatchEvent) (refl
 }
 
 // oversized returns the error for a frame of which only the beginning was kept.
-func oversized[T any](d *protobufWatch[T], start kubeproto.WatchEvent, cause error) (reflector.Event[T], error) {
+func oversized(d *protobufWatch, start kubeproto.WatchEvent, cause error) (event, error) {
 	if string(start.Type) == errorEvent {
-		return reflector.Event[T]{}, explainWatch(d.watching, cause, d.in.Offset())
+		return event{}, explainWatch(d.watching, cause, d.in.Offset())
 	}
 	m, _ := openEnvelope(start.Object, d.watching.want)
 	obj, err := decodeMessage(d.watching.objects, m, cause, d.watching.want, d.watching.work)

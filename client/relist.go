@@ -1,11 +1,8 @@
 package client
 
 import (
-	"context"
-	"iter"
 	"strings"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/internal/decode"
@@ -21,28 +18,7 @@ func (r *Resource[T]) Relist(self reflector.Source[T], known func(reflector.Iden
 	if self != reflector.Source[T](r) {
 		return nil
 	}
-	return &relister[T]{r, known}
-}
-
-// relister is a Resource that does not decode known objects of its lists.
-type relister[T any] struct {
-	resource *Resource[T]
-	known    func(reflector.Identity) bool
-}
-
-func (r *relister[T]) Resource() string { return r.resource.Resource() }
-
-//go:noinline
-func (r *relister[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	return listPages(ctx, r.resource, &opts, r.known, yield)
-}
-
-//go:noinline
-func (r *relister[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
-	if opts.SendInitialEvents == nil || !*opts.SendInitialEvents {
-		return r.resource.Watch(ctx, opts)
-	}
-	return events(ctx, r.resource, opts, r.known)
+	return &Resource[T]{r.core, known}
 }
 
 // inquiry asks about the objects of one list whether they are known. It belongs to one goroutine.
@@ -89,7 +65,7 @@ func likelyText(text []byte, likely string) string {
 
 // readListed reads an object of a list in JSON. If the object is known, d is the object.
 // Otherwise it returns what decode.ReadObject does.
-func readListed[T any](c *objectCodec[T], in *decode.Reader, want expectation, w *workspace) (d decoded[T], raw []byte, problem, err error) {
+func readListed(c *objectCodec, in *decode.Reader, want expectation, w *workspace) (d decoded, raw []byte, problem, err error) {
 	if w.inquiry.known == nil {
 		raw, problem, err = decode.ReadObject(in, nil)
 		return d, raw, problem, err
@@ -108,7 +84,7 @@ func readListed[T any](c *objectCodec[T], in *decode.Reader, want expectation, w
 }
 
 // decodeListedMessage is decodeMessage for an object of a list, which may be known.
-func decodeListedMessage[T any](c *objectCodec[T], m message, problem error, want expectation, w *workspace) (decoded[T], error) {
+func decodeListedMessage(c *objectCodec, m message, problem error, want expectation, w *workspace) (decoded, error) {
 	if w.inquiry.known != nil && problem == nil && c.protobuf == nil {
 		if s, ok := kubeproto.ScanState(m.raw); ok {
 			if d, ok := recall(c, identity{apiVersion: m.apiVersion, kind: m.kind}, s, sum(c, m.raw), want, w); ok {
@@ -122,7 +98,7 @@ func decodeListedMessage[T any](c *objectCodec[T], m message, problem error, wan
 // recall returns an object that need not be decoded; ok is false if it must be. An object that
 // would be refused must be, so that the refusal is reported. So must one of an unknown kind, which
 // depends on the rest of the list.
-func recall[T any](c *objectCodec[T], id identity, s kubeproto.State, sum uint64, want expectation, w *workspace) (d decoded[T], ok bool) {
+func recall(c *objectCodec, id identity, s kubeproto.State, sum uint64, want expectation, w *workspace) (d decoded, ok bool) {
 	d.id, d.known = id, true
 	if want.check(d.id) != nil || c.kinded && want.kind == "" && d.id.kind == "" && want.guess == "" {
 		return d, false

@@ -43,7 +43,7 @@ type call struct {
 }
 
 // fail adds the call to an error.
-func fail[T any](r *Resource[T], c call, err error) error {
+func fail(r *resource, c call, err error) error {
 	subject := r.name
 	if len(c.subresource) > 0 {
 		subject = r.gvr.GroupResource().String() + "/" + strings.Join(c.subresource, "/")
@@ -56,13 +56,13 @@ func fail[T any](r *Resource[T], c call, err error) error {
 }
 
 // refuse is fail for a call that is not sent because of err.
-func refuse[T any](r *Resource[T], c call, err error) error {
+func refuse(r *resource, c call, err error) error {
 	return fail(r, c, remark{err, ErrNotSent})
 }
 
 // sendCall sends the call and returns an answer of status 2xx, whose body the caller closes. Any
 // other status is an *apierrors.StatusError. Errors are complete: they name verb and resource.
-func sendCall[T any](ctx context.Context, r *Resource[T], c call) (*answer, error) {
+func sendCall(ctx context.Context, r *resource, c call) (*answer, error) {
 	unclear := false // whether the server may have carried out an earlier try
 	for tries := 1; ; tries++ {
 		a, err := sendOnce(ctx, r, c)
@@ -84,7 +84,7 @@ func sendCall[T any](ctx context.Context, r *Resource[T], c call) (*answer, erro
 }
 
 // sendOnce sends one request.
-func sendOnce[T any](ctx context.Context, r *Resource[T], c call) (*answer, error) {
+func sendOnce(ctx context.Context, r *resource, c call) (*answer, error) {
 	ctx, err := r.server.limit(ctx)
 	if err != nil {
 		return nil, err

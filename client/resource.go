@@ -102,12 +102,19 @@ type Options struct {
 // It is safe for concurrent use. Between calls it holds no goroutine, and no connection except
 // the idle ones of its http.Client.
 type Resource[T any] struct {
+	core  *resource
+	known func(reflector.Identity) bool // of Relist; nil if all objects are decoded
+}
+
+// resource is a Resource without the type parameter, so that its code is compiled once. Its objects
+// are pointers: see typed.
+type resource struct {
 	server  endpoint
-	kind    *kind.Kind[T]
+	kind    *kind.Kind[any]
 	gvr     schema.GroupVersionResource // of kind
 	options Options
 	name    string // result of method Resource
-	objects objectCodec[T]
+	objects objectCodec
 
 	encoding Encoding // the first choice
 	limit    int64    // bytes of an object
@@ -130,7 +137,7 @@ type Resource[T any] struct {
 // complete list, and before any list from the first object of a watch; API servers refuse writes
 // of custom resources without a kind.
 func New[T any](conn Connection, k *kind.Kind[T], opts Options) (*Resource[T], error) {
-	return newResource(conn, k, reflect.TypeFor[T](), opts)
+	return resourceOf[T](newResource(conn, kind.As[any](k), reflect.TypeFor[T](), opts))
 }
 
 // NewLike is [New] for objects whose Go type is known only at run time: T is an interface, such as
@@ -141,6 +148,11 @@ func New[T any](conn Connection, k *kind.Kind[T], opts Options) (*Resource[T], e
 //
 // In addition to the errors of New, it returns one if like has no type or is not a pointer.
 func NewLike[T any](conn Connection, k *kind.Kind[T], like T, opts Options) (*Resource[T], error) {
+	return resourceOf[T](newLike(conn, kind.As[any](k), like, opts))
+}
+
+// newLike makes a client whose objects have the type of like.
+func newLike(conn Connection, k *kind.Kind[any], like any, opts Options) (*resource, error) {
 	t := reflect.TypeOf(like)
 	if t == nil || t.Kind() != reflect.Pointer {
 		return nil, fmt.Errorf("client for %s: %T is not a pointer to a struct", describe(k.GroupVersionResource(), opts.Namespace), like)
@@ -148,10 +160,10 @@ func NewLike[T any](conn Connection, k *kind.Kind[T], like T, opts Options) (*Re
 	return newResource(conn, k, t, opts)
 }
 
-// newResource makes a client whose objects have the type t, which is a T.
-func newResource[T any](conn Connection, k *kind.Kind[T], t reflect.Type, opts Options) (*Resource[T], error) {
+// newResource makes a client whose objects have the type t.
+func newResource(conn Connection, k *kind.Kind[any], t reflect.Type, opts Options) (*resource, error) {
 	gvr := k.GroupVersionResource()
-	fail := func(err error) (*Resource[T], error) {
+	fail := func(err error) (*resource, error) {
 		return nil, fmt.Errorf("client for %s: %w", describe(gvr, opts.Namespace), err)
 	}
 	server, err := conn.endpoint()
@@ -164,7 +176,7 @@ func newResource[T any](conn Connection, k *kind.Kind[T], t reflect.Type, opts O
 	if err := opts.check(k.Scope); err != nil {
 		return fail(err)
 	}
-	objects, err := newObjectCodec[T](t, opts)
+	objects, err := newObjectCodec(t, opts)
 	if err != nil {
 		return fail(err)
 	}
@@ -172,7 +184,7 @@ func newResource[T any](conn Connection, k *kind.Kind[T], t reflect.Type, opts O
 	if err != nil {
 		return fail(err)
 	}
-	return &Resource[T]{
+	return &resource{
 		server:  server,
 		kind:    k,
 		gvr:     gvr,
@@ -190,12 +202,16 @@ func newResource[T any](conn Connection, k *kind.Kind[T], t reflect.Type, opts O
 // shares what r knows of T's type, which is most of what [New] costs, and the parts of Options.SharedParts. Its
 // Stats are its own. Errors: those of New for the namespace.
 func InNamespace[T any](r *Resource[T], namespace string) (*Resource[T], error) {
+	return resourceOf[T](inNamespace(r.core, namespace))
+}
+
+func inNamespace(r *resource, namespace string) (*resource, error) {
 	opts := r.options
 	opts.Namespace = namespace
 	if err := opts.check(r.kind.Scope); err != nil {
 		return nil, fmt.Errorf("client for %s: %w", describe(r.gvr, namespace), err)
 	}
-	in := &Resource[T]{
+	in := &resource{
 		server: r.server, kind: r.kind, gvr: r.gvr, options: opts, name: describe(r.gvr, namespace), objects: r.objects,
 		encoding: r.encoding, limit: r.limit, decoders: r.decoders,
 	}
@@ -222,13 +238,13 @@ func (opts Options) check(scope kind.Scope) error {
 
 // Resource names the collection in errors and logs, such as "pods" or "deployments.apps
 // in namespace prod".
-func (r *Resource[T]) Resource() string { return r.name }
+func (r *Resource[T]) Resource() string { return r.core.name }
 
 // Kind returns the kind that the client was made for.
-func (r *Resource[T]) Kind() *kind.Kind[T] { return r.kind }
+func (r *Resource[T]) Kind() *kind.Kind[T] { return kind.As[T](r.core.kind) }
 
 // Breaker implements [reflector.Server].
-func (r *Resource[T]) Breaker() *reflector.Breaker { return r.server.breaker }
+func (r *Resource[T]) Breaker() *reflector.Breaker { return r.core.server.breaker }
 
 func describe(gvr schema.GroupVersionResource, namespace string) string {
 	name := gvr.GroupResource().String()
@@ -250,7 +266,7 @@ func checkSegment(s string) error {
 }
 
 // expected returns the identity of the collection's objects, as far as it is known.
-func expected[T any](r *Resource[T]) expectation {
+func expected(r *resource) expectation {
 	want := expectation{apiVersion: r.gvr.GroupVersion().String(), kind: r.kind.Kind}
 	if listed := r.listed.Load(); want.kind == "" && listed != nil {
 		want.kind, want.guess = listed.kind, listed.guess
@@ -261,21 +277,20 @@ func expected[T any](r *Resource[T]) expectation {
 
 // reporter returns the function that makes the error for an object left out of a watch, or of a list if
 // typ is zero.
-func reporter[T any](r *Resource[T]) func(typ reflector.EventType, id identity, cause error) error {
+func reporter(r *resource) func(typ reflector.EventType, id identity, cause error) error {
 	return func(typ reflector.EventType, id identity, cause error) error {
 		return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: sized(r, cause)}
 	}
 }
 
-// concrete returns the type that values of the type t are decoded into, and whether t points to it.
-func concrete(t reflect.Type) (elem reflect.Type, pointer bool, err error) {
-	elem = t
-	if pointer = t.Kind() == reflect.Pointer; pointer {
+// concrete returns the type that values of the type t are decoded into.
+func concrete(t reflect.Type) (elem reflect.Type, err error) {
+	if elem = t; t.Kind() == reflect.Pointer {
 		elem = t.Elem()
 	}
 	switch elem.Kind() {
 	case reflect.Struct, reflect.Map:
-		return elem, pointer, nil
+		return elem, nil
 	}
-	return nil, false, fmt.Errorf("%v cannot hold an object: it must be a struct, a map, or a pointer to one", t)
+	return nil, fmt.Errorf("%v cannot hold an object: it must be a struct, a map, or a pointer to one", t)
 }

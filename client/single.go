@@ -18,7 +18,7 @@ type single struct {
 }
 
 // readSingle reads a body of one object in its encoding.
-func readSingle[T any](r *Resource[T], a *answer) (single, error) {
+func readSingle(r *resource, a *answer) (single, error) {
 	s := single{encoding: a.encoding()}
 	body, err := readLimited(meter(r, a), r.limit)
 	if err != nil {
@@ -36,14 +36,14 @@ func readSingle[T any](r *Resource[T], a *answer) (single, error) {
 }
 
 // header returns the identifying fields of the object.
-func header[T any](c *objectCodec[T], s single) decode.Header {
+func header(c *objectCodec, s single) decode.Header {
 	if s.encoding == Protobuf {
 		return s.message.header()
 	}
 	return c.json.Header(s.body)
 }
 
-func decodeSingle[T any](c *objectCodec[T], s single, want expectation) (d decoded[T], err error) {
+func decodeSingle(c *objectCodec, s single, want expectation) (d decoded, err error) {
 	w := &workspace{codec: c.json} // nothing is shared: it may be for an update
 	if s.encoding == Protobuf {
 		d, err = decodeMessage(c, s.message, nil, want, w)
@@ -51,12 +51,12 @@ func decodeSingle[T any](c *objectCodec[T], s single, want expectation) (d decod
 		d, err = decodeObject(c, s.body, nil, want, w)
 	}
 	if err == nil {
-		err = completeDecoded(c, &d, want)
+		err = complete(c, d, want)
 	}
 	return d, err
 }
 
-func singleStatus[T any](c *objectCodec[T], s single) (metav1.Status, bool) {
+func singleStatus(c *objectCodec, s single) (metav1.Status, bool) {
 	if s.encoding == Protobuf {
 		return s.message.status()
 	}
@@ -64,12 +64,11 @@ func singleStatus[T any](c *objectCodec[T], s single) (metav1.Status, bool) {
 }
 
 // readBody reads an answer of one object. For a created subresource that the server only
-// confirms, the T is zero.
-func readBody[T any](r *Resource[T], c call, a *answer) (T, error) {
-	none := *new(T)
+// confirms, there is no object.
+func readBody(r *resource, c call, a *answer) (any, error) {
 	s, err := readSingle(r, a)
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	want := expected(r)
 	if c.foreign() {
@@ -82,9 +81,9 @@ func readBody[T any](r *Resource[T], c call, a *answer) (T, error) {
 	if st, ok := singleStatus(&r.objects, s); ok && st.Status != metav1.StatusSuccess {
 		err = failed(st)
 	} else if ok && c.method == http.MethodPost && c.foreign() {
-		return none, nil
+		return nil, nil
 	} else if errors.Is(err, ErrWrongKind) {
 		err = fmt.Errorf("%w (%s)", err, a.excerpt())
 	}
-	return none, err
+	return nil, err
 }

@@ -39,8 +39,12 @@ func (c *counters) decoded(start time.Time, err error) {
 
 // Stats returns the current counters. It takes no lock: the numbers may be a few objects
 // apart.
-func (r *Resource[T]) Stats() Stats {
-	c := r.objects.stats
+//
+//go:noinline
+func (r *Resource[T]) Stats() Stats { return r.core.objects.stats.now() }
+
+// now returns the current counters.
+func (c *counters) now() Stats {
 	return Stats{
 		Bytes:        c.bytes.Load(),
 		Objects:      c.objects.Load(),

@@ -24,7 +24,7 @@ const statusLimit = 1 << 20
 
 // refusal makes the *apierrors.StatusError for an answer outside of 2xx: from the Status in
 // its body if there is one, and otherwise from the HTTP status code.
-func refusal[T any](r *Resource[T], c call, code int, a *answer) error {
+func refusal(r *resource, c call, code int, a *answer) error {
 	body, readErr := io.ReadAll(io.LimitReader(a, statusLimit))
 	if ctxErr := a.ctx.Err(); ctxErr != nil && readErr != nil {
 		return ctxErr // the refusal was not read to its end
@@ -60,7 +60,7 @@ func refusal[T any](r *Resource[T], c call, code int, a *answer) error {
 }
 
 // status decodes a metav1.Status from JSON; ok is false if raw is not a Status.
-func status[T any](c *objectCodec[T], raw []byte) (st metav1.Status, ok bool) {
+func status(c *objectCodec, raw []byte) (st metav1.Status, ok bool) {
 	h := c.json.Header(raw)
 	if !mayBeStatus(h.APIVersion, h.Kind) {
 		return st, false
@@ -102,7 +102,7 @@ func (m *statusMembers) keep(in *decode.Reader, name string) error {
 }
 
 // refusalIn returns the error for a body that is the Status of a failure, and nil for another one.
-func refusalIn[T any](c *objectCodec[T], apiVersion, kind string, m *statusMembers) error {
+func refusalIn(c *objectCodec, apiVersion, kind string, m *statusMembers) error {
 	if !mayBeStatus(apiVersion, kind) {
 		return nil
 	}

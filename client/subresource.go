@@ -3,7 +3,6 @@ package client
 import (
 	"context"
 	"errors"
-	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,7 +13,7 @@ import (
 // Subresource reads and writes a part or an aspect of objects that has its own address, such
 // as their status. It has the methods of [Resource], with the same errors.
 type Subresource[T any] struct {
-	of   *Resource[T]
+	core *resource
 	path []string
 }
 
@@ -28,36 +27,36 @@ type Subresource[T any] struct {
 //
 //go:noinline
 func (r *Resource[T]) Subresource(name string, more ...string) *Subresource[T] {
-	return &Subresource[T]{of: r, path: append([]string{name}, more...)}
+	return &Subresource[T]{core: r.core, path: append([]string{name}, more...)}
 }
 
 // Get reads the subresource of an object.
 func (s *Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	return one(ctx, s.of, call{verb: "get", method: http.MethodGet, key: key, subresource: s.path}, &opts)
+	return typedAnswer[T](get(ctx, s.core, s.path, key, &opts))
 }
 
 // Create creates the subresource of the existing object with object's name, such as the
 // eviction of a pod. If the server only confirms, as it does for an eviction, the returned T
 // is zero.
 func (s *Subresource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
-	return putObject(ctx, s.of, call{verb: "create", method: http.MethodPost, subresource: s.path}, object, &opts)
+	return typedAnswer[T](create(ctx, s.core, s.path, object, &opts))
 }
 
 // Update replaces the subresource of an object.
 func (s *Subresource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
-	return putObject(ctx, s.of, call{verb: "update", method: http.MethodPut, subresource: s.path}, object, &opts)
+	return typedAnswer[T](update(ctx, s.core, s.path, object, &opts))
 }
 
 // Patch changes the subresource of an object as [Resource.Patch] changes an object.
 //
 //go:noinline
 func (s *Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return patch(ctx, s.of, call{key: key, subresource: s.path, contentType: string(pt), body: data}, &opts)
+	return typedAnswer[T](patch(ctx, s.core, s.path, key, pt, data, &opts))
 }
 
 // Apply applies config to the subresource of an object as [Resource.Apply] does to an object.
 func (s *Subresource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
-	return putObject(ctx, s.of, call{verb: "apply", method: http.MethodPatch, subresource: s.path}, config, &opts)
+	return typedAnswer[T](apply(ctx, s.core, s.path, config, &opts))
 }
 
 // foreign reports whether the call concerns another kind than the resource's.

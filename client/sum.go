@@ -10,11 +10,11 @@ import (
 // random and secret, so nobody can make two objects that have one sum. It is another one for each
 // Resource. A sum takes some 0.1 ns per byte, which the decoder has just read. In protobuf it is that of
 // the object without its envelope; in JSON, see decode.Codec.Contents.
-func sum[T any](c *objectCodec[T], contents []byte) uint64 {
+func sum(c *objectCodec, contents []byte) uint64 {
 	return max(1, maphash.Bytes(c.seed, contents))
 }
 
 // sumOf is sum for an object in a codec's encoding.
-func sumOf[T any](c *objectCodec[T], codec decode.Codec, raw []byte) uint64 {
+func sumOf(c *objectCodec, codec decode.Codec, raw []byte) uint64 {
 	return sum(c, codec.Contents(raw))
 }

@@ -29,29 +29,29 @@ import (
 //
 //go:noinline
 func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
-	return events(ctx, r, opts, nil)
+	return func(yield func(reflector.Event[T], error) bool) {
+		watchEvents(ctx, r.core, &opts, r.known, typedYield(yield))
+	}
 }
 
-// events is Watch. If known is not nil, it asks about the initial events.
-func events[T any](ctx context.Context, r *Resource[T], opts metav1.ListOptions, known func(reflector.Identity) bool) iter.Seq2[reflector.Event[T], error] {
-	return func(yield func(reflector.Event[T], error) bool) {
-		err := watchOnce(ctx, r, &opts, known, yield)
-		if err != nil && err != reflector.ErrListStopped {
-			yield(reflector.Event[T]{}, err)
-		}
+// watchEvents is Watch. If known is not nil, it asks about the initial events.
+func watchEvents(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(event, error) bool) {
+	err := watchOnce(ctx, r, opts, known, yield)
+	if err != nil && err != reflector.ErrListStopped {
+		yield(event{}, err)
 	}
 }
 
 // watchOnce returns reflector.ErrListStopped if the loop was left, and nil if the server closed the
 // stream properly. The values that only opening the stream needs are off the stack when it waits
 // for events.
-func watchOnce[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(reflector.Event[T], error) bool) error {
+func watchOnce(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(event, error) bool) error {
 	w, err := openWatch(ctx, r, opts, known)
 	if err != nil {
 		return err
 	}
 	defer closeWatch(w)
-	w.pass = func(ev reflector.Event[T], err error) error {
+	w.pass = func(ev event, err error) error {
 		if ctx.Err() != nil {
 			return fail(r, watchCall(r), ctx.Err())
 		}
@@ -67,12 +67,12 @@ func watchOnce[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOpti
 }
 
 // watchCall is the request of a watch, as far as errors name it.
-func watchCall[T any](r *Resource[T]) call {
+func watchCall(r *resource) call {
 	return call{verb: "watch", method: http.MethodGet, key: types.NamespacedName{Namespace: r.options.Namespace}}
 }
 
 // openWatch sends the request. The caller closes the result.
-func openWatch[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOptions, known func(reflector.Identity) bool) (*watching[T], error) {
+func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool) (*watching, error) {
 	c := watchCall(r)
 	query, err := selection(r, opts, true)
 	if err != nil {
@@ -84,8 +84,10 @@ func openWatch[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOpti
 	if err != nil {
 		return nil, err
 	}
-	w := &watching[T]{objects: &r.objects, body: a, want: expected(r), report: reporter(r), work: workspaceOf(&r.objects, a.encoding())}
-	w.work.inquiry.known = known
+	w := &watching{objects: &r.objects, body: a, want: expected(r), report: reporter(r), work: workspaceOf(&r.objects, a.encoding())}
+	if initial {
+		w.work.inquiry.known = known
+	}
 	if known == nil && initial && opts.AllowWatchBookmarks {
 		w.decoders = r.decoders // without bookmarks nothing would follow the last initial event
 	}
@@ -93,20 +95,20 @@ func openWatch[T any](ctx context.Context, r *Resource[T], opts *metav1.ListOpti
 }
 
 // eventReader is the decoder of a watch.
-type eventReader[T any] interface {
+type eventReader interface {
 	// next returns the next event. The error is io.EOF at a proper end, a *reflector.ObjectError if
 	// only the event cannot be used, and errAhead if watching passes it on. Any other error ends
 	// the stream.
-	next() (reflector.Event[T], error)
+	next() (event, error)
 	// ready reports whether the next event was read ahead.
 	ready() bool
 }
 
 // newEvents makes the decoder for the encoding of a body.
-func newEvents[T any](r *Resource[T], a *answer, w *watching[T]) eventReader[T] {
+func newEvents(r *resource, a *answer, w *watching) eventReader {
 	in := meter(r, a)
 	if a.encoding() == Protobuf {
-		return &protobufWatch[T]{watching: w, in: kubeproto.NewFrameReader(in, protobufLimit(r))}
+		return &protobufWatch{watching: w, in: kubeproto.NewFrameReader(in, protobufLimit(r))}
 	}
-	return &watchDecoder[T]{watching: w, in: decode.NewJSON(in, r.limit)}
+	return &watchDecoder{watching: w, in: decode.NewJSON(in, r.limit)}
 }

@@ -15,8 +15,8 @@ import (
 // first, as the API server sends it, the decoder decodes the object while reading it.
 // Otherwise it keeps the object's bytes until the type is known.
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#efficient-detection-of-changes)
-type watchDecoder[T any] struct {
-	watching *watching[T]
+type watchDecoder struct {
+	watching *watching
 	in       *decode.Reader
 	kept     []byte // an object
 
@@ -26,19 +26,19 @@ type watchDecoder[T any] struct {
 }
 
 // envelope is one event as far as it has been read.
-type envelope[T any] struct {
+type envelope struct {
 	kind    string // the wire's "type"
 	typ     reflector.EventType
 	late    []byte // the object, if it came before the type, or may be given to a decoder
 	fault   error  // a known problem of late
 	object  bool   // the event has an object
-	event   reflector.Event[T]
+	event   event
 	problem error // an *reflector.ObjectError, or an error that ends the stream
 }
 
 // next implements eventReader.
-func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
-	var none reflector.Event[T]
+func (d *watchDecoder) next() (event, error) {
+	var none event
 	if err := d.in.Open('{'); err == io.EOF {
 		return none, io.EOF
 	} else if err != nil && d.watching.events == 0 && decode.IsForeign(err) {
@@ -50,9 +50,9 @@ func (d *watchDecoder[T]) next() (reflector.Event[T], error) {
 }
 
 // jsonEvent reads the rest of an event. While next waits for one, this frame is not on the stack.
-func jsonEvent[T any](d *watchDecoder[T]) (reflector.Event[T], error) {
-	var none reflector.Event[T]
-	var e envelope[T]
+func jsonEvent(d *watchDecoder) (event, error) {
+	var none event
+	var e envelope
 	d.foreign, d.status = "", nil
 	for {
 		more, err := d.in.More('}')
@@ -88,10 +88,10 @@ func jsonEvent[T any](d *watchDecoder[T]) (reflector.Event[T], error) {
 	return e.event, nil
 }
 
-func (d *watchDecoder[T]) ready() bool { return d.in.Ready() }
+func (d *watchDecoder) ready() bool { return d.in.Ready() }
 
 // eventMember reads one member of an event, name and value.
-func eventMember[T any](d *watchDecoder[T], e *envelope[T]) error {
+func eventMember(d *watchDecoder, e *envelope) error {
 	name, err := d.in.Name()
 	if err != nil {
 		return err
@@ -114,7 +114,7 @@ func eventMember[T any](d *watchDecoder[T], e *envelope[T]) error {
 }
 
 // notAnEvent returns the error for a value without type and object.
-func notAnEvent[T any](d *watchDecoder[T]) error {
+func notAnEvent(d *watchDecoder) error {
 	if d.status != nil {
 		if err := refusalIn(d.watching.objects, "", d.foreign, d.status); err != nil {
 			return err
@@ -126,7 +126,7 @@ func notAnEvent[T any](d *watchDecoder[T]) error {
 	return d.watching.body.unlike(errors.New(`neither "type" nor "object" in an event`))
 }
 
-func readType[T any](d *watchDecoder[T], e *envelope[T]) error {
+func readType(d *watchDecoder, e *envelope) error {
 	raw, err := d.in.Value()
 	if err != nil {
 		return err
@@ -143,8 +143,8 @@ func readType[T any](d *watchDecoder[T], e *envelope[T]) error {
 	return nil
 }
 
-func readWatched[T any](d *watchDecoder[T], e *envelope[T]) error {
-	var known decoded[T]
+func readWatched(d *watchDecoder, e *envelope) error {
+	var known decoded
 	var raw []byte
 	var fault, err error
 	if e.typ == reflector.Added {
@@ -171,7 +171,7 @@ func readWatched[T any](d *watchDecoder[T], e *envelope[T]) error {
 // readKind reads a member that no event has but every other answer of the API has: the body
 // may be a Status, or a list from a server that cannot watch. Of anything but a Status, the rest is
 // not worth reading.
-func readKind[T any](d *watchDecoder[T], e *envelope[T]) error {
+func readKind(d *watchDecoder, e *envelope) error {
 	raw, err := d.in.Value()
 	if err != nil {
 		return err
@@ -190,8 +190,8 @@ func readKind[T any](d *watchDecoder[T], e *envelope[T]) error {
 }
 
 // judgeJSON turns the object into the event or its problem.
-func judgeJSON[T any](d *watchDecoder[T], e *envelope[T], raw []byte, fault error) {
-	e.event, e.problem = reflector.Event[T]{}, nil
+func judgeJSON(d *watchDecoder, e *envelope, raw []byte, fault error) {
+	e.event, e.problem = event{}, nil
 	switch {
 	case e.kind == errorEvent && fault == decode.ErrOverLimit:
 		e.problem = explainWatch(d.watching, fault, d.in.Offset())

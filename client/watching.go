@@ -13,8 +13,8 @@ import (
 )
 
 // watching is the common part of reading a watch in any encoding. It belongs to one goroutine.
-type watching[T any] struct {
-	objects *objectCodec[T]
+type watching struct {
+	objects *objectCodec
 	work    *workspace
 	body    *answer
 	want    expectation
@@ -22,24 +22,24 @@ type watching[T any] struct {
 
 	events int // read so far
 
-	decoders int                                   // the largest number of goroutines for initial events; zero after these
-	crew     *crew[T]                              // nil until there are many of them
-	pass     func(reflector.Event[T], error) error // passes on an event
-	stopped  error                                 // pass's
+	decoders int                      // the largest number of goroutines for initial events; zero after these
+	crew     *crew                    // nil until there are many of them
+	pass     func(event, error) error // passes on an event
+	stopped  error                    // pass's
 }
 
 // errAhead is in place of an event whose object is given to the crew.
 var errAhead = errors.New("the object is given to a decoder")
 
 // closeWatch closes the stream.
-func closeWatch[T any](w *watching[T]) {
+func closeWatch(w *watching) {
 	closeCrew(w.crew)
 	w.work.close()
 	w.body.abandon()
 }
 
 // runWatch passes on the events until the stream ends.
-func runWatch[T any](ctx context.Context, w *watching[T], d eventReader[T]) error {
+func runWatch(ctx context.Context, w *watching, d eventReader) error {
 	for {
 		ev, err := d.next()
 		if err == errAhead {
@@ -65,7 +65,7 @@ func runWatch[T any](ctx context.Context, w *watching[T], d eventReader[T]) erro
 }
 
 // ahead reports whether added objects are given to the crew.
-func ahead[T any](w *watching[T], e Encoding) bool {
+func ahead(w *watching, e Encoding) bool {
 	if w.crew == nil && w.decoders > 1 && w.events >= crewSoon && w.want.kind != "" {
 		w.crew = newCrew(w.decoders, w.objects, e, w.want, w.work)
 	}
@@ -73,13 +73,13 @@ func ahead[T any](w *watching[T], e Encoding) bool {
 }
 
 // give gives an added object to the crew.
-func give[T any](w *watching[T], m message) error {
+func give(w *watching, m message) error {
 	toCrew(w.crew, m, nil, passAdded(w))
 	return errAhead
 }
 
 // flushWatch passes on all that was given to the crew, and ends the crew after the initial events.
-func flushWatch[T any](w *watching[T]) error {
+func flushWatch(w *watching) error {
 	flushCrew(w.crew, passAdded(w))
 	if w.decoders == 0 {
 		closeCrew(w.crew)
@@ -89,8 +89,8 @@ func flushWatch[T any](w *watching[T]) error {
 }
 
 // passAdded returns the function that passes on the objects of the crew.
-func passAdded[T any](w *watching[T]) func(decoded[T], error) bool {
-	return func(obj decoded[T], err error) bool {
+func passAdded(w *watching) func(decoded, error) bool {
+	return func(obj decoded, err error) bool {
 		w.stopped = w.pass(acceptEvent(w, reflector.Added, obj, err))
 		return w.stopped == nil
 	}
@@ -133,19 +133,19 @@ func unknownType(text string) error {
 }
 
 // acceptEvent makes the event for a decoded object, or the error for it.
-func acceptEvent[T any](w *watching[T], typ reflector.EventType, obj decoded[T], err error) (reflector.Event[T], error) {
+func acceptEvent(w *watching, typ reflector.EventType, obj decoded, err error) (event, error) {
 	if err == nil && !obj.known {
-		obj, err = completed(w.objects, obj, w.want)
+		err = complete(w.objects, obj, w.want)
 	}
 	if err != nil {
-		return reflector.Event[T]{}, watchProblem(w, typ, obj.id, err)
+		return event{}, watchProblem(w, typ, obj.id, err)
 	}
 	w.want.settle(obj.id)
-	return reflector.Event[T]{Type: typ, ResourceVersion: obj.id.resourceVersion, Sum: obj.sum, Recalled: obj.known, Object: obj.object}, nil
+	return event{Type: typ, ResourceVersion: obj.id.resourceVersion, Sum: obj.sum, Recalled: obj.known, Object: obj.object}, nil
 }
 
 // watchProblem returns an *reflector.ObjectError, or an error that ends the stream.
-func watchProblem[T any](w *watching[T], typ reflector.EventType, id identity, err error) error {
+func watchProblem(w *watching, typ reflector.EventType, id identity, err error) error {
 	if errors.Is(err, ErrTable) {
 		return err // every later event of this stream would fail, too
 	}
@@ -154,23 +154,23 @@ func watchProblem[T any](w *watching[T], typ reflector.EventType, id identity, e
 
 // bookmark reads a Bookmark: its object only has kind, resourceVersion, and the annotation
 // that ends initial events (KEP-3157).
-func bookmark[T any](w *watching[T], h decode.Header) (reflector.Event[T], error) {
+func bookmark(w *watching, h decode.Header) (event, error) {
 	id := identityOf(h)
 	err := w.want.check(id)
 	end := h.Metadata.Annotations.InitialEventsEnd == "true"
 	if err != nil && end {
-		return reflector.Event[T]{}, err // of a whole list of another kind, which no later event ends
+		return event{}, err // of a whole list of another kind, which no later event ends
 	}
 	if err == nil && id.resourceVersion == "" && !end {
 		err = errors.New("bookmark without a resourceVersion")
 	}
 	if err != nil {
-		return reflector.Event[T]{}, watchProblem(w, reflector.Bookmark, id, err)
+		return event{}, watchProblem(w, reflector.Bookmark, id, err)
 	}
 	if end {
 		w.work.inquiry = inquiry{}
 	}
-	return reflector.Event[T]{
+	return event{
 		Type:             reflector.Bookmark,
 		ResourceVersion:  id.resourceVersion,
 		InitialEventsEnd: end,
@@ -188,7 +188,7 @@ func failure(st metav1.Status, ok bool, raw []byte) error {
 }
 
 // explainWatch adds the part that was being read to an error without it.
-func explainWatch[T any](w *watching[T], err error, offset int64) error {
+func explainWatch(w *watching, err error, offset int64) error {
 	if errors.Is(err, ErrNotKubernetes) || errors.Is(err, ErrTable) {
 		return err
 	}

@@ -20,7 +20,13 @@ import (
 // apierrors.IsNotFound and its like), and the context's error if ctx is done. Otherwise their
 // errors wrap the error of the transport, of the decoding, or one of this package.
 func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	return one(ctx, r, call{verb: "get", method: http.MethodGet, key: key}, &opts)
+	return typedAnswer[T](get(ctx, r.core, nil, key, &opts))
+}
+
+// get reads an object, or its subresource at a path that is not empty. So it is for create, update, patch
+// and apply.
+func get(ctx context.Context, r *resource, path []string, key types.NamespacedName, opts *metav1.GetOptions) (any, error) {
+	return one(ctx, r, call{verb: "get", method: http.MethodGet, key: key, subresource: path}, opts)
 }
 
 // Create writes a new object and returns it as stored. Its namespace comes from its metadata,
@@ -30,28 +36,39 @@ func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 // A metav1.PartialObjectMetadata cannot be created or updated, only patched and applied:
 // [ErrMetadataOnly].
 func (r *Resource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
-	return putObject(ctx, r, call{verb: "create", method: http.MethodPost}, object, &opts)
+	return typedAnswer[T](create(ctx, r.core, nil, object, &opts))
+}
+
+func create(ctx context.Context, r *resource, path []string, object any, opts *metav1.CreateOptions) (any, error) {
+	return putObject(ctx, r, call{verb: "create", method: http.MethodPost, subresource: path}, object, opts)
 }
 
 // Update replaces an object and returns it as stored. If the object has a resourceVersion that
 // differs from the server's, the error is a conflict.
 func (r *Resource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
-	return putObject(ctx, r, call{verb: "update", method: http.MethodPut}, object, &opts)
+	return typedAnswer[T](update(ctx, r.core, nil, object, &opts))
 }
 
 // UpdateStatus replaces only the status of an object, if status is a subresource. It is the
 // same as Update of Subresource("status").
 func (r *Resource[T]) UpdateStatus(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
-	return r.Subresource("status").Update(ctx, object, opts)
+	return typedAnswer[T](update(ctx, r.core, statusPath, object, &opts))
+}
+
+// statusPath is the path of the subresource status.
+var statusPath = []string{"status"}
+
+func update(ctx context.Context, r *resource, path []string, object any, opts *metav1.UpdateOptions) (any, error) {
+	return putObject(ctx, r, call{verb: "update", method: http.MethodPut, subresource: path}, object, opts)
 }
 
 // putObject sends a call with an object, or a part of one, and returns the object in the answer.
-func putObject[T any](ctx context.Context, r *Resource[T], c call, object any, opts any) (T, error) {
+func putObject(ctx context.Context, r *resource, c call, object any, opts any) (any, error) {
 	if r.objects.partial && c.method != http.MethodPatch && !c.foreign() {
-		return *new(T), refuse(r, c, ErrMetadataOnly)
+		return nil, refuse(r, c, ErrMetadataOnly)
 	}
 	if err := encode(r, &c, object); err != nil {
-		return *new(T), refuse(r, c, err)
+		return nil, refuse(r, c, err)
 	}
 	if c.method == http.MethodPatch {
 		c.contentType = string(types.ApplyYAMLPatchType)
@@ -61,35 +78,34 @@ func putObject[T any](ctx context.Context, r *Resource[T], c call, object any, o
 
 // one sends a call whose answer is one object. opts is a pointer to options that go into the
 // query.
-func one[T any](ctx context.Context, r *Resource[T], c call, opts any) (T, error) {
+func one(ctx context.Context, r *resource, c call, opts any) (any, error) {
 	var err error
-	none := *new(T)
 	c.accept, c.retry = acceptAnswer(r, ""), true
 	if c.method != http.MethodPost || len(c.subresource) > 0 {
 		if c.key, err = objectKey(r, c.key); err != nil {
-			return none, refuse(r, c, err)
+			return nil, refuse(r, c, err)
 		}
 	}
 	if err := checkSubresource(c.subresource); err != nil {
-		return none, refuse(r, c, err)
+		return nil, refuse(r, c, err)
 	}
 	if c.query, err = queryparams.Convert(opts); err != nil {
-		return none, refuse(r, c, err)
+		return nil, refuse(r, c, err)
 	}
 	a, err := ask(ctx, r, c, "")
 	if err != nil {
-		return none, err
+		return nil, err
 	}
 	defer a.abandon()
 	object, err := readBody(r, c, a)
 	if err != nil {
-		return none, fail(r, c, remark{sized(r, err), ErrAccepted})
+		return nil, fail(r, c, remark{sized(r, err), ErrAccepted})
 	}
 	return object, nil
 }
 
 // objectKey checks the key of a call that needs a name.
-func objectKey[T any](r *Resource[T], key types.NamespacedName) (types.NamespacedName, error) {
+func objectKey(r *resource, key types.NamespacedName) (types.NamespacedName, error) {
 	if key.Name == "" {
 		return key, reflector.ErrNoName
 	}
@@ -97,7 +113,7 @@ func objectKey[T any](r *Resource[T], key types.NamespacedName) (types.Namespace
 }
 
 // encode sets the object's JSON and its key in a call.
-func encode[T any](r *Resource[T], c *call, object any) error {
+func encode(r *resource, c *call, object any) error {
 	raw, err := r.objects.json.Marshal(object)
 	if err != nil {
 		return err
@@ -133,7 +149,7 @@ func encode[T any](r *Resource[T], c *call, object any) error {
 // namedIn adds apiVersion and kind to an object's JSON if they are missing and known: custom
 // resources need them, built-in types do not. They go to the end, where they override empty
 // ones.
-func namedIn[T any](c *objectCodec[T], raw []byte, h decode.Header, want expectation) ([]byte, error) {
+func namedIn(c *objectCodec, raw []byte, h decode.Header, want expectation) ([]byte, error) {
 	var add metav1.TypeMeta
 	if h.APIVersion == "" {
 		add.APIVersion = want.apiVersion
