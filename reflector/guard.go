@@ -20,13 +20,13 @@ type guard struct {
 }
 
 // guardCall returns a watchdog for a call that nothing else looks after.
-func guardCall[T any](r *Reflector[T], g *guard) *watchdog {
-	return newWatchdog(lateAfter/4, omittedBy(r), func(quiet time.Duration) { checkLate(r, g, quiet) })
+func (p *protocol) guardCall(g *guard) *watchdog {
+	return newWatchdog(lateAfter/4, p.omitted, func(quiet time.Duration) { p.checkLate(g, quiet) })
 }
 
 // checkLate reports a source that has brought nothing for a while and does not return although
 // its context is done. It runs in the goroutine of the watchdog.
-func checkLate[T any](r *Reflector[T], g *guard, quiet time.Duration) {
+func (p *protocol) checkLate(g *guard, quiet time.Duration) {
 	now := time.Now()
 	switch {
 	case g.late || g.request.Err() == nil:
@@ -39,23 +39,23 @@ func checkLate[T any](r *Reflector[T], g *guard, quiet time.Duration) {
 	}
 	g.late = true
 	report := g.asked
-	report.Resource, report.Err = r.source.Resource(), ErrNotReturning
-	r.stats.fails(&report, now, time.Time{})
-	warn(r, g, &report)
+	report.Resource, report.Err = p.resource, ErrNotReturning
+	p.stats.fails(&report, now, time.Time{})
+	p.warn(g, &report)
 }
 
 // warn calls OnError in the goroutine of the watchdog. A panic goes on in that of Run: see
 // returned.
-func warn[T any](r *Reflector[T], g *guard, err error) {
+func (p *protocol) warn(g *guard, err error) {
 	defer func() { g.panic = recover() }()
-	r.opts.OnError(err)
+	p.opts.OnError(err)
 }
 
 // returned follows the end of a call.
-func returned[T any](r *Reflector[T], g *guard, dog *watchdog) {
+func (p *protocol) returned(g *guard, dog *watchdog) {
 	dog.stop()
 	if g.late {
-		r.failing = true
+		p.failing = true
 	}
 	if g.panic != nil {
 		panic(g.panic)

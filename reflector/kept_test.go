@@ -21,18 +21,31 @@ func TestGivenUpTooLate(t *testing.T) {
 // Once a list is whole, only the newest events keep its newest object: until the first event.
 func TestListedObjectIsLetGo(t *testing.T) {
 	r := newIdle(t)
-	beginList(r, "list")
-	addListed(r.listed, metaEvent(Added, "a", "5"))
-	settle(r.listed)
-	r.state.rv = "5"
-	if err := replace(r, t.Context()); err != nil {
+	r.protocol.beginList("list")
+	addListed(&r.transfer, metaEvent(Added, "a", "5"))
+	settle(&r.transfer)
+	r.protocol.state.rv = "5"
+	if err := r.protocol.replace(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r.listed != nil || !r.recent.listed.whole {
-		t.Errorf("kept by the list: %t, by the events: %t", r.listed != nil, r.recent.listed.whole)
+	kept := func() bool {
+		whole := r.protocol.recent.listed.whole
+		if whole != (r.transfer.kept[listedSlot] != nil) {
+			t.Errorf("the events keep the object: %t, and it is %v", whole, r.transfer.kept[listedSlot])
+		}
+		return whole
 	}
-	addRecent(&r.recent, 0, "5", metaEvent(Added, "b", "6"))
-	if r.recent.listed.whole {
+	if r.protocol.listed != nil || r.transfer.newest != nil || r.transfer.block != nil || !kept() {
+		t.Errorf("kept by the list: %t, by the events: %t", r.protocol.listed != nil, kept())
+	}
+	w := &watch{end: watchEnd{rv: "5"}}
+	w.dog = r.protocol.guardWatch(w)
+	defer w.dog.stop()
+	r.protocol.state.phase = watching
+	if _, err := received(&r.transfer, t.Context(), w, metaEvent(Added, "b", "6"), nil); err != nil {
+		t.Error(err)
+	}
+	if kept() {
 		t.Error("an event came, and the newest object of the list is kept alive")
 	}
 }
@@ -44,8 +57,8 @@ func TestDeniedOnce(t *testing.T) {
 		why  pause
 		want int
 	}{{pauseDenied, 1}, {pauseDenied, 1}, {pauseBusy, 0}, {pauseDenied, 1}, {noPause, 1}, {pauseAway, 0}} {
-		if setReason(r, c.why); r.breaker.failing[pauseDenied] != c.want {
-			t.Errorf("failure %d: %d denied, want %d", n, r.breaker.failing[pauseDenied], c.want)
+		if r.protocol.setReason(c.why); r.protocol.breaker.failing[pauseDenied] != c.want {
+			t.Errorf("failure %d: %d denied, want %d", n, r.protocol.breaker.failing[pauseDenied], c.want)
 		}
 	}
 }
@@ -66,19 +79,19 @@ func TestWaitsThatAreCutShort(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newIdle(t)
-				r.breaker.countFailing(pauseBusy, 100) // others: all together ask seldom
-				r.waits.retries = retryBurst
-				r.breaker.lists.pay(time.Now(), time.Minute)
-				r.waits.busy.next, r.waits.busy.last = time.Minute, time.Now()
+				r.protocol.breaker.countFailing(pauseBusy, 100) // others: all together ask seldom
+				r.protocol.waits.retries = retryBurst
+				r.protocol.breaker.lists.pay(time.Now(), time.Minute)
+				r.protocol.waits.busy.next, r.protocol.waits.busy.last = time.Minute, time.Now()
 				go func() {
 					time.Sleep(time.Second)
-					r.breaker.failed(time.Now(), r.opts.Backoff)
+					r.protocol.breaker.failed(time.Now(), r.protocol.opts.Backoff)
 					time.Sleep(longOutage)
-					r.breaker.answered()
-					r.breaker.wakeAlike(pauseBusy)
+					r.protocol.breaker.answered()
+					r.protocol.breaker.wakeAlike(pauseBusy)
 				}()
 				began := time.Now()
-				carryOut(r, t.Context(), c.st, RequestError{}, began)
+				r.protocol.carryOut(t.Context(), c.st, RequestError{}, began)
 				if took := time.Since(began); (took < 10*time.Second) != c.cut {
 					t.Errorf("went on after %v", took)
 				}
@@ -101,10 +114,10 @@ func newIdle(t *testing.T) *Reflector[*metav1.PartialObjectMetadata] {
 // deletion came.
 func TestLateDeletionMayLackOthers(t *testing.T) {
 	for lived, want := range map[time.Duration]bool{wholeAfter - 1: true, wholeAfter: false} {
-		var recent recentEvents[*metav1.PartialObjectMetadata]
-		addRecent(&recent, time.Minute, "5", metaEvent(Deleted, "a", "6"))
-		noteEnd(&recent, time.Minute+lived)
-		if mayLack(&recent, "6") != want {
+		var recent knownEvents
+		recent.add(time.Minute, "5", metaEvent(Deleted, "a", "6"))
+		recent.noteEnd(time.Minute + lived)
+		if recent.mayLack("6") != want {
 			t.Errorf("%v after the deletion: may lack others: %t", lived, !want)
 		}
 	}
@@ -114,10 +127,10 @@ func TestLateDeletionMayLackOthers(t *testing.T) {
 // source left out: that is a repetition.
 func TestRepeatedOmission(t *testing.T) {
 	for _, omitted := range []bool{false, true} {
-		var recent recentEvents[*metav1.PartialObjectMetadata]
-		addRecent(&recent, 0, "5", metaEvent(Modified, "a", "6"))
+		var recent knownEvents
+		recent.add(0, "5", metaEvent(Modified, "a", "6"))
 		ev := Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "6", Omitted: omitted}
-		if _, isNew, err := verifyEvent(&recent, replay{active: true, next: 1, known: 1}, ev, "6"); err != nil || isNew == omitted {
+		if _, isNew, err := recent.verifyEvent(replay{active: true, next: 1, known: 1}, recent.notice(ev), "6"); err != nil || isNew == omitted {
 			t.Errorf("omitted %t: new %t, %v", omitted, isNew, err)
 		}
 	}

@@ -13,22 +13,25 @@ import (
 func TestNewestListedModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 300 {
-		var found newestListed[*metav1.PartialObjectMetadata]
-		version, object := "", knownObject[*metav1.PartialObjectMetadata]{}
+		var p protocol
+		p.listed = new(newestListed)
+		found := transfer[*metav1.PartialObjectMetadata]{protocol: &p}
+		version, object := "", knownObject{}
+		var newestObject *metav1.PartialObjectMetadata
 		for range r.IntN(4 * newestBlock) {
 			ev := metaEvent(Added+EventType(r.IntN(3)), string(rune('a'+r.IntN(5))), []string{"", "x", strconv.Itoa(r.IntN(200))}[min(r.IntN(20), 2)])
 			addListed(&found, ev)
-			if ev.Type == Deleted && knownFrom(ev).key == object.key {
-				object = knownObject[*metav1.PartialObjectMetadata]{}
+			if ev.Type == Deleted && knownFrom(ev.ResourceVersion, ev.Object).key == object.key {
+				object, newestObject = knownObject{}, nil
 			}
 			if version = newest(version, ev.ResourceVersion); version == ev.ResourceVersion && ev.Type != Deleted {
-				object = knownFrom(ev)
+				object, newestObject = knownFrom(ev.ResourceVersion, ev.Object).keptIn(listedSlot), ev.Object
 			}
 			if r.IntN(30) > 0 {
 				continue
 			}
-			if settle(&found); found.version != version || found.object != object {
-				t.Fatalf("%s of %q, want %s of %q", nameOf(found.object), found.version, nameOf(object), version)
+			if settle(&found); p.listed.version != version || p.listed.object != object || found.newest != newestObject {
+				t.Fatalf("%s of %q, want %s of %q", p.listed.object.nameOf(), p.listed.version, object.nameOf(), version)
 			}
 			for i, ev := range found.block[:newestBlock] {
 				if ev.Object != nil {

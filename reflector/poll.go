@@ -125,35 +125,35 @@ func (s state) goOn() state {
 // spareList has the watch go on in place of which a list is to come. The check before it has found the
 // server away, or another request has found out that the server is back: the end of an outage should not
 // cost a list.
-func spareList[T any](r *Reflector[T]) {
-	trial := !r.state.trial.IsZero()
-	if r.silence.spared || r.state.token != "" || !trial && r.state.due.IsZero() {
+func (p *protocol) spareList() {
+	trial := !p.state.trial.IsZero()
+	if p.silence.spared || p.state.token != "" || !trial && p.state.due.IsZero() {
 		return
 	}
-	if r.silence.spared = true; !trial {
-		r.state.due = time.Time{} // only the check comes
+	if p.silence.spared = true; !trial {
+		p.state.due = time.Time{} // only the check comes
 		return
 	}
-	r.state = r.state.goOn()
-	verifyHistory(r, r.reason)
+	p.state = p.state.goOn()
+	p.verifyHistory(p.reason)
 }
 
 // poll waits between two lists without a version.
-func poll[T any](r *Reflector[T], ctx context.Context) {
-	if r.breaker.sleep(ctx, noPause, r.opts.PollInterval, r.opts.PollInterval); ctx.Err() != nil {
+func (p *protocol) poll(ctx context.Context) {
+	if p.breaker.sleep(ctx, noPause, p.opts.PollInterval, p.opts.PollInterval); ctx.Err() != nil {
 		return
 	}
-	r.state = r.state.pages("")
-	logRelist(&r.stats, r.log, becauseNoVersion, "")
+	p.state = p.state.pages("")
+	logRelist(&p.stats, p.log, becauseNoVersion, "")
 }
 
 // notePolling records whether lists alone keep the sink up to date.
-func notePolling[T any](r *Reflector[T]) {
-	now := r.silence.polling(&r.state)
-	if r.state.polled {
-		now = Polling{Since: time.Now(), Every: r.opts.PollInterval}
+func (p *protocol) notePolling() {
+	now := p.silence.polling(&p.state)
+	if p.state.polled {
+		now = Polling{Since: time.Now(), Every: p.opts.PollInterval}
 	}
-	r.stats.polls(now)
+	p.stats.polls(now)
 }
 
 // byLists reports whether lists alone may keep the sink up to date.

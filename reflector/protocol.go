@@ -1,508 +1,106 @@
 package reflector
 
 import (
-	"errors"
+	"context"
 	"fmt"
+	"net"
+	"sync/atomic"
 	"time"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/kinform/kinform/internal/pages"
+	"github.com/kinform/kinform/internal/logs"
 )
 
-// After maxShortWatches watches in a row that the server accepted and ended at once, the collection is
-// listed. Some servers answer a watch from an expired version in this way.
-const maxShortWatches = 2
+// protocol is all of a reflector that does not depend on the type of the objects: it decides when to list, to
+// watch and to wait, and what an event means. It is compiled once, for all types.
+type protocol struct {
+	// Set by init and never changed.
+	resource string   // of the source
+	requests requests // of the source and the sink
+	sink     listSink
+	opts     Options
+	log      logs.Log
+	meter    ReadCounter   // the source, if it is one
+	omitted  func() uint64 // counts the events which the source left out; nil if it leaves out none
+	made     time.Time     // by New
 
-// After maxStreamFailures streaming lists in a row that broke off, the list is asked for in
-// pages, which are shorter requests.
-const maxStreamFailures = 2
+	breaker *Breaker // the source's, or one of its own
+	server  bool     // the source is a Server, which reports how far its requests have come
 
-// phase is the kind of the next request, or of the present one.
-type phase uint8
+	running atomic.Bool
+	stats   counters
 
-const (
-	listing   phase = iota // the next page by LIST
-	streaming              // a watch that begins with a list, up to the bookmark that ends it
-	watching               // the sink holds a whole list
-	checking               // as watching, but the server may have been restored: see restored.go
-	polling                // the sink holds a whole list without a version, from which nothing can be watched
-)
+	// Owned by the goroutine of Run.
+	follows following // but for its mu
+	state   state
+	recent  recentEvents
+	waits   waits
 
-// state is the protocol's state between two requests, and within a streaming list that goes
-// over into a watch. Only the step functions below make a new state. They are pure.
-type state struct {
-	phase    phase
-	rv       string // newest resourceVersion seen; a watch starts from it
-	listRV   string // resourceVersion that the list in progress asks for
-	pageRV   string // resourceVersion of the list's first page; "" before it
-	token    string // continue token of the next page; "" asks for the first
-	trail    pages.Trail
-	unpaged  bool // ask for no pages: they expire sooner than the sink takes them
-	failures int  // watches in a row that ended at once and empty, or streaming lists in a row that failed; busy servers do not count
-	// relisted: a watch ended in a relist, and since then no watch has brought anything new or
-	// lasted long. The next relist has to wait.
-	relisted bool
-	// renews: the list in progress only looks for new contents at old versions (renew.go). If it fails,
-	// the watch goes on.
-	renews bool
-	drought
+	// The connection of the newest watch that ended early and in order since the last list, nil if there
+	// is none or a later watch had another connection: see mayRenew.
+	renewal net.Conn
 
-	// The check for a restored server (restored.go).
-	replayRV   string        // the watch starts here so that the server repeats the newest events; "" if it need not
-	confirmed  bool          // a list has shown that the server has come as far as rv, or it cannot be asked for one
-	asked      int           // known objects that this check has asked for and that proved nothing
-	tried      int           // refusals in a row
-	due        time.Time     // when a list in place of the watch after the check was due; zero if none is
-	unverified time.Duration // how long a watch goes on without an answer to the check; zero if there was one
-	learned
+	// Of the list in progress: its newest version and object, whether there has been no object, and
+	// none in its newest page.
+	listed    *newestListed // nil while there is no list in progress
+	emptyList bool
+	emptyPage bool
+
+	failing bool   // Stats.Failing is set
+	reason  pause  // of the last failure, until a request succeeds
+	outages uint64 // of breaker, at the last failure
+
+	silence silence
+
+	// Why the last watch failed, if the server had accepted it and it ended soon without anything new.
+	// How long the next one has to last then.
+	vain  pause
+	proof time.Duration
 }
 
-// learned is the knowledge that a reflector keeps for its whole life.
-type learned struct {
-	stream       streamSupport
-	paged        bool   // the server has no cache: it sends pages even for version "0"
-	versioned    bool   // a list had a version; sources other than servers may have none
-	server       bool   // the source is a Server: a list without a version is listed again after a time
-	polled       bool   // the newest list was one without a version, of a Server
-	streamAtZero bool   // streaming lists ask for version "0" too, which allows any state
-	nameless     bool   // the server refused to select an object by its name
-	rewound      rewind // of the list in progress, or of one that waits for the end of the watch
-	// internalRetry is how long watches that end with an InternalError are resumed without a
-	// list.
-	internalRetry time.Duration
-	// patience is how long watches may fail and bring nothing before a list follows.
-	patience time.Duration
+// requests are the requests of a reflector, which hand objects from the source to the sink.
+type requests interface {
+	// list asks for one page, and hands its objects to the sink.
+	list(ctx context.Context, opts metav1.ListOptions, dog *watchdog) (page metav1.ListMeta, sinkErr, err error)
+	// ask asks a question.
+	ask(ctx context.Context, q *question) (metav1.ListMeta, error)
+	// watch makes the request for a watch that beginWatch begins, and passes on the events until it ends.
+	watch(ctx context.Context, w *watch)
+	// keepListed keeps the newest object of the list that is complete as the only known one.
+	keepListed()
+	// dropListed drops what is kept of the list in progress.
+	dropListed()
 }
 
-// streamSupport says whether the server has streaming lists.
-type streamSupport uint8
-
-const (
-	// streamNever: Tuning.DisableWatchList, or the source itself cannot stream lists.
-	streamNever streamSupport = iota
-	// streamUnsupported: the server refused. The reflector asks again after a connection
-	// broke, because the next one may lead to another server.
-	streamUnsupported
-	streamUnknown
-	// streamSupported: the server has sent one. From now on a refusal comes from another
-	// server, as while servers are upgraded one by one, and is not remembered.
-	streamSupported
-)
-
-// start is the state before the first request.
-func start(o Tuning) state {
-	s := state{learned: learned{internalRetry: o.InternalErrorRetry, patience: o.Backoff.Max}}
-	if !o.DisableWatchList {
-		s.stream = streamUnknown
-	}
-	// The server answers "0" from its cache, which spares etcd when many clients start at
-	// once. It answers a streaming list at "" from its cache too, once the cache has caught
-	// up.
-	first := "0"
-	if o.FirstVersion != nil {
-		first, s.streamAtZero = *o.FirstVersion, true
-	}
-	if first != "" && first != "0" {
-		s.rv, s.versioned = first, true
-	}
-	return s.relist(first)
+// listSink is the part of a Sink that does not depend on the type of the objects.
+type listSink interface {
+	Skipped(bad *ObjectError)
+	Replace(ctx context.Context, resourceVersion string) error
+	Discard()
 }
 
-// version is the resourceVersion of the next request, or of the present one.
-func (s state) version() string {
-	switch {
-	case s.phase == watching && s.replayRV != "":
-		return s.replayRV
-	case s.phase == watching || s.phase == checking:
-		return s.rv
-	case s.phase == streaming && s.listRV == "0" && !s.streamAtZero:
-		return ""
+// init makes p ready. changes: the source is Changing.
+func (p *protocol) init(source interface{ Resource() string }, sink listSink, changes bool, opts Options) error {
+	p.resource, p.sink, p.made = source.Resource(), sink, time.Now()
+	if pruner, prunes := sink.(Pruner); changes && !prunes {
+		return fmt.Errorf("%s: %w", p.resource, ErrNoPruner)
+	} else if changes {
+		p.follows.sink = pruner
 	}
-	return s.listRV
-}
-
-// lists reports whether the request is one for a list.
-func (s state) lists() bool { return s.phase == listing || s.phase == streaming }
-
-// relist lists again at resourceVersion rv. It keeps the newest version seen, and the
-// knowledge that pages expired.
-func (s state) relist(rv string) state {
-	next := s.pages(rv)
-	if s.stream >= streamUnknown && !s.polled && !s.byLists {
-		next.phase = streaming
+	opts.Tuning = opts.withDefaults()
+	p.log = logs.New(opts.Logger, "reflector", p.resource)
+	if opts.OnError == nil {
+		opts.OnError = p.log.Error
 	}
-	return next
-}
-
-// pages is relist by LIST.
-func (s state) pages(rv string) state {
-	return state{phase: listing, rv: s.rv, listRV: rv, unpaged: s.unpaged, relisted: s.relisted, drought: s.drought, learned: s.learned}
-}
-
-// watch watches from rv after a list.
-func (s state) watch(rv string) state {
-	return state{phase: watching, rv: rv, relisted: s.relisted, drought: s.drought.listed(), learned: s.learned}
-}
-
-// reconnected forgets the refusals of the server at the other end of a lost connection.
-func (s state) reconnected() state {
-	if s.stream == streamUnsupported {
-		s.stream = streamUnknown
+	p.opts = opts
+	p.meter, _ = source.(ReadCounter)
+	if s, ok := source.(omitter); ok {
+		p.omitted = s.omitted
 	}
-	return s
-}
-
-// step tells the loop what to do after an outcome, in the order of the fields.
-type step struct {
-	replace      bool          // the list is whole: hand it to the sink at the new state's rv
-	discard      bool          // the list failed: the sink drops it
-	relist       relistReason  // why a list replaces the watch
-	err          error         // to report
-	pause        pause         // wait before the next request
-	resetBackoff bool          // wait as after a first failure
-	atLeast      time.Duration // the wait that the server asked for
-}
-
-// failed is the step after a request that failed with err.
-func failed(err error) step { return step{err: err, pause: pauseFor(err), atLeast: retryAfter(err)} }
-
-// pageListed follows a complete page of a list. empty: it had no objects. newest is the newest
-// version of this list's objects so far. It stands in for the list's version if the source gives
-// none and is no server. Once a source has shown versions, a list without a version is invalid.
-func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (state, step) {
-	if s.pageRV == "" {
-		if page.ResourceVersion == "" {
-			if page.Continue != "" || s.versioned {
-				return s.badPage(ErrNoResourceVersion)
-			}
-			if s.server {
-				s.polled = true
-				return state{phase: polling, learned: s.learned}, step{replace: true}
-			}
-			return s.watch(newest), step{replace: true}
-		}
-		s.versioned, s.polled = true, false
-		// At listRV "" the server answers from its storage, which is the truth even if it is
-		// older.
-		if s.listRV != "" && older(page.ResourceVersion, s.rv) {
-			return s.pages(""), step{discard: true, err: ErrListTooOld}
-		}
-		// The watch starts at the first page's version: if a later page is newer, the watch
-		// brings the changes in between.
-		s.pageRV = page.ResourceVersion
-	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) {
-		// Not the next page of this list, whatever it is.
-		return s.badPage(ErrBadPage)
-	}
-	if page.Continue == "" {
-		if !s.trial.IsZero() && s.listRV == "" { // the check before it had no answer
-			s.rewound = max(s.rewound, perhapsRewound)
-		}
-		return s.watch(s.pageRV), step{replace: true}
-	}
-	trail, err := s.trail.Next(s.token, page.Continue, empty)
-	if err != nil {
-		return s.badPage(fmt.Errorf("%w: %w", ErrBadPage, err))
-	}
-	s.token, s.trail = page.Continue, trail
-	s.paged = s.paged || s.listRV == "0"
-	return s, step{}
-}
-
-// badPage follows a page that is of no use.
-func (s state) badPage(err error) (state, step) {
-	st := step{discard: true, err: err, pause: pauseBusy}
-	if !s.trial.IsZero() {
-		return s.triedInVain(), st
-	}
-	return s.relist(s.listRV), st
-}
-
-// listFailed follows a page that was refused or broke off.
-func (s state) listFailed(err error) (state, step) {
-	st := failed(err)
-	st.discard = true
-	if st.pause.connectionLost() {
-		s = s.reconnected()
-	}
-	unavailable := isExpired(err) || isTooLarge(err)
-	switch {
-	case s.renews:
-		return s.notRenewed(st)
-	case unavailable && s.token != "" && !s.unpaged:
-		// A sink that needs longer than a token lives would never see the last page.
-		next := s.pages("")
-		next.unpaged = true
-		return next, step{discard: true, err: err}
-	case unavailable && s.listRV != "":
-		return s.pages(""), step{discard: true, err: err}
-	case !s.trial.IsZero():
-		return s.triedInVain(), st
-	case st.pause == pauseResume:
-		st.pause = pauseRetry
-	}
-	next := s.relist(s.listRV)
-	if apierrors.IsBadRequest(err) {
-		next.listRV = "" // the version may be the bad part
-	}
-	return next, st
-}
-
-// streamListed follows the bookmark that ends the initial events of a streaming list. listed is the
-// newest version of its objects. It accepts a bookmark without a version where pageListed accepts a
-// list without one.
-func (s state) streamListed(rv, listed string) (state, step) {
-	s.stream = streamSupported
-	if rv == "" {
-		if s.versioned {
-			return s.pages(s.listRV), step{discard: true, err: ErrNoResourceVersion, pause: pauseBusy}
-		}
-		return s.watch(listed), step{replace: true}
-	}
-	s.versioned = true
-	// A server that sends live changes before the bookmark may give it the version of the beginning.
-	rv = newest(listed, rv)
-	if s.version() != "" && older(rv, s.rv) {
-		return s.relist(""), step{discard: true, err: ErrListTooOld}
-	}
-	return s.watch(rv), step{replace: true}
-}
-
-// streamFailed follows a streaming list that was refused, or that ended before its list did.
-func (s state) streamFailed(end watchEnd) (state, step) {
-	err := end.err
-	if err == nil {
-		err = ErrNoInitialEventsEnd
-	}
-	st := failed(err)
-	st.discard = true
-	atOnce := step{discard: true, err: err}
-	switch {
-	case (isExpired(err) || isTooLarge(err)) && s.version() != "":
-		return s.relist(""), atOnce
-	case end.ignored && end.err != nil:
-		return s.withoutStream(), atOnce
-	case end.ignored:
-		return s.withoutEnd(), atOnce
-	case errors.Is(err, errors.ErrUnsupported):
-		s.stream = streamNever
-		return s.pages(s.listRV), step{discard: true}
-	case errors.Is(err, ErrUnreadableDelete):
-		return s.pages(s.listRV), atOnce // the list will not have it
-	case errors.Is(err, ErrUnusable):
-		return s.pages(s.listRV), atOnce // a server that knows no watches may know lists
-	case isStatus(err) && !apierrors.IsTooManyRequests(err) && !isExpired(err):
-		return s.streamRefused(st)
-	case end.err != nil && !end.heard && st.pause == pauseBusy && !isStatus(err):
-		return s.pages(s.listRV), atOnce // a refusal that is not a Status
-	}
-	next := s.relist(s.listRV)
-	if st.pause == pauseAway && end.unreached || apierrors.IsTooManyRequests(err) {
-		if next.failures = s.failures; end.unreached {
-			return next, st
-		}
-		if next.drought = s.drought.failed(end); next.listIsDue(end.at, err) {
-			next = next.pages(s.listRV) // LIST may be allowed
-		}
-		return next, st
-	}
-	if st.resetBackoff = end.steady; st.pause != pauseBusy && st.pause != pauseAway || end.err == nil {
-		st.pause = pauseRetry
-	}
-	if next.failures = s.failures + 1; end.steady && st.pause != pauseAway || next.failures >= maxStreamFailures {
-		next = s.pages(s.listRV)
-	}
-	return next, st
-}
-
-// streamRefused follows a Status in place of a streaming list.
-func (s state) streamRefused(st step) (state, step) {
-	err := st.err
-	if st.atLeast == 0 {
-		if st.pause = noPause; isClientError(err) {
-			st.err = nil // if streaming is not the cause, LIST will report it
-		}
-	}
-	if cannotStream(err) {
-		return s.withoutStream(), st
-	}
-	return s.pages(s.listRV), st
-}
-
-// withoutStream lists by LIST. If the server never sent a streaming list, it is not asked for
-// one again until a connection breaks.
-func (s state) withoutStream() state {
-	if s.stream == streamUnknown {
-		s.stream = streamUnsupported
-	}
-	return s.pages(s.listRV)
-}
-
-// withoutEnd lists by LIST after a streaming list without an end. If the server has never sent one
-// with an end, or twice in a row one without, no other list is streamed: each would take as long.
-func (s state) withoutEnd() state {
-	switch s.stream {
-	case streamSupported:
-		s.stream = streamUnknown
-	default:
-		s.stream = streamNever
-	}
-	return s.pages(s.listRV)
-}
-
-// watchEnd describes the end of a watch, or of a streaming list.
-type watchEnd struct {
-	began  time.Time // the watch itself, after the streaming list that it may have begun with
-	at     time.Time
-	rv     string // newest resourceVersion seen
-	short  bool   // it lasted less than a second
-	steady bool   // it was accepted, and lasted at least as long as the longest wait
-	// ignored: the request was for a streaming list, and the answer shows no sign of one. The
-	// server sends other bookmarks (then err says so), endless events, or nothing at all.
-	ignored bool
-	idle    bool // nothing came for Tuning.IdleTimeout, or for the shorter limit of a replay
-	early   bool // it ended before the time that the request named
-	heard   bool // something came, even if only an object that could not be used
-	useful  bool // something came that could be used
-	// unreached: there was no connection to the server.
-	unreached bool
-	err       error // nil if the server closed it in order
-}
-
-// watchEnded follows a watch that was refused, closed or broke off. A watch brought something new
-// if its version moved. A server that sends the same events to every watch must not be asked
-// without a pause.
-func (s state) watchEnded(end watchEnd) (state, step) {
-	moved := end.rv != s.rv
-	s.rv = end.rv
-	if moved || end.steady {
-		s.relisted = false
-	}
-	if moved || !end.isEmpty() {
-		s.failures = 0
-	}
-	switch {
-	case end.err != nil:
-		return s.watchFailed(end, moved, end.err)
-	case end.short && !moved:
-		return s.watchFailed(end, moved, ErrShortWatch)
-	}
-	s.drought = drought{}
-	if end.short {
-		return s.resume(step{pause: pauseEnd})
-	}
-	return s.resume(step{})
-}
-
-// brought reports whether the watch has brought something. Objects that cannot be used are nothing.
-func (e watchEnd) brought(moved bool) bool {
-	return moved || e.useful && !errors.Is(e.err, ErrOutOfOrder)
-}
-
-// isEmpty reports whether the server ended the watch in order and at once, and sent nothing.
-func (e watchEnd) isEmpty() bool { return e.err == nil && e.short && !e.heard }
-
-// watchFailed resumes or lists after a watch that ended with an error.
-func (s state) watchFailed(end watchEnd, moved bool, err error) (state, step) {
-	st := failed(err)
-	// Waits must not grow where a proxy cuts every watch after a minute: all is well between
-	// the cuts.
-	st.resetBackoff = end.steady
-	if st.pause.connectionLost() {
-		s = s.reconnected()
-	}
-	if s.drought = s.drought.failed(end); end.brought(moved) || end.steady {
-		s.drought = drought{}
-	}
-	if end.isEmpty() {
-		s.failures++
-	}
-	if st.relist = s.relistReasonFor(end, err); st.relist != noRelist {
-		return s.relistFor(st)
-	}
-	return s.resume(st)
-}
-
-// resume watches again from the version where the watch ended, and lists if there is no
-// version.
-func (s state) resume(st step) (state, step) {
-	if s.rv != "" {
-		return s, st
-	}
-	if st.relist = becauseNoVersion; s.byLists {
-		st.pause = pauseBusy // no list has been a repair
-	}
-	return s.relist(""), st
-}
-
-// relistFor lists again for the reason in st. A list that can repair the failure is not
-// delayed: the backoff that an outage grew does not apply to it. It waits only if the list
-// before it brought no repair. Where watches fail, a stream would fail, too.
-func (s state) relistFor(st step) (state, step) {
-	again := s.relisted
-	s.relisted = true
-	switch {
-	case st.relist == becauseFailing:
-		return s.pages(s.rv), st
-	case isStoreRead(st.err): // the storage is in trouble: the list keeps the failure's wait
-	case again:
-		st.pause = pauseBusy
-	case st.relist == becauseRefused:
-		if !apierrors.IsNotFound(st.err) {
-			st.pause = pauseBusy
-		}
-	default:
-		st.pause, st.atLeast = noPause, 0
-	}
-	if st.relist == becauseTooLarge {
-		return s.relist(""), st
-	}
-	return s.relist(s.rv), st
-}
-
-// relistReasonFor is the reason why nothing but a list helps after a watch that failed with err, or
-// noRelist.
-func (s state) relistReasonFor(end watchEnd, err error) relistReason {
-	switch {
-	case isTooLarge(err):
-		return becauseTooLarge
-	case isExpired(err):
-		return becauseExpired
-	case errors.Is(err, ErrOutOfOrder):
-		return becauseOutOfOrder
-	case errors.Is(err, ErrUnreadableDelete), isStoreRead(err):
-		return becauseUnreadable
-	case isRefused(err), isUnexplained(err):
-		return becauseRefused
-	case s.byLists: // a list did not help
-		return noRelist
-	case end.isEmpty() && s.failures >= maxShortWatches, apierrors.IsInternalError(err) && s.internalRetry < 0:
-		return becauseFailing
-	}
-	return noRelist
-}
-
-// relistReason is why a list replaces a watch. It is an index of counters.relists.
-type relistReason uint8
-
-const (
-	noRelist relistReason = iota
-	becauseExpired
-	becauseTooLarge
-	becauseOutOfOrder
-	becauseUnreadable
-	becauseRefused
-	becauseFailing
-	becauseNoVersion
-	becauseRestored
-	becauseEnded
-	becauseMoved
-	relistReasons
-)
-
-// String returns the word of Relists.ByReason.
-func (r relistReason) String() string {
-	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing", "no version", "restored", "ended", "moved"}[r]
+	p.breaker, p.server = breakerOf(source)
+	p.state = start(opts.Tuning)
+	p.state.server = p.server
+	p.waits.Backoff = &p.opts.Backoff
+	return nil
 }

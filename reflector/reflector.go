@@ -1,13 +1,9 @@
 package reflector
 
 import (
-	"fmt"
+	"context"
 	"log/slog"
-	"net"
-	"sync/atomic"
 	"time"
-
-	"github.com/kinform/kinform/internal/logs"
 )
 
 // Options configures a [Reflector]. The zero value works.
@@ -108,47 +104,8 @@ func (o Tuning) withDefaults() Tuning {
 
 // Reflector keeps a sink equal to a source. See the package documentation.
 type Reflector[T any] struct {
-	// Set by New and never changed.
-	source Source[T]
-	sink   Sink[T]
-	opts   Options
-	log    logs.Log
-	meter  ReadCounter // source, if it is one
-	made   time.Time   // by New
-
-	breaker *Breaker // the source's, or one of its own
-	server  bool     // source is a Server, which reports how far its requests have come
-
-	running atomic.Bool
-	stats   counters
-
-	// Owned by the goroutine of Run.
-	recall  *recall[T]
-	follows following // but for its mu
-	state   state
-	recent  recentEvents[T]
-	waits   waits
-
-	// The connection of the newest watch that ended early and in order since the last list, nil if there
-	// is none or a later watch had another connection: see mayRenew.
-	renewal net.Conn
-
-	// Of the list in progress: its newest version and object, whether there has been no object, and
-	// none in its newest page.
-	listed    *newestListed[T] // nil while there is no list in progress
-	emptyList bool
-	emptyPage bool
-
-	failing bool   // Stats.Failing is set
-	reason  pause  // of the last failure, until a request succeeds
-	outages uint64 // of breaker, at the last failure
-
-	silence silence
-
-	// Why the last watch failed, if the server had accepted it and it ended soon without anything new.
-	// How long the next one has to last then.
-	vain  pause
-	proof time.Duration
+	protocol protocol
+	transfer transfer[T]
 }
 
 // New returns a reflector that is not running. It returns [ErrNoSource] or [ErrNoSink]
@@ -160,41 +117,28 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 	if sink == nil {
 		return nil, ErrNoSink
 	}
+	r := &Reflector[T]{}
+	r.transfer = transfer[T]{protocol: &r.protocol, source: source, sink: sink, recall: &recall[T]{}}
 	changing, changes := source.(Changing[T])
-	pruner, prunes := sink.(Pruner)
-	if changes && !prunes {
-		return nil, fmt.Errorf("%s: %w", source.Resource(), ErrNoPruner)
+	if err := r.protocol.init(source, sink, changes, opts); err != nil {
+		return nil, err
 	}
-	opts.Tuning = opts.withDefaults()
-	log := logs.New(opts.Logger, "reflector", source.Resource())
-	if opts.OnError == nil {
-		opts.OnError = log.Error
-	}
-	meter, _ := source.(ReadCounter)
-	known := &recall[T]{}
 	if !opts.DecodeAll {
-		known = newRecall(source, sink)
-	}
-	first := start(opts.Tuning)
-	breaker, server := breakerOf(source)
-	first.server = server
-	r := &Reflector[T]{
-		source: source,
-		sink:   sink,
-		opts:   opts,
-		log:    log,
-		meter:  meter,
-		made:   time.Now(),
-
-		breaker: breaker,
-		server:  server,
-
-		recall: known,
-		state:  first,
+		r.transfer.recall = newRecall(source, sink)
 	}
 	if changes {
-		r.follows.by, r.follows.sink = changing.Selection(), pruner
+		r.protocol.follows.by = changing.Selection()
 	}
-	r.waits.Backoff = &r.opts.Backoff
+	r.protocol.requests = &r.transfer
 	return r, nil
 }
+
+// Run lists and watches until ctx is done, and then returns nil. It returns the sink's error
+// if the sink failed, and [ErrStarted] if Run was called before. Run works in its caller's
+// goroutine, which owns the protocol state. A timer watches over each watch. It also returns the error of
+// [Selection.Follow].
+func (r *Reflector[T]) Run(ctx context.Context) error { return r.protocol.run(ctx) }
+
+// Stats returns the counters. It is safe from any goroutine. The counters are read one by one,
+// and need not show the same moment.
+func (r *Reflector[T]) Stats() Stats { return r.protocol.stats.now(r.protocol.meter, r.protocol.made) }

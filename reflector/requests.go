@@ -12,9 +12,9 @@ import (
 // A request at a version other than "" and "0" has no limit, so that the server can answer from its
 // cache instead of its storage, unless it has no such cache. A list whose pages expired has no
 // limit either.
-func listOptions[T any](r *Reflector[T]) metav1.ListOptions {
-	s := r.state
-	opts := metav1.ListOptions{Limit: max(r.opts.PageSize, 0)}
+func (p *protocol) listOptions() metav1.ListOptions {
+	s := p.state
+	opts := metav1.ListOptions{Limit: max(p.opts.PageSize, 0)}
 	switch {
 	case s.token != "":
 		opts.Continue = s.token
@@ -31,25 +31,25 @@ func listOptions[T any](r *Reflector[T]) metav1.ListOptions {
 
 // watchOptions is the request for a watch, or for a streaming list if the state says so
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists).
-func watchOptions[T any](r *Reflector[T]) metav1.ListOptions {
-	timeout := scale(r.opts.WatchTimeout, 1+r.opts.Backoff.Random())
-	if r.state.unverified > 0 {
-		timeout = min(timeout, r.state.unverified)
+func (p *protocol) watchOptions() metav1.ListOptions {
+	timeout := scale(p.opts.WatchTimeout, 1+p.opts.Backoff.Random())
+	if p.state.unverified > 0 {
+		timeout = min(timeout, p.state.unverified)
 	}
-	if r.state.listsLater() {
+	if p.state.listsLater() {
 		timeout = min(timeout, briefTimeout)
 	}
 	seconds := int64(timeout / time.Second)
-	version := r.state.version()
-	if r.state.phase == watching && r.state.replayRV == "" {
-		version = resumeFrom(&r.recent, version)
+	version := p.state.version()
+	if p.state.phase == watching && p.state.replayRV == "" {
+		version = p.recent.resumeFrom(version)
 	}
 	opts := metav1.ListOptions{
 		ResourceVersion:     version,
 		AllowWatchBookmarks: true,
 		TimeoutSeconds:      &seconds,
 	}
-	if r.state.phase == streaming {
+	if p.state.phase == streaming {
 		opts.SendInitialEvents = new(true)
 		opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}

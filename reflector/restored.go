@@ -47,9 +47,9 @@ var errSlowCheck = errors.New("the list of one object did not end in time")
 
 // replayFrom returns the version from which a watch begins with known events, and the number
 // of the first of them. The version is empty if there is none.
-func replayFrom[T any](s *recentEvents[T]) (from string, first int) {
-	for n := max(s.lost, oldest(s)); n < s.n; n++ {
-		if e := recentAt(s, n); older(e.before, e.known.rv) {
+func (s *recentEvents) replayFrom() (from string, first int) {
+	for n := max(s.lost, s.oldest()); n < s.n; n++ {
+		if e := s.recentAt(n); older(e.before, e.known.rv) {
 			return e.before, n
 		}
 	}
@@ -58,7 +58,7 @@ func replayFrom[T any](s *recentEvents[T]) (from string, first int) {
 
 // newestAfter keeps only the newest event if it comes after that with number n, which the server
 // no longer has. A restored server may still repeat an event that the restore took back.
-func newestAfter[T any](s *recentEvents[T], n int) { s.lost = max(n+1, s.n-1) }
+func (s *recentEvents) newestAfter(n int) { s.lost = max(n+1, s.n-1) }
 
 // replay is the progress of a watch that repeats known events. The zero value has nothing to
 // repeat.
@@ -75,40 +75,40 @@ func (j replay) pending() bool { return j.next < j.known }
 
 // verifyEvent compares an event of a watch with the known events. seen is the newest version so far. It
 // reports whether the event is new, and returns ErrRestored for an event of another history.
-func verifyEvent[T any](s *recentEvents[T], j replay, ev Event[T], seen string) (next replay, isNew bool, err error) {
+func (s *recentEvents) verifyEvent(j replay, e *notice, seen string) (next replay, isNew bool, err error) {
 	if j.pending() {
-		return verifyPending(s, j, ev)
+		return s.verifyPending(j, e)
 	}
 	switch {
-	case older(seen, ev.ResourceVersion):
+	case older(seen, e.rv):
 		j.active = false
 		return j, true, nil
-	case ev.Type == Bookmark:
-		return j, !ev.Omitted && ev.ResourceVersion == seen, nil // otherwise the server lags
-	case isRecent(s, ev):
+	case e.typ == Bookmark:
+		return j, !e.omitted && e.rv == seen, nil // otherwise the server lags
+	case s.isRecent(e):
 		return j, false, nil // the server repeats itself
-	case s.open.rv == seen && ev.ResourceVersion == seen:
+	case s.open.rv == seen && e.rv == seen:
 		return j, true, nil // the watch before ended amid the events of a version
 	}
-	return j, false, otherHistory("the watch brings %s, which was not there before", describe(ev))
+	return j, false, otherHistory("the watch brings %s, which was not there before", e.describe())
 }
 
 // verifyPending is verifyEvent while a known event is still to come.
-func verifyPending[T any](s *recentEvents[T], j replay, ev Event[T]) (next replay, isNew bool, err error) {
-	e := recentAt(s, j.next)
-	again, differs := isAgain(e, ev)
-	atOnce := ev.ResourceVersion == e.known.rv
+func (s *recentEvents) verifyPending(j replay, e *notice) (next replay, isNew bool, err error) {
+	k := s.recentAt(j.next)
+	again, differs := k.isAgain(e)
+	atOnce := e.rv == k.known.rv
 	switch {
-	case !isCertainlyAgain(e, ev) && ev.Type != Bookmark && atOnce && (ev.ResourceVersion == s.pushed || isRecent(s, ev)):
+	case !k.isCertainlyAgain(e) && e.typ != Bookmark && atOnce && (e.rv == s.pushed || s.isRecent(e)):
 		return j, false, nil // an earlier event of the same version
 	case again:
 		j.next++
 		j.differs = j.differs || differs
 		return j, false, nil
-	case ev.Type == Bookmark && (older(ev.ResourceVersion, e.known.rv) || ev.Omitted && atOnce):
+	case e.typ == Bookmark && (older(e.rv, k.known.rv) || e.omitted && atOnce):
 		return j, false, nil
 	}
-	return j, false, otherHistory("the watch brings %s in place of %s", describe(ev), nameOf(e.known))
+	return j, false, otherHistory("the watch brings %s in place of %s", e.describe(), k.known.nameOf())
 }
 
 // otherHistory returns an ErrRestored that says why.
@@ -118,14 +118,6 @@ func otherHistory(format string, args ...any) error {
 
 // errDiffers ends a watch that repeated the known events with other contents of an object.
 var errDiffers = errors.New("the server repeats an object with other contents")
-
-// describe names an event.
-func describe[T any](ev Event[T]) string {
-	if ev.Type == Bookmark {
-		return "BOOKMARK at resourceVersion " + ev.ResourceVersion
-	}
-	return ev.Type.String() + " of " + nameOf(knownFrom(ev))
-}
 
 // endedUnexpectedly reports whether a watch ended in any other way than at the time that its
 // request named. Then the server, or its storage, may have been replaced: a server also closes
@@ -194,22 +186,22 @@ func comparable(rv string) bool {
 
 // replayed handles an event of a watch that has not yet repeated all known events. It reports
 // whether the event is new.
-func replayed[T any](r *Reflector[T], w *watch, ev Event[T]) (isNew bool, err error) {
+func (p *protocol) replayed(w *watch, e *notice) (isNew bool, err error) {
 	awaited := w.replay.pending()
 	strict := w.replay.strict
-	w.replay, isNew, err = verifyEvent(&r.recent, w.replay, ev, w.end.rv)
+	w.replay, isNew, err = p.recent.verifyEvent(w.replay, e, w.end.rv)
 	switch {
 	case err != nil && !strict:
 		w.replay = replay{}
 		return true, nil // the usual order decides
 	case err == nil:
-		succeeded(r)
+		p.succeeded()
 	}
 	if strict && awaited && !w.replay.pending() {
 		w.dog.stop()
-		w.dog = guardWatch(r, w)
-		r.state.unverified = 0
-		if w.replay.differs && !r.state.relisted {
+		w.dog = p.guardWatch(w)
+		p.state.unverified = 0
+		if w.replay.differs && !p.state.relisted {
 			return false, errDiffers
 		}
 	}
@@ -217,13 +209,13 @@ func replayed[T any](r *Reflector[T], w *watch, ev Event[T]) (isNew bool, err er
 }
 
 // newReplay returns the replay that a watch from version asked begins with.
-func newReplay[T any](r *Reflector[T], asked string) replay {
+func (p *protocol) newReplay(asked string) replay {
 	switch {
-	case r.state.replayRV != "":
-		_, first := replayFrom(&r.recent)
-		return replay{active: true, strict: true, next: first, known: r.recent.n}
-	case asked != r.state.rv:
-		return replay{active: true, next: firstOpen(&r.recent), known: r.recent.n}
+	case p.state.replayRV != "":
+		_, first := p.recent.replayFrom()
+		return replay{active: true, strict: true, next: first, known: p.recent.n}
+	case asked != p.state.rv:
+		return replay{active: true, next: p.recent.firstOpen(), known: p.recent.n}
 	}
 	return replay{}
 }
@@ -232,30 +224,30 @@ func newReplay[T any](r *Reflector[T], asked string) replay {
 // longer has, as after its restart. The next one begins with the newest event alone, or a list of
 // one object checks the server. If the newest version may lack events, the collection is listed,
 // because nothing else shows what they changed.
-func repeatLess[T any](r *Reflector[T], w *watch) (st step) {
-	newestAfter(&r.recent, w.replay.next)
-	if r.state.replayRV, _ = replayFrom(&r.recent); r.state.replayRV != "" {
+func (p *protocol) repeatLess(w *watch) (st step) {
+	p.recent.newestAfter(w.replay.next)
+	if p.state.replayRV, _ = p.recent.replayFrom(); p.state.replayRV != "" {
 		return step{}
 	}
-	if mayLack(&r.recent, r.state.rv) {
-		r.state, st = r.state.doubted(becauseRestored)
+	if p.recent.mayLack(p.state.rv) {
+		p.state, st = p.state.doubted(becauseRestored)
 		return st
 	}
-	r.recent.open.whole = true
-	r.state = r.state.check()
+	p.recent.open.whole = true
+	p.state = p.state.check()
 	return step{}
 }
 
 // guardReplay returns a watchdog for a watch that begins with w.replay.
-func guardReplay[T any](r *Reflector[T], w *watch) *watchdog {
-	if !w.replay.strict || r.state.confirmed {
-		return guardWatch(r, w)
+func (p *protocol) guardReplay(w *watch) *watchdog {
+	if !w.replay.strict || p.state.confirmed {
+		return p.guardWatch(w)
 	}
 	patience := replayPatience
-	if r.opts.IdleTimeout > 0 {
-		patience = min(patience, r.opts.IdleTimeout)
+	if p.opts.IdleTimeout > 0 {
+		patience = min(patience, p.opts.IdleTimeout)
 	}
-	return guardFor(r, w, patience)
+	return p.guardFor(w, patience)
 }
 
 // rewind says whether the sink may compare the next list with its contents by versions.
@@ -269,25 +261,25 @@ const (
 
 // noteRewind tells the sink if the list that is now complete comes from a restored server, or
 // may come from one.
-func noteRewind[T any](r *Reflector[T]) {
-	seen := r.stats.seen()
-	if first := r.opts.FirstVersion; seen == "" && first != nil {
+func (p *protocol) noteRewind() {
+	seen := p.stats.seen()
+	if first := p.opts.FirstVersion; seen == "" && first != nil {
 		seen = *first // of an earlier run
 	}
-	if older(r.state.rv, seen) && r.state.rewound != rewound {
-		r.state.rewound = perhapsRewound
-		if r.state.versioned { // else the version is that of the newest object, which may be gone
-			r.state.rewound = rewound
-			err := otherHistory("the list is at resourceVersion %s, and %s was seen before", r.state.rv, seen)
-			r.opts.OnError(&RequestError{Resource: r.source.Resource(), Verb: "list", ResourceVersion: seen, Err: err})
+	if older(p.state.rv, seen) && p.state.rewound != rewound {
+		p.state.rewound = perhapsRewound
+		if p.state.versioned { // else the version is that of the newest object, which may be gone
+			p.state.rewound = rewound
+			err := otherHistory("the list is at resourceVersion %s, and %s was seen before", p.state.rv, seen)
+			p.opts.OnError(&RequestError{Resource: p.resource, Verb: "list", ResourceVersion: seen, Err: err})
 		}
 	}
-	how := r.state.rewound
-	r.state.rewound = notRewound
+	how := p.state.rewound
+	p.state.rewound = notRewound
 	if how == rewound {
-		r.stats.restores.Add(1)
+		p.stats.restores.Add(1)
 	}
-	if s, ok := r.sink.(Rewinder); ok && how != notRewound {
+	if s, ok := p.sink.(Rewinder); ok && how != notRewound {
 		s.Rewound(how == rewound)
 	}
 }

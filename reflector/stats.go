@@ -181,7 +181,7 @@ type counters struct {
 
 	mu   sync.Mutex
 	rv   string
-	last time.Duration        // since Reflector.made; zero before the first event
+	last time.Duration        // since protocol.made; zero before the first event
 	past *[keptRelists]Relist // the newest; nil if there was none
 
 	failing *Failing // nil while all is well
@@ -279,10 +279,8 @@ func (c *counters) seen() string {
 	return c.rv
 }
 
-// Stats returns the counters. It is safe from any goroutine. The counters are read one by one,
-// and need not show the same moment.
-func (r *Reflector[T]) Stats() Stats {
-	c := &r.stats
+// now is Reflector.Stats. The other two are fields of protocol.
+func (c *counters) now(meter ReadCounter, made time.Time) Stats {
 	s := Stats{
 		Lists:        c.lists.Load(),
 		Recalled:     c.recalled.Load(),
@@ -310,8 +308,8 @@ func (r *Reflector[T]) Stats() Stats {
 		}
 	}
 	s.Events = c.events[0].Load() + s.Added + s.Modified + s.Deleted + s.Bookmarks
-	if r.meter != nil {
-		s.Received, s.Decoding = r.meter.Received()
+	if meter != nil {
+		s.Received, s.Decoding = meter.Received()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -323,7 +321,7 @@ func (r *Reflector[T]) Stats() Stats {
 		s.LastRelists = *c.past
 	}
 	if c.last != 0 {
-		s.LastEvent = r.made.Add(c.last)
+		s.LastEvent = made.Add(c.last)
 	}
 	return s
 }

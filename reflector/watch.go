@@ -3,11 +3,12 @@ package reflector
 import (
 	"context"
 	"errors"
-	"iter"
 	"log/slog"
 	"math"
 	"sync/atomic"
 	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 const (
@@ -60,107 +61,90 @@ type watch struct {
 // watchOnce carries out one watch and the step that follows its end. The error is the sink's. Opening
 // and ending it are functions of their own, so that only a small part of the stack is in use while
 // it waits for events.
-func watchOnce[T any](r *Reflector[T], ctx context.Context) error {
+func (p *protocol) watchOnce(ctx context.Context) error {
 	w := new(watch)
-	defer closeWatch(r, w) // also when the source or the sink panics
-	events := openWatch(r, ctx, w)
-	receive(r, ctx, w, events)
-	return watchClosed(r, ctx, w)
+	defer p.closeWatch(w) // also when the source or the sink panics
+	p.requests.watch(ctx, w)
+	return p.watchClosed(ctx, w)
 }
 
-// openWatch makes the request, and starts the watchdog.
-func openWatch[T any](r *Reflector[T], ctx context.Context, w *watch) iter.Seq2[Event[T], error] {
-	opts := watchOptions(r)
+// beginWatch begins the request, and starts the watchdog.
+func (p *protocol) beginWatch(ctx context.Context, w *watch) metav1.ListOptions {
+	opts := p.watchOptions()
 	// A server that does not end the watch in time, or a proxy on the way to it, may have lost
 	// the watch.
 	limit := min(time.Duration(*opts.TimeoutSeconds)*time.Second, math.MaxInt64-grace) + grace
 	w.limited, w.giveUp = context.WithTimeout(ctx, limit)
 	var accepts func()
-	if r.state.phase != streaming {
-		accepts = func() { acceptedWatch(r, w) }
+	if p.state.phase != streaming {
+		accepts = func() { p.acceptedWatch(w) }
 	}
-	request, attempt := beginRequest(r, w.limited, false, accepts)
+	request, attempt := p.beginRequest(w.limited, false, accepts)
 	w.attempt = attempt
-	w.asked, w.began, w.end.rv, w.lasts = opts.ResourceVersion, time.Now(), r.state.rv, limit-grace
+	w.asked, w.began, w.end.rv, w.lasts = opts.ResourceVersion, time.Now(), p.state.rv, limit-grace
 	w.listed = w.began
 	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: w.asked}}
-	source := r.source
-	if r.state.phase == streaming {
-		source = beginRecall(r.recall, source)
+	if p.state.phase == streaming {
 		w.guard.asked.Verb = "watchlist"
-		r.stats.watchLists.Add(1)
-		beginList(r, "watchlist")
-		w.dog = guardStream(r, w)
+		p.stats.watchLists.Add(1)
+		p.beginList("watchlist")
+		w.dog = p.guardStream(w)
 	} else {
-		r.stats.watches.Add(1)
-		r.log.Debug("watch begins", slog.String("resourceVersion", w.asked))
-		w.replay = newReplay(r, w.asked)
-		w.dog = guardReplay(r, w)
-		limit := max(r.opts.Backoff.Max, answerLimit)
-		w.attempt.answerWithin(limit + r.waits.upTo(limit/spreadShare))
-		if !r.server && r.silence.byLists(&r.state) { // it does not say whether the watch is accepted
-			w.works = r.stats.worksAfter(r.silence.proof(max(r.opts.Backoff.Max, lastingAfter)))
+		p.stats.watches.Add(1)
+		p.log.Debug("watch begins", slog.String("resourceVersion", w.asked))
+		w.replay = p.newReplay(w.asked)
+		w.dog = p.guardReplay(w)
+		limit := max(p.opts.Backoff.Max, answerLimit)
+		w.attempt.answerWithin(limit + p.waits.upTo(limit/spreadShare))
+		if !p.server && p.silence.byLists(&p.state) { // it does not say whether the watch is accepted
+			w.works = p.stats.worksAfter(p.silence.proof(max(p.opts.Backoff.Max, lastingAfter)))
 		}
 	}
-	return source.Watch(request, opts)
+	return opts
 }
 
 // acceptedWatch follows the acceptance of w by the server. That is a success, unless the last watch was
 // in vain: then w has to last for a while, or to bring something.
-func acceptedWatch[T any](r *Reflector[T], w *watch) {
+func (p *protocol) acceptedWatch(w *watch) {
 	if w.accepted {
 		return
 	}
 	w.accepted = true
-	why, least := r.vain, r.proof
+	why, least := p.vain, p.proof
 	if why == noPause {
-		succeeded(r)
+		p.succeeded()
 		least = 0
 	} else {
-		w.proven = later(least, func() { watchLasted(r, why) })
+		w.proven = later(least, func() { p.watchLasted(why) })
 	}
-	if r.silence.byLists(&r.state) {
-		w.works = r.stats.worksAfter(r.silence.proof(least))
+	if p.silence.byLists(&p.state) {
+		w.works = p.stats.worksAfter(p.silence.proof(least))
 	}
 }
 
-// closeWatch gives up what openWatch has begun.
-func closeWatch[T any](r *Reflector[T], w *watch) {
+// closeWatch gives up what beginWatch has begun.
+func (p *protocol) closeWatch(w *watch) {
 	w.proven.stop()
 	w.works.stop()
 	w.dog.stop()
-	endRecall(r.recall)
 	w.attempt.end()
 	if w.giveUp != nil {
 		w.giveUp()
 	}
 }
 
-// receive passes on the events until the watch ends.
-func receive[T any](r *Reflector[T], ctx context.Context, w *watch, events iter.Seq2[Event[T], error]) {
-	for ev, err := range events {
-		if w.limited.Err() != nil {
-			break // the source goes on regardless
-		}
-		var more bool
-		if more, w.sinkErr = received(r, ctx, w, ev, err); !more {
-			break
-		}
-	}
-}
-
 // watchClosed carries out the step after a watch that the source has left.
-func watchClosed[T any](r *Reflector[T], ctx context.Context, w *watch) error {
+func (p *protocol) watchClosed(ctx context.Context, w *watch) error {
 	w.proven.stop()
 	w.works.stop()
-	returned(r, &w.guard, w.dog)
+	p.returned(&w.guard, w.dog)
 	moved := interrupted(ctx)
 	if moved && isCanceled(w.sinkErr) {
 		w.sinkErr, w.end.err = nil, nil // the next watch brings what the sink did not take
 	}
 	if w.sinkErr != nil || ctx.Err() != nil && !moved {
-		if r.state.phase == streaming {
-			r.sink.Discard()
+		if p.state.phase == streaming {
+			p.sink.Discard()
 		}
 		return w.sinkErr
 	}
@@ -168,30 +152,30 @@ func watchClosed[T any](r *Reflector[T], ctx context.Context, w *watch) error {
 	w.silent = errors.Is(context.Cause(w.request), errSilent)
 	w.left = moved && (w.end.err == nil || isCanceled(w.end.err))
 	cut := w.left || w.silent || w.limited.Err() != nil && !moved
-	if r.state.phase != streaming && !moved && w.request.Err() != nil && w.attempt.progress().hung() {
+	if p.state.phase != streaming && !moved && w.request.Err() != nil && w.attempt.progress().hung() {
 		cut, w.end.err = false, ErrUnanswered
 	}
-	watchEnded(r, ctx, w, cut)
+	p.watchEnded(ctx, w, cut)
 	delay := w.attempt.end()
-	r.breaker.sleep(ctx, noPause, delay, delay)
+	p.breaker.sleep(ctx, noPause, delay, delay)
 	return nil
 }
 
 // watchEnded carries out the step that follows the end of a watch. cut: the client ended the watch
 // because it took too long.
-func watchEnded[T any](r *Reflector[T], ctx context.Context, w *watch, cut bool) {
+func (p *protocol) watchEnded(ctx context.Context, w *watch, cut bool) {
 	report := RequestError{Verb: "watch", ResourceVersion: w.asked}
 	if w.next != nil {
 		report.Verb = "watchlist"
-		carryOut(r, ctx, *w.next, report, w.began)
+		p.carryOut(ctx, *w.next, report, w.began)
 		return
 	}
 	end := w.end
-	r.log.Debug("watch ends", slog.String("resourceVersion", end.rv))
+	p.log.Debug("watch ends", slog.String("resourceVersion", end.rv))
 	end.at = time.Now()
 	lived := end.at.Sub(w.began)
-	if r.state.phase != streaming {
-		r.stats.watchEnds(lived, end.heard)
+	if p.state.phase != streaming {
+		p.stats.watchEnds(lived, end.heard)
 	}
 	end.began, end.short = w.listed, lived < lastingAfter
 	end.early = !w.left && (end.short || lived < w.lasts-time.Second)
@@ -199,39 +183,39 @@ func watchEnded[T any](r *Reflector[T], ctx context.Context, w *watch, cut bool)
 		end.err, end.short = nil, false
 	}
 	end.unreached = w.unreached(end.err)
-	end.steady = end.at.Sub(w.listed) >= max(r.opts.Backoff.Max, lastingAfter) && !w.refused() && !end.unreached
+	end.steady = end.at.Sub(w.listed) >= max(p.opts.Backoff.Max, lastingAfter) && !w.refused() && !end.unreached
 	var st step
-	if r.state.phase == streaming {
+	if p.state.phase == streaming {
 		report.Verb = "watchlist"
 		if w.silent { // the connection is to blame
 			end.err = ErrUnanswered
 		}
 		end.ignored = end.ignored || cut && !w.silent
-		r.state, st = r.state.streamFailed(end)
+		p.state, st = p.state.streamFailed(end)
 	} else {
-		r.silence = r.silence.after(w, end, &r.state)
-		nothingNew := end.rv == r.state.rv && !isStatus(end.err) && w.attempt.progress().answered
-		st = stepAfter(r, w, end)
-		noteVain(r, end, nothingNew, lived)
+		p.silence = p.silence.after(w, end, &p.state)
+		nothingNew := end.rv == p.state.rv && !isStatus(end.err) && w.attempt.progress().answered
+		st = p.stepAfter(w, end)
+		p.noteVain(end, nothingNew, lived)
 	}
 	if !cut && (end.err == nil || isStatus(end.err)) {
-		r.breaker.answered() // the server closed the watch in order, or refused it
+		p.breaker.answered() // the server closed the watch in order, or refused it
 	}
-	carryOut(r, ctx, st, report, w.began)
+	p.carryOut(ctx, st, report, w.began)
 }
 
 // noteVain records whether the watch that lasted for so long was in vain. One that breaks later than
 // soon is in vain, too, if lists alone keep the sink up to date: to last as long proves nothing.
-func noteVain[T any](r *Reflector[T], end watchEnd, nothingNew bool, lived time.Duration) {
-	r.vain = noPause
-	soon := end.short || r.state.byLists && end.err != nil && !end.steady
+func (p *protocol) noteVain(end watchEnd, nothingNew bool, lived time.Duration) {
+	p.vain = noPause
+	soon := end.short || p.state.byLists && end.err != nil && !end.steady
 	if !soon || !nothingNew {
 		return
 	}
-	if r.vain = pauseBusy; end.err != nil {
-		r.vain = pauseFor(end.err)
+	if p.vain = pauseBusy; end.err != nil {
+		p.vain = pauseFor(end.err)
 	}
-	r.proof = max(lastingAfter, min(2*lived, r.opts.Backoff.Max))
+	p.proof = max(lastingAfter, min(2*lived, p.opts.Backoff.Max))
 }
 
 // refused reports whether the server has not accepted w.
@@ -249,120 +233,119 @@ func (w *watch) unreached(err error) bool {
 }
 
 // stepAfter decides the step after a watch, or after a streaming list that had become one.
-func stepAfter[T any](r *Reflector[T], w *watch, end watchEnd) (st step) {
+func (p *protocol) stepAfter(w *watch, end watchEnd) (st step) {
 	end.idle = w.aborted.Load()
-	noteEnd(&r.recent, end.at.Sub(r.made))
+	p.recent.noteEnd(end.at.Sub(p.made))
 	switch {
 	case errors.Is(end.err, ErrRestored):
-		r.state, st = r.state.restored(end.err)
+		p.state, st = p.state.restored(end.err)
 		return st
 	case errors.Is(end.err, errDiffers):
-		r.state, st = r.state.doubted(becauseRestored)
+		p.state, st = p.state.doubted(becauseRestored)
 		return st
 	case w.replay.strict && w.replay.pending() && isExpired(end.err):
-		return repeatLess(r, w)
+		return p.repeatLess(w)
 	case w.replay.strict && w.replay.pending() && end.idle:
-		if r.state = r.state.check(); !w.attempt.progress().answered {
+		if p.state = p.state.check(); !w.attempt.progress().answered {
 			return step{err: ErrUnanswered, pause: pauseAway}
 		}
 		return st
-	case w.replay.strict && w.replay.pending() && end.err == nil && !end.short && (!r.state.confirmed || r.state.unverified > 0):
-		r.state = r.state.check() // the watch was too short for guardReplay, or the list had no answer
+	case w.replay.strict && w.replay.pending() && end.err == nil && !end.short && (!p.state.confirmed || p.state.unverified > 0):
+		p.state = p.state.check() // the watch was too short for guardReplay, or the list had no answer
 		return st
 	case !w.replay.pending():
-		r.state.replayRV = ""
+		p.state.replayRV = ""
 	}
 	if end.idle {
-		r.stats.idle.Add(1)
+		p.stats.idle.Add(1)
 	}
 	unexpected := endedUnexpectedly(end) || w.silent
-	verify := (unexpected || r.state.unverified > 0) && r.state.replayRV == ""
+	verify := (unexpected || p.state.unverified > 0) && p.state.replayRV == ""
 	if unexpected {
-		r.state.confirmed = false // what the server has shown before may not hold any more
+		p.state.confirmed = false // what the server has shown before may not hold any more
 	}
-	if r.state, st = r.state.watchEnded(end); st.pause == pauseAway || st.pause == pauseBusy {
-		r.state.unverified = 0 // the list of one object was not to blame
+	if p.state, st = p.state.watchEnded(end); st.pause == pauseAway || st.pause == pauseBusy {
+		p.state.unverified = 0 // the list of one object was not to blame
 	}
 	lasted := end.err == nil && !w.silent && (end.idle || !end.early)
-	if !w.left && r.state.listsLater() && !r.follows.awaitsList() && (lasted || !w.refused() && !end.unreached && r.silence.mayDoubt(end.at)) {
-		r.state, st = r.state.doubted(becauseRestored)
+	if !w.left && p.state.listsLater() && !p.follows.awaitsList() && (lasted || !w.refused() && !end.unreached && p.silence.mayDoubt(end.at)) {
+		p.state, st = p.state.doubted(becauseRestored)
 		return st
 	}
 	if verify {
-		verifyHistory(r, st.pause)
+		p.verifyHistory(st.pause)
 	}
-	if st.relist == noRelist && mayRenew(r, w, end) {
-		r.state = r.state.renew()
+	if st.relist == noRelist && p.mayRenew(w, end) {
+		p.state = p.state.renew()
 		st.relist = becauseEnded
 	}
 	return st
 }
 
 // verifyHistory has the server show its history before the watch goes on. why is the pause before that.
-func verifyHistory[T any](r *Reflector[T], why pause) {
-	switch from, _ := replayFrom(&r.recent); {
-	case r.opts.TrustVersions:
+func (p *protocol) verifyHistory(why pause) {
+	switch from, _ := p.recent.replayFrom(); {
+	case p.opts.TrustVersions:
 	case from != "":
-		r.state = r.state.verifyFrom(from)
+		p.state = p.state.verifyFrom(from)
 	case why != pauseDenied: // a second request would only be denied, too
-		r.state = r.state.verifyFrom("")
+		p.state = p.state.verifyFrom("")
 	}
 }
 
-// received handles one pair of a watch. It reports whether the watch continues. The error is
-// the sink's.
-func received[T any](r *Reflector[T], ctx context.Context, w *watch, ev Event[T], err error) (more bool, sinkErr error) {
-	dog := w.dog // the handling may replace it
-	dog.received()
-	defer dog.handled()
+// receives follows the arrival of one pair of a watch, which has an error or none. It reports whether the
+// watch continues. bad is the error of a single object.
+func (p *protocol) receives(w *watch, err error) (bad *ObjectError, more bool) {
 	w.attempt.received()
-	var bad *ObjectError
 	if err != nil {
-		if bad = badObject(r, err); bad == nil {
+		if bad = p.badObject(err); bad == nil {
 			w.end.err = err
-			return false, nil
+			return nil, false
 		}
 	}
 	if !w.end.heard {
 		w.end.heard = true
-		r.breaker.answered()
+		p.breaker.answered()
 	}
 	if bad == nil && !w.end.useful {
 		w.end.useful = true
-		if r.state.phase == watching && r.silence.byLists(&r.state) {
-			r.stats.polls(Polling{})
+		if p.state.phase == watching && p.silence.byLists(&p.state) {
+			p.stats.polls(Polling{})
 		}
 	}
-	if r.state.phase == streaming {
-		return receivedListed(r, ctx, w, ev, bad)
-	}
-	if bad != nil {
-		return w.badEvent(bad), nil
-	}
+	return bad, true
+}
+
+// mayRepeat reports whether an event may be one that has come before, so that its object counts.
+func (w *watch) mayRepeat(e *notice) bool {
+	return e.typ != Bookmark && (w.replay.active || e.rv == w.end.rv)
+}
+
+// mayApply reports whether an event is new to the sink. If it is not, more reports whether the watch
+// continues.
+func (p *protocol) mayApply(w *watch, e *notice) (fresh, more bool) {
+	var err error
 	if w.replay.active {
-		if isNew, err := replayed(r, w, ev); !isNew {
+		if isNew, err := p.replayed(w, e); !isNew {
 			w.end.err = err
-			return err == nil, nil
+			return false, err == nil
 		}
 	}
-	fresh, err := inOrder(&r.recent, ev, w.end.rv)
-	if err != nil {
+	if fresh, err = p.recent.inOrder(e, w.end.rv); err != nil {
 		w.end.err = err
-		return false, nil
+		return false, false
 	}
-	if !fresh {
-		return true, nil
-	}
-	if err := r.sink.Apply(ctx, ev); err != nil {
-		return false, err
-	}
-	succeeded(r)
+	return fresh, true
+}
+
+// applied follows an event that the sink has taken.
+func (p *protocol) applied(w *watch, e *notice) {
+	p.succeeded()
 	// The version moves only now: an event that the sink did not take must be asked for again.
-	at := time.Since(r.made)
-	addRecent(&r.recent, at, w.end.rv, ev)
-	w.end.rv = advance(w.end.rv, ev)
-	r.stats.applied(ev.Type, w.end.rv, at)
-	return true, nil
+	at := time.Since(p.made)
+	p.recent.addRecent(at, w.end.rv, e)
+	w.end.rv = advance(w.end.rv, e.typ, e.rv)
+	p.stats.applied(e.typ, w.end.rv, at)
 }
 
 // badEvent handles an event that could not be used, and reports whether the watch continues.
@@ -374,87 +357,99 @@ func (w *watch) badEvent(bad *ObjectError) bool {
 	return false
 }
 
-// receivedListed is received for the initial events of a streaming list: the existing objects
-// as Added, and then their changes in the meantime.
-func receivedListed[T any](r *Reflector[T], ctx context.Context, w *watch, ev Event[T], bad *ObjectError) (more bool, sinkErr error) {
+// lists reports whether an event of a streaming list is about an object that the sink can take.
+func (w *watch) lists(typ EventType) bool {
+	if typ == Bookmark || typ == Deleted && w.skipped {
+		return false
+	}
+	if typ != Added {
+		w.live.Store(true)
+	}
+	return true
+}
+
+// tookListed follows an event that lists has let pass.
+func (p *protocol) tookListed(w *watch) {
+	if p.listed.fell {
+		p.listed.fell = false
+		w.fell.Store(true)
+	}
+}
+
+// receivedOther follows what is no object for the sink in a streaming list.
+func (p *protocol) receivedOther(ctx context.Context, w *watch, e *notice, bad *ObjectError) (more bool, sinkErr error) {
 	switch {
 	case bad != nil && bad.Type == Bookmark:
 		return true, nil
-	case bad != nil && bad.Type == Deleted, ev.Type == Deleted && w.skipped:
+	case bad != nil && bad.Type == Deleted, e.typ == Deleted && w.skipped:
 		// The deletion may be that of the unreadable object, which would otherwise be kept for
 		// ever.
 		w.end.err = ErrUnreadableDelete
 		return false, nil
 	case bad != nil:
-		w.skipped, r.emptyList = true, false
-		r.sink.Skipped(bad)
+		w.skipped, p.emptyList = true, false
+		p.sink.Skipped(bad)
 		return true, nil
-	case ev.Type != Bookmark:
-		if ev.Type != Added {
-			w.live.Store(true)
-		}
-		if sinkErr = takeListed(r, ctx, ev); r.listed.fell {
-			r.listed.fell = false
-			w.fell.Store(true)
-		}
-		return sinkErr == nil, sinkErr
-	case !ev.InitialEventsEnd:
+	case !e.initialEnds:
 		// The first bookmark of a streaming list has the mark.
 		w.end.ignored, w.end.err = true, ErrNoInitialEventsEnd
 		return false, nil
 	}
+	return p.streamListed(ctx, w, e.rv)
+}
+
+// streamListed follows the bookmark that ends a streaming list. The watch goes on after it.
+func (p *protocol) streamListed(ctx context.Context, w *watch, rv string) (more bool, sinkErr error) {
 	var st step
-	settle(r.listed)
-	if r.state, st = r.state.streamListed(ev.ResourceVersion, r.listed.version); !st.replace {
+	if p.state, st = p.state.streamListed(rv, p.listed.version); !st.replace {
 		w.next = &st
 		return false, nil
 	}
-	endRecall(r.recall)
-	r.stats.expected.Store(r.stats.listed.Load())
-	r.stats.watches.Add(1)
-	w.asked, w.end.rv = r.state.rv, r.state.rv
+	p.stats.expected.Store(p.stats.listed.Load())
+	p.stats.watches.Add(1)
+	w.asked, w.end.rv = p.state.rv, p.state.rv
 	w.accepted, w.listed, w.end.heard, w.end.useful = true, time.Now(), false, false // a watch from now on
 	w.dog.stop()
 	w.guard.asked = RequestError{Verb: "watch", ResourceVersion: w.asked}
-	w.dog = guardWatch(r, w)
+	w.dog = p.guardWatch(w)
 	w.dog.received() // the sink may take its time
 	defer w.dog.handled()
-	if r.vain == noPause {
-		r.breaker.succeeded(endFailing(r)) // of a request for a watch, unlike the success of a LIST
+	if p.vain == noPause {
+		p.breaker.succeeded(p.endFailing()) // of a request for a watch, unlike the success of a LIST
 	}
-	if sinkErr = replace(r, ctx); r.silence.byLists(&r.state) {
-		w.works = r.stats.worksAfter(r.silence.proof(max(lastingAfter, r.proof)))
+	if sinkErr = p.replace(ctx); p.silence.byLists(&p.state) {
+		w.works = p.stats.worksAfter(p.silence.proof(max(lastingAfter, p.proof)))
 	}
 	return sinkErr == nil, sinkErr
 }
 
 // guardWatch returns a watchdog for a watch.
-func guardWatch[T any](r *Reflector[T], w *watch) *watchdog {
-	if r.opts.IdleTimeout < 0 {
-		return guardCall(r, &w.guard)
+func (p *protocol) guardWatch(w *watch) *watchdog {
+	if p.opts.IdleTimeout < 0 {
+		return p.guardCall(&w.guard)
 	}
-	return guardFor(r, w, r.opts.IdleTimeout)
+	return p.guardFor(w, p.opts.IdleTimeout)
 }
 
 // guardFor returns a watchdog that ends the request once nothing has come for so long.
-func guardFor[T any](r *Reflector[T], w *watch, patience time.Duration) *watchdog {
-	return newWatchdog(patience/4, omittedBy(r), func(quiet time.Duration) {
+func (p *protocol) guardFor(w *watch, patience time.Duration) *watchdog {
+	return newWatchdog(patience/4, p.omitted, func(quiet time.Duration) {
 		if quiet >= patience {
 			w.abort()
 		}
-		checkLate(r, &w.guard, quiet)
+		p.checkLate(&w.guard, quiet)
 	})
 }
 
 // guardStream returns a watchdog for a streaming list.
-func guardStream[T any](r *Reflector[T], w *watch) *watchdog {
+func (p *protocol) guardStream(w *watch) *watchdog {
 	patience := ignoredAfter
-	if r.opts.IdleTimeout > 0 {
-		patience = min(patience, r.opts.IdleTimeout)
+	if p.opts.IdleTimeout > 0 {
+		patience = min(patience, p.opts.IdleTimeout)
 	}
 	warned := false
-	slow := &SlowListError{Resource: r.source.Resource(), ResourceVersion: w.asked}
-	dog := &watchdog{every: min(patience, slowAfter) / 4, omitted: omittedBy(r)}
+	slow := &SlowListError{Resource: p.resource, ResourceVersion: w.asked}
+	dog := &watchdog{every: min(patience, slowAfter) / 4, omitted: p.omitted}
 	pace := pace{every: dog.every, patience: patience}
 	dog.looked = func(pulse uint64) {
 		if pace.look(pulse, w.live.Load(), &w.fell) {
@@ -467,11 +462,11 @@ func guardStream[T any](r *Reflector[T], w *watch) *watchdog {
 		} else if quiet >= slowAfter && !warned {
 			warned = true
 			slow.Quiet = quiet
-			if warn(r, &w.guard, slow); w.panic != nil {
+			if p.warn(&w.guard, slow); w.panic != nil {
 				w.abort()
 			}
 		}
-		checkLate(r, &w.guard, quiet)
+		p.checkLate(&w.guard, quiet)
 	}
 	return dog.start()
 }
@@ -506,15 +501,6 @@ func (p *pace) look(pulse uint64, live bool, fell *atomic.Bool) bool {
 		p.window, p.began = 0, pulse
 	}
 	return p.live >= p.patience || p.slow >= slowWindows
-}
-
-// omittedBy returns the function that counts the events which the source left out. It is nil if
-// the source leaves out none.
-func omittedBy[T any](r *Reflector[T]) func() uint64 {
-	if s, ok := r.source.(omitter); ok {
-		return s.omitted
-	}
-	return nil
 }
 
 // abort ends the request.
