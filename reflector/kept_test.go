@@ -22,8 +22,9 @@ func TestGivenUpTooLate(t *testing.T) {
 func TestListedObjectIsLetGo(t *testing.T) {
 	r := newIdle(t)
 	r.protocol.beginList("list")
-	addListed(&r.transfer, metaEvent(Added, "a", "5"))
-	settle(&r.transfer)
+	ev := metaEvent(Added, "a", "5")
+	addListed(&r.transfer.listed, r.protocol.listed, &ev)
+	settle(&r.transfer.listed, r.protocol.listed)
 	r.protocol.state.rv = "5"
 	if err := r.protocol.replace(t.Context()); err != nil {
 		t.Fatal(err)
@@ -35,7 +36,7 @@ func TestListedObjectIsLetGo(t *testing.T) {
 		}
 		return whole
 	}
-	if r.protocol.listed != nil || r.transfer.newest != nil || r.transfer.block != nil || !kept() {
+	if r.protocol.listed != nil || r.transfer.listed.newest != nil || r.transfer.listed.block != nil || !kept() {
 		t.Errorf("kept by the list: %t, by the events: %t", r.protocol.listed != nil, kept())
 	}
 	w := &watch{end: watchEnd{rv: "5"}}

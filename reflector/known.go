@@ -45,11 +45,8 @@ func describeObject(rv string, about metav1.Object) (o knownObject) {
 	return o
 }
 
-// keptIn is the object with the slot that it is kept in.
-func (o knownObject) keptIn(n slot) knownObject {
-	o.whole, o.slot = true, n
-	return o
-}
+// keepIn says that the object is kept in a slot.
+func (o *knownObject) keepIn(n slot) { o.whole, o.slot = true, n }
 
 // is reports whether found is the same object at the same version.
 func (o knownObject) is(found knownObject) bool {

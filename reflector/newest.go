@@ -15,7 +15,7 @@ type newestListed struct {
 
 	// As of the last settle.
 	version string      // "" for none
-	object  knownObject // the zero value if the list no longer has it; transfer keeps the object itself
+	object  knownObject // the zero value if the list no longer has it; recentlyListed has the object itself
 	fell    bool        // a version was not newer than those before it; tookListed clears it
 }
 
@@ -30,35 +30,57 @@ func (n *newestListed) isNewest(rv string) bool {
 	return true
 }
 
-// addListed adds an event of the list.
-func addListed[T any](t *transfer[T], ev Event[T]) {
-	if t.block == nil {
-		t.block = make([]Event[T], 0, newestBlock)
+// isGone forgets the object if it is the deleted one, and reports whether it is.
+func (n *newestListed) isGone(deleted knownObject) bool {
+	if deleted.key != n.object.key {
+		return false
 	}
-	if t.block = append(t.block, ev); len(t.block) == newestBlock {
-		settle(t)
+	n.object = knownObject{}
+	return true
+}
+
+// recentlyListed are events of the list in progress that have not been compared yet, and the object that has
+// the newest version of those that have been.
+type recentlyListed[T any] struct {
+	block   []Event[T]
+	newest  T
+	touched byte // keeps reads ahead from being optimized away
+}
+
+// addListed adds an event of the list.
+func addListed[T any](l *recentlyListed[T], n *newestListed, ev *Event[T]) {
+	if l.block == nil {
+		l.block = make([]Event[T], 0, newestBlock)
+	}
+	if l.block = append(l.block, *ev); len(l.block) == newestBlock {
+		settle(l, n)
 	}
 }
 
-// settle brings version and object up to date.
-func settle[T any](t *transfer[T]) {
-	for i := range t.block {
-		if rv := t.block[i].ResourceVersion; rv != "" {
-			t.touched ^= rv[0]
+// settle brings n up to date.
+func settle[T any](l *recentlyListed[T], n *newestListed) {
+	for i := range l.block {
+		if rv := l.block[i].ResourceVersion; rv != "" {
+			l.touched ^= rv[0]
 		}
 	}
-	for i := range t.block {
-		compare(t, t.protocol.listed, &t.block[i])
+	for i := range l.block {
+		compare(l, n, &l.block[i])
 	}
-	clear(t.block)
-	t.block = t.block[:0]
+	clear(l.block)
+	l.block = l.block[:0]
 }
 
-func compare[T any](t *transfer[T], n *newestListed, ev *Event[T]) {
-	if ev.Type == Deleted && knownFrom(ev.ResourceVersion, ev.Object).key == n.object.key {
-		n.object, t.newest = knownObject{}, *new(T)
-	}
-	if n.isNewest(ev.ResourceVersion) && ev.Type != Deleted {
-		n.object, t.newest = knownFrom(ev.ResourceVersion, ev.Object).keptIn(listedSlot), ev.Object
+func compare[T any](l *recentlyListed[T], n *newestListed, ev *Event[T]) {
+	isNewest := n.isNewest(ev.ResourceVersion)
+	switch {
+	case ev.Type == Deleted:
+		if n.isGone(knownFrom(ev.ResourceVersion, ev.Object)) {
+			l.newest = *new(T)
+		}
+	case isNewest:
+		n.object = knownFrom(ev.ResourceVersion, ev.Object)
+		n.object.keepIn(listedSlot)
+		l.newest = ev.Object
 	}
 }

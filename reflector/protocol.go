@@ -7,8 +7,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kinform/kinform/internal/logs"
 )
 
@@ -62,15 +60,14 @@ type protocol struct {
 // requests are the requests of a reflector, which hand objects from the source to the sink.
 type requests interface {
 	// list asks for one page, and hands its objects to the sink.
-	list(ctx context.Context, opts metav1.ListOptions, dog *watchdog) (page metav1.ListMeta, sinkErr, err error)
+	list(c *call)
 	// ask asks a question.
-	ask(ctx context.Context, q *question) (metav1.ListMeta, error)
+	ask(c *call, q *question)
 	// watch makes the request for a watch that beginWatch begins, and passes on the events until it ends.
 	watch(ctx context.Context, w *watch)
-	// keepListed keeps the newest object of the list that is complete as the only known one.
-	keepListed()
-	// dropListed drops what is kept of the list in progress.
-	dropListed()
+	// endList drops what is kept of the list in progress. If the list is whole, its newest object is the only
+	// known one from now on.
+	endList(whole bool)
 }
 
 // listSink is the part of a Sink that does not depend on the type of the objects.
@@ -80,8 +77,14 @@ type listSink interface {
 	Discard()
 }
 
-// init makes p ready. changes: the source is Changing.
+// init makes p ready. source and sink are nil if New was given none. changes: the source is Changing.
 func (p *protocol) init(source interface{ Resource() string }, sink listSink, changes bool, opts Options) error {
+	if source == nil {
+		return ErrNoSource
+	}
+	if sink == nil {
+		return ErrNoSink
+	}
 	p.resource, p.sink, p.made = source.Resource(), sink, time.Now()
 	if pruner, prunes := sink.(Pruner); changes && !prunes {
 		return fmt.Errorf("%s: %w", p.resource, ErrNoPruner)

@@ -72,7 +72,8 @@ func (s *recentEvents) addRecent(at time.Duration, before string, e *notice) {
 	}
 	k := s.recentAt(s.n)
 	s.pushed = k.known.rv
-	*k = knownEvent{before: s.open.before, gone: e.typ == Deleted, known: e.object.keptIn(slot(s.n % maxRecent))}
+	*k = knownEvent{before: s.open.before, gone: e.typ == Deleted, known: e.object}
+	k.known.keepIn(slot(s.n % maxRecent))
 	if k.gone {
 		k.known.forgetUnlessNeeded()
 	}

@@ -111,25 +111,18 @@ type Reflector[T any] struct {
 // New returns a reflector that is not running. It returns [ErrNoSource] or [ErrNoSink]
 // for a nil argument, and [ErrNoPruner].
 func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], error) {
-	if source == nil {
-		return nil, ErrNoSource
-	}
-	if sink == nil {
-		return nil, ErrNoSink
-	}
-	r := &Reflector[T]{}
-	r.transfer = transfer[T]{protocol: &r.protocol, source: source, sink: sink, recall: &recall[T]{}}
+	r := &Reflector[T]{transfer: transfer[T]{source: source, sink: sink}}
 	changing, changes := source.(Changing[T])
 	if err := r.protocol.init(source, sink, changes, opts); err != nil {
 		return nil, err
 	}
-	if !opts.DecodeAll {
-		r.transfer.recall = newRecall(source, sink)
-	}
 	if changes {
 		r.protocol.follows.by = changing.Selection()
 	}
-	r.protocol.requests = &r.transfer
+	if !opts.DecodeAll {
+		beginRecalling(&r.transfer.recall, source, sink)
+	}
+	r.protocol.requests, r.transfer.protocol = &r.transfer, &r.protocol
 	return r, nil
 }
 

@@ -39,7 +39,8 @@ func (s *eventsOf[T]) add(at time.Duration, before string, ev Event[T]) {
 
 // list makes ev the newest of the list.
 func (s *eventsOf[T]) list(ev Event[T]) {
-	s.listed, s.kept[listedSlot] = knownFrom(ev.ResourceVersion, ev.Object).keptIn(listedSlot), ev.Object
+	s.listed, s.kept[listedSlot] = knownFrom(ev.ResourceVersion, ev.Object), ev.Object
+	s.listed.keepIn(listedSlot)
 }
 
 // Only the newest event, or the newest object of the list before the first event, keeps its object:

@@ -78,15 +78,16 @@ func (p *protocol) listOnce(ctx context.Context) error {
 	if p.state.renews {
 		c.attempt.keepTo(p.renewal)
 	}
-	page, sinkErr, err := p.listPage(c.request, c.dog)
-	err = p.endCall(c, err)
+	p.listPage(c)
+	p.endCall(c)
+	page, err := c.page, c.err
 	if p.state.renews && page.Continue == "" && !errors.Is(err, errOtherConnection) {
 		p.waits.renewal.take(time.Now(), renewEvery) // a list that was given up is none
 	}
-	if sinkErr != nil || ctx.Err() != nil {
+	if c.sinkErr != nil || ctx.Err() != nil {
 		p.state.token = ""
 		p.sink.Discard()
-		return sinkErr
+		return c.sinkErr
 	}
 	var st step
 	inPlace := p.state.renews || trial
@@ -113,6 +114,10 @@ type call struct {
 	guard
 	attempt *Attempt // nil if the source is not a Server
 	dog     *watchdog
+
+	page    metav1.ListMeta
+	err     error
+	sinkErr error // why the sink refused an object
 }
 
 // beginCall begins a call for a page, or for the list of one object, at the version asked. The list of one
@@ -124,12 +129,11 @@ func (p *protocol) beginCall(ctx context.Context, page bool, asked string) *call
 	return c
 }
 
-// endCall follows the end of a call, and returns why it failed.
-func (p *protocol) endCall(c *call, err error) error {
+// endCall follows the end of a call, and finds out why it failed.
+func (p *protocol) endCall(c *call) {
 	p.returned(&c.guard, c.dog)
-	err = causeOf(c.request, err)
+	c.err = causeOf(c.request, c.err)
 	c.attempt.end()
-	return err
 }
 
 // stop ends a call also when the source or the sink panics.
@@ -167,7 +171,7 @@ func (p *protocol) replace(ctx context.Context) error {
 	p.noteRewind()
 	p.renewal = nil
 	p.recent = recentEvents{listed: p.listed.object, empty: p.emptyList}
-	p.requests.keepListed()
+	p.requests.endList(true)
 	p.stats.listEnds(time.Since(p.listed.began))
 	p.listed = nil
 	p.stats.saw(p.state.rv, 0)
@@ -181,19 +185,19 @@ func (p *protocol) replace(ctx context.Context) error {
 
 // beginList records that a list begins, by LIST or as a stream.
 func (p *protocol) beginList(verb string) {
-	p.requests.dropListed()
+	p.requests.endList(false)
 	p.listed, p.emptyList = &newestListed{began: time.Now()}, true
 	p.stats.expectList()
 	p.log.Debug("list begins", slog.String("verb", verb), slog.String("resourceVersion", p.state.version()))
 }
 
 // listPage passes the objects of one page to the sink.
-func (p *protocol) listPage(ctx context.Context, dog *watchdog) (page metav1.ListMeta, sinkErr, err error) {
+func (p *protocol) listPage(c *call) {
 	if p.state.token == "" {
 		p.beginList("list")
 	}
 	p.emptyPage = true
-	return p.requests.list(ctx, p.listOptions(), dog)
+	p.requests.list(c)
 }
 
 // countListed counts an object of a list before the sink gets it.
@@ -246,7 +250,7 @@ func (p *protocol) carryOut(ctx context.Context, st step, report RequestError, b
 	if st.discard {
 		p.stats.listed.Store(0)
 		p.listed = nil
-		p.requests.dropListed()
+		p.requests.endList(false)
 		p.sink.Discard()
 	}
 	var wait, queue time.Duration

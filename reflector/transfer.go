@@ -3,8 +3,6 @@ package reflector
 import (
 	"context"
 	"iter"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // transfer is the part of a reflector that depends on the type of the objects, so it is compiled for each type
@@ -13,47 +11,43 @@ type transfer[T any] struct {
 	protocol *protocol
 	source   Source[T]
 	sink     Sink[T]
-	recall   *recall[T]
+	recall   recall[T]
 	kept     keptObjects[T]
-
-	// Of the list in progress: the events that are not settled yet, and the object of p.listed.
-	block   []Event[T]
-	newest  T
-	touched byte // keeps reads ahead from being optimized away
+	listed   recentlyListed[T]
 }
 
 // list implements requests.
-func (t *transfer[T]) list(ctx context.Context, opts metav1.ListOptions, dog *watchdog) (page metav1.ListMeta, sinkErr, err error) {
-	defer endRecall(t.recall)
-	defer settle(t)
-	source := beginRecall(t.recall, t.source)
-	page, err = source.List(ctx, opts, func(ev Event[T], err error) bool {
-		dog.received()
-		defer dog.handled()
-		t.protocol.emptyPage = false
+func (t *transfer[T]) list(c *call) {
+	p := t.protocol
+	defer endRecall(&t.recall)
+	defer settle(&t.listed, p.listed)
+	source := beginRecall(&t.recall, t.source)
+	c.page, c.err = source.List(c.request, p.listOptions(), func(ev Event[T], err error) bool {
+		c.dog.received()
+		defer c.dog.handled()
+		p.emptyPage = false
 		if err != nil {
-			t.protocol.skipListed(err)
+			p.skipListed(err)
 			return true
 		}
-		sinkErr = takeListed(t, ctx, ev)
-		return sinkErr == nil
+		c.sinkErr = takeListed(t, c.request, ev)
+		return c.sinkErr == nil
 	})
-	return page, sinkErr, err
 }
 
 // takeListed hands an event of a list to the sink.
 func takeListed[T any](t *transfer[T], ctx context.Context, ev Event[T]) error {
 	t.protocol.countListed(ev.Type, ev.Recalled)
 	if ev.Recalled {
-		ev = completeRecalled(t.recall, ev)
+		completeRecalled(&t.recall, &ev)
 	}
-	addListed(t, ev)
+	addListed(&t.listed, t.protocol.listed, &ev)
 	return t.sink.Listed(ctx, ev)
 }
 
 // ask implements requests.
-func (t *transfer[T]) ask(ctx context.Context, q *question) (metav1.ListMeta, error) {
-	return t.source.List(ctx, q.options(), func(ev Event[T], err error) bool {
+func (t *transfer[T]) ask(c *call, q *question) {
+	c.page, c.err = t.source.List(c.request, q.options(), func(ev Event[T], err error) bool {
 		if err != nil {
 			return true
 		}
@@ -65,7 +59,7 @@ func (t *transfer[T]) ask(ctx context.Context, q *question) (metav1.ListMeta, er
 
 // watch implements requests.
 func (t *transfer[T]) watch(ctx context.Context, w *watch) {
-	defer endRecall(t.recall)
+	defer endRecall(&t.recall)
 	for ev, err := range openWatch(t, ctx, w) {
 		if w.limited.Err() != nil {
 			break // the source goes on regardless
@@ -82,7 +76,7 @@ func (t *transfer[T]) watch(ctx context.Context, w *watch) {
 func openWatch[T any](t *transfer[T], ctx context.Context, w *watch) iter.Seq2[Event[T], error] {
 	source := t.source
 	if t.protocol.state.phase == streaming {
-		source = beginRecall(t.recall, source)
+		source = beginRecall(&t.recall, source)
 	}
 	opts := t.protocol.beginWatch(ctx, w)
 	return source.Watch(w.request, opts)
@@ -133,20 +127,17 @@ func receivedListed[T any](t *transfer[T], ctx context.Context, w *watch, ev Eve
 		return sinkErr == nil, sinkErr
 	}
 	if bad == nil && ev.InitialEventsEnd {
-		settle(t)
-		endRecall(t.recall)
+		settle(&t.listed, p.listed)
+		endRecall(&t.recall)
 	}
 	e := noticeOf(&ev)
 	return p.receivedOther(ctx, w, &e, bad)
 }
 
-// keepListed implements requests.
-func (t *transfer[T]) keepListed() {
-	newest := t.newest
-	t.dropListed()
-	t.kept = keptObjects[T]{}
-	t.kept[listedSlot] = newest
+// endList implements requests.
+func (t *transfer[T]) endList(whole bool) {
+	if whole {
+		t.kept = keptObjects[T]{listedSlot: t.listed.newest}
+	}
+	t.listed = recentlyListed[T]{}
 }
-
-// dropListed implements requests.
-func (t *transfer[T]) dropListed() { t.block, t.newest = nil, *new(T) }

@@ -165,8 +165,9 @@ func (p *protocol) checkServer(ctx context.Context) {
 	c := p.beginCall(limited, false, q.seen)
 	defer c.stop()
 	p.log.Debug("asks whether the server was restored", slog.String("resourceVersion", q.seen), slog.String("name", q.object.key.Name))
-	page, err := p.requests.ask(c.request, q)
-	page, err = q.endQuestion(page, p.endCall(c, err))
+	p.requests.ask(c, q)
+	p.endCall(c)
+	page, err := q.endQuestion(c.page, c.err)
 	if ctx.Err() != nil {
 		return
 	}
