@@ -1,23 +1,9 @@
 package reflector
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // lateAfter is how long a call of the source may go on after its context is done.
 const lateAfter = 30 * time.Second
-
-// guard is a watchdog's knowledge of the call of the source that it looks after. Until the
-// watchdog has stopped, only its goroutine uses the fields without a comment.
-type guard struct {
-	request context.Context // of the call; set once
-	asked   RequestError    // verb and version of the call, for reports; set while no watchdog runs
-
-	done  time.Time // when the watchdog found that request is done
-	late  bool      // the source was reported
-	panic any       // of OnError
-}
 
 // guardCall returns a watchdog for a call that nothing else looks after.
 func (p *protocol) guardCall(g *guard) *watchdog {
@@ -60,4 +46,64 @@ func (p *protocol) returned(g *guard, dog *watchdog) {
 	if g.panic != nil {
 		panic(g.panic)
 	}
+}
+
+// guardWatch returns a watchdog for a watch.
+func (p *protocol) guardWatch(w *watch) *watchdog {
+	if p.opts.IdleTimeout < 0 {
+		return p.guardCall(&w.guard)
+	}
+	return p.guardFor(w, p.opts.IdleTimeout)
+}
+
+// guardFor returns a watchdog that ends the request once nothing has come for so long.
+func (p *protocol) guardFor(w *watch, patience time.Duration) *watchdog {
+	return newWatchdog(patience/4, p.omitted, func(quiet time.Duration) {
+		if quiet >= patience {
+			w.abort()
+		}
+		p.checkLate(&w.guard, quiet)
+	})
+}
+
+// guardReplay returns a watchdog for a watch that begins with w.replay.
+func (p *protocol) guardReplay(w *watch) *watchdog {
+	if !w.replay.strict || p.state.confirmed {
+		return p.guardWatch(w)
+	}
+	patience := replayPatience
+	if p.opts.IdleTimeout > 0 {
+		patience = min(patience, p.opts.IdleTimeout)
+	}
+	return p.guardFor(w, patience)
+}
+
+// guardStream returns a watchdog for a streaming list.
+func (p *protocol) guardStream(w *watch) *watchdog {
+	patience := ignoredAfter
+	if p.opts.IdleTimeout > 0 {
+		patience = min(patience, p.opts.IdleTimeout)
+	}
+	warned := false
+	slow := &SlowListError{Resource: p.resource, ResourceVersion: w.asked}
+	dog := &watchdog{every: min(patience, slowAfter) / 4, omitted: p.omitted}
+	pace := pace{every: dog.every, patience: patience}
+	dog.looked = func(pulse uint64) {
+		if pace.look(pulse, w.live.Load(), &w.fell) {
+			w.abort()
+		}
+	}
+	dog.react = func(quiet time.Duration) {
+		if quiet >= patience {
+			w.abort()
+		} else if quiet >= slowAfter && !warned {
+			warned = true
+			slow.Quiet = quiet
+			if p.warn(&w.guard, slow); w.panic != nil {
+				w.abort()
+			}
+		}
+		p.checkLate(&w.guard, quiet)
+	}
+	return dog.start()
 }

@@ -107,3 +107,8 @@ func (e *notice) describe() string {
 	}
 	return e.typ.String() + " of " + e.object.nameOf()
 }
+
+// maxRecent is the number of events that the server has to repeat. One event would not be
+// enough: if T holds only metadata, a restored server that wrote to the same object at the
+// same version shows the same event.
+const maxRecent = 4

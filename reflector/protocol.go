@@ -70,13 +70,6 @@ type requests interface {
 	endList(whole bool)
 }
 
-// listSink is the part of a Sink that does not depend on the type of the objects.
-type listSink interface {
-	Skipped(bad *ObjectError)
-	Replace(ctx context.Context, resourceVersion string) error
-	Discard()
-}
-
 // init makes p ready. source and sink are nil if New was given none. changes: the source is Changing.
 func (p *protocol) init(source interface{ Resource() string }, sink listSink, changes bool, opts Options) error {
 	if source == nil {

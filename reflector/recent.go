@@ -6,11 +6,6 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// maxRecent is the number of events that the server has to repeat. One event would not be
-// enough: if T holds only metadata, a restored server that wrote to the same object at the
-// same version shows the same event.
-const maxRecent = 4
-
 // recentEvents are the newest events that the sink took since the last list. The zero value
 // holds none. They decide whether the next event is in order, and where a watch resumes. The
 // check for a restored server compares them with what the server repeats (restored.go).

@@ -1,6 +1,8 @@
 package reflector
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,4 +56,24 @@ func (p *protocol) watchOptions() metav1.ListOptions {
 		opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
 	return opts
+}
+
+// beginRequest begins a request. If the answer is not a refusal, accepted is called, which may be nil. The
+// attempt is nil if the source is not a Server.
+func (p *protocol) beginRequest(ctx context.Context, list bool, accepted func()) (context.Context, *Attempt) {
+	if !p.server {
+		return ctx, nil
+	}
+	return p.breaker.begin(ctx, list, accepted)
+}
+
+// causeOf returns the reason why a request failed that returned err. The breaker's reason for
+// giving the request up goes before the source's error.
+func causeOf(ctx context.Context, err error) error {
+	for _, reason := range []error{ErrUnanswered, errOtherConnection} {
+		if err != nil && errors.Is(context.Cause(ctx), reason) {
+			return reason
+		}
+	}
+	return err
 }

@@ -75,3 +75,21 @@ func (s silence) after(w *watch, end watchEnd, st *state) silence {
 	}
 	return s.ended(end, moved, !w.refused() && !end.unreached)
 }
+
+// byLists reports whether lists alone may keep the sink up to date.
+func (s silence) byLists(st *state) bool { return st.byLists || s.lists }
+
+// polling returns what Stats says of watches that bring nothing.
+func (s silence) polling(st *state) Polling {
+	if !s.byLists(st) {
+		return Polling{}
+	}
+	now := Polling{Since: s.since, Every: s.limit}
+	if st.byLists {
+		now.Every = st.lengthened(st.patience)
+	}
+	if now.Since.IsZero() {
+		now.Since = st.dry
+	}
+	return now
+}

@@ -1,9 +1,12 @@
 package reflector
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // Stats counts the work of a reflector since New. Its numbers only grow, except for Listed and
@@ -324,4 +327,23 @@ func (c *counters) now(meter ReadCounter, made time.Time) Stats {
 		s.LastEvent = made.Add(c.last)
 	}
 	return s
+}
+
+// Polling says that lists alone keep the sink up to date, because watches bring nothing. The zero value
+// means that watches do: one has brought something, was idle, or has lasted as long as asked, or twice as
+// long as others that ended nevertheless.
+type Polling struct {
+	// Since is when that began.
+	Since time.Time
+	// Every is the time between two lists. If lists have no version, nothing can be watched, and it is
+	// Tuning.PollInterval. If watches fail or are silent, the next list is due so long after the last one,
+	// and takes the place of the next watch. If many reflectors of a connection are denied, they list less
+	// often. Stats.Failing has the reason until the next list, if there is one.
+	Every time.Duration
+}
+
+// logRelist counts and logs a list in place of a watch from version rv.
+func logRelist(stats *counters, log logs.Log, why relistReason, rv string) {
+	stats.relisted(why, time.Now())
+	log.Debug("lists again", slog.String("reason", why.String()), slog.String("resourceVersion", rv))
 }

@@ -26,3 +26,9 @@ func advance(seen string, typ EventType, rv string) string {
 	}
 	return newest(seen, rv)
 }
+
+// comparable reports whether a version can be compared with others.
+func comparable(rv string) bool {
+	_, err := resourceversion.CompareResourceVersion(rv, rv)
+	return err == nil
+}
