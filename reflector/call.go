@@ -2,8 +2,8 @@ package reflector
 
 import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-// call is a call of the source's List.
-type call struct {
+// listCall is a call of the source's List.
+type listCall struct {
 	guard
 	attempt *Attempt // nil if the source is not a Server
 	dog     *watchdog
@@ -14,7 +14,7 @@ type call struct {
 }
 
 // stop ends a call also when the source or the sink panics.
-func (c *call) stop() {
+func (c *listCall) stop() {
 	c.dog.stop()
 	c.attempt.end()
 }

@@ -6,13 +6,13 @@ import "time"
 const lateAfter = 30 * time.Second
 
 // guardCall returns a watchdog for a call that nothing else looks after.
-func (p *protocol) guardCall(g *guard) *watchdog {
-	return newWatchdog(lateAfter/4, p.omitted, func(quiet time.Duration) { p.checkLate(g, quiet) })
+func (r *core) guardCall(g *guard) *watchdog {
+	return newWatchdog(lateAfter/4, r.omitted, func(quiet time.Duration) { r.checkLate(g, quiet) })
 }
 
 // checkLate reports a source that has brought nothing for a while and does not return although
 // its context is done. It runs in the goroutine of the watchdog.
-func (p *protocol) checkLate(g *guard, quiet time.Duration) {
+func (r *core) checkLate(g *guard, quiet time.Duration) {
 	now := time.Now()
 	switch {
 	case g.late || g.request.Err() == nil:
@@ -25,23 +25,23 @@ func (p *protocol) checkLate(g *guard, quiet time.Duration) {
 	}
 	g.late = true
 	report := g.asked
-	report.Resource, report.Err = p.resource, ErrNotReturning
-	p.stats.fails(&report, now, time.Time{})
-	p.warn(g, &report)
+	report.Resource, report.Err = r.resource, ErrNotReturning
+	r.stats.fails(&report, now, time.Time{})
+	r.warn(g, &report)
 }
 
 // warn calls OnError in the goroutine of the watchdog. A panic goes on in that of Run: see
 // returned.
-func (p *protocol) warn(g *guard, err error) {
+func (r *core) warn(g *guard, err error) {
 	defer func() { g.panic = recover() }()
-	p.opts.OnError(err)
+	r.opts.OnError(err)
 }
 
 // returned follows the end of a call.
-func (p *protocol) returned(g *guard, dog *watchdog) {
+func (r *core) returned(g *guard, dog *watchdog) {
 	dog.stop()
 	if g.late {
-		p.failing = true
+		r.failing = true
 	}
 	if g.panic != nil {
 		panic(g.panic)
@@ -49,44 +49,44 @@ func (p *protocol) returned(g *guard, dog *watchdog) {
 }
 
 // guardWatch returns a watchdog for a watch.
-func (p *protocol) guardWatch(w *watch) *watchdog {
-	if p.opts.IdleTimeout < 0 {
-		return p.guardCall(&w.guard)
+func (r *core) guardWatch(w *watchRequest) *watchdog {
+	if r.opts.IdleTimeout < 0 {
+		return r.guardCall(&w.guard)
 	}
-	return p.guardFor(w, p.opts.IdleTimeout)
+	return r.guardFor(w, r.opts.IdleTimeout)
 }
 
 // guardFor returns a watchdog that ends the request once nothing has come for so long.
-func (p *protocol) guardFor(w *watch, patience time.Duration) *watchdog {
-	return newWatchdog(patience/4, p.omitted, func(quiet time.Duration) {
+func (r *core) guardFor(w *watchRequest, patience time.Duration) *watchdog {
+	return newWatchdog(patience/4, r.omitted, func(quiet time.Duration) {
 		if quiet >= patience {
 			w.abort()
 		}
-		p.checkLate(&w.guard, quiet)
+		r.checkLate(&w.guard, quiet)
 	})
 }
 
 // guardReplay returns a watchdog for a watch that begins with w.replay.
-func (p *protocol) guardReplay(w *watch) *watchdog {
-	if !w.replay.strict || p.state.confirmed {
-		return p.guardWatch(w)
+func (r *core) guardReplay(w *watchRequest) *watchdog {
+	if !w.replay.strict || r.state.confirmed {
+		return r.guardWatch(w)
 	}
 	patience := replayPatience
-	if p.opts.IdleTimeout > 0 {
-		patience = min(patience, p.opts.IdleTimeout)
+	if r.opts.IdleTimeout > 0 {
+		patience = min(patience, r.opts.IdleTimeout)
 	}
-	return p.guardFor(w, patience)
+	return r.guardFor(w, patience)
 }
 
 // guardStream returns a watchdog for a streaming list.
-func (p *protocol) guardStream(w *watch) *watchdog {
+func (r *core) guardStream(w *watchRequest) *watchdog {
 	patience := ignoredAfter
-	if p.opts.IdleTimeout > 0 {
-		patience = min(patience, p.opts.IdleTimeout)
+	if r.opts.IdleTimeout > 0 {
+		patience = min(patience, r.opts.IdleTimeout)
 	}
 	warned := false
-	slow := &SlowListError{Resource: p.resource, ResourceVersion: w.asked}
-	dog := &watchdog{every: min(patience, slowAfter) / 4, omitted: p.omitted}
+	slow := &SlowListError{Resource: r.resource, ResourceVersion: w.asked}
+	dog := &watchdog{every: min(patience, slowAfter) / 4, omitted: r.omitted}
 	pace := pace{every: dog.every, patience: patience}
 	dog.looked = func(pulse uint64) {
 		if pace.look(pulse, w.live.Load(), &w.fell) {
@@ -99,11 +99,11 @@ func (p *protocol) guardStream(w *watch) *watchdog {
 		} else if quiet >= slowAfter && !warned {
 			warned = true
 			slow.Quiet = quiet
-			if p.warn(&w.guard, slow); w.panic != nil {
+			if r.warn(&w.guard, slow); w.panic != nil {
 				w.abort()
 			}
 		}
-		p.checkLate(&w.guard, quiet)
+		r.checkLate(&w.guard, quiet)
 	}
 	return dog.start()
 }

@@ -21,29 +21,29 @@ func TestGivenUpTooLate(t *testing.T) {
 // Once a list is whole, only the newest events keep its newest object: until the first event.
 func TestListedObjectIsLetGo(t *testing.T) {
 	r := newIdle(t)
-	r.protocol.beginList("list")
+	r.core.beginList("list")
 	ev := metaEvent(Added, "a", "5")
-	addListed(&r.transfer.listed, r.protocol.listed, &ev)
-	settle(&r.transfer.listed, r.protocol.listed)
-	r.protocol.state.rv = "5"
-	if err := r.protocol.replace(t.Context()); err != nil {
+	addListed(&r.transfer.listed, r.core.listed, &ev)
+	settle(&r.transfer.listed, r.core.listed)
+	r.core.state.rv = "5"
+	if err := r.core.replace(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	kept := func() bool {
-		whole := r.protocol.recent.listed.whole
+		whole := r.core.recent.listed.whole
 		if whole != (r.transfer.kept[listedSlot] != nil) {
 			t.Errorf("the events keep the object: %t, and it is %v", whole, r.transfer.kept[listedSlot])
 		}
 		return whole
 	}
-	if r.protocol.listed != nil || r.transfer.listed.newest != nil || r.transfer.listed.block != nil || !kept() {
-		t.Errorf("kept by the list: %t, by the events: %t", r.protocol.listed != nil, kept())
+	if r.core.listed != nil || r.transfer.listed.newest != nil || r.transfer.listed.block != nil || !kept() {
+		t.Errorf("kept by the list: %t, by the events: %t", r.core.listed != nil, kept())
 	}
-	w := &watch{end: watchEnd{rv: "5"}}
-	w.dog = r.protocol.guardWatch(w)
+	w := &watchRequest{end: watchEnd{rv: "5"}}
+	w.dog = r.core.guardWatch(w)
 	defer w.dog.stop()
-	r.protocol.state.phase = watching
-	if _, err := received(&r.transfer, t.Context(), w, metaEvent(Added, "b", "6"), nil); err != nil {
+	r.core.state.phase = watching
+	if _, err := receivePair(&r.transfer, t.Context(), w, metaEvent(Added, "b", "6"), nil); err != nil {
 		t.Error(err)
 	}
 	if kept() {
@@ -58,8 +58,8 @@ func TestDeniedOnce(t *testing.T) {
 		why  pause
 		want int
 	}{{pauseDenied, 1}, {pauseDenied, 1}, {pauseBusy, 0}, {pauseDenied, 1}, {noPause, 1}, {pauseAway, 0}} {
-		if r.protocol.setReason(c.why); r.protocol.breaker.failing[pauseDenied] != c.want {
-			t.Errorf("failure %d: %d denied, want %d", n, r.protocol.breaker.failing[pauseDenied], c.want)
+		if r.core.setReason(c.why); r.core.breaker.failing[pauseDenied] != c.want {
+			t.Errorf("failure %d: %d denied, want %d", n, r.core.breaker.failing[pauseDenied], c.want)
 		}
 	}
 }
@@ -71,28 +71,28 @@ func TestWaitsThatAreCutShort(t *testing.T) {
 		st  step
 		cut bool
 	}{
-		"internal error": {failed(failure("internal", 0)), true},
+		"internal error": {failedStep(failure("internal", 0)), true},
 		"retry after":    {step{err: failure("internal", 0), pause: pauseBusy, atLeast: time.Minute}, false},
 		"retry soon":     {step{err: failure("internal", 0), pause: pauseBusy, atLeast: 5 * time.Second}, true},
-		"429":            {failed(failure("busy", 0)), true},
+		"429":            {failedStep(failure("busy", 0)), true},
 		"broken list":    {step{err: failure("eof", 0), pause: pauseRetry}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newIdle(t)
-				r.protocol.breaker.countFailing(pauseBusy, 100) // others: all together ask seldom
-				r.protocol.waits.retries = retryBurst
-				r.protocol.breaker.lists.pay(time.Now(), time.Minute)
-				r.protocol.waits.busy.next, r.protocol.waits.busy.last = time.Minute, time.Now()
+				r.core.breaker.countFailing(pauseBusy, 100) // others: all together ask seldom
+				r.core.waits.retries = retryBurst
+				r.core.breaker.lists.pay(time.Now(), time.Minute)
+				r.core.waits.busy.next, r.core.waits.busy.last = time.Minute, time.Now()
 				go func() {
 					time.Sleep(time.Second)
-					r.protocol.breaker.failed(time.Now(), r.protocol.opts.Backoff)
+					r.core.breaker.failed(time.Now(), r.core.opts.Backoff)
 					time.Sleep(longOutage)
-					r.protocol.breaker.answered()
-					r.protocol.breaker.wakeAlike(pauseBusy)
+					r.core.breaker.answered()
+					r.core.breaker.wakeAlike(pauseBusy)
 				}()
 				began := time.Now()
-				r.protocol.carryOut(t.Context(), c.st, RequestError{}, began)
+				r.core.carryOut(t.Context(), c.st, RequestError{}, began)
 				if took := time.Since(began); (took < 10*time.Second) != c.cut {
 					t.Errorf("went on after %v", took)
 				}

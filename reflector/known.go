@@ -83,7 +83,7 @@ func (o knownObject) selector() string {
 	return fields.AndSelectors(name, fields.OneTermEqualSelector("metadata.namespace", o.key.Namespace)).String()
 }
 
-// notice is what the protocol has to know of an event: all but its object.
+// notice is what the core has to know of an event: all but its object.
 type notice struct {
 	typ         EventType
 	initialEnds bool // InitialEventsEnd

@@ -46,33 +46,33 @@ func (s state) untilDue(now time.Time) time.Duration { return max(0, s.patience-
 // spareList has the watch go on in place of which a list is to come. The check before it has found the
 // server away, or another request has found out that the server is back: the end of an outage should not
 // cost a list.
-func (p *protocol) spareList() {
-	trial := !p.state.trial.IsZero()
-	if p.silence.spared || p.state.token != "" || !trial && p.state.due.IsZero() {
+func (r *core) spareList() {
+	trial := !r.state.trial.IsZero()
+	if r.silence.spared || r.state.token != "" || !trial && r.state.due.IsZero() {
 		return
 	}
-	if p.silence.spared = true; !trial {
-		p.state.due = time.Time{} // only the check comes
+	if r.silence.spared = true; !trial {
+		r.state.due = time.Time{} // only the check comes
 		return
 	}
-	p.state = p.state.goOn()
-	p.verifyHistory(p.reason)
+	r.state = r.state.goOn()
+	r.verifyHistory(r.reason)
 }
 
 // poll waits between two lists without a version.
-func (p *protocol) poll(ctx context.Context) {
-	if p.breaker.sleep(ctx, noPause, p.opts.PollInterval, p.opts.PollInterval); ctx.Err() != nil {
+func (r *core) poll(ctx context.Context) {
+	if r.breaker.sleep(ctx, noPause, r.opts.PollInterval, r.opts.PollInterval); ctx.Err() != nil {
 		return
 	}
-	p.state = p.state.pages("")
-	logRelist(&p.stats, p.log, becauseNoVersion, "")
+	r.state = r.state.pages("")
+	logRelist(&r.stats, r.log, becauseNoVersion, "")
 }
 
 // notePolling records whether lists alone keep the sink up to date.
-func (p *protocol) notePolling() {
-	now := p.silence.polling(&p.state)
-	if p.state.polled {
-		now = Polling{Since: time.Now(), Every: p.opts.PollInterval}
+func (r *core) notePolling() {
+	now := r.silence.polling(&r.state)
+	if r.state.polled {
+		now = Polling{Since: time.Now(), Every: r.opts.PollInterval}
 	}
-	p.stats.polls(now)
+	r.stats.polls(now)
 }

@@ -28,7 +28,7 @@ type openVersion struct {
 	alone  bool   // one event has come, and it was no deletion and not left out
 	whole  bool   // a bookmark of version rv has come: the server has no more events
 	// When the newest event was handled, and when the watch that brought it ended, since
-	// protocol.made. The latter is zero while that watch goes on.
+	// core.made. The latter is zero while that watch goes on.
 	at, until time.Duration
 }
 

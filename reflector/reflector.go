@@ -4,7 +4,7 @@ import "context"
 
 // Reflector keeps a sink equal to a source. See the package documentation.
 type Reflector[T any] struct {
-	protocol protocol
+	core     core
 	transfer transfer[T]
 }
 
@@ -13,16 +13,16 @@ type Reflector[T any] struct {
 func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], error) {
 	r := &Reflector[T]{transfer: transfer[T]{source: source, sink: sink}}
 	changing, changes := source.(Changing[T])
-	if err := r.protocol.init(source, sink, changes, opts); err != nil {
+	if err := r.core.init(source, sink, changes, opts); err != nil {
 		return nil, err
 	}
 	if changes {
-		r.protocol.follows.by = changing.Selection()
+		r.core.follows.by = changing.Selection()
 	}
 	if !opts.DecodeAll {
 		beginRecalling(&r.transfer.recall, source, sink)
 	}
-	r.protocol.requests, r.transfer.protocol = &r.transfer, &r.protocol
+	r.core.requests, r.transfer.core = &r.transfer, &r.core
 	return r, nil
 }
 
@@ -30,8 +30,8 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 // if the sink failed, and [ErrStarted] if Run was called before. Run works in its caller's
 // goroutine, which owns the protocol state. A timer watches over each watch. It also returns the error of
 // [Selection.Follow].
-func (r *Reflector[T]) Run(ctx context.Context) error { return r.protocol.run(ctx) }
+func (r *Reflector[T]) Run(ctx context.Context) error { return r.core.run(ctx) }
 
 // Stats returns the counters. It is safe from any goroutine. The counters are read one by one,
 // and need not show the same moment.
-func (r *Reflector[T]) Stats() Stats { return r.protocol.stats.now(r.protocol.meter, r.protocol.made) }
+func (r *Reflector[T]) Stats() Stats { return r.core.stats.now(r.core.meter, r.core.made) }

@@ -15,15 +15,15 @@ const renewEvery = 10 * time.Minute
 
 // mayRenew reports whether a list follows the watch w because contents may be new at old versions. If
 // such a list was not possible, a later watch shows by its connection whether the server has gone on.
-func (p *protocol) mayRenew(w *watch, end watchEnd) bool {
+func (r *core) mayRenew(w *watchRequest, end watchEnd) bool {
 	conn := w.attempt.progress().conn
 	switch {
 	case end.err == nil && end.early && !end.idle && !w.silent:
-		p.renewal = conn
-	case conn != p.renewal:
-		p.renewal = nil // a restart
+		r.renewal = conn
+	case conn != r.renewal:
+		r.renewal = nil // a restart
 	}
-	return p.renewal != nil && !p.state.listsLater() && p.waits.renewal.has(time.Now(), renewEvery)
+	return r.renewal != nil && !r.state.listsLater() && r.waits.renewal.has(time.Now(), renewEvery)
 }
 
 // renew lists in place of a watch that would go on. The list comes from the storage, and the sink

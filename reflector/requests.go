@@ -14,9 +14,9 @@ import (
 // A request at a version other than "" and "0" has no limit, so that the server can answer from its
 // cache instead of its storage, unless it has no such cache. A list whose pages expired has no
 // limit either.
-func (p *protocol) listOptions() metav1.ListOptions {
-	s := p.state
-	opts := metav1.ListOptions{Limit: max(p.opts.PageSize, 0)}
+func (r *core) listOptions() metav1.ListOptions {
+	s := r.state
+	opts := metav1.ListOptions{Limit: max(r.opts.PageSize, 0)}
 	switch {
 	case s.token != "":
 		opts.Continue = s.token
@@ -33,25 +33,25 @@ func (p *protocol) listOptions() metav1.ListOptions {
 
 // watchOptions is the request for a watch, or for a streaming list if the state says so
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists).
-func (p *protocol) watchOptions() metav1.ListOptions {
-	timeout := scale(p.opts.WatchTimeout, 1+p.opts.Backoff.Random())
-	if p.state.unverified > 0 {
-		timeout = min(timeout, p.state.unverified)
+func (r *core) watchOptions() metav1.ListOptions {
+	timeout := scale(r.opts.WatchTimeout, 1+r.opts.Backoff.Random())
+	if r.state.unverified > 0 {
+		timeout = min(timeout, r.state.unverified)
 	}
-	if p.state.listsLater() {
+	if r.state.listsLater() {
 		timeout = min(timeout, briefTimeout)
 	}
 	seconds := int64(timeout / time.Second)
-	version := p.state.version()
-	if p.state.phase == watching && p.state.replayRV == "" {
-		version = p.recent.resumeFrom(version)
+	version := r.state.version()
+	if r.state.phase == watching && r.state.replayRV == "" {
+		version = r.recent.resumeFrom(version)
 	}
 	opts := metav1.ListOptions{
 		ResourceVersion:     version,
 		AllowWatchBookmarks: true,
 		TimeoutSeconds:      &seconds,
 	}
-	if p.state.phase == streaming {
+	if r.state.phase == streaming {
 		opts.SendInitialEvents = new(true)
 		opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
@@ -60,11 +60,11 @@ func (p *protocol) watchOptions() metav1.ListOptions {
 
 // beginRequest begins a request. If the answer is not a refusal, accepted is called, which may be nil. The
 // attempt is nil if the source is not a Server.
-func (p *protocol) beginRequest(ctx context.Context, list bool, accepted func()) (context.Context, *Attempt) {
-	if !p.server {
+func (r *core) beginRequest(ctx context.Context, list bool, accepted func()) (context.Context, *Attempt) {
+	if !r.server {
 		return ctx, nil
 	}
-	return p.breaker.begin(ctx, list, accepted)
+	return r.breaker.begin(ctx, list, accepted)
 }
 
 // causeOf returns the reason why a request failed that returned err. The breaker's reason for

@@ -93,5 +93,5 @@ func (s state) doubted(why relistReason) (state, step) {
 }
 
 // listsLater reports whether a list that a doubt requires waits until a watch has lasted: see
-// answered.
+// answeredQuestion.
 func (s state) listsLater() bool { return s.phase == watching && s.rewound != notRewound }

@@ -3,54 +3,54 @@ package reflector
 import "context"
 
 // run is Reflector.Run.
-func (p *protocol) run(ctx context.Context) error {
-	if !p.running.CompareAndSwap(false, true) {
+func (r *core) run(ctx context.Context) error {
+	if !r.running.CompareAndSwap(false, true) {
 		return ErrStarted
 	}
-	defer p.endFailing()
-	stop, err := p.follows.follow(ctx)
+	defer r.endFailing()
+	stop, err := r.follows.follow(ctx)
 	if err != nil {
 		return err
 	}
 	defer stop()
 	for ctx.Err() == nil {
-		of, ready, err := p.follows.turn(ctx, &p.state, &p.stats, p.log, p.sink)
+		of, ready, err := r.follows.turn(ctx, &r.state, &r.stats, r.log, r.sink)
 		if ready {
-			ready, err = p.listOrCheck(of)
+			ready, err = r.listOrCheck(of)
 		}
 		if ready {
 			// Called here, and not there, so that little of the stack is in use during a watch.
-			err = p.watchOnce(of)
+			err = r.watchOnce(of)
 		}
 		if err != nil && ctx.Err() == nil && !(interrupted(of) && isCanceled(err)) {
 			return err
 		}
 	}
-	if p.state.token != "" {
-		p.sink.Discard() // between two pages
+	if r.state.token != "" {
+		r.sink.Discard() // between two pages
 	}
 	return nil
 }
 
 // listOrCheck waits until the breaker admits a request, and sends the next one unless that is a
 // watch. The error is the sink's, and nil if ctx is done.
-func (p *protocol) listOrCheck(ctx context.Context) (watches bool, err error) {
-	isBack := p.breaker.admit(ctx, &p.opts.Backoff)
+func (r *core) listOrCheck(ctx context.Context) (watches bool, err error) {
+	isBack := r.breaker.admit(ctx, &r.opts.Backoff)
 	if ctx.Err() != nil {
 		return false, nil
 	}
 	if isBack {
-		p.spareList()
+		r.spareList()
 	}
-	switch p.state.phase {
+	switch r.state.phase {
 	case listing:
-		if err = p.listOnce(ctx); ctx.Err() != nil {
+		if err = r.listOnce(ctx); ctx.Err() != nil {
 			err = nil
 		}
 	case checking:
-		p.checkServer(ctx)
+		r.checkServer(ctx)
 	case polling:
-		p.poll(ctx)
+		r.poll(ctx)
 	default:
 		watches = true
 	}

@@ -66,7 +66,7 @@ func silentPatience(longest time.Duration) time.Duration {
 // after takes the end of a watch into account that began in state st. A watch that the client ended
 // says nothing, unless it was idle. One that was to be short, because nothing answers checks, does not
 // last by lasting as asked.
-func (s silence) after(w *watch, end watchEnd, st *state) silence {
+func (s silence) after(w *watchRequest, end watchEnd, st *state) silence {
 	moved := end.rv != st.rv
 	end.early = end.early || st.unverified > 0
 	end.idle = w.aborted.Load() && !(w.replay.strict && w.replay.pending())

@@ -165,8 +165,10 @@ type step struct {
 	atLeast      time.Duration // the wait that the server asked for
 }
 
-// failed is the step after a request that failed with err.
-func failed(err error) step { return step{err: err, pause: pauseFor(err), atLeast: retryAfter(err)} }
+// failedStep is the step after a request that failed with err.
+func failedStep(err error) step {
+	return step{err: err, pause: pauseFor(err), atLeast: retryAfter(err)}
+}
 
 // pageListed follows a complete page of a list. empty: it had no objects. newest is the newest
 // version of this list's objects so far. It stands in for the list's version if the source gives
@@ -222,7 +224,7 @@ func (s state) badPage(err error) (state, step) {
 
 // listFailed follows a page that was refused or broke off.
 func (s state) listFailed(err error) (state, step) {
-	st := failed(err)
+	st := failedStep(err)
 	st.discard = true
 	if st.pause.connectionLost() {
 		s = s.reconnected()
@@ -276,7 +278,7 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 	if err == nil {
 		err = ErrNoInitialEventsEnd
 	}
-	st := failed(err)
+	st := failedStep(err)
 	st.discard = true
 	atOnce := step{discard: true, err: err}
 	switch {
@@ -379,7 +381,7 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 
 // watchFailed resumes or lists after a watch that ended with an error.
 func (s state) watchFailed(end watchEnd, moved bool, err error) (state, step) {
-	st := failed(err)
+	st := failedStep(err)
 	// Waits must not grow where a proxy cuts every watch after a minute: all is well between
 	// the cuts.
 	st.resetBackoff = end.steady

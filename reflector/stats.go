@@ -184,7 +184,7 @@ type counters struct {
 
 	mu   sync.Mutex
 	rv   string
-	last time.Duration        // since protocol.made; zero before the first event
+	last time.Duration        // since core.made; zero before the first event
 	past *[keptRelists]Relist // the newest; nil if there was none
 
 	failing *Failing // nil while all is well
@@ -282,7 +282,7 @@ func (c *counters) seen() string {
 	return c.rv
 }
 
-// now is Reflector.Stats. The other two are fields of protocol.
+// now is Reflector.Stats. The other two are fields of core.
 func (c *counters) now(meter ReadCounter, made time.Time) Stats {
 	s := Stats{
 		Lists:        c.lists.Load(),

@@ -6,28 +6,28 @@ import (
 )
 
 // transfer is the part of a reflector that depends on the type of the objects, so it is compiled for each type
-// of its own: it hands them from the source to the sink, as the protocol says. The goroutine of Run owns it.
+// of its own: it hands them from the source to the sink, as the core says. The goroutine of Run owns it.
 type transfer[T any] struct {
-	protocol *protocol
-	source   Source[T]
-	sink     Sink[T]
-	recall   recall[T]
-	kept     keptObjects[T]
-	listed   recentlyListed[T]
+	core   *core
+	source Source[T]
+	sink   Sink[T]
+	recall recall[T]
+	kept   keptObjects[T]
+	listed recentlyListed[T]
 }
 
 // list implements requests.
-func (t *transfer[T]) list(c *call) {
-	p := t.protocol
+func (t *transfer[T]) list(c *listCall) {
+	r := t.core
 	defer endRecall(&t.recall)
-	defer settle(&t.listed, p.listed)
+	defer settle(&t.listed, r.listed)
 	source := beginRecall(&t.recall, t.source)
-	c.page, c.err = source.List(c.request, p.listOptions(), func(ev Event[T], err error) bool {
+	c.page, c.err = source.List(c.request, r.listOptions(), func(ev Event[T], err error) bool {
 		c.dog.received()
 		defer c.dog.handled()
-		p.emptyPage = false
+		r.emptyPage = false
 		if err != nil {
-			p.skipListed(err)
+			r.skipListed(err)
 			return true
 		}
 		c.sinkErr = takeListed(t, c.request, ev)
@@ -37,35 +37,35 @@ func (t *transfer[T]) list(c *call) {
 
 // takeListed hands an event of a list to the sink.
 func takeListed[T any](t *transfer[T], ctx context.Context, ev Event[T]) error {
-	t.protocol.countListed(ev.Type, ev.Recalled)
+	t.core.countListed(ev.Type, ev.Recalled)
 	if ev.Recalled {
 		completeRecalled(&t.recall, &ev)
 	}
-	addListed(&t.listed, t.protocol.listed, &ev)
+	addListed(&t.listed, t.core.listed, &ev)
 	return t.sink.Listed(ctx, ev)
 }
 
 // ask implements requests.
-func (t *transfer[T]) ask(c *call, q *question) {
+func (t *transfer[T]) ask(c *listCall, q *question) {
 	c.page, c.err = t.source.List(c.request, q.options(), func(ev Event[T], err error) bool {
 		if err != nil {
 			return true
 		}
 		e := noticeOf(&ev)
-		compareKept(&t.kept, &t.protocol.recent, &e, ev.Object)
+		compareKept(&t.kept, &t.core.recent, &e, ev.Object)
 		return q.take(&e)
 	})
 }
 
 // watch implements requests.
-func (t *transfer[T]) watch(ctx context.Context, w *watch) {
+func (t *transfer[T]) watch(ctx context.Context, w *watchRequest) {
 	defer endRecall(&t.recall)
 	for ev, err := range openWatch(t, ctx, w) {
 		if w.limited.Err() != nil {
 			break // the source goes on regardless
 		}
 		var more bool
-		if more, w.sinkErr = received(t, ctx, w, ev, err); !more {
+		if more, w.sinkErr = receivePair(t, ctx, w, ev, err); !more {
 			break
 		}
 	}
@@ -73,36 +73,36 @@ func (t *transfer[T]) watch(ctx context.Context, w *watch) {
 
 // openWatch makes the request. It is a function of its own so that only a small part of the stack is in use
 // during the watch.
-func openWatch[T any](t *transfer[T], ctx context.Context, w *watch) iter.Seq2[Event[T], error] {
+func openWatch[T any](t *transfer[T], ctx context.Context, w *watchRequest) iter.Seq2[Event[T], error] {
 	source := t.source
-	if t.protocol.state.phase == streaming {
+	if t.core.state.phase == streaming {
 		source = beginRecall(&t.recall, source)
 	}
-	opts := t.protocol.beginWatch(ctx, w)
+	opts := t.core.beginWatch(ctx, w)
 	return source.Watch(w.request, opts)
 }
 
-// received handles one pair of a watch. It reports whether the watch continues. The error is
+// receivePair handles one pair of a watch. It reports whether the watch continues. The error is
 // the sink's.
-func received[T any](t *transfer[T], ctx context.Context, w *watch, ev Event[T], err error) (more bool, sinkErr error) {
-	p := t.protocol
+func receivePair[T any](t *transfer[T], ctx context.Context, w *watchRequest, ev Event[T], err error) (more bool, sinkErr error) {
+	r := t.core
 	dog := w.dog // the handling may replace it
 	dog.received()
 	defer dog.handled()
-	bad, more := p.receives(w, err)
+	bad, more := r.receives(w, err)
 	switch {
 	case !more:
 		return false, nil
-	case p.state.phase == streaming:
-		return receivedListed(t, ctx, w, ev, bad)
+	case r.state.phase == streaming:
+		return receiveListed(t, ctx, w, ev, bad)
 	case bad != nil:
 		return w.badEvent(bad), nil
 	}
 	e := noticeOf(&ev)
 	if w.mayRepeat(&e) {
-		compareKept(&t.kept, &p.recent, &e, ev.Object)
+		compareKept(&t.kept, &r.recent, &e, ev.Object)
 	}
-	if fresh, more := p.mayApply(w, &e); !fresh {
+	if fresh, more := r.mayApply(w, &e); !fresh {
 		return more, nil
 	}
 	if err := t.sink.Apply(ctx, ev); err != nil {
@@ -111,27 +111,27 @@ func received[T any](t *transfer[T], ctx context.Context, w *watch, ev Event[T],
 	if ev.Type != Bookmark {
 		e.object = knownFrom(e.rv, ev.Object)
 	}
-	if p.applied(w, &e); ev.Type != Bookmark {
-		keepNewest(&t.kept, &p.recent, ev.Object)
+	if r.applied(w, &e); ev.Type != Bookmark {
+		keepNewest(&t.kept, &r.recent, ev.Object)
 	}
 	return true, nil
 }
 
-// receivedListed is received for the initial events of a streaming list: the existing objects
+// receiveListed is receivePair for the initial events of a streaming list: the existing objects
 // as Added, and then their changes in the meantime.
-func receivedListed[T any](t *transfer[T], ctx context.Context, w *watch, ev Event[T], bad *ObjectError) (more bool, sinkErr error) {
-	p := t.protocol
+func receiveListed[T any](t *transfer[T], ctx context.Context, w *watchRequest, ev Event[T], bad *ObjectError) (more bool, sinkErr error) {
+	r := t.core
 	if bad == nil && w.lists(ev.Type) {
 		sinkErr = takeListed(t, ctx, ev)
-		p.tookListed(w)
+		r.tookListed(w)
 		return sinkErr == nil, sinkErr
 	}
 	if bad == nil && ev.InitialEventsEnd {
-		settle(&t.listed, p.listed)
+		settle(&t.listed, r.listed)
 		endRecall(&t.recall)
 	}
 	e := noticeOf(&ev)
-	return p.receivedOther(ctx, w, &e, bad)
+	return r.receivedOther(ctx, w, &e, bad)
 }
 
 // endList implements requests.

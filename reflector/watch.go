@@ -26,9 +26,9 @@ const (
 	lastingAfter = time.Second
 )
 
-// watch is one watch request, with the streaming list that it may begin with. The goroutine of
+// watchRequest is one watch request, with the streaming list that it may begin with. The goroutine of
 // Run owns it, except for atomic fields and the ones that stop waits for.
-type watch struct {
+type watchRequest struct {
 	asked   string // the resourceVersion to resume from, for reports
 	began   time.Time
 	listed  time.Time     // when the streaming list was whole; began if there is none
@@ -55,13 +55,13 @@ type watch struct {
 }
 
 // refused reports whether the server has not accepted w.
-func (w *watch) refused() bool {
+func (w *watchRequest) refused() bool {
 	return w.attempt != nil && w.attempt.progress().reached() && !w.accepted && !w.end.heard
 }
 
 // unreached reports whether there was no connection for a watch that ended with err. It is taken to be so
 // if the watch hung and the source does not trace connections.
-func (w *watch) unreached(err error) bool {
+func (w *watchRequest) unreached(err error) bool {
 	if err == nil || isStatus(err) || w.end.heard {
 		return false
 	}
@@ -69,12 +69,12 @@ func (w *watch) unreached(err error) bool {
 }
 
 // mayRepeat reports whether an event may be one that has come before, so that its object counts.
-func (w *watch) mayRepeat(e *notice) bool {
+func (w *watchRequest) mayRepeat(e *notice) bool {
 	return e.typ != Bookmark && (w.replay.active || e.rv == w.end.rv)
 }
 
 // badEvent handles an event that could not be used, and reports whether the watch continues.
-func (w *watch) badEvent(bad *ObjectError) bool {
+func (w *watchRequest) badEvent(bad *ObjectError) bool {
 	if bad.Type != Deleted {
 		return true
 	}
@@ -83,7 +83,7 @@ func (w *watch) badEvent(bad *ObjectError) bool {
 }
 
 // lists reports whether an event of a streaming list is about an object that the sink can take.
-func (w *watch) lists(typ EventType) bool {
+func (w *watchRequest) lists(typ EventType) bool {
 	if typ == Bookmark || typ == Deleted && w.skipped {
 		return false
 	}
@@ -94,7 +94,7 @@ func (w *watch) lists(typ EventType) bool {
 }
 
 // abort ends the request.
-func (w *watch) abort() {
+func (w *watchRequest) abort() {
 	w.aborted.Store(true)
 	if w.giveUp != nil {
 		w.giveUp()

@@ -26,19 +26,19 @@ import (
 // metadata has no names, so the list shows only how far the server has come.
 
 // checkServer asks the server for one object.
-func (p *protocol) checkServer(ctx context.Context) {
-	q, began := newQuestion(&p.state, &p.recent), time.Now()
+func (r *core) checkServer(ctx context.Context) {
+	q, began := newQuestion(&r.state, &r.recent), time.Now()
 	limit := checkTimeout
-	if p.state.unverified > 0 {
+	if r.state.unverified > 0 {
 		limit = recheckTimeout
 	}
 	limited, cancel := context.WithTimeout(ctx, limit)
 	defer cancel()
-	c := p.beginCall(limited, false, q.seen)
+	c := r.beginCall(limited, false, q.seen)
 	defer c.stop()
-	p.log.Debug("asks whether the server was restored", slog.String("resourceVersion", q.seen), slog.String("name", q.object.key.Name))
-	p.requests.ask(c, q)
-	p.endCall(c)
+	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", q.seen), slog.String("name", q.object.key.Name))
+	r.requests.ask(c, q)
+	r.endCall(c)
 	page, err := q.endQuestion(c.page, c.err)
 	if ctx.Err() != nil {
 		return
@@ -47,13 +47,13 @@ func (p *protocol) checkServer(ctx context.Context) {
 		err = errSlowCheck // a watch may take its time
 	} else if isUnanswered(err) && unreached(c.attempt, err) { // other errors may be about the question alone
 		q.unreached = true
-		p.spareList() // it could not come either
+		r.spareList() // it could not come either
 	}
 	var st step
-	if p.state, st = checked(p.state, page, err, q.verdict); err == nil {
-		p.breaker.answered()
+	if r.state, st = checked(r.state, page, err, q.verdict); err == nil {
+		r.breaker.answered()
 	}
-	p.carryOut(ctx, st, c.asked, began)
+	r.carryOut(ctx, st, c.asked, began)
 }
 
 // checked follows the answer to a question.
@@ -69,7 +69,7 @@ func checked(s state, page metav1.ListMeta, err error, v verdict) (state, step) 
 func judged(s state, page metav1.ListMeta, err error, v verdict) (state, step) {
 	switch {
 	case err == nil && !older(page.ResourceVersion, s.rv):
-		return answered(s, v)
+		return answeredQuestion(s, v)
 	case err == nil || isTooLarge(err):
 		// A server that lags gives the same answer. The list tells the two apart, unless a
 		// restored server has overtaken the version by then.
@@ -83,7 +83,7 @@ func judged(s state, page metav1.ListMeta, err error, v verdict) (state, step) {
 		s.nameless = true
 		return s, step{}
 	}
-	st := failed(err)
+	st := failedStep(err)
 	switch {
 	case isUnsupported(err):
 		return s.believed(), step{}
@@ -111,8 +111,8 @@ func judged(s state, page metav1.ListMeta, err error, v verdict) (state, step) {
 	return s, st
 }
 
-// answered follows an answer of a server that has come far enough.
-func answered(s state, v verdict) (state, step) {
+// answeredQuestion follows an answer of a server that has come far enough.
+func answeredQuestion(s state, v verdict) (state, step) {
 	switch {
 	case v.answer == refuted:
 		return s.restored(v.refutes)

@@ -10,9 +10,9 @@ import (
 	"github.com/kinform/kinform/internal/logs"
 )
 
-// protocol is all of a reflector that does not depend on the type of the objects: it decides when to list, to
+// core is all of a reflector that does not depend on the type of the objects: it decides when to list, to
 // watch and to wait, and what an event means. It is compiled once, for all types.
-type protocol struct {
+type core struct {
 	// Set by init and never changed.
 	resource string   // of the source
 	requests requests // of the source and the sink
@@ -60,43 +60,43 @@ type protocol struct {
 // requests are the requests of a reflector, which hand objects from the source to the sink.
 type requests interface {
 	// list asks for one page, and hands its objects to the sink.
-	list(c *call)
+	list(c *listCall)
 	// ask asks a question.
-	ask(c *call, q *question)
+	ask(c *listCall, q *question)
 	// watch makes the request for a watch that beginWatch begins, and passes on the events until it ends.
-	watch(ctx context.Context, w *watch)
+	watch(ctx context.Context, w *watchRequest)
 	// endList drops what is kept of the list in progress. If the list is whole, its newest object is the only
 	// known one from now on.
 	endList(whole bool)
 }
 
-// init makes p ready. source and sink are nil if New was given none. changes: the source is Changing.
-func (p *protocol) init(source interface{ Resource() string }, sink listSink, changes bool, opts Options) error {
+// init makes r ready. source and sink are nil if New was given none. changes: the source is Changing.
+func (r *core) init(source interface{ Resource() string }, sink listSink, changes bool, opts Options) error {
 	if source == nil {
 		return ErrNoSource
 	}
 	if sink == nil {
 		return ErrNoSink
 	}
-	p.resource, p.sink, p.made = source.Resource(), sink, time.Now()
+	r.resource, r.sink, r.made = source.Resource(), sink, time.Now()
 	if pruner, prunes := sink.(Pruner); changes && !prunes {
-		return fmt.Errorf("%s: %w", p.resource, ErrNoPruner)
+		return fmt.Errorf("%s: %w", r.resource, ErrNoPruner)
 	} else if changes {
-		p.follows.sink = pruner
+		r.follows.sink = pruner
 	}
 	opts.Tuning = opts.withDefaults()
-	p.log = logs.New(opts.Logger, "reflector", p.resource)
+	r.log = logs.New(opts.Logger, "reflector", r.resource)
 	if opts.OnError == nil {
-		opts.OnError = p.log.Error
+		opts.OnError = r.log.Error
 	}
-	p.opts = opts
-	p.meter, _ = source.(ReadCounter)
+	r.opts = opts
+	r.meter, _ = source.(ReadCounter)
 	if s, ok := source.(omitter); ok {
-		p.omitted = s.omitted
+		r.omitted = s.omitted
 	}
-	p.breaker, p.server = breakerOf(source)
-	p.state = start(opts.Tuning)
-	p.state.server = p.server
-	p.waits.Backoff = &p.opts.Backoff
+	r.breaker, r.server = breakerOf(source)
+	r.state = start(opts.Tuning)
+	r.state.server = r.server
+	r.waits.Backoff = &r.opts.Backoff
 	return nil
 }
