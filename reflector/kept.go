@@ -24,16 +24,17 @@ func noticeOf[T any](ev *Event[T]) notice {
 // compareKept adds to e what is known of its object, and how it differs from those kept.
 func compareKept[T any](k *keptObjects[T], s *recentEvents, e *notice, object T) {
 	e.object = knownFrom(e.rv, object)
-	for n, same := range s.keepsSame(e.object) {
-		e.differs[n] = same && !reflect.DeepEqual(k[n], object)
+	for n := range slot(allSlots) {
+		o := s.keptIn(n)
+		e.differs[n] = o != nil && o.is(e.object) && !reflect.DeepEqual(k[n], object)
 	}
 }
 
 // keepNewest keeps the object of the newest event, and lets go of those that are not needed any more.
 func keepNewest[T any](k *keptObjects[T], s *recentEvents, object T) {
 	k[s.newestSlot()] = object
-	for n, keeps := range s.keeps() {
-		if !keeps {
+	for n := range slot(allSlots) {
+		if s.keptIn(n) == nil {
 			k[n] = *new(T)
 		}
 	}

@@ -78,23 +78,19 @@ func (s *recentEvents) addRecent(at time.Duration, before string, e *notice) {
 // newestSlot is the slot of the object of the newest event.
 func (s *recentEvents) newestSlot() slot { return slot((s.n - 1) % maxRecent) }
 
-// keeps tells the slots whose objects are kept.
-func (s *recentEvents) keeps() (all [allSlots]bool) {
-	for n := s.oldest(); n < s.n; n++ {
-		all[n%maxRecent] = s.recentAt(n).known.whole
+// keptIn returns the object that is kept in a slot, or nil. The object of event n is in slot n%maxRecent.
+func (s *recentEvents) keptIn(n slot) *knownObject {
+	o := &s.listed
+	if n != listedSlot {
+		if s.events == nil {
+			return nil
+		}
+		o = &s.events[n].known
 	}
-	all[listedSlot] = s.listed.whole
-	return all
-}
-
-// keepsSame tells the slots in which the object found is kept as it was at the same version.
-func (s *recentEvents) keepsSame(found knownObject) (all [allSlots]bool) {
-	for n := s.oldest(); n < s.n; n++ {
-		o := &s.recentAt(n).known
-		all[n%maxRecent] = o.whole && o.is(found)
+	if !o.whole {
+		return nil
 	}
-	all[listedSlot] = s.listed.whole && s.listed.is(found)
-	return all
+	return o
 }
 
 // recentAt returns event n, one of the newest.
