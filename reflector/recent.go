@@ -67,7 +67,7 @@ func (s *recentEvents) addRecent(at time.Duration, before string, e *notice) {
 	}
 	k := s.recentAt(s.n)
 	s.pushed = k.known.rv
-	*k = knownEvent{before: s.open.before, gone: e.typ == Deleted, known: e.object}
+	k.before, k.gone, k.known = s.open.before, e.typ == Deleted, e.object
 	k.known.keepIn(slot(s.n % maxRecent))
 	if k.gone {
 		k.known.forgetUnlessNeeded()
