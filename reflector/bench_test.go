@@ -36,9 +36,9 @@ func watchDoesNotAllocatePerEvent(t *testing.T) {
 			t.Fatal(err)
 		}
 		return memtest.Allocs(5, func() {
-			r.state = state{phase: watching, rv: "1000000"}
-			if err := watchOnce(r, t.Context()); err != nil || r.state.rv != strconv.Itoa(1_000_000+n) {
-				t.Fatalf("watch: %v at %s", err, r.state.rv)
+			r.core.state = state{phase: watching, rv: "1000000"}
+			if err := r.core.watchOnce(t.Context()); err != nil || r.core.state.rv != strconv.Itoa(1_000_000+n) {
+				t.Fatalf("watch: %v at %s", err, r.core.state.rv)
 			}
 		})
 	}

@@ -79,46 +79,6 @@ type Breaker struct {
 	streams     map[*Attempt]struct{} // watches that have an answer
 }
 
-// waiter is a waiting reflector. The breaker's mu guards delay.
-type waiter struct {
-	woken    chan struct{} // holds one token once the wait is cut short
-	delay    time.Duration // wait this much longer after waking
-	why      pause
-	due      time.Time // when it may go; for a line only
-	earliest time.Time // when it may go even if it is woken before; zero for a line
-}
-
-func newWaiter(why pause) *waiter { return &waiter{woken: make(chan struct{}, 1), why: why} }
-
-// wake cuts the wait short. A waiter in the queue then looks again whether it may go on.
-func (w *waiter) wake() {
-	select {
-	case w.woken <- struct{}{}:
-	default:
-	}
-}
-
-// wait returns after d, when ctx is done, or when the waiter is woken. A negative d never ends
-// by itself.
-func (w *waiter) wait(ctx context.Context, d time.Duration) {
-	if d == 0 {
-		// Nor does it ask the clock. Under the race detector and testing/synctest, Go 1.26 can
-		// crash on a channel of a timer that has expired before anybody waits for it.
-		return
-	}
-	var due <-chan time.Time
-	if d > 0 {
-		timer := time.NewTimer(d)
-		defer timer.Stop()
-		due = timer.C
-	}
-	select {
-	case <-due:
-	case <-w.woken:
-	case <-ctx.Done():
-	}
-}
-
 // admit waits until a request may be sent. It returns at once unless the server is away. It reports
 // whether another request has found out that the server is back.
 func (b *Breaker) admit(ctx context.Context, back *Backoff) (isBack bool) {
@@ -300,40 +260,6 @@ func wakeSpread(woken []*waiter, all int) {
 		w.delay = max(wakeDelay(n, all), w.earliest.Sub(now))
 		w.wake()
 	}
-}
-
-// succeeded follows the success of a reflector whose last failure had the reason why.
-func (b *Breaker) succeeded(why pause) {
-	switch {
-	case why == pauseDenied || why == pauseBusy:
-		b.wakeAlike(why)
-	case why.connectionLost():
-		b.letListsGo(why == pauseRetry)
-	}
-}
-
-// wakeAlike records that a reflector succeeded whose last failure had the reason why. It wakes
-// the reflectors that wait for the same reason.
-func (b *Breaker) wakeAlike(why pause) {
-	every := busyWakeEvery
-	if why == pauseDenied {
-		every = deniedWakeEvery
-	}
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	now := time.Now()
-	if now.Sub(b.lastWake[why]) < every {
-		return
-	}
-	b.lastWake[why] = now
-	var woken []*waiter
-	b.sleeping = slices.DeleteFunc(b.sleeping, func(w *waiter) bool {
-		if w.why == why {
-			woken = append(woken, w)
-		}
-		return w.why == why
-	})
-	wakeSpread(woken, len(woken))
 }
 
 // countFailing adds change to the number of reflectors whose last failure had the reason why. It

@@ -300,9 +300,3 @@ func (f *following) moves() bool {
 	f.moving = f.isDue()
 	return f.moving
 }
-
-// listSink is the part of a Sink that does not depend on the type of the objects.
-type listSink interface {
-	Replace(ctx context.Context, resourceVersion string) error
-	Discard()
-}

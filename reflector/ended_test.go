@@ -20,8 +20,8 @@ func endedReflector(t *testing.T) (*Reflector[string], *sink[string]) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.state.phase, r.state.rv, r.state.relisted = watching, "5", true
-	r.breaker.failed(time.Now(), r.opts.Backoff)
+	r.core.state.phase, r.core.state.rv, r.core.state.relisted = watching, "5", true
+	r.core.breaker.failed(time.Now(), r.core.opts.Backoff)
 	return r, s
 }
 
@@ -58,21 +58,21 @@ func TestEndOfWatch(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, _ := endedReflector(t)
 				var heard error
-				r.opts.OnError = func(err error) { heard = err }
+				r.core.opts.OnError = func(err error) { heard = err }
 				if c.phase == streaming {
-					r.state = r.state.relist("5")
+					r.core.state = r.core.state.relist("5")
 				}
 				began := time.Now().Add(-c.lived)
-				w := &watch{asked: "5", began: began, listed: began, lasts: cmp.Or(c.lasts, time.Minute), silent: c.silent, end: watchEnd{rv: "5", err: c.err}}
-				watchEnded(r, t.Context(), w, c.cut)
-				if away := r.breaker.away(); away == c.answered {
+				w := &watchRequest{asked: "5", began: began, listed: began, lasts: cmp.Or(c.lasts, time.Minute), silent: c.silent, end: watchEnd{rv: "5", err: c.err}}
+				r.core.watchEnded(t.Context(), w, c.cut)
+				if away := r.core.breaker.away(); away == c.answered {
 					t.Errorf("away %v", away)
 				}
 				if (heard != nil) != c.failed || errors.Is(heard, ErrUnanswered) != c.wantUnanswered {
 					t.Errorf("heard %v", heard)
 				}
-				if r.state.phase != c.next || c.phase != streaming && r.state.relisted == c.steady {
-					t.Errorf("next %d, relisted %v", r.state.phase, r.state.relisted)
+				if r.core.state.phase != c.next || c.phase != streaming && r.core.state.relisted == c.steady {
+					t.Errorf("next %d, relisted %v", r.core.state.phase, r.core.state.relisted)
 				}
 			})
 		})
@@ -83,22 +83,22 @@ func TestEndOfWatch(t *testing.T) {
 func TestEventIsASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, s := endedReflector(t)
-		carryOut(r, t.Context(), failed(failure("eof", 0)), RequestError{Verb: "watch"}, time.Now())
-		w := &watch{end: watchEnd{rv: "5"}}
+		r.core.carryOut(t.Context(), failedStep(failure("eof", 0)), RequestError{Verb: "watch"}, time.Now())
+		w := &watchRequest{end: watchEnd{rv: "5"}}
 		w.guard.request = t.Context()
-		w.dog = guardWatch(r, w)
+		w.dog = r.core.guardWatch(w)
 		defer w.dog.stop()
-		if more, err := received(r, t.Context(), w, added("a", 6), nil); !more || err != nil || s.nApply != 1 {
+		if more, err := receivePair(&r.transfer, t.Context(), w, added("a", 6), nil); !more || err != nil || s.nApply != 1 {
 			t.Errorf("received: %v, %v, %d applied", more, err, s.nApply)
 		}
-		if r.breaker.away() || !w.end.heard || r.Stats().Failing.Err != nil {
-			t.Errorf("away %v, heard %v, %+v", r.breaker.away(), w.end.heard, r.Stats().Failing)
+		if r.core.breaker.away() || !w.end.heard || r.Stats().Failing.Err != nil {
+			t.Errorf("away %v, heard %v, %+v", r.core.breaker.away(), w.end.heard, r.Stats().Failing)
 		}
-		r.breaker.failed(time.Now(), r.opts.Backoff)
-		if _, _ = received(r, t.Context(), w, added("a", 7), nil); !r.breaker.away() {
+		r.core.breaker.failed(time.Now(), r.core.opts.Backoff)
+		if _, _ = receivePair(&r.transfer, t.Context(), w, added("a", 7), nil); !r.core.breaker.away() {
 			t.Error("an event of before is taken for an answer")
 		}
-		if more, _ := received(r, t.Context(), w, Event[string]{}, failure("eof", 0)); more {
+		if more, _ := receivePair(&r.transfer, t.Context(), w, Event[string]{}, failure("eof", 0)); more {
 			t.Error("the watch goes on after an error")
 		}
 	})
@@ -108,12 +108,12 @@ func TestEventIsASuccess(t *testing.T) {
 func TestListIsASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := endedReflector(t)
-		carryOut(r, t.Context(), failed(failure("internal", 0)), RequestError{Verb: "list"}, time.Now())
+		r.core.carryOut(t.Context(), failedStep(failure("internal", 0)), RequestError{Verb: "list"}, time.Now())
 		if r.Stats().Failing.Err == nil {
 			t.Fatal("a refused list is no failure")
 		}
-		beginList(r, "list")
-		if err := replace(r, t.Context()); err != nil || r.Stats().Failing.Err != nil {
+		r.core.beginList("list")
+		if err := r.core.replace(t.Context()); err != nil || r.Stats().Failing.Err != nil {
 			t.Errorf("%v, %+v", err, r.Stats().Failing)
 		}
 	})
@@ -123,9 +123,9 @@ func TestListIsASuccess(t *testing.T) {
 func TestStatusIsAnAnswer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := endedReflector(t)
-		r.breaker.failed(time.Now(), r.opts.Backoff)
-		carryOut(r, t.Context(), failed(failure("internal", 0)), RequestError{Verb: "list"}, time.Now())
-		if r.breaker.away() {
+		r.core.breaker.failed(time.Now(), r.core.opts.Backoff)
+		r.core.carryOut(t.Context(), failedStep(failure("internal", 0)), RequestError{Verb: "list"}, time.Now())
+		if r.core.breaker.away() {
 			t.Error("a server that refuses is away")
 		}
 	})
@@ -135,13 +135,13 @@ func TestStatusIsAnAnswer(t *testing.T) {
 func TestSkippedIsNotEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := endedReflector(t)
-		r.state.phase, r.emptyList = streaming, true
-		w := &watch{}
-		w.dog = guardWatch(r, w)
+		r.core.state.phase, r.core.emptyList = streaming, true
+		w := &watchRequest{}
+		w.dog = r.core.guardWatch(w)
 		defer w.dog.stop()
 		bad := &ObjectError{Type: Added, Err: errors.New("bad")}
-		if more, err := received(r, t.Context(), w, Event[string]{}, bad); !more || err != nil || r.emptyList {
-			t.Errorf("received: %v, %v, empty %v", more, err, r.emptyList)
+		if more, err := receivePair(&r.transfer, t.Context(), w, Event[string]{}, bad); !more || err != nil || r.core.emptyList {
+			t.Errorf("received: %v, %v, empty %v", more, err, r.core.emptyList)
 		}
 	})
 }

@@ -79,7 +79,7 @@ func (s SourceFuncs[T]) List(ctx context.Context, opts metav1.ListOptions, yield
 		return metav1.ListMeta{}, fmt.Errorf("reflector: %T is no list: %w", list, err)
 	}
 	err = meta.EachListItemWithAlloc(list, func(object runtime.Object) error {
-		if !yield(event(s, Added, object)) {
+		if !yield(eventOf(s, Added, object)) {
 			return ErrListStopped
 		}
 		return nil
@@ -125,7 +125,7 @@ func (s SourceFuncs[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter
 					fail(apierrors.FromObject(got.Object))
 					return
 				}
-				ev, err := event(s, eventTypes[got.Type], got.Object)
+				ev, err := eventOf(s, eventTypes[got.Type], got.Object)
 				ev.Idle = err == nil && len(results) == 0
 				if !yield(ev, err) {
 					return
@@ -140,8 +140,8 @@ var eventTypes = map[apiwatch.EventType]EventType{
 	apiwatch.Added: Added, apiwatch.Modified: Modified, apiwatch.Deleted: Deleted, apiwatch.Bookmark: Bookmark,
 }
 
-// event returns an event, or a *ObjectError. It takes a bookmark of any type.
-func event[T runtime.Object](s SourceFuncs[T], typ EventType, object runtime.Object) (Event[T], error) {
+// eventOf returns an event, or a *ObjectError. It takes a bookmark of any type.
+func eventOf[T runtime.Object](s SourceFuncs[T], typ EventType, object runtime.Object) (Event[T], error) {
 	if isNil(object) {
 		return s.bad(typ, nil, errors.New("the object is nil"))
 	}

@@ -130,7 +130,7 @@ func TestFuncsIdle(t *testing.T) {
 // TestFuncsEventAllocates nothing for an event that can be used.
 func TestFuncsEventAllocates(t *testing.T) {
 	source, pod := funcs(nil), named("a", "3")
-	if n := testing.AllocsPerRun(100, func() { _, _ = event(source, Modified, pod) }); n > 0 {
+	if n := testing.AllocsPerRun(100, func() { _, _ = eventOf(source, Modified, pod) }); n > 0 {
 		t.Errorf("%v allocations", n)
 	}
 }

@@ -1,32 +1,18 @@
 package reflector
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // lateAfter is how long a call of the source may go on after its context is done.
 const lateAfter = 30 * time.Second
 
-// guard is a watchdog's knowledge of the call of the source that it looks after. Until the
-// watchdog has stopped, only its goroutine uses the fields without a comment.
-type guard struct {
-	request context.Context // of the call; set once
-	asked   RequestError    // verb and version of the call, for reports; set while no watchdog runs
-
-	done  time.Time // when the watchdog found that request is done
-	late  bool      // the source was reported
-	panic any       // of OnError
-}
-
 // guardCall returns a watchdog for a call that nothing else looks after.
-func guardCall[T any](r *Reflector[T], g *guard) *watchdog {
-	return newWatchdog(lateAfter/4, omittedBy(r), func(quiet time.Duration) { checkLate(r, g, quiet) })
+func (r *core) guardCall(g *guard) *watchdog {
+	return newWatchdog(lateAfter/4, r.omitted, func(quiet time.Duration) { r.checkLate(g, quiet) })
 }
 
 // checkLate reports a source that has brought nothing for a while and does not return although
 // its context is done. It runs in the goroutine of the watchdog.
-func checkLate[T any](r *Reflector[T], g *guard, quiet time.Duration) {
+func (r *core) checkLate(g *guard, quiet time.Duration) {
 	now := time.Now()
 	switch {
 	case g.late || g.request.Err() == nil:
@@ -39,20 +25,20 @@ func checkLate[T any](r *Reflector[T], g *guard, quiet time.Duration) {
 	}
 	g.late = true
 	report := g.asked
-	report.Resource, report.Err = r.source.Resource(), ErrNotReturning
+	report.Resource, report.Err = r.resource, ErrNotReturning
 	r.stats.fails(&report, now, time.Time{})
-	warn(r, g, &report)
+	r.warn(g, &report)
 }
 
 // warn calls OnError in the goroutine of the watchdog. A panic goes on in that of Run: see
 // returned.
-func warn[T any](r *Reflector[T], g *guard, err error) {
+func (r *core) warn(g *guard, err error) {
 	defer func() { g.panic = recover() }()
 	r.opts.OnError(err)
 }
 
 // returned follows the end of a call.
-func returned[T any](r *Reflector[T], g *guard, dog *watchdog) {
+func (r *core) returned(g *guard, dog *watchdog) {
 	dog.stop()
 	if g.late {
 		r.failing = true
@@ -60,4 +46,64 @@ func returned[T any](r *Reflector[T], g *guard, dog *watchdog) {
 	if g.panic != nil {
 		panic(g.panic)
 	}
+}
+
+// guardWatch returns a watchdog for a watch.
+func (r *core) guardWatch(w *watchRequest) *watchdog {
+	if r.opts.IdleTimeout < 0 {
+		return r.guardCall(&w.guard)
+	}
+	return r.guardFor(w, r.opts.IdleTimeout)
+}
+
+// guardFor returns a watchdog that ends the request once nothing has come for so long.
+func (r *core) guardFor(w *watchRequest, patience time.Duration) *watchdog {
+	return newWatchdog(patience/4, r.omitted, func(quiet time.Duration) {
+		if quiet >= patience {
+			w.abort()
+		}
+		r.checkLate(&w.guard, quiet)
+	})
+}
+
+// guardReplay returns a watchdog for a watch that begins with w.replay.
+func (r *core) guardReplay(w *watchRequest) *watchdog {
+	if !w.replay.strict || r.state.confirmed {
+		return r.guardWatch(w)
+	}
+	patience := replayPatience
+	if r.opts.IdleTimeout > 0 {
+		patience = min(patience, r.opts.IdleTimeout)
+	}
+	return r.guardFor(w, patience)
+}
+
+// guardStream returns a watchdog for a streaming list.
+func (r *core) guardStream(w *watchRequest) *watchdog {
+	patience := ignoredAfter
+	if r.opts.IdleTimeout > 0 {
+		patience = min(patience, r.opts.IdleTimeout)
+	}
+	warned := false
+	slow := &SlowListError{Resource: r.resource, ResourceVersion: w.asked}
+	dog := &watchdog{every: min(patience, slowAfter) / 4, omitted: r.omitted}
+	pace := pace{every: dog.every, patience: patience}
+	dog.looked = func(pulse uint64) {
+		if pace.look(pulse, w.live.Load(), &w.fell) {
+			w.abort()
+		}
+	}
+	dog.react = func(quiet time.Duration) {
+		if quiet >= patience {
+			w.abort()
+		} else if quiet >= slowAfter && !warned {
+			warned = true
+			slow.Quiet = quiet
+			if r.warn(&w.guard, slow); w.panic != nil {
+				w.abort()
+			}
+		}
+		r.checkLate(&w.guard, quiet)
+	}
+	return dog.start()
 }

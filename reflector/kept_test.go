@@ -21,18 +21,32 @@ func TestGivenUpTooLate(t *testing.T) {
 // Once a list is whole, only the newest events keep its newest object: until the first event.
 func TestListedObjectIsLetGo(t *testing.T) {
 	r := newIdle(t)
-	beginList(r, "list")
-	addListed(r.listed, metaEvent(Added, "a", "5"))
-	settle(r.listed)
-	r.state.rv = "5"
-	if err := replace(r, t.Context()); err != nil {
+	r.core.beginList("list")
+	ev := metaEvent(Added, "a", "5")
+	addListed(&r.transfer.listed, r.core.listed, &ev)
+	settle(&r.transfer.listed, r.core.listed)
+	r.core.state.rv = "5"
+	if err := r.core.replace(t.Context()); err != nil {
 		t.Fatal(err)
 	}
-	if r.listed != nil || !r.recent.listed.whole {
-		t.Errorf("kept by the list: %t, by the events: %t", r.listed != nil, r.recent.listed.whole)
+	kept := func() bool {
+		whole := r.core.recent.listed.whole
+		if whole != (r.transfer.kept[listedSlot] != nil) {
+			t.Errorf("the events keep the object: %t, and it is %v", whole, r.transfer.kept[listedSlot])
+		}
+		return whole
 	}
-	addRecent(&r.recent, 0, "5", metaEvent(Added, "b", "6"))
-	if r.recent.listed.whole {
+	if r.core.listed != nil || r.transfer.listed.newest != nil || r.transfer.listed.block != nil || !kept() {
+		t.Errorf("kept by the list: %t, by the events: %t", r.core.listed != nil, kept())
+	}
+	w := &watchRequest{end: watchEnd{rv: "5"}}
+	w.dog = r.core.guardWatch(w)
+	defer w.dog.stop()
+	r.core.state.phase = watching
+	if _, err := receivePair(&r.transfer, t.Context(), w, metaEvent(Added, "b", "6"), nil); err != nil {
+		t.Error(err)
+	}
+	if kept() {
 		t.Error("an event came, and the newest object of the list is kept alive")
 	}
 }
@@ -44,8 +58,8 @@ func TestDeniedOnce(t *testing.T) {
 		why  pause
 		want int
 	}{{pauseDenied, 1}, {pauseDenied, 1}, {pauseBusy, 0}, {pauseDenied, 1}, {noPause, 1}, {pauseAway, 0}} {
-		if setReason(r, c.why); r.breaker.failing[pauseDenied] != c.want {
-			t.Errorf("failure %d: %d denied, want %d", n, r.breaker.failing[pauseDenied], c.want)
+		if r.core.setReason(c.why); r.core.breaker.failing[pauseDenied] != c.want {
+			t.Errorf("failure %d: %d denied, want %d", n, r.core.breaker.failing[pauseDenied], c.want)
 		}
 	}
 }
@@ -57,28 +71,28 @@ func TestWaitsThatAreCutShort(t *testing.T) {
 		st  step
 		cut bool
 	}{
-		"internal error": {failed(failure("internal", 0)), true},
+		"internal error": {failedStep(failure("internal", 0)), true},
 		"retry after":    {step{err: failure("internal", 0), pause: pauseBusy, atLeast: time.Minute}, false},
 		"retry soon":     {step{err: failure("internal", 0), pause: pauseBusy, atLeast: 5 * time.Second}, true},
-		"429":            {failed(failure("busy", 0)), true},
+		"429":            {failedStep(failure("busy", 0)), true},
 		"broken list":    {step{err: failure("eof", 0), pause: pauseRetry}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r := newIdle(t)
-				r.breaker.countFailing(pauseBusy, 100) // others: all together ask seldom
-				r.waits.retries = retryBurst
-				r.breaker.lists.pay(time.Now(), time.Minute)
-				r.waits.busy.next, r.waits.busy.last = time.Minute, time.Now()
+				r.core.breaker.countFailing(pauseBusy, 100) // others: all together ask seldom
+				r.core.waits.retries = retryBurst
+				r.core.breaker.lists.pay(time.Now(), time.Minute)
+				r.core.waits.busy.next, r.core.waits.busy.last = time.Minute, time.Now()
 				go func() {
 					time.Sleep(time.Second)
-					r.breaker.failed(time.Now(), r.opts.Backoff)
+					r.core.breaker.failed(time.Now(), r.core.opts.Backoff)
 					time.Sleep(longOutage)
-					r.breaker.answered()
-					r.breaker.wakeAlike(pauseBusy)
+					r.core.breaker.answered()
+					r.core.breaker.wakeAlike(pauseBusy)
 				}()
 				began := time.Now()
-				carryOut(r, t.Context(), c.st, RequestError{}, began)
+				r.core.carryOut(t.Context(), c.st, RequestError{}, began)
 				if took := time.Since(began); (took < 10*time.Second) != c.cut {
 					t.Errorf("went on after %v", took)
 				}
@@ -101,10 +115,10 @@ func newIdle(t *testing.T) *Reflector[*metav1.PartialObjectMetadata] {
 // deletion came.
 func TestLateDeletionMayLackOthers(t *testing.T) {
 	for lived, want := range map[time.Duration]bool{wholeAfter - 1: true, wholeAfter: false} {
-		var recent recentEvents[*metav1.PartialObjectMetadata]
-		addRecent(&recent, time.Minute, "5", metaEvent(Deleted, "a", "6"))
-		noteEnd(&recent, time.Minute+lived)
-		if mayLack(&recent, "6") != want {
+		var recent knownEvents
+		recent.add(time.Minute, "5", metaEvent(Deleted, "a", "6"))
+		recent.noteEnd(time.Minute + lived)
+		if recent.mayLack("6") != want {
 			t.Errorf("%v after the deletion: may lack others: %t", lived, !want)
 		}
 	}
@@ -114,10 +128,10 @@ func TestLateDeletionMayLackOthers(t *testing.T) {
 // source left out: that is a repetition.
 func TestRepeatedOmission(t *testing.T) {
 	for _, omitted := range []bool{false, true} {
-		var recent recentEvents[*metav1.PartialObjectMetadata]
-		addRecent(&recent, 0, "5", metaEvent(Modified, "a", "6"))
+		var recent knownEvents
+		recent.add(0, "5", metaEvent(Modified, "a", "6"))
 		ev := Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "6", Omitted: omitted}
-		if _, isNew, err := verifyEvent(&recent, replay{active: true, next: 1, known: 1}, ev, "6"); err != nil || isNew == omitted {
+		if _, isNew, err := recent.verifyEvent(replay{active: true, next: 1, known: 1}, recent.notice(ev), "6"); err != nil || isNew == omitted {
 			t.Errorf("omitted %t: new %t, %v", omitted, isNew, err)
 		}
 	}

@@ -10,52 +10,77 @@ const newestBlock = 32
 
 // newestListed is the newest version of a list in progress, and the object that has it. A value
 // with began alone is for a list without objects.
-type newestListed[T any] struct {
+type newestListed struct {
 	began time.Time // when the list began
 
 	// As of the last settle.
-	version string         // "" for none
-	object  knownObject[T] // the zero value if the list no longer has it
-	fell    bool           // a version was not newer than those before it; receivedListed clears it
+	version string      // "" for none
+	object  knownObject // the zero value if the list no longer has it; recentlyListed has the object itself
+	fell    bool        // a version was not newer than those before it; tookListed clears it
+}
 
-	block   []Event[T] // the events since then
-	touched byte       // keeps reads ahead from being optimized away
+// isNewest reports whether rv is the newest version, which it is from now on.
+func (n *newestListed) isNewest(rv string) bool {
+	rises := older(n.version, rv)
+	n.fell = n.fell || !rises
+	if !rises && newest(n.version, rv) != rv {
+		return false
+	}
+	n.version = rv
+	return true
+}
+
+// isGone forgets the object if it is the deleted one, and reports whether it is.
+func (n *newestListed) isGone(deleted knownObject) bool {
+	if deleted.key != n.object.key {
+		return false
+	}
+	n.object = knownObject{}
+	return true
+}
+
+// recentlyListed are events of the list in progress that have not been compared yet, and the object that has
+// the newest version of those that have been.
+type recentlyListed[T any] struct {
+	block   []Event[T]
+	newest  T
+	touched byte // keeps reads ahead from being optimized away
 }
 
 // addListed adds an event of the list.
-func addListed[T any](n *newestListed[T], ev Event[T]) {
-	if n.block == nil {
-		n.block = make([]Event[T], 0, newestBlock)
+func addListed[T any](l *recentlyListed[T], n *newestListed, ev *Event[T]) {
+	if l.block == nil {
+		l.block = make([]Event[T], 0, newestBlock)
 	}
-	if n.block = append(n.block, ev); len(n.block) == newestBlock {
-		settle(n)
+	if l.block = append(l.block, *ev); len(l.block) == newestBlock {
+		settle(l, n)
 	}
 }
 
-// settle brings version and object up to date.
-func settle[T any](n *newestListed[T]) {
-	for i := range n.block {
-		if rv := n.block[i].ResourceVersion; rv != "" {
-			n.touched ^= rv[0]
+// settle brings n up to date.
+func settle[T any](l *recentlyListed[T], n *newestListed) {
+	for i := range l.block {
+		if rv := l.block[i].ResourceVersion; rv != "" {
+			l.touched ^= rv[0]
 		}
 	}
-	for i := range n.block {
-		compare(n, &n.block[i])
+	for i := range l.block {
+		compare(l, n, &l.block[i])
 	}
-	clear(n.block)
-	n.block = n.block[:0]
+	clear(l.block)
+	l.block = l.block[:0]
 }
 
-func compare[T any](n *newestListed[T], ev *Event[T]) {
-	if ev.Type == Deleted && knownFrom(*ev).key == n.object.key {
-		n.object = knownObject[T]{}
-	}
-	rises := older(n.version, ev.ResourceVersion)
-	n.fell = n.fell || !rises
-	if !rises && newest(n.version, ev.ResourceVersion) != ev.ResourceVersion {
-		return
-	}
-	if n.version = ev.ResourceVersion; ev.Type != Deleted {
-		n.object = knownFrom(*ev)
+func compare[T any](l *recentlyListed[T], n *newestListed, ev *Event[T]) {
+	isNewest := n.isNewest(ev.ResourceVersion)
+	switch {
+	case ev.Type == Deleted:
+		if n.isGone(knownFrom(ev.ResourceVersion, ev.Object)) {
+			l.newest = *new(T)
+		}
+	case isNewest:
+		n.object = knownFrom(ev.ResourceVersion, ev.Object)
+		n.object.keepIn(listedSlot)
+		l.newest = ev.Object
 	}
 }

@@ -6,22 +6,17 @@ import (
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
-// maxRecent is the number of events that the server has to repeat. One event would not be
-// enough: if T holds only metadata, a restored server that wrote to the same object at the
-// same version shows the same event.
-const maxRecent = 4
-
 // recentEvents are the newest events that the sink took since the last list. The zero value
 // holds none. They decide whether the next event is in order, and where a watch resumes. The
 // check for a restored server compares them with what the server repeats (restored.go).
-type recentEvents[T any] struct {
-	events *[maxRecent]knownEvent[T] // a ring; nil before the first event
-	n      int                       // number of events so far; the newest is number n-1
-	lost   int                       // the server no longer has the events before this number
-	pushed string                    // version of the newest event that left the ring
-	open   openVersion               // of the newest event
-	listed knownObject[T]            // the newest of the list, until the first event
-	empty  bool                      // the list had no objects
+type recentEvents struct {
+	events *[maxRecent]knownEvent // a ring; nil before the first event
+	n      int                    // number of events so far; the newest is number n-1
+	lost   int                    // the server no longer has the events before this number
+	pushed string                 // version of the newest event that left the ring
+	open   openVersion            // of the newest event
+	listed knownObject            // the newest of the list, until the first event
+	empty  bool                   // the list had no objects
 }
 
 // openVersion is a version that may have more events than those seen. A transaction of etcd gives
@@ -33,7 +28,7 @@ type openVersion struct {
 	alone  bool   // one event has come, and it was no deletion and not left out
 	whole  bool   // a bookmark of version rv has come: the server has no more events
 	// When the newest event was handled, and when the watch that brought it ended, since
-	// Reflector.made. The latter is zero while that watch goes on.
+	// core.made. The latter is zero while that watch goes on.
 	at, until time.Duration
 }
 
@@ -42,73 +37,92 @@ type openVersion struct {
 const wholeAfter = time.Second
 
 // knownEvent is an event that the server has to repeat.
-type knownEvent[T any] struct {
+type knownEvent struct {
 	before string // a watch from this version begins with the event
 	gone   bool   // the event was a deletion
-	known  knownObject[T]
+	known  knownObject
 }
 
-// addRecent makes ev, which was handled at the given time, the newest event. The newest version before
+// addRecent makes e, which was handled at the given time, the newest event. The newest version before
 // it is before. Of an event that the source left out, only the version counts.
-func addRecent[T any](s *recentEvents[T], at time.Duration, before string, ev Event[T]) {
-	if ev.Type == Bookmark && !ev.Omitted {
-		s.open.whole = s.open.rv == ev.ResourceVersion
+func (s *recentEvents) addRecent(at time.Duration, before string, e *notice) {
+	if e.typ == Bookmark && !e.omitted {
+		s.open.whole = s.open.rv == e.rv
 		return
 	}
 	s.open.whole, s.open.alone = false, false
-	if s.open.rv != ev.ResourceVersion {
-		s.open = openVersion{rv: ev.ResourceVersion, before: before, alone: ev.Type != Bookmark && ev.Type != Deleted}
+	if s.open.rv != e.rv {
+		s.open = openVersion{rv: e.rv, before: before, alone: e.typ != Bookmark && e.typ != Deleted}
 	}
 	s.open.at, s.open.until = at, 0
-	if ev.Type == Bookmark {
+	if e.typ == Bookmark {
 		return
 	}
-	forgetObject(&s.listed)
+	s.listed.whole = false
 	if s.events == nil {
-		s.events = new([maxRecent]knownEvent[T])
+		s.events = new([maxRecent]knownEvent)
 	}
 	if s.n > 0 {
-		forgetUnlessNeeded(&recentAt(s, s.n-1).known)
+		s.recentAt(s.n - 1).known.forgetUnlessNeeded()
 	}
-	e := recentAt(s, s.n)
-	s.pushed = e.known.rv
-	*e = knownEvent[T]{before: s.open.before, gone: ev.Type == Deleted, known: knownFrom(ev)}
-	if e.gone {
-		forgetUnlessNeeded(&e.known)
+	k := s.recentAt(s.n)
+	s.pushed = k.known.rv
+	k.before, k.gone, k.known = s.open.before, e.typ == Deleted, e.object
+	k.known.keepIn(slot(s.n % maxRecent))
+	if k.gone {
+		k.known.forgetUnlessNeeded()
 	}
 	s.n++
 }
 
+// newestSlot is the slot of the object of the newest event.
+func (s *recentEvents) newestSlot() slot { return slot((s.n - 1) % maxRecent) }
+
+// keptIn returns the object that is kept in a slot, or nil. The object of event n is in slot n%maxRecent.
+func (s *recentEvents) keptIn(n slot) *knownObject {
+	o := &s.listed
+	if n != listedSlot {
+		if s.events == nil {
+			return nil
+		}
+		o = &s.events[n].known
+	}
+	if !o.whole {
+		return nil
+	}
+	return o
+}
+
 // recentAt returns event n, one of the newest.
-func recentAt[T any](s *recentEvents[T], n int) *knownEvent[T] { return &s.events[n%maxRecent] }
+func (s *recentEvents) recentAt(n int) *knownEvent { return &s.events[n%maxRecent] }
 
 // oldest is the number of the oldest event in the ring.
-func oldest[T any](s *recentEvents[T]) int { return max(0, s.n-maxRecent) }
+func (s *recentEvents) oldest() int { return max(0, s.n-maxRecent) }
 
-// inOrder reports whether ev is new to the sink. seen is the newest version so far. It returns
-// ErrOutOfOrder if ev is older than that. A deleted object carries the version of its deletion, so
+// inOrder reports whether e is new to the sink. seen is the newest version so far. It returns
+// ErrOutOfOrder if e is older than that. A deleted object carries the version of its deletion, so
 // the rule holds for every type of event. A list has all objects of its version and no deletion: a
 // deletion at the list's version is news, unless the list lacks the object, and then the sink has
 // nothing to delete.
-func inOrder[T any](s *recentEvents[T], ev Event[T], seen string) (fresh bool, err error) {
-	c, err := resourceversion.CompareResourceVersion(ev.ResourceVersion, seen)
+func (s *recentEvents) inOrder(e *notice, seen string) (fresh bool, err error) {
+	c, err := resourceversion.CompareResourceVersion(e.rv, seen)
 	switch {
 	case err != nil || c > 0:
 		return true, nil // accept versions that do not compare in any order
 	case c < 0:
 		return false, ErrOutOfOrder
-	case ev.Type == Bookmark:
+	case e.typ == Bookmark:
 		return true, nil
-	case s.open.rv == seen || ev.Type == Deleted:
-		return !isRecent(s, ev), nil
+	case s.open.rv == seen || e.typ == Deleted:
+		return !s.isRecent(e), nil
 	}
 	return false, nil // the list, or what came before a bookmark, has it
 }
 
-// isRecent reports whether ev repeats an event in the ring.
-func isRecent[T any](s *recentEvents[T], ev Event[T]) bool {
-	for n := oldest(s); n < s.n; n++ {
-		if isCertainlyAgain(recentAt(s, n), ev) {
+// isRecent reports whether e repeats an event in the ring.
+func (s *recentEvents) isRecent(e *notice) bool {
+	for n := s.oldest(); n < s.n; n++ {
+		if s.recentAt(n).isCertainlyAgain(e) {
 			return true
 		}
 	}
@@ -117,7 +131,7 @@ func isRecent[T any](s *recentEvents[T], ev Event[T]) bool {
 
 // resumeFrom returns the version from which a watch starts so that it goes on after version seen.
 // If seen may have more events, the watch begins with the events of seen.
-func resumeFrom[T any](s *recentEvents[T], seen string) string {
+func (s *recentEvents) resumeFrom(seen string) string {
 	if o := s.open; o.rv == seen && !o.whole && older(o.before, o.rv) {
 		return o.before
 	}
@@ -126,7 +140,7 @@ func resumeFrom[T any](s *recentEvents[T], seen string) string {
 
 // noteEnd records that a watch ended at the given time. Only the end of the one that brought the
 // newest event counts.
-func noteEnd[T any](s *recentEvents[T], at time.Duration) {
+func (s *recentEvents) noteEnd(at time.Duration) {
 	if s.open.until == 0 {
 		s.open.until = at
 	}
@@ -135,33 +149,32 @@ func noteEnd[T any](s *recentEvents[T], at time.Duration) {
 // mayLack reports whether version seen is likely to have events that have not come. Kubernetes
 // writes one object at a time, and only the end of a lease of etcd deletes several at once. So one
 // event that is no deletion counts as all of its version.
-func mayLack[T any](s *recentEvents[T], seen string) bool {
+func (s *recentEvents) mayLack(seen string) bool {
 	o := s.open
 	return o.rv == seen && !o.alone && !o.whole && o.until-o.at < wholeAfter
 }
 
 // firstOpen is the number of the first event that has the open version.
-func firstOpen[T any](s *recentEvents[T]) int {
+func (s *recentEvents) firstOpen() int {
 	n := s.n
-	for n > oldest(s) && recentAt(s, n-1).known.rv == s.open.rv {
+	for n > s.oldest() && s.recentAt(n-1).known.rv == s.open.rv {
 		n--
 	}
 	return n
 }
 
-// isAgain reports whether ev repeats e, and is not another event of the same version. If it
+// isAgain reports whether e repeats k, and is not another event of the same version. If it
 // does, differs reports whether the object has other contents.
-func isAgain[T any](e *knownEvent[T], ev Event[T]) (again, differs bool) {
-	if ev.Type == Bookmark || ev.ResourceVersion != e.known.rv || e.gone != (ev.Type == Deleted) {
+func (k *knownEvent) isAgain(e *notice) (again, differs bool) {
+	if e.typ == Bookmark || e.rv != k.known.rv || k.gone != (e.typ == Deleted) {
 		return false, false
 	}
-	found := knownFrom(ev)
-	return is(e.known, found), hasOtherContents(e.known, found)
+	return k.known.is(e.object), e.hasOtherContents(k.known)
 }
 
 // isCertainlyAgain is isAgain, except that objects without metadata must have equal contents:
 // otherwise they may be two objects of one version.
-func isCertainlyAgain[T any](e *knownEvent[T], ev Event[T]) bool {
-	again, differs := isAgain(e, ev)
-	return again && (!differs || hasMetadata(e.known))
+func (k *knownEvent) isCertainlyAgain(e *notice) bool {
+	again, differs := k.isAgain(e)
+	return again && (!differs || k.known.hasMetadata())
 }

@@ -1,200 +1,37 @@
 package reflector
 
-import (
-	"fmt"
-	"log/slog"
-	"net"
-	"sync/atomic"
-	"time"
-
-	"github.com/kinform/kinform/internal/logs"
-)
-
-// Options configures a [Reflector]. The zero value works.
-type Options struct {
-	Tuning
-
-	// OnError receives every *RequestError and *ObjectError, in the goroutine of Run, and holds up
-	// the protocol while it runs. It receives a *SlowListError, and a *RequestError with
-	// ErrNotReturning, in another goroutine, possibly during another call; Run waits for that call
-	// too. Nil logs the errors to Logger at level Warn, with the attributes of their LogValue.
-	// Errors with the same message and key are logged once a minute, with the number of those
-	// omitted.
-	OnError func(error)
-
-	// Logger records at level Debug when lists and watches begin and end, and why a collection
-	// is listed again. It records errors only if OnError is nil, and never an event. Nil means
-	// slog.Default().
-	Logger *slog.Logger
-}
-
-// Tuning says how a reflector lists and watches. The zero value works.
-type Tuning struct {
-	// Backoff spaces out requests after failures.
-	Backoff Backoff
-
-	// PageSize is the number of objects in one list request. Zero means 500; negative asks for
-	// the whole list at once. A LIST at a resourceVersion other than "" and "0" has no limit, so
-	// that the server can answer it from its cache, unless the server has none: then it has sent
-	// pages for "0".
-	PageSize int64
-
-	// WatchTimeout is the time for which the server is asked to keep one watch open. Each watch
-	// asks for a random time between WatchTimeout and twice WatchTimeout, so that watches which
-	// began together do not end together. Zero means 5 minutes. Less than a second counts as one
-	// second, the unit of the protocol.
-	WatchTimeout time.Duration
-
-	// DisableWatchList asks for lists in pages. Otherwise a list comes as the beginning of a
-	// watch, which costs the server far less memory (KEP-3157); servers that cannot stream
-	// lists are asked by LIST.
-	DisableWatchList bool
-
-	// FirstVersion is the resourceVersion of the first list: its state is not older, unless the server
-	// was restored from a backup, which the sink is told ([Rewinder]). Nil does as client-go does: a
-	// streaming list asks for "", the newest state, which the server sends from its cache, and a LIST
-	// for "0", the present state of the cache.
-	FirstVersion *string
-
-	// IdleTimeout ends a watch that brings neither an event nor a bookmark for so long, and
-	// begins it again where it ended. Up to a quarter more may pass. API servers send a
-	// bookmark every minute. Zero means 3 minutes; negative turns it off.
-	IdleTimeout time.Duration
-
-	// PollInterval is the time between two lists of a [Server] whose lists have no resourceVersion, as
-	// those of metrics-server and other aggregated APIs: nothing can be watched from them. Zero means
-	// 15 seconds; less than a second counts as one second. See Stats.Polling.
-	PollInterval time.Duration
-
-	// InternalErrorRetry is how long the reflector resumes watches that end with an
-	// InternalError in a row. After that it lists the collection again. Zero means a minute;
-	// negative lists at the first one, which client-go does by default.
-	InternalErrorRetry time.Duration
-
-	// TrustVersions turns off the check for a server that was restored from a backup. The check
-	// runs when a watch resumes after one that ended early. It costs the repetition of up to four
-	// events, or a list of one object, rarely of more. Turn it off for a source that is not a
-	// Kubernetes API and can do neither. A list that is older than the newest version seen still
-	// counts as that of a restored server. A watch still resumes before the events of the newest
-	// version, because there may be more of them.
-	TrustVersions bool
-
-	// DecodeAll decodes each object of each list. Otherwise an object that the sink has with the
-	// same key, UID, version and sum of its bytes is taken from the sink: see [Relister].
-	DecodeAll bool
-}
-
-func (o Tuning) withDefaults() Tuning {
-	o.Backoff = o.Backoff.withDefaults()
-	if o.PageSize == 0 {
-		o.PageSize = 500
-	}
-	if o.WatchTimeout == 0 {
-		o.WatchTimeout = 5 * time.Minute
-	}
-	o.WatchTimeout = max(o.WatchTimeout, time.Second)
-	if o.IdleTimeout == 0 {
-		o.IdleTimeout = 3 * time.Minute
-	}
-	if o.PollInterval == 0 {
-		o.PollInterval = 15 * time.Second
-	}
-	o.PollInterval = max(o.PollInterval, time.Second)
-	if o.InternalErrorRetry == 0 {
-		o.InternalErrorRetry = time.Minute
-	}
-	return o
-}
+import "context"
 
 // Reflector keeps a sink equal to a source. See the package documentation.
 type Reflector[T any] struct {
-	// Set by New and never changed.
-	source Source[T]
-	sink   Sink[T]
-	opts   Options
-	log    logs.Log
-	meter  ReadCounter // source, if it is one
-	made   time.Time   // by New
-
-	breaker *Breaker // the source's, or one of its own
-	server  bool     // source is a Server, which reports how far its requests have come
-
-	running atomic.Bool
-	stats   counters
-
-	// Owned by the goroutine of Run.
-	recall  *recall[T]
-	follows following // but for its mu
-	state   state
-	recent  recentEvents[T]
-	waits   waits
-
-	// The connection of the newest watch that ended early and in order since the last list, nil if there
-	// is none or a later watch had another connection: see mayRenew.
-	renewal net.Conn
-
-	// Of the list in progress: its newest version and object, whether there has been no object, and
-	// none in its newest page.
-	listed    *newestListed[T] // nil while there is no list in progress
-	emptyList bool
-	emptyPage bool
-
-	failing bool   // Stats.Failing is set
-	reason  pause  // of the last failure, until a request succeeds
-	outages uint64 // of breaker, at the last failure
-
-	silence silence
-
-	// Why the last watch failed, if the server had accepted it and it ended soon without anything new.
-	// How long the next one has to last then.
-	vain  pause
-	proof time.Duration
+	core     core
+	transfer transfer[T]
 }
 
 // New returns a reflector that is not running. It returns [ErrNoSource] or [ErrNoSink]
 // for a nil argument, and [ErrNoPruner].
 func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], error) {
-	if source == nil {
-		return nil, ErrNoSource
-	}
-	if sink == nil {
-		return nil, ErrNoSink
-	}
+	r := &Reflector[T]{transfer: transfer[T]{source: source, sink: sink}}
 	changing, changes := source.(Changing[T])
-	pruner, prunes := sink.(Pruner)
-	if changes && !prunes {
-		return nil, fmt.Errorf("%s: %w", source.Resource(), ErrNoPruner)
-	}
-	opts.Tuning = opts.withDefaults()
-	log := logs.New(opts.Logger, "reflector", source.Resource())
-	if opts.OnError == nil {
-		opts.OnError = log.Error
-	}
-	meter, _ := source.(ReadCounter)
-	known := &recall[T]{}
-	if !opts.DecodeAll {
-		known = newRecall(source, sink)
-	}
-	first := start(opts.Tuning)
-	breaker, server := breakerOf(source)
-	first.server = server
-	r := &Reflector[T]{
-		source: source,
-		sink:   sink,
-		opts:   opts,
-		log:    log,
-		meter:  meter,
-		made:   time.Now(),
-
-		breaker: breaker,
-		server:  server,
-
-		recall: known,
-		state:  first,
+	if err := r.core.init(source, sink, changes, opts); err != nil {
+		return nil, err
 	}
 	if changes {
-		r.follows.by, r.follows.sink = changing.Selection(), pruner
+		r.core.follows.by = changing.Selection()
 	}
-	r.waits.Backoff = &r.opts.Backoff
+	if !opts.DecodeAll {
+		beginRecalling(&r.transfer.recall, source, sink)
+	}
+	r.core.requests, r.transfer.core = &r.transfer, &r.core
 	return r, nil
 }
+
+// Run lists and watches until ctx is done, and then returns nil. It returns the sink's error
+// if the sink failed, and [ErrStarted] if Run was called before. Run works in its caller's
+// goroutine, which owns the protocol state. A timer watches over each watch. It also returns the error of
+// [Selection.Follow].
+func (r *Reflector[T]) Run(ctx context.Context) error { return r.core.run(ctx) }
+
+// Stats returns the counters. It is safe from any goroutine. The counters are read one by one,
+// and need not show the same moment.
+func (r *Reflector[T]) Stats() Stats { return r.core.stats.now(r.core.meter, r.core.made) }

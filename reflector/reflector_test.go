@@ -145,7 +145,7 @@ func TestWatchTimeout(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got := *watchOptions(r).TimeoutSeconds; got != c.want {
+		if got := *r.core.watchOptions().TimeoutSeconds; got != c.want {
 			t.Errorf("timeout %v, random %v: asks for %d s, want %d", c.timeout, c.random, got, c.want)
 		}
 	}
@@ -294,8 +294,8 @@ func TestRefusedEventIsNotSeen(t *testing.T) {
 	if err := r.Run(t.Context()); err == nil {
 		t.Fatal("Run returned nil")
 	}
-	if r.state.rv != "3" {
-		t.Errorf("seen %s, want 3", r.state.rv)
+	if r.core.state.rv != "3" {
+		t.Errorf("seen %s, want 3", r.core.state.rv)
 	}
 }
 

@@ -57,15 +57,13 @@ type recall[T any] struct {
 	sum   uint64                   // its sum
 }
 
-// newRecall returns the zero value if source or sink cannot recall objects.
-func newRecall[T any](source Source[T], sink Sink[T]) *recall[T] {
-	c := &recall[T]{}
+// beginRecalling makes c recall objects, if source and sink can.
+func beginRecalling[T any](c *recall[T], source Source[T], sink Sink[T]) {
 	from, ok := source.(Relister[T])
 	to, holds := sink.(Recaller[T])
 	if ok && holds {
 		c.sink, c.source = to, from.Relist(source, func(id Identity) bool { return findRecalled(c, id) })
 	}
-	return c
 }
 
 // findRecalled is the function that the source asks.
@@ -78,13 +76,10 @@ func findRecalled[T any](c *recall[T], id Identity) (ok bool) {
 	return ok
 }
 
-// completeRecalled gives an event the object that was found for it, and its sum.
-func completeRecalled[T any](c *recall[T], ev Event[T]) Event[T] {
-	if ev.Recalled {
-		ev.Object, ev.Sum, ev.Recalled = c.found, c.sum, false
-		c.found = *new(T)
-	}
-	return ev
+// completeRecalled gives a recalled event the object that was found for it, and its sum.
+func completeRecalled[T any](c *recall[T], ev *Event[T]) {
+	ev.Object, ev.Sum, ev.Recalled = c.found, c.sum, false
+	c.found = *new(T)
 }
 
 // beginRecall returns the source for the next list or page.

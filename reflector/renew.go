@@ -1,9 +1,6 @@
 package reflector
 
-import (
-	"errors"
-	"time"
-)
+import "time"
 
 // A change of a CustomResourceDefinition gives objects other contents at the versions that they have,
 // and ends all watches of the resource early and in order. So does a restart of the server, after
@@ -18,7 +15,7 @@ const renewEvery = 10 * time.Minute
 
 // mayRenew reports whether a list follows the watch w because contents may be new at old versions. If
 // such a list was not possible, a later watch shows by its connection whether the server has gone on.
-func mayRenew[T any](r *Reflector[T], w *watch, end watchEnd) bool {
+func (r *core) mayRenew(w *watchRequest, end watchEnd) bool {
 	conn := w.attempt.progress().conn
 	switch {
 	case end.err == nil && end.early && !end.idle && !w.silent:
@@ -35,13 +32,4 @@ func (s state) renew() state {
 	next := s.pages("")
 	next.renews, next.rewound = true, perhapsRewound
 	return next
-}
-
-// notRenewed goes on with the watch after a list that failed.
-func (s state) notRenewed(st step) (state, step) {
-	if st.discard = true; errors.Is(st.err, errOtherConnection) {
-		st = step{discard: true}
-	}
-	s.rewound = notRewound
-	return s.goOn(), st
 }

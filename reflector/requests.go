@@ -1,6 +1,8 @@
 package reflector
 
 import (
+	"context"
+	"errors"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,7 +14,7 @@ import (
 // A request at a version other than "" and "0" has no limit, so that the server can answer from its
 // cache instead of its storage, unless it has no such cache. A list whose pages expired has no
 // limit either.
-func listOptions[T any](r *Reflector[T]) metav1.ListOptions {
+func (r *core) listOptions() metav1.ListOptions {
 	s := r.state
 	opts := metav1.ListOptions{Limit: max(r.opts.PageSize, 0)}
 	switch {
@@ -31,7 +33,7 @@ func listOptions[T any](r *Reflector[T]) metav1.ListOptions {
 
 // watchOptions is the request for a watch, or for a streaming list if the state says so
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#streaming-lists).
-func watchOptions[T any](r *Reflector[T]) metav1.ListOptions {
+func (r *core) watchOptions() metav1.ListOptions {
 	timeout := scale(r.opts.WatchTimeout, 1+r.opts.Backoff.Random())
 	if r.state.unverified > 0 {
 		timeout = min(timeout, r.state.unverified)
@@ -42,7 +44,7 @@ func watchOptions[T any](r *Reflector[T]) metav1.ListOptions {
 	seconds := int64(timeout / time.Second)
 	version := r.state.version()
 	if r.state.phase == watching && r.state.replayRV == "" {
-		version = resumeFrom(&r.recent, version)
+		version = r.recent.resumeFrom(version)
 	}
 	opts := metav1.ListOptions{
 		ResourceVersion:     version,
@@ -54,4 +56,24 @@ func watchOptions[T any](r *Reflector[T]) metav1.ListOptions {
 		opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}
 	return opts
+}
+
+// beginRequest begins a request. If the answer is not a refusal, accepted is called, which may be nil. The
+// attempt is nil if the source is not a Server.
+func (r *core) beginRequest(ctx context.Context, list bool, accepted func()) (context.Context, *Attempt) {
+	if !r.server {
+		return ctx, nil
+	}
+	return r.breaker.begin(ctx, list, accepted)
+}
+
+// causeOf returns the reason why a request failed that returned err. The breaker's reason for
+// giving the request up goes before the source's error.
+func causeOf(ctx context.Context, err error) error {
+	for _, reason := range []error{ErrUnanswered, errOtherConnection} {
+		if err != nil && errors.Is(context.Cause(ctx), reason) {
+			return reason
+		}
+	}
+	return err
 }

@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"testing"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,19 +15,46 @@ func metaEvent(typ EventType, name, rv string) Event[*metav1.PartialObjectMetada
 	return Event[*metav1.PartialObjectMetadata]{Type: typ, Object: object, ResourceVersion: rv}
 }
 
-type knownEvents = recentEvents[*metav1.PartialObjectMetadata]
+// eventsOf are recent events, with the objects that are kept of them.
+type eventsOf[T any] struct {
+	recentEvents
+	kept keptObjects[T]
+}
+
+type knownEvents = eventsOf[*metav1.PartialObjectMetadata]
+
+// notice returns the notice of an event.
+func (s *eventsOf[T]) notice(ev Event[T]) *notice {
+	e := noticeOf(&ev)
+	compareKept(&s.kept, &s.recentEvents, &e, ev.Object)
+	return &e
+}
+
+// add makes ev the newest event.
+func (s *eventsOf[T]) add(at time.Duration, before string, ev Event[T]) {
+	if s.addRecent(at, before, s.notice(ev)); ev.Type != Bookmark {
+		keepNewest(&s.kept, &s.recentEvents, ev.Object)
+	}
+}
+
+// list makes ev the newest of the list.
+func (s *eventsOf[T]) list(ev Event[T]) {
+	s.listed, s.kept[listedSlot] = knownFrom(ev.ResourceVersion, ev.Object), ev.Object
+	s.listed.keepIn(listedSlot)
+}
 
 // Only the newest event, or the newest object of the list before the first event, keeps its object:
 // the cache holds that, too.
 func TestRecentEventsKeepOneObject(t *testing.T) {
-	s := knownEvents{listed: knownFrom(metaEvent(Added, "a", "5"))}
+	var s knownEvents
+	s.list(metaEvent(Added, "a", "5"))
 	kept := func() (n int) {
-		all := []knownObject[*metav1.PartialObjectMetadata]{s.listed}
+		all := map[slot]knownObject{listedSlot: s.listed}
 		if s.events != nil {
-			all = append(all, s.events[0].known, s.events[1].known, s.events[2].known)
+			all[0], all[1], all[2] = s.events[0].known, s.events[1].known, s.events[2].known
 		}
-		for _, o := range all {
-			if o.whole != (o.object != nil) {
+		for at, o := range all {
+			if o.whole != (s.kept[at] != nil) || o.whole && o.slot != at {
 				t.Errorf("%v: whole is %v", o, o.whole)
 			}
 			if o.whole {
@@ -38,15 +66,15 @@ func TestRecentEventsKeepOneObject(t *testing.T) {
 	if kept() != 1 {
 		t.Error("the newest of the list is not kept")
 	}
-	addRecent(&s, 0, "5", metaEvent(Modified, "a", "6"))
-	if kept() != 1 || !recentAt(&s, 0).known.whole {
+	s.add(0, "5", metaEvent(Modified, "a", "6"))
+	if kept() != 1 || !s.recentAt(0).known.whole {
 		t.Error("the first event is kept besides others, or is not")
 	}
-	addRecent(&s, 0, "6", metaEvent(Modified, "b", "7"))
-	if kept() != 1 || !recentAt(&s, 1).known.whole {
+	s.add(0, "6", metaEvent(Modified, "b", "7"))
+	if kept() != 1 || !s.recentAt(1).known.whole {
 		t.Error("the second event is kept besides others, or is not")
 	}
-	if addRecent(&s, 0, "7", metaEvent(Deleted, "b", "8")); kept() != 0 {
+	if s.add(0, "7", metaEvent(Deleted, "b", "8")); kept() != 0 {
 		t.Error("an object is kept that was deleted")
 	}
 }
@@ -62,26 +90,26 @@ func TestEventsOfOneVersion(t *testing.T) {
 	} {
 		before := "5"
 		if n > 0 {
-			before = recentAt(&s, n-1).known.rv
+			before = s.recentAt(n - 1).known.rv
 		}
-		addRecent(&s, 0, before, metaEvent(Added, c.name, c.rv))
-		if got := recentAt(&s, n).before; got != c.before || resumeFrom(&s, c.rv) != c.before {
-			t.Errorf("%s: a watch from %s brings it, the next one begins at %s, want %s", c.name, got, resumeFrom(&s, c.rv), c.before)
+		s.add(0, before, metaEvent(Added, c.name, c.rv))
+		if got := s.recentAt(n).before; got != c.before || s.resumeFrom(c.rv) != c.before {
+			t.Errorf("%s: a watch from %s brings it, the next one begins at %s, want %s", c.name, got, s.resumeFrom(c.rv), c.before)
 		}
 	}
 	bookmark := func(omitted bool, rv string) Event[*metav1.PartialObjectMetadata] {
 		return Event[*metav1.PartialObjectMetadata]{Type: Bookmark, Omitted: omitted, ResourceVersion: rv}
 	}
-	addRecent(&s, 0, "8", bookmark(true, "9"))
-	addRecent(&s, 0, "9", metaEvent(Added, "f", "9"))
-	if got := recentAt(&s, s.n-1).before; got != "8" || resumeFrom(&s, "9") != "8" || firstOpen(&s) != s.n-1 {
-		t.Errorf("after an event that was left out: %s, %s, %d", got, resumeFrom(&s, "9"), firstOpen(&s))
+	s.add(0, "8", bookmark(true, "9"))
+	s.add(0, "9", metaEvent(Added, "f", "9"))
+	if got := s.recentAt(s.n - 1).before; got != "8" || s.resumeFrom("9") != "8" || s.firstOpen() != s.n-1 {
+		t.Errorf("after an event that was left out: %s, %s, %d", got, s.resumeFrom("9"), s.firstOpen())
 	}
-	if addRecent(&s, 0, "9", bookmark(false, "9")); resumeFrom(&s, "9") != "9" || resumeFrom(&s, "10") != "10" {
-		t.Errorf("after a bookmark: %s and %s", resumeFrom(&s, "9"), resumeFrom(&s, "10"))
+	if s.add(0, "9", bookmark(false, "9")); s.resumeFrom("9") != "9" || s.resumeFrom("10") != "10" {
+		t.Errorf("after a bookmark: %s and %s", s.resumeFrom("9"), s.resumeFrom("10"))
 	}
-	if addRecent(&s, 0, "9", metaEvent(Added, "g", "9")); resumeFrom(&s, "9") != "8" {
-		t.Errorf("after a bookmark that came too early: %s", resumeFrom(&s, "9"))
+	if s.add(0, "9", metaEvent(Added, "g", "9")); s.resumeFrom("9") != "8" {
+		t.Errorf("after a bookmark that came too early: %s", s.resumeFrom("9"))
 	}
 }
 
@@ -89,20 +117,20 @@ func TestEventsOfOneVersion(t *testing.T) {
 func TestReplayFromNeedsVersions(t *testing.T) {
 	for _, before := range []string{"", "0", "x1"} {
 		var s knownEvents
-		addRecent(&s, 0, before, metaEvent(Added, "a", "6"))
-		if from, first := replayFrom(&s); from != "" || first != 1 {
+		s.add(0, before, metaEvent(Added, "a", "6"))
+		if from, first := s.replayFrom(); from != "" || first != 1 {
 			t.Errorf("from %q: begins at %q with event %d", before, from, first)
 		}
-		addRecent(&s, 0, "6", metaEvent(Added, "b", "7"))
-		if from, first := replayFrom(&s); from != "6" || first != 1 {
+		s.add(0, "6", metaEvent(Added, "b", "7"))
+		if from, first := s.replayFrom(); from != "6" || first != 1 {
 			t.Errorf("from %q and 6: begins at %q with event %d", before, from, first)
 		}
 	}
 }
 
 func TestIsAgain(t *testing.T) {
-	var s recentEvents[string] // no metadata, so versions and types alone tell events apart
-	addRecent(&s, 0, "5", Event[string]{Type: Added, Object: "a", ResourceVersion: "6"})
+	var s eventsOf[string] // no metadata, so versions and types alone tell events apart
+	s.add(0, "5", Event[string]{Type: Added, Object: "a", ResourceVersion: "6"})
 	for _, c := range []struct {
 		typ  EventType
 		rv   string
@@ -110,14 +138,15 @@ func TestIsAgain(t *testing.T) {
 	}{
 		{Added, "6", true}, {Modified, "6", true}, {Deleted, "6", false}, {Bookmark, "6", false}, {Added, "7", false},
 	} {
-		if got, _ := isAgain(recentAt(&s, 0), Event[string]{Type: c.typ, Object: "a", ResourceVersion: c.rv}); got != c.want {
+		if got, _ := s.recentAt(0).isAgain(s.notice(Event[string]{Type: c.typ, Object: "a", ResourceVersion: c.rv})); got != c.want {
 			t.Errorf("%v at %s: %v, want %v", c.typ, c.rv, got, c.want)
 		}
 	}
-	e := knownEvent[*metav1.PartialObjectMetadata]{known: knownFrom(metaEvent(Added, "a", "6"))}
+	var one knownEvents
+	one.add(0, "5", metaEvent(Added, "a", "6"))
 	other := metaEvent(Added, "b", "6")
 	other.Object.UID = "a"
-	if again, _ := isAgain(&e, other); again {
+	if again, _ := one.recentAt(0).isAgain(one.notice(other)); again {
 		t.Error("an object of another name is the same")
 	}
 }
@@ -126,14 +155,14 @@ func TestIsAgain(t *testing.T) {
 // comes.
 func TestMayLack(t *testing.T) {
 	var s knownEvents
-	addRecent(&s, 0, "7", metaEvent(Added, "a", "8"))
-	noteEnd(&s, 0)
-	if mayLack(&s, "8") {
+	s.add(0, "7", metaEvent(Added, "a", "8"))
+	s.noteEnd(0)
+	if s.mayLack("8") {
 		t.Error("one event is not all of its version")
 	}
-	addRecent(&s, 0, "8", metaEvent(Deleted, "b", "8"))
-	noteEnd(&s, 0)
-	if !mayLack(&s, "8") {
+	s.add(0, "8", metaEvent(Deleted, "b", "8"))
+	s.noteEnd(0)
+	if !s.mayLack("8") {
 		t.Error("two events of a version are taken for all of them")
 	}
 }
@@ -141,10 +170,10 @@ func TestMayLack(t *testing.T) {
 // Verify tells the history seen from others. Known are a at 8, b at 9, and c and d at 10.
 func TestVerify(t *testing.T) {
 	var s knownEvents
-	addRecent(&s, 0, "7", metaEvent(Added, "a", "8"))
-	addRecent(&s, 0, "8", metaEvent(Added, "b", "9"))
-	addRecent(&s, 0, "9", metaEvent(Added, "c", "10"))
-	addRecent(&s, 0, "10", metaEvent(Added, "d", "10"))
+	s.add(0, "7", metaEvent(Added, "a", "8"))
+	s.add(0, "8", metaEvent(Added, "b", "9"))
+	s.add(0, "9", metaEvent(Added, "c", "10"))
+	s.add(0, "10", metaEvent(Added, "d", "10"))
 	pending := func(next int) replay { return replay{active: true, next: next, known: 4} }
 	bookmark := func(rv string) Event[*metav1.PartialObjectMetadata] {
 		return Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: rv}
@@ -171,7 +200,7 @@ func TestVerify(t *testing.T) {
 		{"one more event of the version", pending(4), metaEvent(Added, "x", "10"), 4, true, false},
 		{"news", pending(4), metaEvent(Added, "x", "11"), 4, true, false},
 	} {
-		next, news, err := verifyEvent(&s, c.from, c.ev, "10")
+		next, news, err := s.verifyEvent(c.from, s.notice(c.ev), "10")
 		if next.next != c.next || news != c.news || errors.Is(err, ErrRestored) != c.bad || (err != nil) != c.bad {
 			t.Errorf("%s: next %d, news %v, error %v", c.name, next.next, news, err)
 		}
@@ -186,17 +215,17 @@ func TestVerify(t *testing.T) {
 func TestVerifyBeyondTheRing(t *testing.T) {
 	var s knownEvents
 	for _, name := range []string{"a", "b", "c", "d", "e"} {
-		addRecent(&s, 0, "9", metaEvent(Deleted, name, "10"))
+		s.add(0, "9", metaEvent(Deleted, name, "10"))
 	}
 	from := replay{active: true, next: 1, known: 5}
-	if next, _, err := verifyEvent(&s, from, metaEvent(Deleted, "a", "10"), "10"); err != nil || next.next != 1 {
+	if next, _, err := s.verifyEvent(from, s.notice(metaEvent(Deleted, "a", "10")), "10"); err != nil || next.next != 1 {
 		t.Errorf("an event that left the ring: next %d, %v", next.next, err)
 	}
-	if _, _, err := verifyEvent(&s, from, Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "10"}, "10"); !errors.Is(err, ErrRestored) {
+	if _, _, err := s.verifyEvent(from, s.notice(Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "10"}), "10"); !errors.Is(err, ErrRestored) {
 		t.Errorf("a bookmark in place of the rest: %v", err)
 	}
 	omitted := Event[*metav1.PartialObjectMetadata]{Type: Bookmark, ResourceVersion: "10", Omitted: true}
-	if next, news, err := verifyEvent(&s, from, omitted, "10"); err != nil || news || next.next != 1 {
+	if next, news, err := s.verifyEvent(from, s.notice(omitted), "10"); err != nil || news || next.next != 1 {
 		t.Errorf("an event that the source left out: next %d, news %v, %v", next.next, news, err)
 	}
 }
@@ -251,12 +280,12 @@ func TestKnownObjects(t *testing.T) {
 		"no uid":  &metav1.ObjectMeta{Name: "a"},
 		"no name": &metav1.ObjectMeta{UID: "1"},
 	} {
-		known := knownFrom(Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"})
-		if known.rv != "6" || isNamed(known) || name == "panics" && known.key != (types.NamespacedName{}) {
+		known := knownFrom("6", o)
+		if known.rv != "6" || known.isNamed() || name == "panics" && known.key != (types.NamespacedName{}) {
 			t.Errorf("%s: %+v", name, known)
 		}
-		var s recentEvents[metav1.Object]
-		if addRecent(&s, 0, "5", Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"}); witnesses(&s, "6") != nil {
+		var s eventsOf[metav1.Object]
+		if s.add(0, "5", Event[metav1.Object]{Type: Added, Object: o, ResourceVersion: "6"}); s.witnesses("6") != nil {
 			t.Errorf("%s: can be asked for", name)
 		}
 	}
@@ -265,8 +294,8 @@ func TestKnownObjects(t *testing.T) {
 // A version that does not compare with the one seen proves nothing.
 func TestNothingAndAnOpaqueVersion(t *testing.T) {
 	for rv, want := range map[string]answer{"6": refuted, "7": refuted, "8": noAnswer, "x1": noAnswer} {
-		q := question[string]{seen: "7", empty: true}
-		if take(&q, knownObject[string]{rv: rv}); q.answer != want {
+		q := question{seen: "7", empty: true}
+		if q.take(&notice{typ: Added, rv: rv, object: knownObject{rv: rv}}); q.answer != want {
 			t.Errorf("an object at %s where there was none at 7: answer %d, want %d", rv, q.answer, want)
 		}
 	}

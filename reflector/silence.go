@@ -66,7 +66,7 @@ func silentPatience(longest time.Duration) time.Duration {
 // after takes the end of a watch into account that began in state st. A watch that the client ended
 // says nothing, unless it was idle. One that was to be short, because nothing answers checks, does not
 // last by lasting as asked.
-func (s silence) after(w *watch, end watchEnd, st *state) silence {
+func (s silence) after(w *watchRequest, end watchEnd, st *state) silence {
 	moved := end.rv != st.rv
 	end.early = end.early || st.unverified > 0
 	end.idle = w.aborted.Load() && !(w.replay.strict && w.replay.pending())
@@ -74,4 +74,22 @@ func (s silence) after(w *watch, end watchEnd, st *state) silence {
 		return s
 	}
 	return s.ended(end, moved, !w.refused() && !end.unreached)
+}
+
+// byLists reports whether lists alone may keep the sink up to date.
+func (s silence) byLists(st *state) bool { return st.byLists || s.lists }
+
+// polling returns what Stats says of watches that bring nothing.
+func (s silence) polling(st *state) Polling {
+	if !s.byLists(st) {
+		return Polling{}
+	}
+	now := Polling{Since: s.since, Every: s.limit}
+	if st.byLists {
+		now.Every = st.lengthened(st.patience)
+	}
+	if now.Since.IsZero() {
+		now.Since = st.dry
+	}
+	return now
 }

@@ -42,3 +42,10 @@ type Rewinder interface {
 	// contents are equal, too.
 	Rewound(certain bool)
 }
+
+// listSink is the part of a Sink that does not depend on the type of the objects.
+type listSink interface {
+	Skipped(bad *ObjectError)
+	Replace(ctx context.Context, resourceVersion string) error
+	Discard()
+}

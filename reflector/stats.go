@@ -1,9 +1,12 @@
 package reflector
 
 import (
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // Stats counts the work of a reflector since New. Its numbers only grow, except for Listed and
@@ -181,7 +184,7 @@ type counters struct {
 
 	mu   sync.Mutex
 	rv   string
-	last time.Duration        // since Reflector.made; zero before the first event
+	last time.Duration        // since core.made; zero before the first event
 	past *[keptRelists]Relist // the newest; nil if there was none
 
 	failing *Failing // nil while all is well
@@ -279,10 +282,8 @@ func (c *counters) seen() string {
 	return c.rv
 }
 
-// Stats returns the counters. It is safe from any goroutine. The counters are read one by one,
-// and need not show the same moment.
-func (r *Reflector[T]) Stats() Stats {
-	c := &r.stats
+// now is Reflector.Stats. The other two are fields of core.
+func (c *counters) now(meter ReadCounter, made time.Time) Stats {
 	s := Stats{
 		Lists:        c.lists.Load(),
 		Recalled:     c.recalled.Load(),
@@ -310,8 +311,8 @@ func (r *Reflector[T]) Stats() Stats {
 		}
 	}
 	s.Events = c.events[0].Load() + s.Added + s.Modified + s.Deleted + s.Bookmarks
-	if r.meter != nil {
-		s.Received, s.Decoding = r.meter.Received()
+	if meter != nil {
+		s.Received, s.Decoding = meter.Received()
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -323,7 +324,26 @@ func (r *Reflector[T]) Stats() Stats {
 		s.LastRelists = *c.past
 	}
 	if c.last != 0 {
-		s.LastEvent = r.made.Add(c.last)
+		s.LastEvent = made.Add(c.last)
 	}
 	return s
+}
+
+// Polling says that lists alone keep the sink up to date, because watches bring nothing. The zero value
+// means that watches do: one has brought something, was idle, or has lasted as long as asked, or twice as
+// long as others that ended nevertheless.
+type Polling struct {
+	// Since is when that began.
+	Since time.Time
+	// Every is the time between two lists. If lists have no version, nothing can be watched, and it is
+	// Tuning.PollInterval. If watches fail or are silent, the next list is due so long after the last one,
+	// and takes the place of the next watch. If many reflectors of a connection are denied, they list less
+	// often. Stats.Failing has the reason until the next list, if there is one.
+	Every time.Duration
+}
+
+// logRelist counts and logs a list in place of a watch from version rv.
+func logRelist(stats *counters, log logs.Log, why relistReason, rv string) {
+	stats.relisted(why, time.Now())
+	log.Debug("lists again", slog.String("reason", why.String()), slog.String("resourceVersion", rv))
 }

@@ -6,10 +6,6 @@ import (
 	"time"
 )
 
-// wellAfter is the time after which a line that has not broken is taken to be well when an answer
-// comes. It is longer than two turns of watches.
-const wellAfter = 250 * time.Millisecond
-
 // turns is a line of reflectors that wait for their turn to go on. The breaker's mu guards it.
 type turns struct {
 	waiting []*waiter // in the order in which they may go
@@ -55,87 +51,42 @@ func (t *turns) leaveAll() []*waiter {
 	return all
 }
 
-// line returns the line for reflectors that wait for the reason why, with the cost of a request and
-// the credit. All lists have one turn together in every after listBurst at once, and all watches have
-// watchTurns.
-func (b *Breaker) line(why pause, every time.Duration) (t *turns, cost, credit time.Duration) {
-	if why == pauseRetry {
-		return &b.lists, every, (listBurst - 1) * every
+// waiter is a waiting reflector. The breaker's mu guards delay.
+type waiter struct {
+	woken    chan struct{} // holds one token once the wait is cut short
+	delay    time.Duration // wait this much longer after waking
+	why      pause
+	due      time.Time // when it may go; for a line only
+	earliest time.Time // when it may go even if it is woken before; zero for a line
+}
+
+func newWaiter(why pause) *waiter { return &waiter{woken: make(chan struct{}, 1), why: why} }
+
+// wake cuts the wait short. A waiter in the queue then looks again whether it may go on.
+func (w *waiter) wake() {
+	select {
+	case w.woken <- struct{}{}:
+	default:
 	}
-	return &b.watches, every / watchTurns, (resumeBurst - 1) * every
 }
 
-// turn returns how long a reflector that waits for the reason why may have to wait for its turn.
-func (b *Breaker) turn(why pause, every time.Duration) time.Duration {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	t, cost, credit := b.line(why, every)
-	return t.due(time.Now(), credit) + time.Duration(len(t.waiting))*cost
-}
-
-// takeTurn waits until it is the turn of a reflector that waits for the reason why, and at least
-// for wait.
-func (b *Breaker) takeTurn(ctx context.Context, why pause, every, wait time.Duration) {
-	w := newWaiter(why)
-	w.due = time.Now().Add(wait)
-	b.mu.Lock()
-	t, cost, credit := b.line(why, every)
-	t.join(w)
-	for {
-		n, now := slices.Index(t.waiting, w), time.Now()
-		if n < 0 {
-			break // somebody let it go
-		}
-		left := time.Duration(-1)
-		if n == 0 {
-			left = max(t.due(now, credit), w.due.Sub(now))
-		}
-		if left == 0 {
-			t.pay(now, cost)
-		}
-		if left == 0 || ctx.Err() != nil {
-			t.leave(n)
-			break
-		}
-		b.mu.Unlock()
-		w.wait(ctx, left)
-		b.mu.Lock()
-	}
-	delay := w.delay
-	b.mu.Unlock()
-	newWaiter(noPause).wait(ctx, delay)
-}
-
-// letWatchGo follows an answer. It lets a watch go before its turn, unless the line broke a moment
-// ago. The caller holds mu.
-func (b *Breaker) letWatchGo() {
-	now := time.Now()
-	if len(b.watches.waiting) == 0 || now.Sub(b.brokeAt) < wellAfter {
+// wait returns after d, when ctx is done, or when the waiter is woken. A negative d never ends
+// by itself.
+func (w *waiter) wait(ctx context.Context, d time.Duration) {
+	if d == 0 {
+		// Nor does it ask the clock. Under the race detector and testing/synctest, Go 1.26 can
+		// crash on a channel of a timer that has expired before anybody waits for it.
 		return
 	}
-	w := b.watches.waiting[0]
-	w.delay = max(0, w.due.Sub(now))
-	w.wake()
-	b.watches.leave(0)
-}
-
-// letListsGo follows the success of a reflector whose connection had been lost. If that is a
-// complete list, two others go at once. If it is a watch, which proves less, one list goes before
-// its turn, and not often: a list that breaks a connection breaks its watches, too.
-func (b *Breaker) letListsGo(complete bool) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	most := 2
-	if !complete {
-		now := time.Now()
-		if len(b.lists.waiting) == 0 || now.Sub(b.lastWake[pauseRetry]) < busyWakeEvery {
-			return
-		}
-		b.lastWake[pauseRetry], most = now, 1
-		b.lists.pay(now, turnEvery)
+	var due <-chan time.Time
+	if d > 0 {
+		timer := time.NewTimer(d)
+		defer timer.Stop()
+		due = timer.C
 	}
-	for range min(most, len(b.lists.waiting)) {
-		b.lists.waiting[0].wake()
-		b.lists.leave(0)
+	select {
+	case <-due:
+	case <-w.woken:
+	case <-ctx.Done():
 	}
 }

@@ -165,18 +165,18 @@ func TestWaitsInLine(t *testing.T) {
 	}{
 		"a break after a second": {step{err: failure("eof", 0), pause: pauseResume}, func(r *Reflector[*metav1.PartialObjectMetadata]) {
 			time.Sleep(turnEvery)
-			r.breaker.watches.pay(time.Now(), time.Minute)
+			r.core.breaker.watches.pay(time.Now(), time.Minute)
 		}, 0},
 		"its turn": {step{err: failure("eof", 0), pause: pauseResume}, func(r *Reflector[*metav1.PartialObjectMetadata]) {
-			r.breaker.watches.pay(time.Now(), time.Minute)
+			r.core.breaker.watches.pay(time.Now(), time.Minute)
 		}, time.Minute - (resumeBurst-1)*turnEvery},
 		"no answer, but others had one": {step{err: failure("reset", 0), pause: pauseAway}, func(r *Reflector[*metav1.PartialObjectMetadata]) {
-			r.breaker.answered()
-			r.breaker.watches.pay(time.Now(), time.Minute)
+			r.core.breaker.answered()
+			r.core.breaker.watches.pay(time.Now(), time.Minute)
 		}, time.Minute - (resumeBurst-1)*turnEvery},
 		"lists without end": {step{err: failure("eof", 0), pause: pauseResume, relist: becauseFailing}, func(r *Reflector[*metav1.PartialObjectMetadata]) {
 			for range resumeBurst {
-				r.waits.relist.take(time.Now(), repeatEvery)
+				r.core.waits.relist.take(time.Now(), repeatEvery)
 			}
 		}, repeatEvery},
 	} {
@@ -187,7 +187,7 @@ func TestWaitsInLine(t *testing.T) {
 				time.Sleep(time.Millisecond)
 				c.prepare(r)
 				at := time.Now()
-				carryOut(r, t.Context(), c.st, RequestError{}, began)
+				r.core.carryOut(t.Context(), c.st, RequestError{}, began)
 				if took := time.Since(at); took < c.want || took > c.want+resumeJitter {
 					t.Errorf("went on after %v, want %v", took, c.want)
 				}

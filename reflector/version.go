@@ -18,11 +18,17 @@ func newest(seen, rv string) string {
 	return rv
 }
 
-// advance is the version to resume from after ev. A watch from "0" begins with the existing
+// advance is the version to resume from after an event. A watch from "0" begins with the existing
 // objects, in any order. The first event that is not Added shows that it is past them.
-func advance[T any](seen string, ev Event[T]) string {
-	if seen == "0" && ev.Type == Added {
+func advance(seen string, typ EventType, rv string) string {
+	if seen == "0" && typ == Added {
 		return seen
 	}
-	return newest(seen, ev.ResourceVersion)
+	return newest(seen, rv)
+}
+
+// comparable reports whether a version can be compared with others.
+func comparable(rv string) bool {
+	_, err := resourceversion.CompareResourceVersion(rv, rv)
+	return err == nil
 }

@@ -1,6 +1,7 @@
 package reflector
 
 import (
+	"context"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -57,7 +58,8 @@ func (d *watchdog) start() *watchdog {
 // received marks the arrival of an event, and handled the end of its handling. Call both from
 // one goroutine.
 func (d *watchdog) received() { d.pulse.Add(1) }
-func (d *watchdog) handled()  { d.pulse.Add(1) }
+
+func (d *watchdog) handled() { d.pulse.Add(1) }
 
 func (d *watchdog) look() {
 	defer d.running.Done()
@@ -99,4 +101,15 @@ func (d *watchdog) stop() {
 	}
 	d.mu.Unlock()
 	d.running.Wait()
+}
+
+// guard is a watchdog's knowledge of the call of the source that it looks after. Until the
+// watchdog has stopped, only its goroutine uses the fields without a comment.
+type guard struct {
+	request context.Context // of the call; set once
+	asked   RequestError    // verb and version of the call, for reports; set while no watchdog runs
+
+	done  time.Time // when the watchdog found that request is done
+	late  bool      // the source was reported
+	panic any       // of OnError
 }

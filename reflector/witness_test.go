@@ -17,8 +17,10 @@ func TestAnswerOfAnObject(t *testing.T) {
 		"older":           {earlier, refuted},
 		"of another name": {metaEvent(Added, "b", "8"), noAnswer},
 	} {
-		q := question[*partial]{seen: "8", object: knownFrom(seen), verdict: verdict{answer: unproven}}
-		if take(&q, knownFrom(c.found)); q.answer != c.want {
+		var s eventsOf[*partial]
+		s.list(seen)
+		q := question{seen: "8", object: s.listed, verdict: verdict{answer: unproven}}
+		if q.take(s.notice(c.found)); q.answer != c.want {
 			t.Errorf("%s: answer %d, want %d", name, q.answer, c.want)
 		}
 	}

@@ -165,8 +165,10 @@ type step struct {
 	atLeast      time.Duration // the wait that the server asked for
 }
 
-// failed is the step after a request that failed with err.
-func failed(err error) step { return step{err: err, pause: pauseFor(err), atLeast: retryAfter(err)} }
+// failedStep is the step after a request that failed with err.
+func failedStep(err error) step {
+	return step{err: err, pause: pauseFor(err), atLeast: retryAfter(err)}
+}
 
 // pageListed follows a complete page of a list. empty: it had no objects. newest is the newest
 // version of this list's objects so far. It stands in for the list's version if the source gives
@@ -222,7 +224,7 @@ func (s state) badPage(err error) (state, step) {
 
 // listFailed follows a page that was refused or broke off.
 func (s state) listFailed(err error) (state, step) {
-	st := failed(err)
+	st := failedStep(err)
 	st.discard = true
 	if st.pause.connectionLost() {
 		s = s.reconnected()
@@ -276,7 +278,7 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 	if err == nil {
 		err = ErrNoInitialEventsEnd
 	}
-	st := failed(err)
+	st := failedStep(err)
 	st.discard = true
 	atOnce := step{discard: true, err: err}
 	switch {
@@ -352,25 +354,6 @@ func (s state) withoutEnd() state {
 	return s.pages(s.listRV)
 }
 
-// watchEnd describes the end of a watch, or of a streaming list.
-type watchEnd struct {
-	began  time.Time // the watch itself, after the streaming list that it may have begun with
-	at     time.Time
-	rv     string // newest resourceVersion seen
-	short  bool   // it lasted less than a second
-	steady bool   // it was accepted, and lasted at least as long as the longest wait
-	// ignored: the request was for a streaming list, and the answer shows no sign of one. The
-	// server sends other bookmarks (then err says so), endless events, or nothing at all.
-	ignored bool
-	idle    bool // nothing came for Tuning.IdleTimeout, or for the shorter limit of a replay
-	early   bool // it ended before the time that the request named
-	heard   bool // something came, even if only an object that could not be used
-	useful  bool // something came that could be used
-	// unreached: there was no connection to the server.
-	unreached bool
-	err       error // nil if the server closed it in order
-}
-
 // watchEnded follows a watch that was refused, closed or broke off. A watch brought something new
 // if its version moved. A server that sends the same events to every watch must not be asked
 // without a pause.
@@ -396,17 +379,9 @@ func (s state) watchEnded(end watchEnd) (state, step) {
 	return s.resume(step{})
 }
 
-// brought reports whether the watch has brought something. Objects that cannot be used are nothing.
-func (e watchEnd) brought(moved bool) bool {
-	return moved || e.useful && !errors.Is(e.err, ErrOutOfOrder)
-}
-
-// isEmpty reports whether the server ended the watch in order and at once, and sent nothing.
-func (e watchEnd) isEmpty() bool { return e.err == nil && e.short && !e.heard }
-
 // watchFailed resumes or lists after a watch that ended with an error.
 func (s state) watchFailed(end watchEnd, moved bool, err error) (state, step) {
-	st := failed(err)
+	st := failedStep(err)
 	// Waits must not grow where a proxy cuts every watch after a minute: all is well between
 	// the cuts.
 	st.resetBackoff = end.steady
@@ -506,3 +481,48 @@ const (
 func (r relistReason) String() string {
 	return [relistReasons]string{"", "expired", "too large", "out of order", "unreadable", "refused", "failing", "no version", "restored", "ended", "moved"}[r]
 }
+
+// listIsDue reports whether watches that last failed with err will have brought nothing for so long at a
+// time that a list is due. The first list waits for InternalErrors to pass.
+func (s state) listIsDue(at time.Time, err error) bool {
+	patience := s.patience
+	if apierrors.IsInternalError(err) && !s.byLists {
+		patience = s.internalRetry
+	}
+	return !s.barren.IsZero() && at.Sub(s.barren) >= s.lengthened(patience)
+}
+
+// triedInVain goes on with the watch after a list in its place that failed.
+func (s state) triedInVain() state {
+	s.failedLists++
+	if !s.barren.IsZero() {
+		s.barren = s.trial
+	}
+	return s.goOn()
+}
+
+// goOn goes on with the watch in place of which a list was to come.
+func (s state) goOn() state {
+	next := s.watch(s.rv)
+	next.drought = s.drought
+	next.trial = time.Time{}
+	return next
+}
+
+// notRenewed goes on with the watch after a list that failed.
+func (s state) notRenewed(st step) (state, step) {
+	if st.discard = true; errors.Is(st.err, errOtherConnection) {
+		st = step{discard: true}
+	}
+	s.rewound = notRewound
+	return s.goOn(), st
+}
+
+// rewind says whether the sink may compare the next list with its contents by versions.
+type rewind uint8
+
+const (
+	notRewound     rewind = iota
+	perhapsRewound        // the server could not show that it was not restored
+	rewound               // the server was restored
+)

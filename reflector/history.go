@@ -1,0 +1,67 @@
+package reflector
+
+// verifyHistory has the server show its history before the watch goes on. why is the pause before that.
+func (r *core) verifyHistory(why pause) {
+	switch from, _ := r.recent.replayFrom(); {
+	case r.opts.TrustVersions:
+	case from != "":
+		r.state = r.state.verifyFrom(from)
+	case why != pauseDenied: // a second request would only be denied, too
+		r.state = r.state.verifyFrom("")
+	}
+}
+
+// newReplay returns the replay that a watch from version asked begins with.
+func (r *core) newReplay(asked string) replay {
+	switch {
+	case r.state.replayRV != "":
+		_, first := r.recent.replayFrom()
+		return replay{active: true, strict: true, next: first, known: r.recent.n}
+	case asked != r.state.rv:
+		return replay{active: true, next: r.recent.firstOpen(), known: r.recent.n}
+	}
+	return replay{}
+}
+
+// repeatLess follows a watch that had to repeat known events from a version that the server no
+// longer has, as after its restart. The next one begins with the newest event alone, or a list of
+// one object checks the server. If the newest version may lack events, the collection is listed,
+// because nothing else shows what they changed.
+func (r *core) repeatLess(w *watchRequest) (st step) {
+	r.recent.newestAfter(w.replay.next)
+	if r.state.replayRV, _ = r.recent.replayFrom(); r.state.replayRV != "" {
+		return step{}
+	}
+	if r.recent.mayLack(r.state.rv) {
+		r.state, st = r.state.doubted(becauseRestored)
+		return st
+	}
+	r.recent.open.whole = true
+	r.state = r.state.check()
+	return step{}
+}
+
+// noteRewind tells the sink if the list that is now complete comes from a restored server, or
+// may come from one.
+func (r *core) noteRewind() {
+	seen := r.stats.seen()
+	if first := r.opts.FirstVersion; seen == "" && first != nil {
+		seen = *first // of an earlier run
+	}
+	if older(r.state.rv, seen) && r.state.rewound != rewound {
+		r.state.rewound = perhapsRewound
+		if r.state.versioned { // else the version is that of the newest object, which may be gone
+			r.state.rewound = rewound
+			err := otherHistory("the list is at resourceVersion %s, and %s was seen before", r.state.rv, seen)
+			r.opts.OnError(&RequestError{Resource: r.resource, Verb: "list", ResourceVersion: seen, Err: err})
+		}
+	}
+	how := r.state.rewound
+	r.state.rewound = notRewound
+	if how == rewound {
+		r.stats.restores.Add(1)
+	}
+	if s, ok := r.sink.(Rewinder); ok && how != notRewound {
+		s.Rewound(how == rewound)
+	}
+}

@@ -1,0 +1,135 @@
+package reflector
+
+import (
+	"errors"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// answer is a server's answer about its history.
+type answer uint8
+
+const (
+	noAnswer answer = iota // the question was about the version alone, or was not understood
+	proven                 // the object is as it was
+	doubtful               // it has its uid and version, and other contents
+	unproven               // it changed or is gone, or there is none to ask for
+	refuted                // the history seen excludes what the server has
+)
+
+// question is a list of one object that has to show whether the server was restored.
+type question struct {
+	seen    string      // newest version seen
+	open    bool        // that version may have more events
+	object  knownObject // to ask for; the zero value asks for any object
+	empty   bool        // at version seen, the collection had no objects
+	objects int
+	found   knownObject // the first of them
+	verdict
+}
+
+// verdict is what a question and its answer mean for the protocol.
+type verdict struct {
+	answer    answer
+	refutes   error // describes the contradiction, if the answer is refuted
+	named     bool  // the question is for one object
+	last      bool  // no other object can be asked for
+	unreached bool  // the question had no connection to the server
+}
+
+// newQuestion is the next question of a check.
+func newQuestion(st *state, recent *recentEvents) *question {
+	q := &question{seen: st.rv, open: recent.open.rv == st.rv, verdict: verdict{last: true}}
+	all := recent.witnesses(q.seen)
+	switch n := st.asked; {
+	case st.nameless:
+	case n < len(all):
+		q.object, q.last, q.answer = all[n], n+1 == len(all), unproven
+	case recent.n == 0:
+		q.empty = recent.empty
+	case recent.recentAt(recent.n - 1).known.isNamed():
+		q.answer = unproven // all that is known are deletions
+	}
+	q.named = q.object.isNamed()
+	return q
+}
+
+// witnesses returns the objects that the server still has at version seen, newest first. An
+// object of the list counts only until the first event: later it would prove too little. Nor
+// would an older one of the list prove enough.
+func (s *recentEvents) witnesses(seen string) []knownObject {
+	if s.n == 0 {
+		if s.listed.isNamed() && !older(seen, s.listed.rv) {
+			return []knownObject{s.listed}
+		}
+		return nil
+	}
+	var all []knownObject
+	passed := map[types.NamespacedName]bool{}
+	for n := s.n - 1; n >= s.oldest(); n-- {
+		e := s.recentAt(n)
+		if !e.gone && e.known.isNamed() && !passed[e.known.key] {
+			all = append(all, e.known)
+		}
+		passed[e.known.key] = true
+	}
+	return all
+}
+
+// options are the options of the request.
+func (q *question) options() metav1.ListOptions {
+	opts := metav1.ListOptions{Limit: 1, ResourceVersion: q.seen, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan}
+	if q.object.isNamed() {
+		opts.FieldSelector = q.object.selector()
+	}
+	return opts
+}
+
+// take takes an object of the answer, and reports whether the list is read on.
+func (q *question) take(e *notice) bool {
+	if q.objects++; q.objects > 1 { // the source ignores the limit
+		return false
+	}
+	found := e.object
+	q.found = found
+	// Unless the object is as it was, its state would have been seen.
+	lost := !older(q.seen, found.rv) && !(q.open && q.seen == found.rv)
+	switch {
+	case q.empty && lost && comparable(found.rv):
+		q.answer = refuted
+	case !q.object.isNamed():
+	case found.key != q.object.key: // the source ignores the selector
+		q.answer = noAnswer
+	case q.object.is(found) && e.hasOtherContents(q.object):
+		q.answer = doubtful
+	case q.object.is(found):
+		q.answer = proven
+	case lost:
+		q.answer = refuted
+	}
+	return true
+}
+
+// refutation describes the server's state that contradicts an observed one.
+func (q *question) refutation() error {
+	if q.empty {
+		return otherHistory("it has %s, and there was no object at %s", q.found.nameOf(), q.seen)
+	}
+	return otherHistory("it has %s in place of %s", q.found.nameOf(), q.object.nameOf())
+}
+
+// endQuestion follows the end of the list.
+func (q *question) endQuestion(page metav1.ListMeta, err error) (metav1.ListMeta, error) {
+	if errors.Is(err, ErrListStopped) {
+		q.answer = noAnswer
+		return metav1.ListMeta{ResourceVersion: q.seen}, nil
+	}
+	switch {
+	case q.objects == 0 && page.Continue != "": // the object may follow
+		q.answer = noAnswer
+	case q.answer == refuted:
+		q.refutes = q.refutation()
+	}
+	return page, err
+}
