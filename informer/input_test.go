@@ -165,7 +165,7 @@ func TestSkippedObjectsStayCached(t *testing.T) {
 					watches: [][]scripted{{{err: errGone}}},
 				}
 				var heard errorsOf
-				inf := newInformer(t, src, informer.Options[*widget]{OnError: heard.add, Reflector: reflector.Tuning{Backoff: reflector.Backoff{Jitter: -1}}})
+				inf := newInformer(t, src, informer.Options[*widget]{OnError: heard.add, Reflector: reflector.Tuning{Backoff: reflector.Backoff{Random: noJitter}}})
 				h := newHistory(t, inf)
 				must1(inf.AddHandler(h, handlerOptions{}))(t)
 				stop := run(t, inf)
@@ -260,13 +260,15 @@ type holder struct {
 	list int
 }
 
+func noJitter() float64 { return 0 }
+
 // TestPanicInMetadata: what reads an object's metadata must not end the process.
 func TestPanicInMetadata(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var heard errorsOf
 		src := &holders{}
 		inf, err := informer.New(src, func(o any) (key, error) { return key{Name: o.(*holder).name}, nil },
-			informer.Options[any]{OnError: heard.add, Reflector: reflector.Tuning{Backoff: reflector.Backoff{Jitter: -1}}})
+			informer.Options[any]{OnError: heard.add, Reflector: reflector.Tuning{Backoff: reflector.Backoff{Random: noJitter}}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -399,7 +401,7 @@ func TestNamelessItemsOfAServer(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, Backoff: reflector.Backoff{Jitter: -1}}})
+				inf := newInformer(t, src, informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, Backoff: reflector.Backoff{Random: noJitter}}})
 				stop := run(t, inf)
 				time.Sleep(2 * time.Second)
 				synctest.Wait()

@@ -14,23 +14,23 @@ import (
 type Backoff struct {
 	// Initial is the wait after the first failure. Zero means 800 ms.
 	Initial time.Duration
-	// Max bounds the wait before jitter. Zero means 30 s.
+	// Max bounds the wait before jitter. Zero means 30 s. A wait is twice the one before, and Initial again after
+	// 2 minutes without a failure, after a watch that lasted for Max, and once a server is back that was away for 3
+	// seconds or more. Up to the same time again is added at random, so that many clients do not come back at the same
+	// moment.
 	Max time.Duration
-	// Factor multiplies the wait after each failure. Zero means 2; less than 1 counts as 1.
-	Factor float64
-	// Jitter adds a random share of the wait, up to Jitter times the wait, so that many
-	// clients do not come back at the same moment. Zero means 1; negative means no jitter.
-	Jitter float64
-	// ResetAfter is the time without a failure after which the wait is Initial again. Zero
-	// means 2 minutes. A watch that lasted for Max has the same effect, and so does the return
-	// of a server that was away for 3 seconds or more.
-	ResetAfter time.Duration
 	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means that of
 	// math/rand/v2. Run calls it in its own goroutine.
 	Random func() float64
 }
 
 const (
+	// internalErrorRetry is how long watches that end with an InternalError are resumed without a list.
+	internalErrorRetry = time.Minute
+	// growth multiplies the wait after each failure.
+	growth = 2
+	// resetAfter is the time without a failure after which the wait is that of the first failure again.
+	resetAfter = 2 * time.Minute
 	// deniedInitial and deniedMax bound the waits after a denied request, before jitter.
 	deniedInitial = 400 * time.Millisecond
 	deniedMax     = 2500 * time.Millisecond
@@ -58,17 +58,6 @@ func (b Backoff) withDefaults() Backoff {
 	}
 	if b.Max <= 0 {
 		b.Max = 30 * time.Second
-	}
-	if b.Factor == 0 {
-		b.Factor = 2
-	}
-	b.Factor = max(b.Factor, 1)
-	if b.Jitter == 0 {
-		b.Jitter = 1
-	}
-	b.Jitter = max(b.Jitter, 0)
-	if b.ResetAfter <= 0 {
-		b.ResetAfter = 2 * time.Minute
 	}
 	if b.Random == nil {
 		b.Random = rand.Float64
@@ -126,7 +115,7 @@ func (w *waits) jitter() time.Duration { return w.upTo(resumeJitter) }
 func (w *waits) spread() time.Duration { return w.upTo(min(w.Initial, time.Second)) }
 
 func (w *waits) upTo(d time.Duration) time.Duration {
-	return scale(min(d, w.Max), min(w.Jitter, 1)*w.Random())
+	return scale(min(d, w.Max), w.Random())
 }
 
 // listed makes the next waits after broken lists those of a first failure.
@@ -147,14 +136,14 @@ type exponential struct {
 // after is waits.after. b has its defaults. A server asks many clients for the same wait, so up to
 // a second of jitter is added to it.
 func (g *exponential) after(b Backoff, now time.Time, atLeast time.Duration) time.Duration {
-	if g.next == 0 || now.Sub(g.last) >= b.ResetAfter {
+	if g.next == 0 || now.Sub(g.last) >= resetAfter {
 		g.next = b.Initial
 	}
 	d := min(g.next, b.Max)
-	g.next = scale(d, b.Factor)
-	share := b.Jitter * b.Random()
+	g.next = scale(d, growth)
+	share := b.Random()
 	if atLeast > 0 {
-		atLeast += scale(min(d, time.Second), min(share, 1))
+		atLeast += scale(min(d, time.Second), share)
 	}
 	d = max(scale(d, 1+share), atLeast)
 	g.last = now.Add(d)

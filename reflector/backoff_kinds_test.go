@@ -21,7 +21,7 @@ func TestRetryAfterIsSpread(t *testing.T) {
 // that is away belong to the outage.
 func TestAfreshBeginsAllAnew(t *testing.T) {
 	for _, p := range []pause{pauseBusy, pauseDenied} {
-		w := waits{Backoff: new(Backoff{Jitter: -1}.withDefaults())}
+		w := waits{Backoff: new(Backoff{Random: none}.withDefaults())}
 		first, second := w.after(noon, p, 0), w.after(noon, p, 0)
 		if second <= first {
 			t.Errorf("%s: waits of %v and %v do not grow", pauses[p], first, second)
@@ -35,7 +35,7 @@ func TestAfreshBeginsAllAnew(t *testing.T) {
 
 // A broken list begins again at once a few times in a row, and then after a wait that grows.
 func TestRetriesAtOnceAreFew(t *testing.T) {
-	w := waits{Backoff: new(Backoff{Jitter: -1}.withDefaults())}
+	w := waits{Backoff: new(Backoff{Random: none}.withDefaults())}
 	for _, again := range []func(){w.listed, w.reset} {
 		want := append(make([]time.Duration, retryBurst), 800*time.Millisecond, 1600*time.Millisecond)
 		for n, want := range want {
@@ -50,7 +50,7 @@ func TestRetriesAtOnceAreFew(t *testing.T) {
 // Limits that are shorter than those of a kind of failure hold for that kind, too.
 func TestShortLimitsHoldForAllKinds(t *testing.T) {
 	for _, p := range []pause{pauseBusy, pauseDenied} {
-		w := waits{Backoff: new(Backoff{Initial: time.Millisecond, Max: 3 * time.Millisecond, Jitter: -1}.withDefaults())}
+		w := waits{Backoff: new(Backoff{Initial: time.Millisecond, Max: 3 * time.Millisecond, Random: none}.withDefaults())}
 		got := []time.Duration{w.after(noon, p, 0), w.after(noon, p, 0), w.after(noon, p, 0)}
 		if want := []time.Duration{time.Millisecond, 2 * time.Millisecond, 3 * time.Millisecond}; !slices.Equal(got, want) {
 			t.Errorf("%s: waits of %v, want %v", pauses[p], got, want)

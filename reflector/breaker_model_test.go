@@ -142,7 +142,7 @@ func TestBreakerAgainstModel(t *testing.T) {
 	for seed := range uint64(4) {
 		synctest.Test(t, func(t *testing.T) {
 			rnd := rand.New(rand.NewPCG(seed, 7))
-			back := Backoff{Jitter: -1}.withDefaults()
+			back := Backoff{Random: none}.withDefaults()
 			var b Breaker
 			var m breakerModel
 			hung, silent, restarted := 0, 0, false
@@ -224,12 +224,12 @@ func deleteRequest(all []*modelRequest, gone *modelRequest) (rest []*modelReques
 func TestBreakerWaiters(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var b Breaker
-		back := Backoff{Jitter: -1}.withDefaults()
+		back := Backoff{Random: none}.withDefaults()
 		b.failed(time.Now(), back)
 		const waiters = 50
 		at := make(chan time.Duration, 2*waiters)
 		began := time.Now()
-		hold := Backoff{Jitter: -1, Max: time.Hour, Initial: time.Hour}.withDefaults()
+		hold := Backoff{Random: none, Max: time.Hour, Initial: time.Hour}.withDefaults()
 		b.outage.next = began.Add(time.Hour)
 		for range waiters {
 			go func() { b.admit(t.Context(), &hold); at <- time.Since(began) }()

@@ -146,7 +146,7 @@ func TestReturnInTurn(t *testing.T) {
 // A server that is away once more before a waiter's turn has come keeps it waiting.
 func TestAwayAgain(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
-		back := Backoff{Jitter: -1}.withDefaults()
+		back := Backoff{Random: none}.withDefaults()
 		fails := func() {
 			b.failed(time.Now(), back)
 			b.mu.Lock()
@@ -178,7 +178,7 @@ func TestAwayAgain(t *testing.T) {
 // A wait for a server that is away ends with the context. Not in a bubble: a wait that spins would
 // stop the clock.
 func TestAdmitEndsWithContext(t *testing.T) {
-	back := Backoff{Jitter: -1, Initial: time.Hour, Max: time.Hour}.withDefaults()
+	back := Backoff{Random: none, Initial: time.Hour, Max: time.Hour}.withDefaults()
 	for _, when := range []string{"before", "meanwhile"} {
 		var b Breaker
 		b.failed(time.Now(), back)
@@ -213,7 +213,7 @@ func TestAdmitEndsWithContext(t *testing.T) {
 // What is reported as the wait is never less than none.
 func TestFailedLongAfterTheProbe(t *testing.T) {
 	inBubble(t, func(t *testing.T, _ context.Context, b *Breaker) {
-		back := Backoff{Jitter: -1}.withDefaults()
+		back := Backoff{Random: none}.withDefaults()
 		if wait, _ := b.failed(time.Now(), back); wait != awayInitial {
 			t.Errorf("wait %v for the first probe, want %v", wait, awayInitial)
 		}

@@ -44,7 +44,7 @@
 // otherwise all clients would list at the end of an outage. An event that cannot be used is nothing
 // brought. Jitter keeps the reflectors of a connection from listing together. If many of them are denied,
 // they share four requests a second: a hundred list every 50 to 75 s, and four hundred up to every 150 s.
-// The first list after InternalErrors waits for Tuning.InternalErrorRetry. If such a list fails, too, the
+// The first list after InternalErrors waits for a minute. If such a list fails, too, the
 // next one has twice the time, up to ten times. A watch that a [Server] leaves without an answer for
 // Backoff.Max has failed, also if the server would send its header with the first event.
 //

@@ -82,9 +82,8 @@ func playFaults[T modelObject](t *testing.T, seed uint64, object func(change) T,
 			WatchTimeout: 20 * time.Second,
 			Backoff:      Backoff{Random: r.Float64},
 			// A few seeds have LIST alone, and some a short patience.
-			DisableWatchList:   r.IntN(5) == 0,
-			IdleTimeout:        time.Duration(r.IntN(3)) * 5 * time.Second,
-			InternalErrorRetry: time.Duration(r.IntN(3)-1) * 10 * time.Second,
+			DisableWatchList: r.IntN(5) == 0,
+			IdleTimeout:      time.Duration(r.IntN(3)) * 5 * time.Second,
 		},
 		OnError: func(err error) {
 			if !server.messy {

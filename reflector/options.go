@@ -61,11 +61,6 @@ type Tuning struct {
 	// 15 seconds; less than a second counts as one second. See Stats.Polling.
 	PollInterval time.Duration
 
-	// InternalErrorRetry is how long the reflector resumes watches that end with an
-	// InternalError in a row. After that it lists the collection again. Zero means a minute;
-	// negative lists at the first one, which client-go does by default.
-	InternalErrorRetry time.Duration
-
 	// TrustVersions turns off the check for a server that was restored from a backup. The check
 	// runs when a watch resumes after one that ended early. It costs the repetition of up to four
 	// events, or a list of one object, rarely of more. Turn it off for a source that is not a
@@ -95,8 +90,5 @@ func (o Tuning) withDefaults() Tuning {
 		o.PollInterval = 15 * time.Second
 	}
 	o.PollInterval = max(o.PollInterval, time.Second)
-	if o.InternalErrorRetry == 0 {
-		o.InternalErrorRetry = time.Minute
-	}
 	return o
 }

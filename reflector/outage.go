@@ -57,7 +57,7 @@ func (o outage) probe(now time.Time, b Backoff, random float64) (outage, time.Du
 // spaced moves the next probe off, and lengthens the wait after it. Jitter only shortens
 // waits, so a server that is back is noticed within awayMax.
 func (o outage) spaced(now time.Time, b Backoff, random float64) outage {
-	o.next = now.Add(scale(o.wait, 1-min(b.Jitter, 1)*random/2))
-	o.wait = min(scale(o.wait, b.Factor), o.limit)
+	o.next = now.Add(scale(o.wait, 1-random/2))
+	o.wait = min(scale(o.wait, growth), o.limit)
 	return o
 }

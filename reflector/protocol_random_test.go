@@ -23,7 +23,7 @@ var anyWatchFailure = append([]string{"out-of-order"}, anyListFailure...)
 func TestRandomSteps(t *testing.T) {
 	for seed := range longtest.N[uint64](300, 10_000) {
 		w := walk{t: t, seed: seed, rand: rand.New(rand.NewPCG(seed, 1)), now: noon}
-		opts := Tuning{DisableWatchList: seed%4 == 0, InternalErrorRetry: time.Minute, Backoff: Backoff{Max: 30 * time.Second}}
+		opts := Tuning{DisableWatchList: seed%4 == 0, Backoff: Backoff{Max: 30 * time.Second}}
 		if seed%8 > 4 {
 			opts.FirstVersion = new([]string{"", "0", "3"}[w.rand.IntN(3)])
 		}

@@ -93,10 +93,10 @@ func TestNewRefusesNil(t *testing.T) {
 func TestOptionsDefaults(t *testing.T) {
 	o := Tuning{}.withDefaults()
 	b := o.Backoff
-	if b.Initial != 800*time.Millisecond || b.Max != 30*time.Second || b.Factor != 2 || b.Jitter != 1 || b.ResetAfter != 2*time.Minute || b.Random == nil {
+	if b.Initial != 800*time.Millisecond || b.Max != 30*time.Second || b.Random == nil {
 		t.Errorf("default backoff %+v", b)
 	}
-	if o.IdleTimeout != 3*time.Minute || o.InternalErrorRetry != time.Minute || o.DisableWatchList || o.FirstVersion != nil {
+	if o.IdleTimeout != 3*time.Minute || o.DisableWatchList || o.FirstVersion != nil {
 		t.Errorf("defaults %+v", o)
 	}
 	if o.PageSize != 500 || o.WatchTimeout != 5*time.Minute {
@@ -106,7 +106,7 @@ func TestOptionsDefaults(t *testing.T) {
 	called := false
 	own := Options{
 		Tuning: Tuning{
-			Backoff:      Backoff{Initial: 1, Max: 2, Factor: 3, Jitter: 4, ResetAfter: 5, Random: func() float64 { return 0.25 }},
+			Backoff:      Backoff{Initial: 1, Max: 2, Random: func() float64 { return 0.25 }},
 			PageSize:     6,
 			WatchTimeout: time.Hour,
 		},
@@ -114,7 +114,7 @@ func TestOptionsDefaults(t *testing.T) {
 	}
 	own.Tuning = own.withDefaults()
 	b = own.Backoff
-	if b.Initial != 1 || b.Max != 2 || b.Factor != 3 || b.Jitter != 4 || b.ResetAfter != 5 || b.Random() != 0.25 {
+	if b.Initial != 1 || b.Max != 2 || b.Random() != 0.25 {
 		t.Errorf("own backoff became %+v", b)
 	}
 	own.OnError(nil)

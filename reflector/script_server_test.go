@@ -89,8 +89,6 @@ func (p *player) option(words []string) {
 			p.opts.FirstVersion = &value
 		case "idle":
 			p.opts.IdleTimeout = duration(p.t, value)
-		case "internal":
-			p.opts.InternalErrorRetry = duration(p.t, value)
 		case "random":
 			f, err := strconv.ParseFloat(value, 64)
 			if err != nil {

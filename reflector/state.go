@@ -70,7 +70,7 @@ type learned struct {
 	nameless     bool   // the server refused to select an object by its name
 	rewound      rewind // of the list in progress, or of one that waits for the end of the watch
 	// internalRetry is how long watches that end with an InternalError are resumed without a
-	// list.
+	// list: internalErrorRetry, but in tests.
 	internalRetry time.Duration
 	// patience is how long watches may fail and bring nothing before a list follows.
 	patience time.Duration
@@ -93,7 +93,7 @@ const (
 
 // start is the state before the first request.
 func start(o Tuning) state {
-	s := state{learned: learned{internalRetry: o.InternalErrorRetry, patience: o.Backoff.Max}}
+	s := state{learned: learned{internalRetry: internalErrorRetry, patience: o.Backoff.Max}}
 	if !o.DisableWatchList {
 		s.stream = streamUnknown
 	}
@@ -453,7 +453,7 @@ func (s state) relistReasonFor(end watchEnd, err error) relistReason {
 		return becauseRefused
 	case s.byLists: // a list did not help
 		return noRelist
-	case end.isEmpty() && s.failures >= maxShortWatches, apierrors.IsInternalError(err) && s.internalRetry < 0:
+	case end.isEmpty() && s.failures >= maxShortWatches:
 		return becauseFailing
 	}
 	return noRelist

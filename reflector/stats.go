@@ -94,7 +94,7 @@ type Relists struct {
 	Unreadable uint64
 	// Refused: the server found another fault with the request, or did not say what is wrong.
 	Refused uint64
-	// Failing: watches failed for Backoff.Max, or with InternalErrors for Tuning.InternalErrorRetry, and
+	// Failing: watches failed for Backoff.Max, or with InternalErrors for a minute, and
 	// brought nothing, or two of them ended at once. It also counts lists in place of watches that were
 	// accepted and silent and ended too early: nobody can tell them from watches that fail. And it counts
 	// lists that were given up because the server was back from an outage.
