@@ -14,10 +14,8 @@ func TestOlderServers(t *testing.T) {
 	initial := metav1.ListOptions{SendInitialEvents: &yes, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan, AllowWatchBookmarks: true, TimeoutSeconds: new(int64)}
 	*initial.TimeoutSeconds = 1
 	marks := metav1.ListOptions{ResourceVersion: "2", AllowWatchBookmarks: true, TimeoutSeconds: initial.TimeoutSeconds}
-	const off = "sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
-	const refused = `refused 422 Invalid ListOptions.meta.k8s.io "" is invalid: ` + off
-	const both = `refused 422 Invalid ListOptions.meta.k8s.io "" is invalid: ` +
-		"[resourceVersionMatch: Forbidden: sendInitialEvents requires setting resourceVersionMatch to NotOlderThan, " + off + "]"
+	const refused = `refused 422 Invalid ListOptions.meta.k8s.io "" is invalid: ` +
+		"sendInitialEvents: Forbidden: sendInitialEvents is forbidden for watch unless the WatchList feature gate is enabled"
 	for name, c := range map[string]struct {
 		server fake.Options
 		opts   metav1.ListOptions
@@ -27,14 +25,11 @@ func TestOlderServers(t *testing.T) {
 		"watch list":            {fake.Options{}, initial, 5, ""}, // three objects, the mark, the bookmark at the end
 		"no watch list":         {fake.Options{NoWatchList: true}, initial, 1, refused},
 		"no bookmarks, initial": {fake.Options{NoBookmarks: true}, initial, 1, refused},
-		"no match, initial":     {fake.Options{NoVersionMatch: true}, initial, 1, both},
 		"bookmarks":             {fake.Options{}, marks, 3, ""},
 		"no bookmarks":          {fake.Options{NoBookmarks: true}, marks, 2, ""},
 		"paging":                {fake.Options{}, metav1.ListOptions{Limit: 2}, 5, ""}, // two pages
 		"no paging":             {fake.Options{NoPaging: true}, metav1.ListOptions{Limit: 2}, 4, ""},
 		"match":                 {fake.Options{}, metav1.ListOptions{ResourceVersion: "3", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, 3, ""},
-		"no match":              {fake.Options{NoVersionMatch: true}, metav1.ListOptions{ResourceVersion: "3", ResourceVersionMatch: metav1.ResourceVersionMatchExact}, 4, ""},
-		"bad match":             {fake.Options{NoVersionMatch: true}, metav1.ListOptions{ResourceVersionMatch: "Sometimes"}, 4, ""},
 		"no sharding":           {fake.Options{NoSharding: true}, metav1.ListOptions{ShardSelector: "junk"}, 4, ""},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -67,19 +67,17 @@ type Options struct {
 	NoBookmarks bool
 	// NoPaging makes it ignore limit and continue: every list is whole.
 	NoPaging bool
-	// NoVersionMatch makes it ignore resourceVersionMatch. It implies NoWatchList.
-	NoVersionMatch bool
 	// NoSharding makes it ignore shardSelector: lists are whole, and have no ShardInfo.
 	NoSharding bool
 }
 
 // features are the features that a server lacks.
-type features struct{ watchList, bookmarks, paging, versionMatch, sharding bool }
+type features struct{ watchList, bookmarks, paging, sharding bool }
 
 func (o Options) lacks() features {
 	return features{
-		watchList: o.NoWatchList || o.NoBookmarks || o.NoVersionMatch,
-		bookmarks: o.NoBookmarks, paging: o.NoPaging, versionMatch: o.NoVersionMatch, sharding: o.NoSharding,
+		watchList: o.NoWatchList || o.NoBookmarks,
+		bookmarks: o.NoBookmarks, paging: o.NoPaging, sharding: o.NoSharding,
 	}
 }
 
@@ -90,9 +88,6 @@ func (f features) ignore(opts *metav1.ListOptions) {
 	}
 	if f.paging {
 		opts.Limit, opts.Continue = 0, ""
-	}
-	if f.versionMatch {
-		opts.ResourceVersionMatch = ""
 	}
 }
 
