@@ -218,8 +218,8 @@ func TestGeneratedNameRefused(t *testing.T) {
 	}
 }
 
-// TestUpsertEnds: updates and applies that would create an object are refused if a hook renames it or says that
-// it exists, and the hook is not asked again and again.
+// TestUpsertEnds: updates and applies that may create an object are refused if a hook renames it or says, for reasons
+// of its own, that it exists or does not. The hook is not asked again and again.
 func TestUpsertEnds(t *testing.T) {
 	asked := 0
 	var hook func(a *fake.Admission) error
@@ -230,27 +230,43 @@ func TestUpsertEnds(t *testing.T) {
 		return hook(a)
 	}})
 	check(t, fake.Register(s, kindOf("coordination.k8s.io", "Lease"), fake.Rules{}))
-	lease := func(name string) *unstructured.Unstructured { return newKind("coordination.k8s.io", "Lease", name) }
-	inTheWay := lease("other")
-	inTheWay.SetNamespace("a")
-	must(fake.Create(s, inTheWay))(t)
+	lease := func(name string) *unstructured.Unstructured {
+		l := newKind("coordination.k8s.io", "Lease", name)
+		l.SetNamespace("a")
+		return l
+	}
+	other := must(fake.Create(s, lease("other")))(t)
 	client := must(fake.NewClient[*unstructured.Unstructured](s, fake.Selection{Namespace: "a"}))(t)
 	for _, c := range []struct {
-		what string
-		hook func(a *fake.Admission) error
-		is   func(error) bool
+		what, name string
+		hook       func(a *fake.Admission) error
+		is         func(error) bool
 	}{
-		{"renamed", func(a *fake.Admission) error { a.Object.SetName("other"); return nil }, apierrors.IsInternalError},
-		{"refused", func(*fake.Admission) error { return apierrors.NewAlreadyExists(schema.GroupResource{}, "x") }, apierrors.IsAlreadyExists},
+		{"renamed", "x", func(a *fake.Admission) error { a.Object.SetName("other"); return nil }, apierrors.IsInternalError},
+		{"exists", "x", func(*fake.Admission) error { return apierrors.NewAlreadyExists(schema.GroupResource{}, "x") }, apierrors.IsAlreadyExists},
+		{"another object exists", "x", func(*fake.Admission) error { return second(fake.Create(s, lease("other"))) }, apierrors.IsAlreadyExists},
+		{"is not there", "other", func(*fake.Admission) error { return apierrors.NewNotFound(schema.GroupResource{}, "x") }, apierrors.IsNotFound},
 	} {
 		asked, hook = 0, c.hook
-		if _, err := client.Update(t.Context(), lease("x"), metav1.UpdateOptions{}); !c.is(err) || asked != 1 {
-			t.Errorf("%s: update: asked %d times: %v", c.what, asked, err)
+		changed := lease(c.name)
+		if c.name == "other" {
+			changed.SetResourceVersion(other.GetResourceVersion())
 		}
-		asked = 0
-		if _, err := client.Apply(t.Context(), lease("x").Object, metav1.ApplyOptions{FieldManager: "me"}); !c.is(err) || asked != 1 {
-			t.Errorf("%s: apply: asked %d times: %v", c.what, asked, err)
+		_, updated := client.Update(t.Context(), changed, metav1.UpdateOptions{})
+		_, applied := client.Apply(t.Context(), lease(c.name).Object, metav1.ApplyOptions{FieldManager: "me"})
+		for what, err := range map[string]error{"update": updated, "apply": applied} {
+			if _, ok := err.(*apierrors.StatusError); !ok || !c.is(err) {
+				t.Errorf("%s: %s: %T %v", c.what, what, err, err)
+			}
 		}
+		if asked != 2 {
+			t.Errorf("%s: asked %d times", c.what, asked)
+		}
+	}
+	if err := second(fake.Create(s, lease("other"))); !apierrors.IsAlreadyExists(err) {
+		t.Error(err)
+	} else if _, ok := err.(*apierrors.StatusError); !ok {
+		t.Errorf("a refused create is a %T", err)
 	}
 }
 

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"context"
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -25,7 +26,7 @@ func (t *table) apply(key types.NamespacedName, data []byte, w write) (v *versio
 			w.twice = apierrors.NewBadRequest(fmt.Sprintf("error strict decoding patch: %v", twice))
 		}
 	}
-	for {
+	for w.mayContinue() {
 		old, err := t.toWrite(key, w)
 		if err != nil {
 			return nil, false, err
@@ -34,16 +35,18 @@ func (t *table) apply(key types.NamespacedName, data []byte, w write) (v *versio
 			if w.status() && !createdByUpdate.hold(&t.res) {
 				return nil, false, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 			}
-			if v, err = t.applyNew(key, want, w); isTaken(err) {
+			v, taken, err := t.applyNew(key, want, w)
+			if taken {
 				continue // another write created it meanwhile
 			}
 			return v, true, err
 		}
-		v, err = t.update(key, w, func(old *version) (metav1.Object, error) { return t.applied(old, want, w) })
-		if w.dryRun || !apierrors.IsNotFound(err) {
+		v, absent, err := t.tryUpdate(key, w, func(old *version) (metav1.Object, error) { return t.applied(old, want, w) })
+		if w.dryRun || !absent {
 			return v, false, err
 		}
 	}
+	return nil, false, context.Cause(w.request)
 }
 
 func readApplied(data []byte) (map[string]any, error) {
@@ -62,22 +65,22 @@ func readApplied(data []byte) (map[string]any, error) {
 }
 
 // applyNew creates the object.
-func (t *table) applyNew(key types.NamespacedName, want map[string]any, w write) (*version, error) {
+func (t *table) applyNew(key types.NamespacedName, want map[string]any, w write) (v *version, taken bool, err error) {
 	live := &unstructured.Unstructured{Object: map[string]any{}}
 	live.SetGroupVersionKind(t.res.GroupVersionKind())
 	obj, err := t.merge(live, want, w)
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	if uid := obj.GetUID(); uid != "" {
-		return nil, conflict(t.res.groupResource(), key.Name, "uid mismatch: the provided object specified uid %s, and no existing object was found", uid)
+		return nil, false, conflict(t.res.groupResource(), key.Name, "uid mismatch: the provided object specified uid %s, and no existing object was found", uid)
 	}
 	if err := t.checkPatched(obj, &version{key: key, obj: obj}); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	t.stamp(obj, nil)
 	w.upsert = true
-	return t.create(obj, w)
+	return t.tryCreate(obj, w)
 }
 
 // applied returns old as the apply changes it.

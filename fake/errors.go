@@ -70,22 +70,13 @@ func errEncoding(kind string, key types.NamespacedName, err error) error {
 	return apierrors.NewInternalError(fmt.Errorf("encoding %s %q: %w", kind, key, err))
 }
 
-// taken is the refusal of a create for which another object is in the way. Hooks can refuse with the same
-// status, and asking them once more does not help.
-type taken struct{ *apierrors.StatusError }
-
-func (e taken) Unwrap() error { return e.StatusError }
-
-// isTaken reports whether a create failed because another write came first.
-func isTaken(err error) bool { return errors.As(err, new(taken)) }
-
 // errExists is the 409 of a create for which old is in the way.
 func errExists(gr schema.GroupResource, name string, old metav1.Object) error {
 	err := apierrors.NewAlreadyExists(gr, name)
 	if old.GetDeletionTimestamp() != nil {
 		err.ErrStatus.Message = "object is being deleted: " + err.ErrStatus.Message
 	}
-	return taken{err}
+	return err
 }
 
 func conflict(gr schema.GroupResource, name, format string, args ...any) error {

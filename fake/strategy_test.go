@@ -7,9 +7,11 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -119,6 +121,35 @@ func TestPrinterMetadata(t *testing.T) {
 		code, body, _ := call(t, s, "GET", "/api/v1/namespaces/a/pods/p"+include, "", "Accept", "application/json;as=Table;g=meta.k8s.io;v=v1")
 		if code != 200 || !strings.Contains(body, want) {
 			t.Errorf("%s: %d %s, want %s", include, code, body, want)
+		}
+	}
+}
+
+// TestTimesOfManagersAreNoChange: with a strategy, too, a write that changes nothing but the times of managers is none,
+// whatever the group of the resource.
+func TestTimesOfManagersAreNoChange(t *testing.T) {
+	for _, group := range []string{"wardle.example.com", "wardle.k8s.io"} {
+		now := time.Unix(1e9, 0)
+		s := fake.New(fake.Options{
+			Now: func() time.Time { now = now.Add(time.Minute); return now },
+			Strategy: func(schema.GroupVersionResource, schema.GroupVersionKind) *fake.Strategy {
+				return &fake.Strategy{Prepare: func(context.Context, *fake.Admission) (uint64, error) { return 42, nil }}
+			},
+		})
+		check(t, fake.Register(s, kindOf(group, "Flunder"), fake.Rules{}))
+		client := must(fake.NewClient[*unstructured.Unstructured](s, fake.Selection{Namespace: "a"}))(t)
+		changed := must(client.Apply(t.Context(), newKind(group, "Flunder", "x").Object, metav1.ApplyOptions{FieldManager: "me"}))(t).DeepCopy()
+		changed.SetLabels(map[string]string{"a": "b"})
+		before := must(client.Update(t.Context(), changed, metav1.UpdateOptions{FieldManager: "other"}))(t)
+		changed = before.DeepCopy()
+		managers := changed.GetManagedFields()
+		for n := range managers {
+			managers[n].Time = &metav1.Time{Time: managers[n].Time.Add(time.Hour)}
+		}
+		changed.SetManagedFields(managers)
+		after := must(client.Update(t.Context(), changed, metav1.UpdateOptions{FieldManager: "other"}))(t)
+		if after.GetResourceVersion() != before.GetResourceVersion() {
+			t.Errorf("%s: written at %s, and again at %s", group, before.GetResourceVersion(), after.GetResourceVersion())
 		}
 	}
 }

@@ -17,19 +17,25 @@ import (
 // starts again.
 
 // create stores obj under a new name.
-func (t *table) create(obj metav1.Object, w write) (*version, error) {
+func (t *table) create(obj metav1.Object, w write) (v *version, err error) {
+	v, _, err = t.tryCreate(obj, w)
+	return v, err
+}
+
+// tryCreate is create. taken says that another object has the name; a hook may refuse with the same error for
+// its own reasons.
+func (t *table) tryCreate(obj metav1.Object, w write) (v *version, taken bool, err error) {
 	if disowns(obj, w) {
 		obj.SetManagedFields(nil) // there is nothing to forget
 	}
 	if !w.applies { // a patch may name an owner twice until admission has seen it
 		uniteOwners(obj, "", w)
 	}
-	obj, err := t.track(obj, nil, w)
-	if err != nil {
-		return nil, err
+	if obj, err = t.track(obj, nil, w); err != nil {
+		return nil, false, err
 	}
 	if err := t.mutate(obj, nil, w); err != nil {
-		return nil, err
+		return nil, false, err
 	}
 	uniteOwners(obj, afterMutation, w)
 	generated := obj.GetName() == "" && obj.GetGenerateName() != ""
@@ -37,64 +43,64 @@ func (t *table) create(obj metav1.Object, w write) (*version, error) {
 		own := obj
 		if generated { // the name may show in what a strategy fills in
 			if own, err = t.unmutated(obj, w); err != nil {
-				return nil, err
+				return nil, false, err
 			}
 		}
 		kept, err := t.prepareCreate(own, w)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if generated && !t.strategic(w) {
 			t.generateName(own)
 		}
 		if err := t.admitted(own, nil, w); err != nil {
-			return nil, err
+			return nil, false, err
 		}
-		v, err := t.createNamed(&version{obj: own, of: t, kept: kept}, w)
-		if generated && isTaken(err) && w.mayContinue() {
+		v, taken, err := t.createNamed(&version{obj: own, of: t, kept: kept}, w)
+		if generated && taken && w.mayContinue() {
 			continue // another write took the name
 		}
-		return v, err
+		return v, taken, err
 	}
 }
 
-// createNamed stores a prepared and admitted object.
-func (t *table) createNamed(v *version, w write) (*version, error) {
+// createNamed stores a prepared and admitted object. taken is as in tryCreate.
+func (t *table) createNamed(v *version, w write) (read *version, taken bool, err error) {
 	if w.applies {
 		if _, err := t.prune(v.obj); err != nil { // see completeNew
-			return nil, err
+			return nil, false, err
 		}
 	}
-	v, err := t.stored(v)
-	if err != nil {
-		return nil, err
+	if v, err = t.stored(v); err != nil {
+		return nil, false, err
 	}
-	if err := t.insert(v, w); err != nil {
+	if taken, err = t.insert(v, w); err != nil {
 		t.server.upkeep.Run()
-		return nil, err
+		return nil, taken, err
 	}
 	if !w.dryRun {
 		t.after()
 	}
-	return t.view(v)
+	read, err = t.view(v)
+	return read, false, err
 }
 
 // insert stores a prepared object under its name.
-func (t *table) insert(v *version, w write) error {
+func (t *table) insert(v *version, w write) (taken bool, err error) {
 	obj := v.obj
 	now := metav1.NewTime(t.server.now()).Rfc3339Copy()
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if err := t.checkServed(); err != nil {
-		return err
+		return false, err
 	}
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	if err := t.admit(key); err != nil {
-		return err
+		return false, err
 	}
 	if t.live(key) != nil {
-		return errExists(t.res.groupResource(), key.Name, t.live(key).obj)
+		return true, errExists(t.res.groupResource(), key.Name, t.live(key).obj)
 	}
 	v.key = key
 	t.begin(obj)
@@ -103,7 +109,7 @@ func (t *table) insert(v *version, w write) error {
 		obj.SetCreationTimestamp(now)
 	}
 	if w.dryRun {
-		return nil
+		return false, nil
 	}
 	if len(obj.GetManagedFields()) == 0 && !s.exact {
 		v.by = creator(t, w)
@@ -111,7 +117,7 @@ func (t *table) insert(v *version, w write) error {
 	v.rv = s.advance(1)
 	obj.SetResourceVersion(formatRV(v.rv))
 	t.put(v.rv, nil, v)
-	return nil
+	return false, nil
 }
 
 // toWrite returns the newest version of an object for a write, nil if there is none.
@@ -125,24 +131,31 @@ func (t *table) toWrite(key types.NamespacedName, w write) (*version, error) {
 
 // update replaces the object at key. change makes the new object from the newest version; it may
 // run several times, and the table may keep its result.
-func (t *table) update(key types.NamespacedName, w write, change func(old *version) (metav1.Object, error)) (*version, error) {
+func (t *table) update(key types.NamespacedName, w write, change func(old *version) (metav1.Object, error)) (v *version, err error) {
+	v, _, err = t.tryUpdate(key, w, change)
+	return v, err
+}
+
+// tryUpdate is update. absent says that there is no object; a hook may refuse with the same error for its own
+// reasons.
+func (t *table) tryUpdate(key types.NamespacedName, w write, change func(old *version) (metav1.Object, error)) (v *version, absent bool, err error) {
 	for {
 		if !w.mayContinue() {
-			return nil, context.Cause(w.request)
+			return nil, false, context.Cause(w.request)
 		}
 		old, err := t.toWrite(key, w)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if old == nil {
-			return nil, apierrors.NewNotFound(t.res.groupResource(), key.Name)
+			return nil, true, apierrors.NewNotFound(t.res.groupResource(), key.Name)
 		}
 		next, err := t.revised(old, w, change)
 		if err != nil {
-			return nil, err
+			return nil, false, err
 		}
 		if v, ok, err := t.supersede(old, next, w); ok || err != nil {
-			return v, err
+			return v, false, err
 		}
 	}
 }
@@ -179,7 +192,7 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 			return nil, err
 		}
 	}
-	hidden := t.res.custom() && kept > keptWhole // it is a change, too
+	hidden := t.res.custom() && !t.strategic(w) && kept > keptWhole // it is a change, too
 	if was := old.obj.GetCreationTimestamp(); !hidden && (created.IsZero() || created.Equal(&was)) {
 		t.keepTimes(obj, old.obj)
 	}
@@ -296,9 +309,9 @@ func (t *table) replace(obj metav1.Object, w write) (v *version, created bool, e
 		key.Namespace = ""
 	}
 	uid, change := obj.GetUID(), t.replacement(obj, w)
-	for {
-		v, err = t.update(key, w, change)
-		if !apierrors.IsNotFound(err) || !createdByUpdate.hold(&t.res) {
+	for w.mayContinue() {
+		v, absent, err := t.tryUpdate(key, w, change)
+		if !absent || !createdByUpdate.hold(&t.res) {
 			return v, false, err
 		}
 		if uid != "" {
@@ -310,10 +323,12 @@ func (t *table) replace(obj metav1.Object, w write) (v *version, created bool, e
 		}
 		own.SetResourceVersion("")
 		w.upsert = true
-		if v, err = t.create(own, w); !isTaken(err) {
+		v, taken, err := t.tryCreate(own, w)
+		if !taken {
 			return v, true, err
 		}
 	}
+	return nil, false, context.Cause(w.request)
 }
 
 // replacement returns the change of a PUT: obj as it is, if it was made from the newest

@@ -224,7 +224,7 @@
 // The decisions are pure functions from a state and an outcome to the next state and a step
 // (state.go). The loop around them (run.go, list.go, watching.go) only carries the steps out. Whether an
 // event is in order is decided from the newest events (recent.go), and whether the server was
-// restored, from what it repeats (restored.go, witness.go).
+// restored, from what it repeats (replay.go) or answers (witness.go).
 //
 // # Ordering
 //

@@ -8,7 +8,7 @@ import (
 
 // recentEvents are the newest events that the sink took since the last list. The zero value
 // holds none. They decide whether the next event is in order, and where a watch resumes. The
-// check for a restored server compares them with what the server repeats (restored.go).
+// check for a restored server compares them with what the server repeats (replay.go).
 type recentEvents struct {
 	events *[maxRecent]knownEvent // a ring; nil before the first event
 	n      int                    // number of events so far; the newest is number n-1

@@ -14,7 +14,7 @@ import (
 //   - The next watch starts before the newest events (recent.go). The server must repeat these
 //     first, and send only newer events after them.
 //   - A list of one object asks for a version that is not older than the newest one seen, and
-//     for an object that is known (witness.go). This is for a collection without such events,
+//     for an object that is known (witness.go, question.go). This is for a collection without such events,
 //     and for a server that no longer has them or sends nothing.
 
 const (

@@ -66,8 +66,8 @@ type Log[E any] struct {
 // appended before.
 func NewCursor[E any](l *Log[E]) *Cursor[E] { return openCursor(l, false) }
 
-// NewLossyCursor returns a cursor that [Log.Lagging] leaves out. When it lags, the writer must
-// [Log.Cut] it.
+// NewLossyCursor returns a cursor that [Lagging] leaves out. When it lags, the writer must
+// [Cut] it.
 func NewLossyCursor[E any](l *Log[E]) *Cursor[E] { return openCursor(l, true) }
 
 func openCursor[E any](l *Log[E], lossy bool) *Cursor[E] {

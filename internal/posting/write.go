@@ -11,36 +11,51 @@ import (
 // set puts slot into the postings that are wanted, and takes it out of all others.
 func (l *lists) set(v numbering, slot uint32, wanted []uint32) {
 	old := l.refsOf(slot)
-	var isWanted, isKept map[uint32]bool // nil if there are few
 	if len(old)*len(wanted) > bigDiff {
-		isWanted, isKept = make(map[uint32]bool, len(wanted)), make(map[uint32]bool, len(wanted))
-		for _, number := range wanted {
-			isWanted[number] = true
-		}
+		l.setMany(v, slot, old, wanted)
+		return
 	}
 	refs := l.scratch[:0]
 	for _, r := range old {
-		switch {
-		case isWanted != nil && isWanted[r.post]:
-			isKept[r.post] = true
+		if slices.Contains(wanted, r.post) {
 			refs = append(refs, r)
-		case isWanted == nil && slices.Contains(wanted, r.post):
-			refs = append(refs, r)
-		default:
+		} else {
 			l.leave(v, r)
 		}
 	}
 	kept := len(refs)
 	for _, number := range wanted {
-		if isKept[number] || isKept == nil && among(refs[:kept], number) {
-			continue
+		if !among(refs[:kept], number) {
+			refs = append(refs, l.join(slot, number))
 		}
-		refs = append(refs, l.join(slot, number))
 	}
 	l.store(slot, refs)
 	if l.scratch = refs[:0]; cap(refs) > bigDiff {
 		l.scratch = nil
 	}
+	l.shrink(v)
+}
+
+// setMany is set for so many postings that it looks them up. The refs of slot get the order of wanted, so that
+// Lists.Has finds the same values the next time.
+func (l *lists) setMany(v numbering, slot uint32, old []ref, wanted []uint32) {
+	had := make(map[uint32]ref, len(old))
+	for _, r := range old {
+		had[r.post] = r
+	}
+	refs := make([]ref, 0, len(wanted))
+	for _, number := range wanted {
+		r, kept := had[number]
+		if !kept {
+			r = l.join(slot, number)
+		}
+		delete(had, number)
+		refs = append(refs, r)
+	}
+	for _, r := range had {
+		l.leave(v, r)
+	}
+	l.store(slot, refs)
 	l.shrink(v)
 }
 
