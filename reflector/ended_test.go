@@ -63,7 +63,7 @@ func TestEndOfWatch(t *testing.T) {
 					r.core.state = r.core.state.relist("5")
 				}
 				began := time.Now().Add(-c.lived)
-				w := &watchRequest{asked: "5", began: began, listed: began, lasts: cmp.Or(c.lasts, time.Minute), silent: c.silent, end: watchEnd{rv: "5", err: c.err}}
+				w := &watchRequest{guard: guard{asked: RequestError{Verb: "watch", ResourceVersion: "5"}}, began: began, listed: began, lasts: cmp.Or(c.lasts, time.Minute), silent: c.silent, end: watchEnd{rv: "5", err: c.err}}
 				r.core.watchEnded(t.Context(), w, c.cut)
 				if away := r.core.breaker.away(); away == c.answered {
 					t.Errorf("away %v", away)

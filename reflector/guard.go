@@ -85,7 +85,7 @@ func (r *core) guardStream(w *watchRequest) *watchdog {
 		patience = min(patience, r.opts.IdleTimeout)
 	}
 	warned := false
-	slow := &SlowListError{Resource: r.resource, ResourceVersion: w.asked}
+	slow := &SlowListError{Resource: r.resource, ResourceVersion: w.asked.ResourceVersion}
 	dog := &watchdog{every: min(patience, slowAfter) / 4, omitted: r.omitted}
 	pace := pace{every: dog.every, patience: patience}
 	dog.looked = func(pulse uint64) {

@@ -118,10 +118,10 @@ func (r *core) streamListed(ctx context.Context, w *watchRequest, rv string) (mo
 	}
 	r.stats.expected.Store(r.stats.listed.Load())
 	r.stats.watches.Add(1)
-	w.asked, w.end.rv = r.state.rv, r.state.rv
+	w.end.rv = r.state.rv
 	w.accepted, w.listed, w.end.heard, w.end.useful = true, time.Now(), false, false // a watch from now on
 	w.dog.stop()
-	w.guard.asked = RequestError{Verb: "watch", ResourceVersion: w.asked}
+	w.asked = RequestError{Verb: "watch", ResourceVersion: r.state.rv}
 	w.dog = r.guardWatch(w)
 	w.dog.received() // the sink may take its time
 	defer w.dog.handled()

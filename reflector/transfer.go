@@ -108,12 +108,13 @@ func receivePair[T any](t *transfer[T], ctx context.Context, w *watchRequest, ev
 	if err := t.sink.Apply(ctx, ev); err != nil {
 		return false, err
 	}
-	if ev.Type != Bookmark {
-		e.object = knownFrom(e.rv, ev.Object)
+	if ev.Type == Bookmark {
+		r.applied(w, &e)
+		return true, nil
 	}
-	if r.applied(w, &e); ev.Type != Bookmark {
-		keepNewest(&t.kept, &r.recent, ev.Object)
-	}
+	e.object = knownFrom(e.rv, ev.Object)
+	r.applied(w, &e)
+	keepNewest(&t.kept, &r.recent, ev.Object)
 	return true, nil
 }
 

@@ -29,7 +29,6 @@ const (
 // watchRequest is one watch request, with the streaming list that it may begin with. The goroutine of
 // Run owns it, except for atomic fields and the ones that stop waits for.
 type watchRequest struct {
-	asked   string // the resourceVersion to resume from, for reports
 	began   time.Time
 	listed  time.Time     // when the streaming list was whole; began if there is none
 	lasts   time.Duration // the time that the request names

@@ -33,18 +33,18 @@ func (r *core) beginWatch(ctx context.Context, w *watchRequest) metav1.ListOptio
 	}
 	request, attempt := r.beginRequest(w.limited, false, accepts)
 	w.attempt = attempt
-	w.asked, w.began, w.end.rv, w.lasts = opts.ResourceVersion, time.Now(), r.state.rv, limit-grace
+	w.began, w.end.rv, w.lasts = time.Now(), r.state.rv, limit-grace
 	w.listed = w.began
-	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: w.asked}}
+	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: opts.ResourceVersion}}
 	if r.state.phase == streaming {
-		w.guard.asked.Verb = "watchlist"
+		w.asked.Verb = "watchlist"
 		r.stats.watchLists.Add(1)
 		r.beginList("watchlist")
 		w.dog = r.guardStream(w)
 	} else {
 		r.stats.watches.Add(1)
-		r.log.Debug("watch begins", slog.String("resourceVersion", w.asked))
-		w.replay = r.newReplay(w.asked)
+		r.log.Debug("watch begins", slog.String("resourceVersion", opts.ResourceVersion))
+		w.replay = r.newReplay(opts.ResourceVersion)
 		w.dog = r.guardReplay(w)
 		limit := max(r.opts.Backoff.Max, answerLimit)
 		w.attempt.answerWithin(limit + r.waits.upTo(limit/spreadShare))
@@ -116,10 +116,8 @@ func (r *core) watchClosed(ctx context.Context, w *watchRequest) error {
 // watchEnded carries out the step that follows the end of a watch. cut: the client ended the watch
 // because it took too long.
 func (r *core) watchEnded(ctx context.Context, w *watchRequest, cut bool) {
-	report := RequestError{Verb: "watch", ResourceVersion: w.asked}
 	if w.next != nil {
-		report.Verb = "watchlist"
-		r.carryOut(ctx, *w.next, report, w.began)
+		r.carryOut(ctx, *w.next, w.asked, w.began)
 		return
 	}
 	end := w.end
@@ -138,7 +136,6 @@ func (r *core) watchEnded(ctx context.Context, w *watchRequest, cut bool) {
 	end.steady = end.at.Sub(w.listed) >= max(r.opts.Backoff.Max, lastingAfter) && !w.refused() && !end.unreached
 	var st step
 	if r.state.phase == streaming {
-		report.Verb = "watchlist"
 		if w.silent { // the connection is to blame
 			end.err = ErrUnanswered
 		}
@@ -153,7 +150,7 @@ func (r *core) watchEnded(ctx context.Context, w *watchRequest, cut bool) {
 	if !cut && (end.err == nil || isStatus(end.err)) {
 		r.breaker.answered() // the server closed the watch in order, or refused it
 	}
-	r.carryOut(ctx, st, report, w.began)
+	r.carryOut(ctx, st, w.asked, w.began)
 }
 
 // noteVain records whether the watch that lasted for so long was in vain. One that breaks later than

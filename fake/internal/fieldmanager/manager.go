@@ -125,8 +125,8 @@ func (m *Manager) Update(live, next *unstructured.Unstructured, manager, subreso
 	if manager == "" {
 		manager = unnamed
 	}
+	var result runtime.Object
 	own, err := m.of(subresource)
-	result := runtime.Object(nil)
 	if err == nil {
 		result, err = own.Update(live, next, manager)
 	}
