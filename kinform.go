@@ -89,9 +89,16 @@ func KindOf[T any](version schema.GroupVersion, resource string) *Kind[T] {
 }
 
 // Open returns a handle on the objects of a kind, whose informer is not running. The options may be
-// left out. See controller.Open.
-func Open[T metav1.Object](server client.Connection, of *Kind[T], options ...controller.OpenOptions[T]) (*Handle[T], error) {
+// left out. What is wrong is kept until Run. See controller.Open.
+func Open[T metav1.Object](server client.Connection, of *Kind[T], options ...controller.OpenOptions[T]) *Handle[T] {
 	return controller.Open(server, of, options...)
+}
+
+// Index adds an index to the cache of a handle or an informer, and returns it for reads. value returns the value by
+// which an object is to be found. What is wrong is kept until Run. An index of objects with several values each is
+// informer.AddIndex(of, index.New(name, values)); see there.
+func Index[K comparable, T any, V comparable](of informer.Informed[K, T], name string, value func(T) V) informer.Index[K, T, V] {
+	return informer.AddIndex(of, index.By(name, value))
 }
 
 // NewInformer returns an informer that is not running, for objects by namespace and name. See

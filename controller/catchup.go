@@ -121,7 +121,7 @@ func (r *requests[T]) CatchUp(ctx context.Context) error {
 		return nil
 	}
 	if err := catchUpAll(ctx, r); err != nil {
-		return fmt.Errorf("%s: reads may be older than writes of this process: %w", r.client.Resource(), err)
+		return fmt.Errorf("%s: reads may be older than writes of this process: %w", r.resource(), err)
 	}
 	return nil
 }

@@ -14,15 +14,12 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/queue"
 )
 
 // Options configures a [Controller]. The zero value works: one worker, a plain queue.
 type Options[Q comparable] struct {
-	// Name identifies the controller in its log, its queue if Queue.Name is empty, and its handlers
-	// (informer.HandlerStats). Empty means no name.
-	Name string
-
 	// Queue configures the queue, and with it how failures are retried and reported.
 	Queue queue.Options[Q]
 
@@ -35,10 +32,14 @@ type Options[Q comparable] struct {
 	// succeeds, and every failure goes to the informer's OnError.
 	SyncTimeout time.Duration
 
-	// OnError gets the [*SyncError] of a watch that was added while Run runs, and is not ready
-	// SyncTimeout after that. The watch goes on trying; [Unwatch] removes it. OnError is called by
-	// a goroutine of its own. Nil logs the error to Logger at level Warn.
+	// OnError gets what is wrong with a watch that was added while Run runs: an error of [For] and its like,
+	// in their goroutine; and, in another goroutine, a [*SyncError] if it is not ready SyncTimeout after that. Then the
+	// watch goes on trying; [Unwatch] removes it. Nil logs the error to Logger at level Warn.
 	OnError func(error)
+
+	// OwnEvents queues a key also for events that its own reconcile caused. They are left out otherwise, because
+	// the call that wrote knows what it wrote: see the package documentation.
+	OwnEvents bool
 
 	// InitialPriority is the priority of keys from initial events. If it is negative, later
 	// changes do not wait behind the objects that were there at the start. Zero is the
@@ -56,9 +57,11 @@ type Options[Q comparable] struct {
 // Controller reconciles keys of type Q as informers report changes.
 type Controller[Q comparable] struct {
 	// Set by New and never changed.
-	opts   Options[Q]
-	queue  *queue.Queue[Q]
-	logger logs.Log
+	name      string
+	reconcile func(context.Context, Q) error
+	opts      Options[Q]
+	queue     *queue.Queue[Q]
+	logger    logs.Log
 
 	trace   atomic.Pointer[trace[Q]] // nil until Trace; set with mu held
 	taken   takenNames[Q]
@@ -66,6 +69,7 @@ type Controller[Q comparable] struct {
 
 	mu      sync.Mutex
 	phase   phase
+	faults  []error // of the setup
 	inputs  []input
 	session *session // nil before Run
 }
@@ -79,19 +83,84 @@ const (
 	stopped // Run ends or has ended
 )
 
-// New returns a controller without informers. It panics if Q cannot be a key, as queue.New
-// does.
-func New[Q comparable](opts Options[Q]) *Controller[Q] {
-	c := &Controller[Q]{opts: opts, logger: logs.New(opts.Logger, "controller", "")}
-	if opts.Name != "" {
-		c.logger.Part += " " + opts.Name
+// New returns a controller without informers. Its name identifies it in its log, its queue if Queue.Name
+// is empty, its handlers (informer.HandlerStats) and errors; it may be empty. Run calls reconcile for keys, as
+// queue.Run does. There may be one Options; none is the zero value.
+//
+// The result of reconcile decides about its key: nil is success, [Again] asks for another call
+// after a time, [Terminal] gives the key up until it is queued again, and any other error and a
+// panic repeat the call with growing delays (queue.Run).
+//
+// What is wrong is kept: [Controller.Err] and Run return it. It is queue.ErrNoFunc if reconcile is nil, or
+// [ErrInvalid] for several Options. New panics if Q cannot be a key, as queue.New does.
+func New[Q comparable](name string, reconcile func(context.Context, Q) error, options ...Options[Q]) *Controller[Q] {
+	c := &Controller[Q]{name: name, reconcile: reconcile}
+	if reconcile == nil {
+		c.faults = append(c.faults, c.named(queue.ErrNoFunc))
+	}
+	opts, err := oneOf(options)
+	if err != nil {
+		c.faults = append(c.faults, c.named(fmt.Errorf("controller: Options: %w", err)))
+	}
+	c.logger = logs.New(opts.Logger, "controller", "")
+	if name != "" {
+		c.logger.Part += " " + name
 	}
 	if opts.Queue.OnError == nil {
 		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(keytext.Of(key), "reconcile failed", err) }
 	}
-	opts.Queue.Name = cmp.Or(opts.Queue.Name, opts.Name)
+	opts.Queue.Name = cmp.Or(opts.Queue.Name, name)
+	c.opts = opts
 	c.queue = queue.New(opts.Queue)
 	return c
+}
+
+// oneOf returns the only one of options, or the zero value. The error is an [ErrInvalid].
+func oneOf[O any](options []O) (opts O, err error) {
+	switch len(options) {
+	case 0:
+		return opts, nil
+	case 1:
+		return options[0], nil
+	}
+	return opts, fmt.Errorf("%w: there are %d, give one at most", ErrInvalid, len(options))
+}
+
+// Err returns everything that is wrong with how the controller was set up so far, joined: the errors of
+// [New], [For], [Owns], [Watch] and [References], and those of the handles and informers that it was given. Nil means
+// nothing. It is safe from any goroutine.
+func (c *Controller[Q]) Err() error {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.wrong()
+}
+
+// wrong is Err with mu held.
+func (c *Controller[Q]) wrong() error {
+	all := slices.Clone(c.faults)
+	seen := map[Cache]bool{}
+	for _, in := range c.inputs {
+		if !seen[in.inf] {
+			seen[in.inf] = true
+			all = append(all, in.inf.Err())
+		}
+		if err := c.checkOwners(in); err != nil && c.session == nil {
+			all = append(all, c.named(err))
+		}
+	}
+	return errors.Join(all...)
+}
+
+// refuse keeps an error of the setup.
+func (c *Controller[Q]) refuse(err error) {
+	err = c.named(err)
+	c.mu.Lock()
+	c.faults = append(c.faults, err)
+	late := c.phase == running
+	c.mu.Unlock()
+	if late {
+		usercode.Report(c.logger, c.opts.OnError, err)
+	}
 }
 
 // Queue returns the queue. Use it to add keys from other places, and for its metrics.
@@ -100,8 +169,8 @@ func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
 // Untyped returns the queue for programs that look at all queues alike.
 func (c *Controller[Q]) Untyped() queue.Untyped { return c.queue }
 
-// Name returns Options.Name.
-func (c *Controller[Q]) Name() string { return c.opts.Name }
+// Name returns the name that New got.
+func (c *Controller[Q]) Name() string { return c.name }
 
 // Informers returns the informers of all watches, each once, in the order of the watches.
 func (c *Controller[Q]) Informers() (all []informer.Untyped) {
@@ -120,27 +189,20 @@ func (c *Controller[Q]) Informers() (all []informer.Untyped) {
 func (c *Controller[Q]) Metrics() queue.Metrics { return c.queue.Metrics() }
 
 // Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or
-// the queue is shut down. Then it returns nil. It returns the error of an informer that
+// the queue is shut down. Then it returns nil. If something is wrong with the setup, it runs nothing and returns
+// [Controller.Err]. Otherwise it returns the error of an informer that
 // failed, informer.ErrGoexit if the source or OnError of an informer ended the goroutine that ran
-// it, informer.ErrStopped if an informer with another runner has stopped, [ErrNoOwners] after [Owns]
-// without [For], a [*SyncError] after
-// Options.SyncTimeout, queue.ErrNoFunc if reconcile is nil, and [ErrStarted] when called twice. If
+// it, informer.ErrStopped if an informer with another runner has stopped, a [*SyncError] after
+// Options.SyncTimeout, and [ErrStarted] when called twice. If
 // the queue is shut down before all informers have synced, Run only notices after that.
-//
-// The result of reconcile decides about its key: nil is success, [Again] asks for another call
-// after a time, [Terminal] gives the key up until it is queued again, and any other error and a
-// panic repeat the call with growing delays (queue.Run).
-func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context, Q) error) error {
-	if reconcile == nil {
-		return c.named(queue.ErrNoFunc)
-	}
+func (c *Controller[Q]) Run(ctx context.Context) error {
 	s, inputs, err := c.begin(ctx)
 	if err != nil {
 		return err
 	}
 	c.logger.Debug("runs")
 	defer c.logger.Debug("has stopped")
-	err = c.work(s.ctx, inputs, reconcile)
+	err = c.work(s.ctx, inputs)
 	inputs = c.finish()
 	s.end()
 	s.tasks.Wait()
@@ -157,17 +219,17 @@ func (c *Controller[Q]) Run(ctx context.Context, reconcile func(context.Context,
 
 // named adds the controller's name to an error, if it has one.
 func (c *Controller[Q]) named(err error) error {
-	if c.opts.Name == "" {
+	if c.name == "" {
 		return err
 	}
-	return fmt.Errorf("%s: %w", c.opts.Name, err)
+	return fmt.Errorf("%s: %w", c.name, err)
 }
 
 // work waits for the handlers to sync and then runs the workers.
-func (c *Controller[Q]) work(ctx context.Context, inputs []input, reconcile func(context.Context, Q) error) error {
+func (c *Controller[Q]) work(ctx context.Context, inputs []input) error {
 	if synced, err := c.sync(ctx, inputs); !synced {
 		return err
 	}
 	c.logger.Debug("caches are filled")
-	return queue.Run(c.writers.inContext(ctx), c.queue, c.opts.Run, caughtUp(c, noted(&c.taken, traced(c, reconcile), c.queue.Add)))
+	return queue.Run(ctx, c.queue, c.opts.Run, caughtUp(c, noted(&c.taken, traced(c, attributed(c, c.reconcile)), c.queue.Add)))
 }

@@ -16,21 +16,31 @@ import (
 )
 
 var (
-	// ErrNoKeys is returned by Watch, with the name of the resource, if the function for keys is
-	// nil.
+	// The errors from here to ErrStopped are errors of the setup: [Controller.Err] and Run return them, each with
+	// the controller's name and the name of the resource.
+
+	// ErrNoKeys says that Watch got no function for keys.
 	ErrNoKeys = errors.New("the function for keys is nil")
 
-	// ErrNoInformer is returned by For, Owns, Watch and Unwatch, with the type of the objects, for
-	// a nil informer or handle. It is the same value as informer.ErrNoInformer.
+	// ErrNoInformer says that For, Owns, Watch or References got a nil informer or handle, or an index of no
+	// informer. It comes with the type of the objects. Unwatch returns it. It is the same value as
+	// informer.ErrNoInformer.
 	ErrNoInformer = informer.ErrNoInformer
 
-	// ErrNoFilter is returned by For, Owns and Watch, with the name of the resource, if a filter is
-	// nil.
+	// ErrNoFilter says that a filter is nil.
 	ErrNoFilter = errors.New("the filter is nil")
 
-	// ErrNoOwners is returned by Run, with the names of both resources, after Owns without For, and by
-	// Owns while Run runs: the owners would never be in the cache, so no key would ever be queued.
-	ErrNoOwners = errors.New("the owners are not watched: call For with them, too")
+	// ErrNoOwners says, with the names of both resources, that Owns or References came without For: the objects whose
+	// keys are to be queued would never be in the cache, so no key would ever be queued.
+	ErrNoOwners = errors.New("the controller does not watch the latter: call For with it, too")
+
+	// ErrStopped says that For, Owns, Watch or References came after the end of Run.
+	// informer.ErrStopped says that an informer has stopped.
+	ErrStopped = errors.New("Run has ended, so nothing can be watched any more")
+
+	// ErrInvalid says that there are several Options or OpenOptions, or that two fields of OpenOptions contradict
+	// each other.
+	ErrInvalid = errors.New("the options are not valid")
 
 	// ErrStarted is returned, with the controller's name, by a second call of Run.
 	ErrStarted = errors.New("Run was called before: a controller runs once, so make another one")
@@ -38,14 +48,6 @@ var (
 	// ErrNotWatched is returned by Unwatch, with the name of the resource, for an informer that the
 	// controller does not watch.
 	ErrNotWatched = errors.New("the informer is not watched")
-
-	// ErrStopped is returned by For, Owns and Watch, with the name of the resource, once Run ends.
-	// informer.ErrStopped says that an informer has stopped.
-	ErrStopped = errors.New("Run has ended, so nothing can be watched any more")
-
-	// ErrInvalid is returned by Open and OpenProjected, with the name of the resource, if there are
-	// several OpenOptions, or two of their fields contradict each other.
-	ErrInvalid = errors.New("OpenOptions are not valid")
 
 	// ErrOutside is the cause if a request of a handle over a set of namespaces is for an object in
 	// another namespace. Nothing was sent.

@@ -10,7 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/kind"
@@ -33,9 +32,6 @@ type OpenOptions[P any] struct {
 	// change while the handle runs. Requests are not limited. It cannot be used together with
 	// Namespaces. Nil means all objects.
 	Part Part[P]
-
-	// Indexes are the indexes of the cache, in addition to those in Informer.
-	Indexes []index.Definition[P]
 
 	// Client selects the objects and configures requests. With a namespace, keys and objects
 	// may leave it out.
@@ -66,29 +62,19 @@ type Handle[T metav1.Object] struct {
 
 // Open returns a handle on the objects of a kind. There may be one OpenOptions; none is the zero
 // value. Nothing is sent before the informer runs: a [Controller] does that for the handles that it
-// is given. Errors: those of client.New, informer.New and informer.NewNamespaced, and [ErrInvalid].
-func Open[T metav1.Object](server client.Connection, of *kind.Kind[T], options ...OpenOptions[T]) (*Handle[T], error) {
-	opts, err := oneOf(of.String(), options)
-	if err != nil {
-		return nil, err
-	}
-	h := &Handle[T]{}
-	h.Projected, err = open(server, of, view[T, T]{
+// is given.
+//
+// What is wrong is kept: [Projected.Err], the Run of a controller with the handle, and every request return it. It
+// is an error of client.New, informer.New or informer.NewNamespaced, or [ErrInvalid], and names the kind.
+func Open[T metav1.Object](server client.Connection, of *kind.Kind[T], options ...OpenOptions[T]) *Handle[T] {
+	h := &Handle[T]{Projected: open(server, of, view[T, T]{
 		key:    store.ObjectKey[T],
 		part:   func(obj T) (T, error) { return obj, nil },
 		source: func(from *client.Resource[T]) reflector.Source[T] { return from },
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
+	}, options)}
 	lister := informer.NewLister(h.inf)
 	h.list = func(namespace string, selector labels.Selector) []T { return lister.In(namespace).List(selector) }
-	return h, nil
-}
-
-// NotOwn is [Projected.NotOwn]. You may pass it as a filter before you check the error of Open.
-func (h *Handle[T]) NotOwn(ev informer.Event[types.NamespacedName, T]) bool {
-	return h == nil || h.Projected.NotOwn(ev)
+	return h
 }
 
 // List returns the objects in namespace, or in all namespaces if it is empty, whose labels match
@@ -123,24 +109,15 @@ type Projected[T metav1.Object, P any] struct {
 // OpenProjected returns a handle whose cache holds the result of part for each object, see
 // reflector.Map. key returns the key of a P, which must be the namespace and the name of its
 // object. If P has no UID of its own, a deletion costs a second request, see [Requests.CatchUp].
-// [Open] explains the options. Errors: those of Open, and reflector.ErrNoSource if part is nil.
-func OpenProjected[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], options ...OpenOptions[P]) (*Projected[T, P], error) {
-	opts, err := oneOf(of.String(), options)
-	if err != nil {
-		return nil, err
-	}
-	if part == nil {
-		return nil, fmt.Errorf("controller: %s: the function that takes a part of each object is nil: %w", of, reflector.ErrNoSource)
-	}
-	h, err := open(server, of, view[T, P]{
+// [Open] explains the options and what happens to errors: they are those of Open, and reflector.ErrNoSource if part
+// is nil.
+func OpenProjected[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], options ...OpenOptions[P]) *Projected[T, P] {
+	h := open(server, of, view[T, P]{
 		key:    key,
 		part:   part,
 		source: func(from *client.Resource[T]) reflector.Source[P] { return reflector.Map(from, part) },
-	}, opts)
-	if err != nil {
-		return nil, err
-	}
-	return &h, nil
+	}, options)
+	return &h
 }
 
 // view is the part of each object that the cache of a handle holds.
@@ -151,34 +128,47 @@ type view[T, P any] struct {
 }
 
 // open returns a new handle.
-func open[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], v view[T, P], opts OpenOptions[P]) (h Projected[T, P], err error) {
-	opts.Informer.Indexes = slices.Concat(opts.Informer.Indexes, opts.Indexes)
-	many := opts.Namespaces != nil
-	if many && opts.Part != nil {
-		return h, fmt.Errorf("controller: %s: %w: Part is set, so leave out Namespaces", of, ErrInvalid)
+func open[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], v view[T, P], options []OpenOptions[P]) Projected[T, P] {
+	c := &cached[T, P]{part: v.part, key: v.key}
+	r := &requests[T]{of: of, cache: c, recorder: c}
+	if err := fillIn(r, c, server, v, options); err != nil {
+		r.invalid, r.members = err, nil
+		c.inf, c.only, c.set = informer.Failed[P](of.String(), err), nil, nil
 	}
-	if many && server.Breaker == nil {
+	return Projected[T, P]{Requests[T]{r, r, r.namespace}, c.inf}
+}
+
+// fillIn makes the client and the cache of a handle.
+func fillIn[T metav1.Object, P any](r *requests[T], c *cached[T, P], server client.Connection, v view[T, P], options []OpenOptions[P]) error {
+	opts, err := oneOf(options)
+	if err != nil {
+		return fmt.Errorf("controller: %s: OpenOptions: %w", r.of, err)
+	}
+	many := opts.Namespaces != nil
+	switch {
+	case v.part == nil:
+		return fmt.Errorf("controller: %s: the function that takes a part of each object is nil: %w", r.of, reflector.ErrNoSource)
+	case many && opts.Part != nil:
+		return fmt.Errorf("controller: %s: %w: Part is set, so leave out Namespaces", r.of, ErrInvalid)
+	case many && server.Breaker == nil:
 		server.Breaker = new(reflector.Breaker) // of all sources
 	}
-	r := &requests[T]{}
-	if err = openRequests(r, server, of, opts.Client); err != nil {
-		return h, err
+	if err := openRequests(r, server, opts.Client); err != nil {
+		return err
 	}
-	c := &cached[T, P]{part: v.part, key: v.key, only: opts.Part}
+	c.only, c.set = opts.Part, opts.Namespaces
 	if many {
-		err = divide(r, c, v, opts)
-	} else {
-		source := v.source(r.client)
-		if opts.Part != nil {
-			r.selects = true
-			source, err = opts.Part.Source(source)
-		}
-		if err == nil {
-			c.inf, err = informer.New(source, v.key, opts.Informer)
+		return divide(r, c, v, opts)
+	}
+	source := v.source(r.client)
+	if opts.Part != nil {
+		r.selects = true
+		if source, err = opts.Part.Source(source); err != nil {
+			return err
 		}
 	}
-	r.cache, r.recorder, c.set = c, c, opts.Namespaces
-	return Projected[T, P]{Requests[T]{r, r, r.namespace}, c.inf}, err
+	c.inf, err = informer.New(source, v.key, opts.Informer)
+	return err
 }
 
 // divide makes the cache of a handle over several namespaces.
@@ -186,7 +176,7 @@ func divide[T metav1.Object, P any](r *requests[T], c *cached[T, P], v view[T, P
 	if r.members, err = newMembers(r.client, opts.Namespaces, opts.Client); err != nil {
 		return err
 	}
-	c.inf, err = informer.NewNamespaced(r.resource(), opts.Namespaces, func(namespace string) (reflector.Source[P], error) {
+	c.inf, err = informer.NewNamespaced(r.client.Resource(), opts.Namespaces, func(namespace string) (reflector.Source[P], error) {
 		from, err := joinNamespace(r.members, namespace)
 		if err != nil {
 			return nil, err
@@ -194,17 +184,6 @@ func divide[T metav1.Object, P any](r *requests[T], c *cached[T, P], v view[T, P
 		return v.source(from), nil
 	}, v.key, opts.Informer)
 	return err
-}
-
-// oneOf returns the only one of options, or the zero value.
-func oneOf[P any](kind string, options []OpenOptions[P]) (opts OpenOptions[P], err error) {
-	switch len(options) {
-	case 0:
-		return opts, nil
-	case 1:
-		return options[0], nil
-	}
-	return opts, fmt.Errorf("controller: %s: %w: there are %d, give one at most", kind, ErrInvalid, len(options))
 }
 
 // AsInformer implements informer.Informed.
@@ -231,32 +210,31 @@ func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {
 // of them.
 func (h *Projected[T, P]) List() []P { return h.inf.List() }
 
-// NotOwn is a filter that leaves out updates and additions which a write through this handle
-// caused: the reconcile that wrote knows them. An event passes if it also contains somebody else's
-// change. Everything in doubt passes, too: deletions, a patch or an apply without a resourceVersion
-// in it, and an event that was faster than the answer to its write. The filter knows the last 4,096
-// writes.
-//
-// It knows the handle and not the writer. So do not use it if two controllers write through one
-// handle, or if a reconcile of one key writes to the object of another.
-func (h *Projected[T, P]) NotOwn(ev informer.Event[types.NamespacedName, P]) bool {
-	if h == nil { // Open failed: For and Watch refuse the handle itself
-		return true
-	}
-	if ev.Type == informer.Deleted || ev.Sync || ev.Replaced {
-		return true
+// Err returns everything that is wrong with how the handle was opened and indexed, joined. A controller that the
+// handle was given to returns it from Run. Nil means nothing: it says nothing about requests.
+func (h *Projected[T, P]) Err() error { return h.inf.Err() }
+
+// author returns who made the change of an event: the origin of the writes through this handle that made it, and
+// nil if somebody else may have had a part in it. Everything in doubt is somebody else's: deletions, a patch or an apply
+// without a resourceVersion in it, and an event that was faster than the answer to its write.
+func (h *Projected[T, P]) author(ev *informer.Event[types.NamespacedName, P]) any {
+	if ev.Type == informer.Deleted || ev.Sync || ev.Initial || ev.Replaced {
+		return nil
 	}
 	now, old := objmeta.VersionOf(ev.Object), ""
 	if ev.Type == informer.Updated {
 		if old = objmeta.VersionOf(ev.Old); old == "" {
-			return true
+			return nil
 		}
 	}
-	return now == "" || !h.engine.leads(ev.Key, old, now)
+	if now == "" {
+		return nil
+	}
+	return h.engine.author(ev.Key, old, now)
 }
 
 // Run runs the informer, see informer.Informer.Run. A [Controller] runs its handles itself. This
-// method and the next three make a handle a [Cache].
+// method, Err and the next three make a handle a [Cache].
 //
 //go:noinline
 func (h *Projected[T, P]) Run(ctx context.Context) error { return h.inf.Run(ctx) }

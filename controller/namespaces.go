@@ -156,8 +156,12 @@ func outside[T metav1.Object](m *members[T], resource string, key types.Namespac
 		resource, ErrOutside, in, key.Name, list, client.ErrNotSent)
 }
 
-// check returns an [ErrOutside] if the handle is not for the namespace of a key.
+// check returns why no request for a key is sent: the error of Open, or an [ErrOutside] if the handle is not for its
+// namespace.
 func (r *requests[T]) check(key types.NamespacedName) error {
+	if r.invalid != nil {
+		return r.invalid
+	}
 	if r.members == nil || hasNamespace(r.members, key.Namespace) {
 		return nil
 	}
@@ -166,7 +170,10 @@ func (r *requests[T]) check(key types.NamespacedName) error {
 
 // checkObject is check for an object that is to be written. It returns an [ErrNoObject] for nil.
 func checkObject[T metav1.Object](r *requests[T], obj T) error {
-	if isNil(obj) {
+	switch {
+	case r.invalid != nil:
+		return r.invalid
+	case isNil(obj):
 		return noObject(r.resource(), obj)
 	}
 	return r.check(keyOf(obj))

@@ -64,6 +64,9 @@ const (
 func (h *Projected[T, P]) WaitForNow(ctx context.Context) error { return h.engine.waitForNow(ctx) }
 
 func (r *requests[T]) waitForNow(ctx context.Context) error {
+	if r.invalid != nil {
+		return r.invalid
+	}
 	err := r.nows.do(ctx, func() error {
 		_, err := reachNow(ctx, r, nil)
 		return err

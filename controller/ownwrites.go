@@ -12,8 +12,8 @@ const ownKept = 4096
 // ownWrites are the latest writes through a handle. The zero value has none.
 type ownWrites struct {
 	mu    sync.Mutex
-	bases map[ownWrite]string // the version that each write replaced
-	order []ownWrite          // a ring, from the oldest at next on
+	made  map[ownWrite]making
+	order []ownWrite // a ring, from the oldest at next on
 	next  int
 }
 
@@ -23,44 +23,52 @@ type ownWrite struct {
 	rv  string
 }
 
-// add notes that a write made rv of base, with nothing between them. base is empty for a creation.
-func (o *ownWrites) add(key types.NamespacedName, base, rv string) {
+// making is how a write made a state.
+type making struct {
+	base string // the version that it replaced, empty for a creation
+	by   any    // an origin; nil if the write was not made by a reconcile
+}
+
+// add notes that a write of by made rv of base, with nothing between them.
+func (o *ownWrites) add(key types.NamespacedName, base, rv string, by any) {
 	if base == rv || rv == "" {
 		return // nothing changed
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	if o.bases == nil {
-		o.bases = map[ownWrite]string{}
+	if o.made == nil {
+		o.made = map[ownWrite]making{}
 	}
 	w := ownWrite{key, rv}
-	if _, known := o.bases[w]; known {
+	if _, known := o.made[w]; known {
 		return
 	}
 	if len(o.order) < ownKept {
 		o.order = append(o.order, w)
 	} else {
-		delete(o.bases, o.order[o.next])
+		delete(o.made, o.order[o.next])
 		o.order[o.next] = w
 		o.next = (o.next + 1) % ownKept
 	}
-	o.bases[w] = base
+	o.made[w] = making{base, by}
 }
 
-// leads reports whether own writes alone made the state now of the state old, which is empty if
-// there was no object: an event that merged somebody else's change with an own one has no such chain.
-func (o *ownWrites) leads(key types.NamespacedName, old, now string) bool {
+// author returns the origin of the writes that alone made the state now of the state old, which is empty if
+// there was no object. It returns nil if the writes have several origins, or none: an event that merged somebody else's
+// change with an own one has no such chain.
+func (o *ownWrites) author(key types.NamespacedName, old, now string) any {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	for range len(o.bases) {
-		base, own := o.bases[ownWrite{key, now}]
-		if !own {
-			return false
+	by := o.made[ownWrite{key, now}].by
+	for range len(o.made) {
+		step := o.made[ownWrite{key, now}]
+		if step.by == nil || step.by != by {
+			return nil
 		}
-		if base == old {
-			return true
+		if step.base == old {
+			return by
 		}
-		now = base
+		now = step.base
 	}
-	return false
+	return nil
 }

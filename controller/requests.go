@@ -67,8 +67,9 @@ type engine interface {
 	covers(namespace string) bool
 	// stats returns the numbers of all requests.
 	stats() client.Stats
-	// leads reports whether writes of the handle alone made version now of an object from version old.
-	leads(key types.NamespacedName, old, now string) bool
+	// author returns the origin of the writes of the handle that alone made version now of an object from version
+	// old; nil if there is no such origin, or several.
+	author(key types.NamespacedName, old, now string) any
 	// sure reports whether an object that the cache does not have most likely does not exist.
 	sure(key types.NamespacedName) bool
 	// opened returns the connection of the handle.
@@ -77,6 +78,8 @@ type engine interface {
 
 // requests are the sender of a handle.
 type requests[T metav1.Object] struct {
+	of        *kind.Kind[T]
+	invalid   error // why the handle could not be opened; then what follows is not set
 	server    client.Connection
 	client    *client.Resource[T]
 	members   *members[T]     // nil without OpenOptions.Namespaces
@@ -130,8 +133,8 @@ type cache interface {
 	waits(namespace string) bool
 }
 
-func openRequests[T metav1.Object](r *requests[T], server client.Connection, of *kind.Kind[T], opts client.Options) (err error) {
-	if r.client, err = client.New(server, of, opts); err != nil {
+func openRequests[T metav1.Object](r *requests[T], server client.Connection, opts client.Options) (err error) {
+	if r.client, err = client.New(server, r.of, opts); err != nil {
 		return err
 	}
 	r.server, r.namespace, r.turn = server, opts.Namespace, make(chan struct{}, 1)
@@ -143,8 +146,8 @@ func openRequests[T metav1.Object](r *requests[T], server client.Connection, of 
 
 func (r *requests[T]) opened() client.Connection { return r.server }
 
-func (r *requests[T]) leads(key types.NamespacedName, old, now string) bool {
-	return r.own.leads(key, old, now)
+func (r *requests[T]) author(key types.NamespacedName, old, now string) any {
+	return r.own.author(key, old, now)
 }
 
 func (r *requests[T]) sure(key types.NamespacedName) bool {
@@ -365,6 +368,9 @@ func (r *Requests[T]) DeleteCollection(ctx context.Context, opts metav1.DeleteOp
 }
 
 func (r *requests[T]) removeAll(ctx context.Context, opts *metav1.DeleteOptions, list *metav1.ListOptions) error {
+	if r.invalid != nil {
+		return r.invalid
+	}
 	noteWriter(ctx, r)
 	err := deleteCollection(ctx, r, *opts, *list)
 	if len(opts.DryRun) > 0 {
@@ -429,7 +435,7 @@ func wrote[T metav1.Object](ctx context.Context, r *requests[T], w write, now T,
 		noteFailed(ctx, r, w.seen, w.key, err)
 	default:
 		if w.known {
-			r.own.add(keyOf(now), w.base, now.GetResourceVersion())
+			r.own.add(keyOf(now), w.base, now.GetResourceVersion(), originOf(ctx))
 		}
 		learn(ctx, r, now)
 	}

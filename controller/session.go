@@ -18,6 +18,8 @@ type Cache interface {
 	Done() <-chan struct{}
 	WaitForSync(context.Context) error
 	Resource() string
+	// Err returns what is wrong with its setup.
+	Err() error
 }
 
 // session is the call of Run.
@@ -46,7 +48,7 @@ func (c *Controller[Q]) checkOwners(in input) error {
 	if in.owners == nil || watched(in) || slices.ContainsFunc(c.inputs, watched) {
 		return nil
 	}
-	return c.named(fmt.Errorf("controller: Owns of %s by %s: %w", in.inf.Resource(), in.owners.Resource(), ErrNoOwners))
+	return fmt.Errorf("controller: %s of %s by %s: %w", in.call, in.inf.Resource(), in.owners.Resource(), ErrNoOwners)
 }
 
 func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
@@ -55,10 +57,8 @@ func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 	if c.phase != notStarted {
 		return nil, nil, c.named(fmt.Errorf("controller: %w", ErrStarted))
 	}
-	for _, in := range c.inputs {
-		if err := c.checkOwners(in); err != nil {
-			return nil, nil, err
-		}
+	if err := c.wrong(); err != nil {
+		return nil, nil, err
 	}
 	c.phase = running
 	s := &session{outer: ctx, informers: map[Cache]*informerRun{}}

@@ -34,7 +34,7 @@ func (r *Requests[T]) Kind() *kind.Kind[T] {
 }
 
 //go:noinline
-func (r *requests[T]) kind() *kind.Kind[T] { return r.client.Kind() }
+func (r *requests[T]) kind() *kind.Kind[T] { return r.of }
 
 // Stats returns the current numbers. They are read one by one and may be of different moments. It
 // is safe from any goroutine.
@@ -45,6 +45,9 @@ func (h *Projected[T, P]) Stats() Stats {
 }
 
 func (r *requests[T]) stats() client.Stats {
+	if r.invalid != nil {
+		return client.Stats{}
+	}
 	all := r.client.Stats()
 	if r.members != nil {
 		all = plus(all, r.members.stats())

@@ -47,6 +47,9 @@ func (r *Requests[T]) Subresource(name string, more ...string) *Subresource[T] {
 
 //go:noinline
 func (r *requests[T]) subresource(name string, more []string) *Subresource[T] {
+	if r.invalid != nil {
+		return &Subresource[T]{r, nil} // check refuses every request
+	}
 	return &Subresource[T]{r, r.client.Subresource(name, more...)}
 }
 
@@ -67,7 +70,7 @@ func (r *Requests[T]) requests() *Requests[T] { return r }
 // It sends nothing. Errors: [ErrNoInformer] for a nil handle, and those of client.New for B.
 func SubresourceAs[B, T metav1.Object](handle Requested[T], name string, more ...string) (*Subresource[B], error) {
 	if isNil(handle) {
-		return nil, noInformer[T]()
+		return nil, noInformer[T]("SubresourceAs")
 	}
 	r := handle.requests()
 	c, err := client.New(r.engine.opened(), kind.As[B](r.Kind()), client.Options{Namespace: r.namespace})
@@ -146,4 +149,9 @@ func (r *requests[T]) wroteSubresource(ctx context.Context, key types.Namespaced
 	}
 }
 
-func (r *requests[T]) resource() string { return r.client.Resource() }
+func (r *requests[T]) resource() string {
+	if r.invalid != nil {
+		return r.of.String()
+	}
+	return r.client.Resource()
+}

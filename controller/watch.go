@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"fmt"
 	"iter"
 	"slices"
@@ -17,7 +18,8 @@ type input struct {
 	inf     Cache
 	reg     *informer.Registration
 	handle  writer        // nil if it is no handle
-	owners  Cache         // where Owns looks the owners up; nil for For and Watch
+	call    string        // that added it
+	owners  Cache         // whose keys it queues, if For has to add it; nil for For and Watch
 	removed chan struct{} // closed by Unwatch
 }
 
@@ -30,11 +32,13 @@ type input struct {
 // The keys of a resync, and those of objects that a relist found unchanged (informer.Event.Sync),
 // have the priority -100, so changes do not wait behind them: see queue.Options.AgeAfter.
 //
-// For, Owns and Watch may be called at any time, also while Run runs: see the package
-// documentation. For returns [ErrNoInformer], [ErrNoFilter], [ErrStopped] once Run ends, or the
-// errors of AddHandler of the informer.
-func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) error {
-	return add(c, inf, nil, filters, nil, func(ev informer.Event[Q, T]) { c.enqueue(ev.Key, c.priority(ev.Initial, ev.Sync)) })
+// For, Owns, Watch and References leave out events that the reconcile of the same key caused, see Options.OwnEvents.
+// They may be called at any time, also while Run runs: see the package documentation. What is wrong is kept:
+// [Controller.Err] and Run return it. It is [ErrNoInformer], [ErrNoFilter], or [ErrStopped] once Run ends.
+func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) {
+	add(c, watching[Q, T]{call: "For", from: inf, filters: filters}, func(ev informer.Event[Q, T], enqueue func(Q, int)) {
+		enqueue(ev.Key, c.priority(ev.Initial, ev.Sync))
+	})
 }
 
 // Owns queues the owner of every object of owned that is added, updated or deleted, unless one
@@ -50,15 +54,17 @@ func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], fil
 // filters say. The handle or informer must see that object: a label selector may hide it.
 //
 // An owner that is not in the cache is not queued. Its own event queues it when it arrives, so
-// add owners with [For], too: otherwise Run returns [ErrNoOwners]. While Run runs, call For first:
-// otherwise Owns returns ErrNoOwners. Owns returns the same errors as For.
-func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners informer.Informed[types.NamespacedName, O], owned informer.Informed[K, T], filters ...func(informer.Event[K, T]) bool) error {
+// add owners with [For], too: otherwise Run returns [ErrNoOwners]. While Run runs, call For first. The other
+// errors are those of For.
+func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners informer.Informed[types.NamespacedName, O], owned informer.Informed[K, T], filters ...func(informer.Event[K, T]) bool) {
 	inf := informerOf(owners)
 	if inf == nil {
-		return noInformer[O]()
+		c.refuse(noInformer[O]("Owns"))
+		return
 	}
 	cache := inf.Store()
-	return watch(c, owned, inf, filters, released[K, types.NamespacedName, T](c), func(keys []types.NamespacedName, obj T) []types.NamespacedName {
+	w := watching[K, T]{call: "Owns", from: owned, owners: inf, filters: filters, always: released[K, types.NamespacedName, T](c)}
+	watch(c, w, func(keys []types.NamespacedName, obj T) []types.NamespacedName {
 		ref := metav1.GetControllerOfNoCopy(obj)
 		if ref == nil {
 			return keys
@@ -75,35 +81,71 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 // Watch calls keys for the object of every event of inf, and in an update or a deletion also for
 // the old object, even if that was a different object (informer.Event.Replaced). It queues all keys
 // that keys appends, each once per event. It leaves out events for which one of the filters returns
-// false. keys and the filters run in the handler's goroutine, one call at a time. Watch returns
-// [ErrNoKeys], or the same errors as [For].
-func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) error {
-	if keys == nil {
-		if inf := informerOf(inf); inf != nil {
-			return fmt.Errorf("controller: %s: %w", inf.Resource(), ErrNoKeys)
-		}
-		return noInformer[T]()
+// false. keys and the filters run in the handler's goroutine, one call at a time. The errors are
+// [ErrNoKeys] and those of [For].
+func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) {
+	w := watching[K, T]{call: "Watch", from: inf, filters: filters}
+	switch known := informerOf(inf); {
+	case known == nil:
+		c.refuse(noInformer[T](w.call))
+	case keys == nil:
+		c.refuse(fmt.Errorf("controller: Watch of %s: %w", known.Resource(), ErrNoKeys))
+	default:
+		watch(c, w, keys)
 	}
-	return watch(c, inf, nil, filters, nil, keys)
 }
 
-// watch is Watch. always gets every event, also what the filters leave out; it may be nil. So may
-// owners.
-func watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], owners Cache, filters []func(informer.Event[K, T]) bool, always func(informer.Event[K, T]), keys func(dst []Q, obj T) []Q) error {
+// References queues, for every object of referred that is added, updated or deleted, the keys of the objects that
+// refer to it. by is an index of these objects by the keys that they refer to:
+//
+//	bySettings := kinform.Index(backups, "settings", func(b *Backup) kinform.Key {
+//		return kinform.Key{Namespace: b.Namespace, Name: b.Spec.Settings}
+//	})
+//	controller.For(c, backups)
+//	controller.References(c, settings, bySettings)
+//
+// An object that comes later is queued by its own event, so add the objects of the index with [For], too:
+// otherwise Run returns [ErrNoOwners]. The filters are as in For, and so are the other errors. Cost of an event: that of
+// informer.Index.Keys.
+func References[Q, K comparable, O, T any](c *Controller[Q], referred informer.Informed[K, T], by informer.Index[Q, O, K], filters ...func(informer.Event[K, T]) bool) {
+	inf := by.AsInformer()
+	if inf == nil {
+		c.refuse(noInformer[O]("References by an index"))
+		return
+	}
+	w := watching[K, T]{call: "References", from: referred, owners: inf, filters: filters}
+	add(c, w, func(ev informer.Event[K, T], enqueue func(Q, int)) {
+		for _, key := range by.Keys(ev.Key) {
+			enqueue(key, c.priority(ev.Initial, ev.Sync))
+		}
+	})
+}
+
+// watching says what is to be watched.
+type watching[K comparable, T any] struct {
+	call    string // of the author
+	from    informer.Informed[K, T]
+	owners  Cache // see input
+	filters []func(informer.Event[K, T]) bool
+	always  func(informer.Event[K, T]) // gets every event, also what the filters leave out; may be nil
+}
+
+// watch is Watch, with keys.
+func watch[Q, K comparable, T any](c *Controller[Q], w watching[K, T], keys func(dst []Q, obj T) []Q) {
 	var now, old []Q // of the handler's goroutine
-	return add(c, inf, owners, filters, always, func(ev informer.Event[K, T]) {
+	add(c, w, func(ev informer.Event[K, T], enqueue func(Q, int)) {
 		// The result of keys is copied, because keys may own it. It may even be a part of the
 		// object.
 		now = append(now[:0], keys(now[:0], ev.Object)...)
 		for _, key := range now {
-			c.enqueue(key, c.priority(ev.Initial, ev.Sync))
+			enqueue(key, c.priority(ev.Initial, ev.Sync))
 		}
 		if ev.Type == informer.Added {
 			return
 		}
 		old = append(old[:0], keys(old[:0], ev.Old)...)
 		for key := range without(old, now) {
-			c.enqueue(key, 0)
+			enqueue(key, 0)
 		}
 	})
 }
@@ -130,33 +172,45 @@ func without[Q comparable](keys, others []Q) iter.Seq[Q] {
 	}
 }
 
-func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T], owners Cache, filters []func(informer.Event[K, T]) bool, always, handle func(informer.Event[K, T])) error {
-	inf := informerOf(from)
+// add makes what w says an input. handle gets the events that the filters let pass, and a function that queues a
+// key.
+func add[Q, K comparable, T any](c *Controller[Q], w watching[K, T], handle func(ev informer.Event[K, T], enqueue func(Q, int))) {
+	inf := informerOf(w.from)
 	if inf == nil {
-		return noInformer[T]()
+		c.refuse(noInformer[T](w.call))
+		return
 	}
-	for _, filter := range filters {
+	for _, filter := range w.filters {
 		if filter == nil {
-			return fmt.Errorf("controller: %s: %w", inf.Resource(), ErrNoFilter)
+			c.refuse(fmt.Errorf("controller: %s of %s: %w", w.call, inf.Resource(), ErrNoFilter))
+			return
 		}
 	}
+	h := informer.HandlerFunc[K, T](both(w.always, filtered(w.filters, unauthored(c, w.from, handle))))
+	in := input{inf: inf, call: w.call, owners: w.owners, removed: make(chan struct{})}
+	in.handle, _ = w.from.(writer)
+	if err := c.enter(in, func() (*informer.Registration, error) {
+		return inf.AddHandler(h, informer.HandlerOptions[T]{Name: c.name})
+	}); err != nil {
+		c.refuse(err)
+	}
+}
+
+// enter makes in an input. register adds the controller's handler.
+func (c *Controller[Q]) enter(in input, register func() (*informer.Registration, error)) (err error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.phase == stopped {
-		return fmt.Errorf("controller: %s: %w", inf.Resource(), ErrStopped)
-	}
-	in := input{inf: inf, owners: owners, removed: make(chan struct{})}
-	if c.phase == running {
-		if err := c.checkOwners(in); err != nil {
+	switch c.phase {
+	case stopped:
+		return fmt.Errorf("controller: %s of %s: %w", in.call, in.inf.Resource(), ErrStopped)
+	case running:
+		if err := cmp.Or(in.inf.Err(), c.checkOwners(in)); err != nil {
 			return err
 		}
 	}
-	reg, err := inf.AddHandler(informer.HandlerFunc[K, T](both(always, filtered(filters, handle))), informer.HandlerOptions[T]{Name: c.opts.Name})
-	if err != nil {
+	if in.reg, err = register(); err != nil {
 		return err
 	}
-	in.reg = reg
-	in.handle, _ = from.(writer)
 	c.inputs = append(c.inputs, in)
 	if c.phase == running {
 		c.join(in)
@@ -175,7 +229,7 @@ func add[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T],
 func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T]) error {
 	inf := informerOf(from)
 	if inf == nil {
-		return noInformer[T]()
+		return noInformer[T]("Unwatch")
 	}
 	gone := forget(c, inf)
 	for _, in := range gone {
@@ -196,8 +250,10 @@ func informerOf[K comparable, T any](from informer.Informed[K, T]) *informer.Inf
 	return from.AsInformer()
 }
 
-// noInformer says that the informer of objects T is nil.
-func noInformer[T any]() error { return fmt.Errorf("controller: %T: %w", *new(T), ErrNoInformer) }
+// noInformer says that a call got a nil informer of objects T.
+func noInformer[T any](call string) error {
+	return fmt.Errorf("controller: %s of %T: %w", call, *new(T), ErrNoInformer)
+}
 
 // syncPriority is the priority of keys that nothing has changed for. It is that of
 // controller-runtime.

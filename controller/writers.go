@@ -27,19 +27,13 @@ type writers struct {
 	all map[any]func() (w writer, live bool) // by weak pointer; nil once the handle is not in use
 }
 
-type writersKey struct{}
-
-// inContext returns a context for reconciles, which says where to note handles.
-func (w *writers) inContext(ctx context.Context) context.Context {
-	return context.WithValue(ctx, writersKey{}, w)
-}
-
 // noteWriter notes a handle if ctx is that of a reconcile.
 func noteWriter[T metav1.Object](ctx context.Context, r *requests[T]) {
-	w, ok := ctx.Value(writersKey{}).(*writers)
-	if !ok {
+	call := callOf(ctx)
+	if call == nil {
 		return
 	}
+	w := call.writers()
 	pointer := weak.Make(r)
 	w.mu.Lock()
 	defer w.mu.Unlock()

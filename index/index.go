@@ -52,6 +52,14 @@ func New[T any, V comparable](name string, fn IndexFunc[T, V]) *Index[T, V] {
 	return x
 }
 
+// By defines an index of objects with one value each. It is New otherwise.
+func By[T any, V comparable](name string, value func(T) V) *Index[T, V] {
+	if value == nil {
+		return New[T, V](name, nil)
+	}
+	return New(name, func(dst []V, obj T) []V { return append(dst, value(obj)) })
+}
+
 // Name returns the name under which dynamic lookups find the index.
 func (x *Index[T, V]) Name() string { return x.name }
 

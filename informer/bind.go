@@ -1,54 +1,75 @@
 package informer
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/kinform/kinform/index"
 )
 
-// Index is an index of an informer's store. Make one with [Bind]. All methods are safe from any
+// Index is an index of an informer's store. Make one with [AddIndex]. All methods are safe from any
 // goroutine, and cost what those of the index.Index do. The objects are shared: treat them as
-// read-only.
+// read-only. The zero Index is of no informer and finds nothing.
 type Index[K comparable, T any, V comparable] struct {
 	inf *Informer[K, T]
 	of  *index.Index[T, V]
 }
 
-// Bind binds an index to the informer that holds it:
+// AddIndex adds an index to an informer and returns it for reads:
 //
-//	podsOf, err := informer.Bind(pods, byNode)
+//	podsOf := informer.AddIndex(pods, index.By("node", func(pod *corev1.Pod) string { return pod.Spec.NodeName }))
 //	...
 //	podsOf.Get("node-1")
 //
-// It returns index.ErrUnknownIndex, with the name of the resource and of the index, if the
-// informer does not have this *index.Index, and [ErrNoInformer].
-func Bind[K comparable, T any, V comparable](from Informed[K, T], of *index.Index[T, V]) (Index[K, T, V], error) {
+// If the informer has the index already, for example because of Options.Indexes, it only returns it. Best call
+// it before Run: later it visits every object, see [Informer.AddIndexes].
+//
+// What is wrong is kept: [Informer.Err] and Run return it, with the name of the resource and of the index. It is
+// index.ErrInvalid, or index.ErrDuplicate if the name is taken. If Run was called before, Options.OnError gets it, too.
+// If the informer is nil there is nothing that could keep an error, and AddIndex returns the zero Index.
+func AddIndex[K comparable, T any, V comparable](to Informed[K, T], of *index.Index[T, V]) Index[K, T, V] {
 	var inf *Informer[K, T]
-	if from != nil {
-		inf = from.AsInformer()
+	if to != nil {
+		inf = to.AsInformer()
 	}
 	switch {
-	case inf == nil && of == nil:
-		return Index[K, T, V]{}, fmt.Errorf("an index of %T: %w", *new(T), ErrNoInformer)
 	case inf == nil:
-		return Index[K, T, V]{}, fmt.Errorf("index %q of %T: %w", of.Name(), *new(T), ErrNoInformer)
+		return Index[K, T, V]{}
 	case of == nil:
-		return Index[K, T, V]{}, about(inf.Resource(), errors.New("the index is nil"))
+		inf.typed.refuse(about(inf.Resource(), fmt.Errorf("AddIndex of nil: %w", index.ErrInvalid)))
+		return Index[K, T, V]{}
 	}
-	if err := of.Check(inf.Store()); err != nil {
-		return Index[K, T, V]{}, about(inf.Resource(), err)
+	if err := inf.AddIndexes(of); err != nil && of.Check(inf.Store()) != nil {
+		inf.typed.refuse(err)
 	}
-	return Index[K, T, V]{inf: inf, of: of}, nil
+	return Index[K, T, V]{inf: inf, of: of}
 }
 
+// refuse keeps an error of the setup.
+func (i *core[K, T]) refuse(err error) {
+	i.faults.add(err)
+	if i.Started() {
+		i.report(err)
+	}
+}
+
+// AsInformer returns the informer of the index, nil for the zero Index. With it an index is an [Informed].
+func (x Index[K, T, V]) AsInformer() *Informer[K, T] { return x.inf }
+
 // Get returns the objects that have value, in no order, in a new slice.
-func (x Index[K, T, V]) Get(value V) []T { return x.of.Get(x.inf.reader, value) }
+func (x Index[K, T, V]) Get(value V) []T {
+	if x.inf == nil {
+		return nil
+	}
+	return x.of.Get(x.inf.reader, value)
+}
 
 // Keys returns the keys of the objects that have value, in no order, in a new slice.
 func (x Index[K, T, V]) Keys(value V) []K {
-	objs, keyOf := x.Get(value), x.inf.typed.keyFunc()
-	keys := make([]K, 0, len(objs))
+	objs := x.Get(value)
+	if len(objs) == 0 {
+		return nil
+	}
+	keys, keyOf := make([]K, 0, len(objs)), x.inf.typed.keyFunc()
 	for _, obj := range objs {
 		if key, err := keyOf(obj); err == nil {
 			keys = append(keys, key)
@@ -58,4 +79,9 @@ func (x Index[K, T, V]) Keys(value V) []K {
 }
 
 // Count returns the number of objects that have value. O(1).
-func (x Index[K, T, V]) Count(value V) int { return x.of.Count(x.inf.reader, value) }
+func (x Index[K, T, V]) Count(value V) int {
+	if x.inf == nil {
+		return 0
+	}
+	return x.of.Count(x.inf.reader, value)
+}

@@ -30,10 +30,7 @@ func withNodes(t *testing.T, test func(src *live[*widget], inf *informer.Informe
 		inf := newInformer(t, src, informer.Options[*widget]{
 			Indexes: index.Of(nodes), OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1},
 		})
-		byNode, err := informer.Bind(inf, nodes)
-		if err != nil {
-			t.Fatal(err)
-		}
+		byNode := informer.AddIndex(inf, nodes)
 		stop := run(t, inf)
 		test(src, inf, byNode)
 		stop()
@@ -99,19 +96,73 @@ func TestIndexSeesOwnWrites(t *testing.T) {
 	})
 }
 
-// An index that the informer does not have is an error, and not an empty answer.
-func TestBindRefuses(t *testing.T) {
-	withNodes(t, func(_ *live[*widget], inf *informer.Informer[key, *widget], _ informer.Index[key, *widget, string]) {
-		if _, err := informer.Bind(inf, index.New("node", nodeOf)); !errors.Is(err, index.ErrUnknownIndex) || !strings.Contains(fmt.Sprint(err), "things.example.com") {
-			t.Errorf("another index of the same name: %v", err)
+// What is wrong with an index is kept, and is the error of Run and of waits: no read and no add of it panics.
+func TestAddIndexRefuses(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		nodes := index.New("node", nodeOf)
+		inf := newInformer(t, &live[*widget]{object: at("w", 10)}, informer.Options[*widget]{Indexes: index.Of(nodes), OnError: ignore})
+		if informer.AddIndex(inf, nodes); inf.Err() != nil {
+			t.Errorf("the index of the options: %v", inf.Err())
 		}
-		if _, err := informer.Bind[key, *widget, string](inf, nil); err == nil {
-			t.Error("no index: no error")
+		twin := informer.AddIndex(inf, index.New("node", nodeOf))
+		none := informer.AddIndex[key, *widget, string](inf, nil)
+		blank := informer.AddIndex(inf, index.By[*widget, string]("blank", nil))
+		lost := informer.AddIndex((*informer.Informer[key, *widget])(nil), nodes)
+		for _, ix := range []informer.Index[key, *widget, string]{twin, none, blank, lost, {}} {
+			if ix.Count("n") != 0 || ix.Get("n") != nil || ix.Keys("n") != nil {
+				t.Errorf("%+v finds something", ix)
+			}
 		}
-		if _, err := informer.Bind((*informer.Informer[key, *widget])(nil), index.New("node", nodeOf)); !errors.Is(err, informer.ErrNoInformer) || !strings.Contains(err.Error(), `index "node" of *informer_test.widget`) {
-			t.Errorf("no informer: %v", err)
+		if lost.AsInformer() != nil || none.AsInformer() != nil {
+			t.Error("an index of no informer has one")
+		}
+		for _, err := range []error{inf.Err(), inf.Run(t.Context()), inf.WaitForSync(t.Context())} {
+			text := fmt.Sprint(err)
+			if !errors.Is(err, index.ErrDuplicate) || !errors.Is(err, index.ErrInvalid) || strings.Count(text, "things.example.com in namespace a: ") != 3 || !strings.Contains(text, `"blank"`) {
+				t.Errorf("not all that is wrong: %v", err)
+			}
 		}
 	})
+}
+
+// An index that is added while the informer runs, and is wrong, ends nothing: OnError gets it.
+func TestAddIndexLate(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reported []error
+		src := &live[*widget]{object: at("w", 10), events: make(chan reflector.Event[*widget])}
+		inf := newInformer(t, src, informer.Options[*widget]{
+			OnError: func(err error) { reported = append(reported, err) }, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1},
+		})
+		stop := run(t, inf)
+		if byName := informer.AddIndex(inf, index.By("name", func(w *widget) string { return w.Name })); byName.Count("w") != 1 {
+			t.Error("a late index lacks what the store has")
+		}
+		informer.AddIndex(inf, index.By("name", func(w *widget) string { return w.Name }))
+		if len(reported) != 1 || !errors.Is(reported[0], index.ErrDuplicate) || !errors.Is(inf.Err(), index.ErrDuplicate) {
+			t.Errorf("OnError got %v, Err is %v", reported, inf.Err())
+		}
+		stop()
+	})
+}
+
+// A failed informer can be used like any other, and its Run says why it failed.
+func TestFailed(t *testing.T) {
+	cause := errors.New("no such kind")
+	inf := informer.Failed[*widget]("things", cause)
+	if _, err := inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {}), informer.HandlerOptions[*widget]{}); err != nil {
+		t.Error(err)
+	}
+	if byName := informer.AddIndex(inf, index.By("name", func(w *widget) string { return w.Name })); byName.Count("w") != 0 || len(inf.List()) != 0 || inf.Resource() != "things" {
+		t.Error("it has objects")
+	}
+	for _, err := range []error{inf.Err(), inf.Run(t.Context()), inf.WaitForSync(t.Context())} {
+		if !errors.Is(err, cause) {
+			t.Errorf("got %v", err)
+		}
+	}
+	if err := inf.RecordWrite(at("w", 1), ""); !errors.Is(err, cause) && !errors.Is(err, informer.ErrStopped) {
+		t.Errorf("a write: %v", err)
+	}
 }
 
 // RecordGone hides one object, whatever its version, and no other.
@@ -189,10 +240,7 @@ func TestIndexReadsAreAtomic(t *testing.T) {
 	inf := newInformer(t, src, informer.Options[*widget]{
 		Indexes: index.Of(nodes), OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1},
 	})
-	byNode, err := informer.Bind(inf, nodes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	byNode := informer.AddIndex(inf, nodes)
 	ended := make(chan error, 1)
 	go func() { ended <- inf.Run(t.Context()) }()
 	<-inf.Synced()
@@ -224,7 +272,7 @@ func TestIndexHasOwnWrites(t *testing.T) {
 		inf := newInformer(t, src, informer.Options[*widget]{
 			Indexes: index.Of(nodes), OnError: ignore, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1},
 		})
-		early := must1(informer.Bind(inf, nodes))(t)
+		early := informer.AddIndex(inf, nodes)
 		stop := run(t, inf)
 		synctest.Wait()
 		for n := range 100 {
@@ -233,7 +281,7 @@ func TestIndexHasOwnWrites(t *testing.T) {
 			}
 		}
 		before := calls
-		again := must1(informer.Bind(inf, nodes))(t)
+		again := informer.AddIndex(inf, nodes)
 		for range 10 {
 			if early.Count("m") != 100 || again.Count("m") != 100 || early.Count("n") != 1 {
 				t.Fatalf("%d and %d objects on m, %d on n", early.Count("m"), again.Count("m"), early.Count("n"))
@@ -246,7 +294,7 @@ func TestIndexHasOwnWrites(t *testing.T) {
 		if err := inf.AddIndexes(late); err != nil {
 			t.Fatal(err)
 		}
-		if got := must1(informer.Bind(inf, late))(t).Count("m"); got != 100 {
+		if got := informer.AddIndex(inf, late).Count("m"); got != 100 {
 			t.Errorf("an index that was bound late finds %d", got)
 		}
 		if err := inf.RecordWrite(on("n", at("new0", 21)), ""); err != nil {

@@ -19,9 +19,9 @@ var (
 	// ErrNoKeyFunc is returned by New if the key function is nil.
 	ErrNoKeyFunc = errors.New("informer: key function is nil")
 
-	// ErrNoInformer is returned by Bind, with the name of the index and the type of the objects,
-	// for a nil informer or handle.
-	ErrNoInformer = errors.New("the informer or handle is nil: look at the error of the call that made it")
+	// ErrNoInformer is the error of functions of other packages for a nil informer or handle. It comes with
+	// the type of the objects.
+	ErrNoInformer = errors.New("the informer or handle is nil: make it before you use it")
 
 	// ErrRunning is returned by Run while another call of Run is in progress.
 	ErrRunning = errors.New("informer: is running")

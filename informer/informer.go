@@ -92,6 +92,8 @@ type typed[K comparable, T any] interface {
 	LostKeys(since uint64) (keys []K, now uint64, complete bool)
 	Coverage(key K) Coverage
 	PendingWrite(key K) (rv string, ok bool)
+	// refuse keeps an error of the setup.
+	refuse(err error)
 	// keyFunc returns the function that New got.
 	keyFunc() store.KeyFunc[K, T]
 }
@@ -100,6 +102,7 @@ type typed[K comparable, T any] interface {
 // of it.
 type engine interface {
 	Resource() string
+	Err() error
 	Run(ctx context.Context) error
 	Started() bool
 	Done() <-chan struct{}
@@ -130,6 +133,7 @@ type core[K comparable, T any] struct {
 	synced chan struct{} // closed when the initial list is in the store
 	lag    uint64        // HandlerLag, or less in tests
 
+	faults     faults        // of the setup
 	refusal    refusal       // why the initial list fails
 	badObjects atomic.Uint64 // found by the informer itself; the reflector counts its own
 

@@ -11,7 +11,7 @@ import (
 
 // Run lists, watches, and calls the handlers until ctx is done, and then returns nil. It returns a
 // [*PanicError] if a handler, the source or OnError panicked, and [ErrRunning] while another call
-// of Run is in progress.
+// of Run is in progress. If something is wrong with the setup, it returns [Informer.Err] at once.
 //
 // Run reads the source in the goroutine of its caller, and commits there after the last event at
 // hand. While more is at hand, another goroutine commits. In an informer over namespaces, each
@@ -90,6 +90,9 @@ func (i *core[K, T]) Done() <-chan struct{} { return i.session.Load().done }
 
 // begin starts the handlers that were added so far.
 func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
+	if err := i.Err(); err != nil {
+		return nil, err
+	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	switch i.phase {

@@ -23,7 +23,7 @@ func (i *core[K, T]) Synced() <-chan struct{} { return i.synced }
 //
 // An account that may list but not watch syncs: lists alone keep the cache up to date then (reflector.Polling).
 //
-// WaitForSync returns [ErrStopped] if the informer has stopped or stops. If ctx is done it returns
+// If something is wrong with the setup, WaitForSync returns [Informer.Err]. It returns [ErrStopped] if the informer has stopped or stops. If ctx is done it returns
 // an [*UnsyncedError] with ctx's error, which says what has failed so far.
 //
 // An informer that has synced stays synced, even if it stops and runs again.
@@ -34,6 +34,9 @@ func (i *Informer[K, T]) WaitForSync(ctx context.Context) error { return i.engin
 //go:noinline
 func (i *core[K, T]) WaitForSync(ctx context.Context) error {
 	for !hasSyncedAll(i) {
+		if err := i.Err(); err != nil {
+			return err
+		}
 		refused, changed := i.refusal.last()
 		if refused != nil {
 			return refused

@@ -13,9 +13,6 @@ var (
 	// It is also the cause of an error of [New].
 	ErrInvalid = errors.New("not valid")
 
-	// ErrNoRecorder is returned by [For], with the name of the resource, if the recorder is nil.
-	ErrNoRecorder = errors.New("the recorder is nil")
-
 	// ErrStarted is returned, with Options.Controller, by a second call of [Recorder.Run].
 	ErrStarted = errors.New("Run was called before")
 

@@ -3,6 +3,7 @@ package events
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"os"
@@ -112,30 +113,39 @@ type Recorder struct {
 	wake   chan struct{} // one element: next may have another answer
 
 	mu      sync.Mutex
+	faults  []error // of the setup
 	table   *table
 	started bool
 }
 
-// New returns a recorder that writes to server. It sends nothing. It returns an error that wraps
-// [ErrInvalid] if Options are not usable, and those of client.New.
-func New(server client.Connection, opts Options) (*Recorder, error) {
+// New returns a recorder that writes to server. It sends nothing. What is wrong is kept: [Recorder.Err] and Run return
+// it. It wraps [ErrInvalid] if Options are not usable, or is an error of client.New.
+func New(server client.Connection, opts Options) *Recorder {
 	host, _ := os.Hostname()
 	opts.Instance = cmp.Or(opts.Instance, cut(opts.Controller+"-"+host, maxWord))
 	opts.MaxSeries = cmp.Or(opts.MaxSeries, DefaultMaxSeries)
 	opts.MaxPerObject = cmp.Or(opts.MaxPerObject, DefaultMaxPerObject)
 	opts.FlushTimeout = cmp.Or(opts.FlushTimeout, DefaultFlushTimeout)
+	r := &Recorder{opts: opts, log: logs.New(opts.Logger, "events", ""), wake: make(chan struct{}, 1)}
 	if err := opts.check(); err != nil {
-		return nil, err
+		r.faults = append(r.faults, err)
+		opts.MaxSeries, opts.MaxPerObject = DefaultMaxSeries, DefaultMaxPerObject
 	}
+	r.table = newTable(opts.MaxSeries, opts.MaxPerObject)
 	server.Retries = -1 // Run repeats requests, and writes other events meanwhile
 	c, err := client.New(server, Kind, client.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("events: %w", err)
+		r.faults = append(r.faults, fmt.Errorf("events: %w", err))
 	}
-	return &Recorder{
-		opts: opts, client: c, log: logs.New(opts.Logger, "events", ""),
-		wake: make(chan struct{}, 1), table: newTable(opts.MaxSeries, opts.MaxPerObject),
-	}, nil
+	r.client = c
+	return r
+}
+
+// Err returns everything that is wrong with the setup so far, joined: the errors of [New] and [For]. Nil means nothing.
+func (r *Recorder) Err() error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return errors.Join(r.faults...)
 }
 
 func (o Options) check() error {

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -31,15 +32,20 @@ type Reporter[T Object] struct {
 }
 
 // For returns a Reporter for objects of the kind k. If k has no name, as with kind.OfResource,
-// each object must have its kind. Errors: [ErrNoRecorder] and those of kind.Kind.Check.
-func For[T Object](r *Recorder, k *kind.Kind[T]) (Reporter[T], error) {
+// each object must have its kind. If k is not valid, [Recorder.Err] and Run return the error of kind.Kind.Check, and
+// the Reporter records nothing. Nor does that of a nil Recorder, which is logged at level Warn.
+func For[T Object](r *Recorder, k *kind.Kind[T]) Reporter[T] {
 	if r == nil {
-		return Reporter[T]{}, fmt.Errorf("events: %s: %w", k, ErrNoRecorder)
+		logs.New(nil, "events", "").Error(fmt.Errorf("events: %s: the recorder is nil, so nothing is recorded", k))
+		return Reporter[T]{}
 	}
 	if err := k.Check(); err != nil {
-		return Reporter[T]{}, fmt.Errorf("events: %w", err)
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.faults = append(r.faults, fmt.Errorf("events: %w", err))
+		return Reporter[T]{}
 	}
-	return Reporter[T]{recorder: r, kind: k.GroupVersionKind}, nil
+	return Reporter[T]{recorder: r, kind: k.GroupVersionKind}
 }
 
 // Normal records that something went as it should. Reason says why the event is recorded, and

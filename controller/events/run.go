@@ -21,8 +21,11 @@ const requestTimeout = 30 * time.Second
 
 // Run writes events until ctx is done, and then those that wait, for Options.FlushTimeout at most.
 // Then it returns nil; the events that are left are dropped and reported. By then every goroutine
-// that it started has ended. It returns [ErrStarted] when called twice.
+// that it started has ended. It returns [Recorder.Err] at once if that is not nil, and [ErrStarted] when called twice.
 func (r *Recorder) Run(ctx context.Context) error {
+	if err := r.Err(); err != nil {
+		return err
+	}
 	r.mu.Lock()
 	again := r.started
 	r.started = true

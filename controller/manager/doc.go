@@ -1,34 +1,39 @@
-// Package manager runs the controllers of a program, and the caches that they share, as one.
-//
-//	m := manager.New(manager.Options{})
-//	m.AddCaches(websites, deployments)
-//	manager.AddController(m, c, reconcile)
-//	http.Handle("/healthz", m.Healthz())
-//	http.Handle("/readyz", m.Readyz())
+// Package manager runs the controllers of a program and their caches as one.
 //
 //	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 //	defer stop()
+//	err := manager.Run(ctx, websites, certificates) // two controllers
+//
+// A program that needs more makes a [Manager]:
+//
+//	m := manager.New(manager.Options{Elector: elector})
+//	m.AddControllers(websites, certificates)
+//	m.Add("events", recorder)
+//	http.Handle("/healthz", m.Healthz())
+//	http.Handle("/readyz", m.Readyz())
 //	err := m.Run(ctx)
 //
 // # Order
 //
-// [Manager.Run] starts the caches, and waits until they are filled. Then it starts what
-// [Manager.AddToAll] added. What [Manager.Add] added starts at the same time, or with an
+// [Manager.Run] starts the caches that the controllers watch, and waits until they are filled. Then it starts what
+// [Manager.AddToAll] added. The controllers, and what [Manager.Add] added, start at the same time, or with an
 // [Elector] once this process leads: until then the caches stay warm.
 //
-// When the context of Run is done, or leadership is lost, or something fails, everything that
-// Add and AddToAll added is stopped first. The caches are stopped last, so a reconcile that
+// When the context of Run is done, or leadership is lost, or something fails, all that is not a cache
+// is stopped first. The caches are stopped last, so a reconcile that
 // is under way can read them to its end.
 //
 // # Errors
+//
+// What is wrong with the setup is kept until Run, which then runs nothing and returns all of it: of the manager, its
+// controllers, their handles and indexes, the Elector and the other parts. So setup needs no error variables.
 //
 // If one thing fails or panics, everything stops, and Run returns the errors of all that failed,
 // each with its name. The end of the context is no error.
 //
 // # Looking at it
 //
-// [Manager.Parts] lists the controllers of [AddController] with their informers, the caches, the
-// Elector, and what [Manager.Show] named. The debug page and the metrics take a manager in one
+// [Manager.Parts] lists the controllers, the caches, the Elector, and what [Manager.Show] named. The debug page and the metrics take a manager in one
 // call: debug.Page.AddManager and AddManager of with/prometheus.
 //
 // # Signals

@@ -10,26 +10,22 @@ import (
 )
 
 var (
-	// ErrStarted is returned by a second call of Run. Methods that add something after Run has begun
-	// return it with the name of the part, or with the resource of each cache.
+	// ErrStarted is returned by a second call of Run. It is also the error of methods that add something after
+	// Run has begun, with the name of the part, or with the resource of each cache.
 	ErrStarted = errors.New("Run was called before")
 
-	// ErrUnnamed is returned for something without a name.
+	// ErrUnnamed says that something has no name.
 	ErrUnnamed = errors.New("no name")
 
-	// ErrNoFunc is returned, with the name, if the function is nil.
-	ErrNoFunc = errors.New("the function is nil")
+	// ErrNoPart says, with its name or the place of the argument, that a part is nil.
+	ErrNoPart = errors.New("it is nil: make it before you add it")
 
-	// ErrNoPart is returned by AddCaches for a nil cache, with the place of the argument, and by
-	// AddController for a nil controller.
-	ErrNoPart = errors.New("it is nil: look at the error of the call that made it")
-
-	// ErrDuplicate is returned, with the name, if the name was used before. It is the same value as
+	// ErrDuplicate says, with the name, that the name was used before. It is the same value as
 	// informer.ErrDuplicate.
 	ErrDuplicate = informer.ErrDuplicate
 
 	// ErrNothing is returned by Run if nothing was added.
-	ErrNothing = errors.New("manager: nothing to run: call Add or AddCaches first")
+	ErrNothing = errors.New("manager: nothing to run: call AddControllers, Add or AddCaches first")
 
 	// ErrLeadership is returned by Run if the leadership ended, or if the Elector returned without
 	// an error, although the context of Run is not done. An error of the Elector comes beside it.

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/logs"
 )
 
@@ -76,13 +77,24 @@ type Manager struct {
 	checks  [2][]check // by probe
 }
 
+// Runner is something that a manager runs: a *controller.Controller, an *events.Recorder, or a [Func]. If it also has a
+// method Err() error, that says what is wrong with its setup.
+type Runner interface {
+	// Run works until ctx is done. If it returns an error, everything stops. If it returns nil, the others go on.
+	Run(ctx context.Context) error
+}
+
+// Func is a function that is a [Runner].
+type Func func(ctx context.Context) error
+
+// Run calls f.
+func (f Func) Run(ctx context.Context) error { return f(ctx) }
+
 // part is something that was added.
 type part struct {
 	name string
-	run  func(context.Context) error
+	of   Runner
 	all  bool // runs in every process
-
-	shown Controller // nil for a function
 }
 
 // New returns a manager without anything to run.
@@ -90,29 +102,45 @@ func New(opts Options) *Manager {
 	return &Manager{opts: opts, logger: logs.New(opts.Logger, "manager", "")}
 }
 
-// AddCaches adds caches that controllers share. Run starts them first and stops them last. A cache
+// AddCaches adds caches that no controller watches. Run starts them first and stops them last, as it does with the
+// caches that the added controllers watch. A cache
 // that has another runner, such as a factory, is not started: Run waits until it is filled, and
-// fails if it stops. To add a cache again does nothing. Caches that only one controller uses
-// need not be added, since the controller runs them.
+// fails if it stops. To add a cache again does nothing.
 //
-// It returns [ErrNoPart] with the place of the argument, or [ErrStarted]. Run returns the former
-// as well, so it need not be checked.
-func (m *Manager) AddCaches(caches ...controller.Cache) error {
+// What is wrong is kept, here and in all methods that add something: [Manager.Err] and Run return it. It is [ErrNoPart]
+// with the place of the argument, or [ErrStarted], which is logged at level Warn.
+func (m *Manager) AddCaches(caches ...controller.Cache) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if m.phase != notStarted {
-		return fmt.Errorf("manager: caches %q: %w", resourcesOf(caches), ErrStarted)
+		m.refuse(fmt.Sprintf("caches %q", resourcesOf(caches)), ErrStarted)
+		return
 	}
-	var failed error
 	for n, c := range caches {
-		switch {
-		case isNil(c):
-			failed = errors.Join(failed, m.refuse(fmt.Sprint("cache ", n+1), ErrNoPart))
-		case !reflect.TypeOf(c).Comparable() || !slices.Contains(m.caches, c):
-			m.caches = append(m.caches, c)
+		if isNil(c) {
+			m.refuse(fmt.Sprint("cache ", n+1), ErrNoPart)
+		} else {
+			m.addCache(c)
 		}
 	}
-	return failed
+}
+
+// addCache adds a cache that is not there yet. Called with mu held.
+func (m *Manager) addCache(c controller.Cache) {
+	if !slices.ContainsFunc(m.caches, func(known controller.Cache) bool { return informerOf(known) == informerOf(c) }) {
+		m.caches = append(m.caches, c)
+	}
+}
+
+// informerOf returns what tells caches apart: the informer behind a handle.
+func informerOf(c controller.Cache) any {
+	if of, ok := c.(interface{ Untyped() informer.Untyped }); ok {
+		return of.Untyped()
+	}
+	if !reflect.TypeOf(c).Comparable() {
+		return new(byte) // like no other
+	}
+	return c
 }
 
 // resourcesOf returns the names of the resources of caches.
@@ -125,75 +153,134 @@ func resourcesOf(caches []controller.Cache) (names []string) {
 	return names
 }
 
-// isNil reports whether a cache is nil, or a nil pointer.
-func isNil(c controller.Cache) bool {
-	v := reflect.ValueOf(c)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
+// isNil reports whether v is nil, or a nil pointer or function.
+func isNil(v any) bool {
+	switch of := reflect.ValueOf(v); of.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Func:
+		return of.IsNil()
+	}
+	return false
 }
 
-// Add adds something to run under a name, mostly a controller:
+// AddControllers adds controllers, each to run under its own name, as [Manager.Add] does. Programs that look at the
+// manager see them ([Manager.Parts]).
 //
-//	m.Add("websites", func(ctx context.Context) error { return c.Run(ctx, reconcile) })
-//
-// Run calls it once, when the caches are filled and this process leads. It must return when its
-// context is done. If it returns an error, everything stops. If it returns nil, the others go on.
-//
-// It returns [ErrUnnamed], [ErrNoFunc], [ErrDuplicate] or [ErrStarted], with the name. Run returns
-// the first three as well, so they need not be checked before Run.
-func (m *Manager) Add(name string, run func(context.Context) error) error {
-	return m.add(part{name: name, run: run})
+// Run runs the caches of the controllers itself, and those are filled also while another process leads. A cache that a
+// controller watches later is run by the controller.
+func (m *Manager) AddControllers(controllers ...Controller) {
+	for n, c := range controllers {
+		if isNil(c) {
+			m.mu.Lock()
+			m.refuse(fmt.Sprint("controller ", n+1), ErrNoPart)
+			m.mu.Unlock()
+			continue
+		}
+		m.add(part{name: c.Name(), of: c})
+	}
 }
+
+// Add adds something to run under a name:
+//
+//	m.Add("events", recorder)
+//
+// Run calls its method Run once, when the caches are filled and this process leads. It must return when its
+// context is done.
+//
+// The errors are [ErrUnnamed], [ErrNoPart], [ErrDuplicate] and [ErrStarted], with the name. See AddCaches.
+func (m *Manager) Add(name string, r Runner) { m.add(part{name: name, of: r}) }
 
 // AddToAll is Add for a part that runs in every process, even while another one leads: a server for
 // webhooks or metrics.
-func (m *Manager) AddToAll(name string, run func(context.Context) error) error {
-	return m.add(part{name: name, run: run, all: true})
-}
+func (m *Manager) AddToAll(name string, r Runner) { m.add(part{name: name, of: r, all: true}) }
 
-func (m *Manager) add(p part) error {
+func (m *Manager) add(p part) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	var err error
+	about := strconv.Quote(p.name)
 	switch {
 	case m.phase != notStarted:
-		err = ErrStarted
+		m.refuse(about, ErrStarted)
 	case p.name == "":
-		err = ErrUnnamed
-	case p.run == nil:
-		err = ErrNoFunc
+		m.refuse(about, ErrUnnamed)
+	case isNil(p.of):
+		m.refuse(about, ErrNoPart)
 	case slices.ContainsFunc(m.parts, func(o part) bool { return o.name == p.name }):
-		err = ErrDuplicate
+		m.refuse(about, ErrDuplicate)
+	default:
+		m.parts = append(m.parts, p)
 	}
-	if err != nil {
-		return m.refuse(strconv.Quote(p.name), err)
+}
+
+// refuse keeps an error of the setup. Called with mu held.
+func (m *Manager) refuse(part string, err error) {
+	err = fmt.Errorf("manager: %s: %w", part, err)
+	m.invalid = append(m.invalid, err)
+	if m.phase != notStarted {
+		m.logger.Error(err)
 	}
-	m.parts = append(m.parts, p)
+}
+
+// Err returns everything that is wrong with the setup so far, joined: the errors of the methods that add something,
+// and those of the controllers, caches and other parts that were added. Nil means nothing. It is safe from any
+// goroutine.
+func (m *Manager) Err() error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.wrong()
+}
+
+// wrong is Err with mu held.
+func (m *Manager) wrong() error {
+	all := slices.Clone(m.invalid)
+	if of, ok := m.opts.Elector.(checked); ok && !isNil(of) {
+		all = append(all, of.Err())
+	}
+	var watched []any // by controllers, which have their errors
+	for _, p := range m.parts {
+		if of, ok := p.of.(checked); ok {
+			all = append(all, of.Err())
+		}
+		for _, inf := range informersOf(p) {
+			watched = append(watched, inf)
+		}
+	}
+	for _, c := range m.caches {
+		if !slices.Contains(watched, informerOf(c)) {
+			all = append(all, c.Err())
+		}
+	}
+	return errors.Join(all...)
+}
+
+// informersOf returns the informers of a part that is a controller.
+func informersOf(p part) []informer.Untyped {
+	if c, ok := p.of.(Controller); ok {
+		return c.Informers()
+	}
 	return nil
 }
 
-func (m *Manager) refuseNil(sort string) error {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.refuse(sort, ErrNoPart)
-}
-
-// refuse returns err about a part, and remembers it for Run. Called with mu held.
-func (m *Manager) refuse(part string, err error) error {
-	err = fmt.Errorf("manager: %s: %w", part, err)
-	m.invalid = append(m.invalid, err)
-	return err
-}
+// checked is a part that knows what is wrong with its setup.
+type checked interface{ Err() error }
 
 // begin returns the parts to run, or the error for which Run must not start.
 func (m *Manager) begin() (caches []controller.Cache, parts []part, err error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	switch {
-	case m.phase != notStarted:
+	if m.phase != notStarted {
 		return nil, nil, fmt.Errorf("manager: %w", ErrStarted)
-	case len(m.invalid) > 0:
-		return nil, nil, errors.Join(m.invalid...)
-	case len(m.caches)+len(m.parts) == 0:
+	}
+	if err := m.wrong(); err != nil {
+		return nil, nil, err
+	}
+	for _, p := range m.parts {
+		for _, inf := range informersOf(p) {
+			m.addCache(inf)
+		}
+	}
+	if len(m.caches)+len(m.parts) == 0 {
 		return nil, nil, ErrNothing
 	}
 	m.phase = filling

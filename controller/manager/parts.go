@@ -1,7 +1,6 @@
 package manager
 
 import (
-	"context"
 	"slices"
 	"time"
 
@@ -12,7 +11,9 @@ import (
 
 // Controller is a *controller.Controller of any type.
 type Controller interface {
+	Runner
 	Name() string
+	Err() error
 	Metrics() queue.Metrics
 	Untyped() queue.Untyped
 	Informers() []informer.Untyped
@@ -21,20 +22,6 @@ type Controller interface {
 	Traced(key string) []controller.Traced
 	Reconciling(key any) (since time.Time, ok bool)
 	LastError(key any) error
-}
-
-// AddController adds a controller to run under its own name, as [Manager.Add] does, and shows it to
-// programs that look at the manager ([Manager.Parts]). The errors are those of Add, and [ErrNoPart]
-// if c is nil.
-func AddController[Q comparable](m *Manager, c *controller.Controller[Q], reconcile func(context.Context, Q) error) error {
-	if c == nil {
-		return m.refuseNil("controller")
-	}
-	p := part{name: c.Name(), shown: c}
-	if reconcile != nil {
-		p.run = func(ctx context.Context) error { return c.Run(ctx, reconcile) }
-	}
-	return m.add(p)
 }
 
 // Show makes a part known to programs that look at the manager, such as package debug and
@@ -56,10 +43,9 @@ type Part struct {
 	Value any
 }
 
-// Parts returns what belongs to the manager at present: the Elector, controllers of
-// [AddController], caches of [Manager.AddCaches], the other informers of these controllers, and the
+// Parts returns what belongs to the manager at present: the Elector, the controllers, the caches, and the
 // parts of [Manager.Show]. A factory is replaced by its informers, as [InformersOf] returns them.
-// The functions of [Manager.Add] are not among them.
+// Other parts of [Manager.Add] are not among them.
 func (m *Manager) Parts() (all []Part) {
 	m.mu.Lock()
 	caches, shown, parts := m.caches, m.shown, m.parts // only appended to
@@ -91,9 +77,9 @@ func (m *Manager) Parts() (all []Part) {
 		}
 	}
 	for _, p := range parts {
-		if p.shown != nil {
-			add(p.name, p.shown)
-			owners = append(owners, p.shown)
+		if c, ok := p.of.(Controller); ok {
+			add(p.name, c)
+			owners = append(owners, c)
 		}
 	}
 	for _, of := range owners {

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 
 	"github.com/kinform/kinform/internal/usercode"
 )
@@ -31,32 +32,30 @@ var (
 
 // AddHealthCheck adds a check to [Manager.Healthz]. The check returns nil or what is wrong. It is
 // called in the goroutine of the request, several calls at once, with the request's context. It
-// can be added at any time. AddHealthCheck returns [ErrUnnamed], [ErrNoFunc] or [ErrDuplicate].
-func (m *Manager) AddHealthCheck(name string, ask func(context.Context) error) error {
-	return m.addCheck(healthz, name, ask)
+// can be added at any time. The errors are [ErrUnnamed], [ErrNoPart] and [ErrDuplicate], see [Manager.AddCaches].
+func (m *Manager) AddHealthCheck(name string, ask func(context.Context) error) {
+	m.addCheck(healthz, name, ask)
 }
 
 // AddReadyCheck adds a check to [Manager.Readyz], like AddHealthCheck.
-func (m *Manager) AddReadyCheck(name string, ask func(context.Context) error) error {
-	return m.addCheck(readyz, name, ask)
+func (m *Manager) AddReadyCheck(name string, ask func(context.Context) error) {
+	m.addCheck(readyz, name, ask)
 }
 
-func (m *Manager) addCheck(p probe, name string, ask func(context.Context) error) error {
+func (m *Manager) addCheck(p probe, name string, ask func(context.Context) error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
+	about := fmt.Sprintf("check %q", name)
 	switch {
 	case name == "":
-		return fmt.Errorf("manager: check %q: %w", name, ErrUnnamed)
+		m.refuse(about, ErrUnnamed)
 	case ask == nil:
-		return fmt.Errorf("manager: check %q: %w", name, ErrNoFunc)
+		m.refuse(about, ErrNoPart)
+	case slices.ContainsFunc(m.checks[p], func(c check) bool { return c.name == name }):
+		m.refuse(about, ErrDuplicate)
+	default:
+		m.checks[p] = append(m.checks[p], check{name, ask})
 	}
-	for _, c := range m.checks[p] {
-		if c.name == name {
-			return fmt.Errorf("manager: check %q: %w", name, ErrDuplicate)
-		}
-	}
-	m.checks[p] = append(m.checks[p], check{name, ask})
-	return nil
 }
 
 // Healthz returns the handler for a liveness probe. It answers 200 unless one of the checks fails

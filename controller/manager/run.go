@@ -15,6 +15,13 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
+// Run runs controllers, their caches and nothing else, see [Manager.Run].
+func Run(ctx context.Context, controllers ...Controller) error {
+	m := New(Options{})
+	m.AddControllers(controllers...)
+	return m.Run(ctx)
+}
+
 // Run runs everything that was added, in the order that the package documentation describes,
 // until ctx is done. It returns nil after an orderly stop, also if the caches were not yet
 // filled. Otherwise it returns the joined errors of
@@ -26,8 +33,7 @@ import (
 //   - a *controller.SyncError, see Options.SyncTimeout
 //   - a [*GraceError], see Options.Grace
 //
-// or, without running anything, of the calls that added something: [ErrUnnamed], [ErrNoFunc],
-// [ErrNoPart], [ErrDuplicate], [ErrNothing], [ErrStarted].
+// or, without running anything, [Manager.Err], [ErrNothing] or [ErrStarted].
 //
 // Unless it returns a GraceError, everything that it started has ended.
 func (m *Manager) Run(ctx context.Context) error {
@@ -112,7 +118,7 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 		}
 		return err
 	}
-	busy.Go(func() { m.work(ctx, stop, part{name: "leader election", run: elect}) })
+	busy.Go(func() { m.work(ctx, stop, part{name: "leader election", of: Func(elect)}) })
 }
 
 // work runs a part to its end.
@@ -132,8 +138,8 @@ func (m *Manager) work(ctx context.Context, stop context.CancelFunc, p part) {
 		m.fail(p.name, err)
 		stop()
 	}
-	usercode.Contain("function of Add", func() {
-		err := p.run(ctx)
+	usercode.Contain("Run", func() {
+		err := p.of.Run(ctx)
 		// The part was asked to end with its context, so this is no failure.
 		if err != nil && !(ctx.Err() != nil && (errors.Is(err, ctx.Err()) || errors.Is(err, context.Cause(ctx)))) {
 			failed(err)

@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"time"
@@ -17,9 +18,10 @@ import (
 // controller/manager. Its methods may be called from any goroutine.
 type Elector struct {
 	// Set by New and never changed.
-	opts   Options
-	client leaseClient
-	log    logs.Log
+	opts    Options
+	invalid error // what New found wrong
+	client  leaseClient
+	log     logs.Log
 
 	mu      sync.Mutex
 	running bool
@@ -43,23 +45,23 @@ type status struct {
 	renewed time.Time
 }
 
-// New returns a candidate. It sends nothing. It returns an error that wraps [ErrInvalid] if Options
-// are not usable, and those of client.New.
+// New returns a candidate. It sends nothing. What is wrong is kept: [Elector.Err] and Lead return it. It wraps
+// [ErrInvalid] if Options are not usable, or is an error of client.New.
 //
 // The candidate does not use the Limiter and the Retries of server: a renewal must not wait behind
 // other requests, and repeats itself.
-func New(server client.Connection, opts Options) (*Elector, error) {
-	opts, err := opts.complete()
-	if err != nil {
-		return nil, err
-	}
+func New(server client.Connection, opts Options) *Elector {
+	opts, invalid := opts.complete()
 	server.Retries, server.Limiter = -1, nil
 	c, err := client.New(server, Kind, client.Options{})
 	if err != nil {
-		return nil, fmt.Errorf("leader: %w", err)
+		err = fmt.Errorf("leader: %w", err)
 	}
-	return &Elector{opts: opts, client: c, log: logs.New(opts.Logger, "leader", "")}, nil
+	return &Elector{opts: opts, invalid: errors.Join(invalid, err), client: c, log: logs.New(opts.Logger, "leader", "")}
 }
+
+// Err returns what is wrong with the setup: the error of [New]. Nil means nothing.
+func (e *Elector) Err() error { return e.invalid }
 
 // Identity returns the name of this process in the Lease.
 func (e *Elector) Identity() string { return e.opts.Identity }

@@ -1,0 +1,43 @@
+package informer
+
+import (
+	"errors"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// Err returns everything that is wrong with how the informer was set up, joined: the error of
+// [Failed], and those of [AddIndex]. Nil means nothing. It says nothing about requests: see Stats. It is safe from
+// any goroutine.
+func (i *Informer[K, T]) Err() error { return i.engine.Err() }
+
+func (i *core[K, T]) Err() error { return i.faults.err() }
+
+// Failed returns an informer for a function that opens informers and could not open one, so that it need
+// not return a pair: setup goes on, and finds what else is wrong. The informer holds nothing. Its Run, WaitForSync and
+// Err return err, which should name the resource and say what to do. Nothing is sent.
+func Failed[T any](resource string, err error) *Informer[types.NamespacedName, T] {
+	none := func(T) (key types.NamespacedName, _ error) { return key, err }
+	i, invalid := newCore(resource, none, Options[T]{})
+	i.faults.add(errors.Join(err, invalid, firstSession(i)))
+	return informerOf(i)
+}
+
+// faults are the errors of an informer's setup.
+type faults struct {
+	mu  sync.Mutex
+	all []error
+}
+
+func (f *faults) add(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.all = append(f.all, err)
+}
+
+func (f *faults) err() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return errors.Join(f.all...)
+}
