@@ -241,7 +241,7 @@ func TestKindWithoutStatus(t *testing.T) {
 		if err := fake.Register(server, plain, fake.Rules{}); err != nil {
 			t.Fatal(err)
 		}
-		h := must(controller.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, plain))(t)
+		h := controller.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, plain)
 		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error, 1)
 		go func() { done <- h.Run(ctx) }()

@@ -89,10 +89,10 @@ func (c *calls[Q]) take() (texts []string) {
 	return texts
 }
 
-// reconciling runs c. stop ends it, without an error.
-func reconciling[Q comparable](t *testing.T, c *controller.Controller[Q]) (got *calls[Q], stop func()) {
+// reconciling calls run of a delayed controller. stop ends it, without an error.
+func reconciling[Q comparable](t *testing.T, run func(context.Context, func(context.Context, Q) error) error) (got *calls[Q], stop func()) {
 	got = new(calls[Q])
-	return got, started(t, func(ctx context.Context) error { return c.Run(ctx, got.reconcile) })
+	return got, started(t, func(ctx context.Context) error { return run(ctx, got.reconcile) })
 }
 
 // started calls run in a goroutine. stop ends it, without an error.
@@ -124,11 +124,9 @@ func TestWatchQueuesOwnerOfRefusedObject(t *testing.T) {
 			t.Fatal(err)
 		}
 		g := create(t, server, newGadget("one", "x"))
-		c := controller.New(controller.Options[string]{})
-		if err := controller.Watch(c, inf, owner); err != nil {
-			t.Fatal(err)
-		}
-		got, stop := reconciling(t, c)
+		c, runC := delayed[string]("")
+		controller.Watch(c, inf, owner)
+		got, stop := reconciling(t, runC)
 		synctest.Wait()
 		got.take()
 		g.Owner = "y"
@@ -148,11 +146,9 @@ func TestWatchQueuesOldAndNewOwner(t *testing.T) {
 		server, inf := setup(t)
 		g := create(t, server, newGadget("one", "x"))
 		create(t, server, newGadget("two", "x"))
-		c := controller.New(controller.Options[string]{})
-		if err := controller.Watch(c, inf, owner); err != nil {
-			t.Fatal(err)
-		}
-		got, stop := reconciling(t, c)
+		c, runC := delayed[string]("")
+		controller.Watch(c, inf, owner)
+		got, stop := reconciling(t, runC)
 		for _, step := range []struct {
 			name string
 			do   func() error
@@ -193,15 +189,15 @@ func TestResyncGoesBehind(t *testing.T) {
 			}
 			const period = time.Hour
 			inf := informerWith(t, server, informer.Options[*gadget]{Resync: period})
-			c := controller.New(controller.Options[key]{Queue: queue.Options[key]{}})
-			ok(t, controller.For(c, inf))
+			c, runC := delayed("", controller.Options[key]{Queue: queue.Options[key]{}})
+			controller.For(c, inf)
 			ctx, cancel := context.WithCancel(t.Context())
 			var mu sync.Mutex
 			at := map[string]time.Time{}
 			resynced := 0
 			ended := make(chan error, 1)
 			go func() {
-				ended <- c.Run(ctx, func(_ context.Context, k key) error {
+				ended <- runC(ctx, func(_ context.Context, k key) error {
 					time.Sleep(each)
 					mu.Lock()
 					defer mu.Unlock()
@@ -257,16 +253,14 @@ func TestInitialPriority(t *testing.T) {
 		for n := range 10 {
 			create(t, server, newGadget(fmt.Sprint("old", n), ""))
 		}
-		c := controller.New(controller.Options[key]{InitialPriority: -1})
-		if err := controller.For(c, inf); err != nil {
-			t.Fatal(err)
-		}
+		c, runC := delayed("", controller.Options[key]{InitialPriority: -1})
+		controller.For(c, inf)
 		ctx, cancel := context.WithCancel(t.Context())
 		goOn := make(chan struct{})
 		var order []string
 		ended := make(chan error, 1)
 		go func() {
-			ended <- c.Run(ctx, func(_ context.Context, k key) error {
+			ended <- runC(ctx, func(_ context.Context, k key) error {
 				<-goOn
 				order = append(order, k.Name)
 				return nil
@@ -291,11 +285,9 @@ func TestReconcileFindsWholeCaches(t *testing.T) {
 		for n := range 100 {
 			create(t, server, newGadget(fmt.Sprint(n), "x"))
 		}
-		c := controller.New(controller.Options[string]{})
-		if err := controller.Watch(c, inf, owner); err != nil {
-			t.Fatal(err)
-		}
-		err := c.Run(t.Context(), func(context.Context, string) error {
+		c, runC := delayed[string]("")
+		controller.Watch(c, inf, owner)
+		err := runC(t.Context(), func(context.Context, string) error {
 			if got := inf.Store().Len(); got != 100 {
 				t.Errorf("reconcile found %d objects, want 100", got)
 			}
@@ -316,13 +308,12 @@ func TestSharedInformerGoesOn(t *testing.T) {
 		go func() { ended <- inf.Run(ctx) }()
 		synctest.Wait()
 
-		c := controller.New(controller.Options[key]{})
-		if err := errors.Join(controller.For(c, inf), controller.For(c, inf)); err != nil {
-			t.Fatal(err)
-		}
+		c, runC := delayed[key]("")
+		controller.For(c, inf)
+		controller.For(c, inf)
 		mine, stop := context.WithCancel(ctx)
 		stopped := make(chan error, 1)
-		go func() { stopped <- c.Run(mine, new(calls[key]).reconcile) }()
+		go func() { stopped <- runC(mine, new(calls[key]).reconcile) }()
 		synctest.Wait()
 		stop()
 		if err := <-stopped; err != nil {
@@ -333,11 +324,9 @@ func TestSharedInformerGoesOn(t *testing.T) {
 		if inf.Store().Len() != 1 {
 			t.Error("the informer stopped with the controller")
 		}
-		third := controller.New(controller.Options[key]{})
-		if err := controller.For(third, inf); err != nil {
-			t.Fatal(err)
-		}
-		go func() { stopped <- third.Run(t.Context(), new(calls[key]).reconcile) }()
+		third, runThird := delayed[key]("")
+		controller.For(third, inf)
+		go func() { stopped <- runThird(t.Context(), new(calls[key]).reconcile) }()
 		synctest.Wait()
 		cancel()
 		if err := <-ended; err != nil {
@@ -346,13 +335,11 @@ func TestSharedInformerGoesOn(t *testing.T) {
 		if err := <-stopped; !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("a controller goes on with an informer that has stopped, or returned %v", err)
 		}
-		again := controller.New(controller.Options[key]{})
-		if err := controller.For(again, inf); err != nil {
-			t.Errorf("For a stopped informer returned %v", err)
-		}
+		again, runAgain := delayed[key]("")
+		controller.For(again, inf)
 		mine, stop = context.WithCancel(t.Context())
 		var seen calls[key]
-		go func() { stopped <- again.Run(mine, seen.reconcile) }()
+		go func() { stopped <- runAgain(mine, seen.reconcile) }()
 		synctest.Wait()
 		stop()
 		if keys, err := seen.take(), <-stopped; err != nil || len(keys) != 1 {
@@ -375,11 +362,9 @@ func TestForeignInformerStopsFirst(t *testing.T) {
 		stopped := make(chan error, 2)
 		go func() { stopped <- inf.Run(ctx) }()
 		synctest.Wait()
-		c := controller.New(controller.Options[key]{})
-		if err := controller.For(c, inf); err != nil {
-			t.Fatal(err)
-		}
-		go func() { stopped <- c.Run(ended{t.Context()}, new(calls[key]).reconcile) }()
+		c, runC := delayed[key]("")
+		controller.For(c, inf)
+		go func() { stopped <- runC(ended{t.Context()}, new(calls[key]).reconcile) }()
 		synctest.Wait()
 		cancel()
 		if err := errors.Join(<-stopped, <-stopped); err != nil {
@@ -399,11 +384,9 @@ func TestForeignInformerStopsBeforeSync(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- inf.Run(ctx) }()
 		synctest.Wait()
-		c := controller.New(controller.Options[key]{})
-		if err := controller.For(c, inf); err != nil {
-			t.Fatal(err)
-		}
-		go func() { ended <- c.Run(t.Context(), new(calls[key]).reconcile) }()
+		c, runC := delayed[key]("")
+		controller.For(c, inf)
+		go func() { ended <- runC(t.Context(), new(calls[key]).reconcile) }()
 		synctest.Wait()
 		cancel()
 		if err := errors.Join(<-ended, <-ended); !errors.Is(err, informer.ErrStopped) {
@@ -419,16 +402,11 @@ func TestErrorOfSharedInput(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server, inf := setup(t)
 			create(t, server, newGadget("one", "x"))
-			c := controller.New(controller.Options[string]{})
-			err := errors.Join(
-				controller.Watch(c, inf, owner),
-				controller.Watch(c, inf, func([]string, *gadget) []string { panic("keys") }),
-				controller.Watch(c, inf, owner),
-			)
-			if err != nil {
-				t.Fatal(err)
-			}
-			err = c.Run(t.Context(), new(calls[string]).reconcile)
+			c, runC := delayed[string]("")
+			controller.Watch(c, inf, owner)
+			controller.Watch(c, inf, func([]string, *gadget) []string { panic("keys") })
+			controller.Watch(c, inf, owner)
+			err := runC(t.Context(), new(calls[string]).reconcile)
 			var panicked *informer.PanicError
 			if !errors.As(err, &panicked) || errors.Is(err, informer.ErrStopped) {
 				t.Errorf("Run returned %v, want the panic alone", err)
@@ -443,12 +421,10 @@ func TestPanicInKeysEndsRun(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, inf := setup(t)
 				create(t, server, newGadget("one", "x"))
-				c := controller.New(controller.Options[string]{})
-				if err := controller.Watch(c, inf, func([]string, *gadget) []string { panic(value) }); err != nil {
-					t.Fatal(err)
-				}
+				c, runC := delayed[string]("")
+				controller.Watch(c, inf, func([]string, *gadget) []string { panic(value) })
 				var panicked *informer.PanicError
-				if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.As(err, &panicked) || panicked.Key != "a/one" {
+				if err := runC(t.Context(), new(calls[string]).reconcile); !errors.As(err, &panicked) || panicked.Key != "a/one" {
 					t.Errorf("Run returned %v", err)
 				}
 			})
@@ -459,30 +435,22 @@ func TestPanicInKeysEndsRun(t *testing.T) {
 func TestMisuse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, inf := setup(t)
-		c := controller.New(controller.Options[string]{Name: "mine"})
-		if err := controller.Watch[string](c, inf, nil); !errors.Is(err, controller.ErrNoKeys) || !strings.Contains(err.Error(), "gadgets") {
-			t.Errorf("Watch without a function returned %v", err)
-		}
-		if err := controller.Watch(c, (*informer.Informer[key, *gadget])(nil), owner); !errors.Is(err, controller.ErrNoInformer) || !strings.Contains(err.Error(), "*controller_test.gadget: ") {
-			t.Errorf("Watch without an informer returned %v", err)
-		}
-		if err := c.Run(t.Context(), nil); !errors.Is(err, queue.ErrNoFunc) || !strings.HasPrefix(err.Error(), "mine: ") {
-			t.Errorf("Run without a function returned %v", err)
-		}
+		c, runC := delayed[string]("mine")
 		ctx, cancel := context.WithCancel(t.Context())
 		cancel()
-		if err := c.Run(ctx, new(calls[string]).reconcile); err != nil {
+		if err := runC(ctx, new(calls[string]).reconcile); err != nil {
 			t.Errorf("Run with a context that is done returned %v", err)
 		}
 		c.Queue().AddAfter("x", time.Hour)
 		if c.Queue().Len() != 0 || len(c.Queue().Snapshot().Delayed) != 0 {
 			t.Error("the queue still takes keys after Run")
 		}
-		if err := c.Run(t.Context(), new(calls[string]).reconcile); !errors.Is(err, controller.ErrStarted) || !strings.HasPrefix(err.Error(), "mine: ") {
+		if err := runC(t.Context(), new(calls[string]).reconcile); !errors.Is(err, controller.ErrStarted) || !strings.HasPrefix(err.Error(), "mine: ") {
 			t.Errorf("a second Run returned %v", err)
 		}
-		if err := controller.Watch(c, inf, owner); !errors.Is(err, controller.ErrStopped) || !strings.Contains(err.Error(), "gadgets") {
-			t.Errorf("Watch after Run returned %v", err)
+		controller.Watch(c, inf, owner)
+		if err := c.Err(); !errors.Is(err, controller.ErrStopped) || !strings.Contains(err.Error(), "Watch of gadgets") {
+			t.Errorf("after a Watch after Run, Err is %v", err)
 		}
 	})
 }
@@ -495,12 +463,10 @@ func TestKeysReturnsOwnSlice(t *testing.T) {
 		g := newGadget("one", "")
 		g.Finalizers = []string{"example.com/x", "example.com/y"}
 		create(t, server, g)
-		c := controller.New(controller.Options[string]{})
+		c, runC := delayed[string]("")
 		finalizers := func(_ []string, g *gadget) []string { return g.Finalizers }
-		if err := controller.Watch(c, inf, finalizers); err != nil {
-			t.Fatal(err)
-		}
-		got, stop := reconciling(t, c)
+		controller.Watch(c, inf, finalizers)
+		got, stop := reconciling(t, runC)
 		synctest.Wait()
 		cached, _ := inf.Store().Get(key{Namespace: "a", Name: "one"})
 		if want := []string{"example.com/x", "example.com/y"}; !slices.Equal(got.take(), want) || !slices.Equal(cached.Finalizers, want) {
@@ -518,7 +484,7 @@ func TestWatchQueuesOnce(t *testing.T) {
 			server, inf := setup(t)
 			one := newGadget("one", "1")
 			one = create(t, server, one)
-			c := controller.New(controller.Options[string]{})
+			c, runC := delayed[string]("")
 			keys := func(dst []string, g *gadget) []string {
 				time.Sleep(time.Minute)
 				first, _ := strconv.Atoi(g.Owner)
@@ -527,10 +493,8 @@ func TestWatchQueuesOnce(t *testing.T) {
 				}
 				return dst
 			}
-			if err := controller.Watch(c, inf, keys); err != nil {
-				t.Fatal(err)
-			}
-			got, stop := reconciling(t, c)
+			controller.Watch(c, inf, keys)
+			got, stop := reconciling(t, runC)
 			for _, step := range []struct {
 				owner string
 				want  int

@@ -24,7 +24,7 @@ func ExampleWatch() {
 	fake.Create(server, newGadget("two", "blue"))
 	fake.Create(server, newGadget("three", "red"))
 
-	c := controller.New(controller.Options[key]{})
+	c, runC := delayed[key]("")
 	controller.For(c, gadgets)
 	controller.Watch(c, sites, func(dst []key, s *site) []key {
 		for g := range byOwner.All(gadgets.Store(), s.Name) {
@@ -36,7 +36,7 @@ func ExampleWatch() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- c.Run(ctx, func(_ context.Context, k key) error {
+		ended <- runC(ctx, func(_ context.Context, k key) error {
 			reconciled <- k.Name
 			return nil
 		})

@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -76,19 +75,14 @@ func TestFilteredInputs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, inf := setup(t)
 		g := create(t, server, newGadget("one", "x"))
-		byKey := controller.New(controller.Options[key]{})
-		owners := controller.New(controller.Options[string]{})
+		byKey, runByKey := delayed[key]("")
+		owners, runOwners := delayed[string]("")
 		notY := func(ev event) bool { return ev.Object.Owner != "y" }
-		err := errors.Join(
-			controller.For(byKey, inf, controller.LabelsChanged),
-			controller.Watch(owners, inf, owner, controller.LabelsChanged, notY),
-		)
-		if err != nil {
-			t.Fatal(err)
-		}
-		keys, stopKeys := reconciling(t, byKey)
+		controller.For(byKey, inf, controller.LabelsChanged)
+		controller.Watch(owners, inf, owner, controller.LabelsChanged, notY)
+		keys, stopKeys := reconciling(t, runByKey)
 		synctest.Wait() // it runs the informer
-		owned, stopOwners := reconciling(t, owners)
+		owned, stopOwners := reconciling(t, runOwners)
 		step := func(what string, wantKeys, wantOwners []string) {
 			t.Helper()
 			synctest.Wait()
@@ -134,11 +128,10 @@ func owners(t *testing.T, server *fake.Server, gadgets *informer.Informer[key, *
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := controller.New(controller.Options[key]{})
-	if err := errors.Join(controller.For(c, inf), controller.Owns(c, inf, gadgets)); err != nil {
-		t.Fatal(err)
-	}
-	got, stop = reconciling(t, c)
+	c, runC := delayed[key]("")
+	controller.For(c, inf)
+	controller.Owns(c, inf, gadgets)
+	got, stop = reconciling(t, runC)
 	return got, func(namespace, name string) *site {
 		t.Helper()
 		o, err := fake.Create(server, &site{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}})
@@ -220,28 +213,4 @@ func TestOwnerWithoutNamespace(t *testing.T) {
 		}
 		stop()
 	})
-}
-
-func TestFilterMisuse(t *testing.T) {
-	_, inf := setup(t)
-	c := controller.New(controller.Options[key]{})
-	var none func(event) bool
-	for what, err := range map[string]error{
-		"For":   controller.For(c, inf, none),
-		"Watch": controller.Watch(c, inf, func(dst []key, _ *gadget) []key { return dst }, none),
-		"Owns":  controller.Owns(c, inf, inf, none),
-	} {
-		if !errors.Is(err, controller.ErrNoFilter) {
-			t.Errorf("%s with a nil filter returned %v", what, err)
-		}
-	}
-	var nobody *informer.Informer[key, *gadget]
-	for what, err := range map[string]error{
-		"without owners":        controller.Owns(c, nobody, inf),
-		"without owned objects": controller.Owns(c, inf, nobody),
-	} {
-		if !errors.Is(err, controller.ErrNoInformer) {
-			t.Errorf("Owns %s returned %v", what, err)
-		}
-	}
 }

@@ -86,17 +86,12 @@ func newScene(t *testing.T, opts controller.OpenOptions[*gadget]) *scene {
 	server, _ := setup(t)
 	w := &scene{t: t, server: server, wire: &wire{next: server.Client().Transport}}
 	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: w.wire}}
-	opts.Informer.Indexes = index.Of(ownedBy)
 	opts.Informer.OnError = func(error) {}
 	opts.Informer.Reflector.DisableWatchList = true
 	opts.Informer.Reflector.IdleTimeout = cmp.Or(opts.Informer.Reflector.IdleTimeout, -1)
-	var err error
-	if w.handle, err = controller.Open(conn, gadgetKind, opts); err != nil {
-		t.Fatal(err)
-	}
-	if w.owned, err = informer.Bind(w.handle, ownedBy); err != nil {
-		t.Fatal(err)
-	}
+	w.handle = controller.Open(conn, gadgetKind, opts)
+	w.owned = informer.AddIndex(w.handle, ownedBy)
+	ok(t, w.handle.Err())
 	return w
 }
 
@@ -410,50 +405,6 @@ func TestHandleOfSelection(t *testing.T) {
 	})
 }
 
-// Own events do not come back, unless somebody else's change is in them.
-func TestNotOwn(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		w := newScene(t, controller.OpenOptions[*gadget]{})
-		event := func(typ informer.EventType, old, now *gadget) bool {
-			return w.handle.NotOwn(informer.Event[key, *gadget]{Type: typ, Key: key{Namespace: "a", Name: now.Name}, Old: old, Object: now})
-		}
-		h, ctx := w.handle, t.Context()
-		v1 := done(h.Create(ctx, newGadget("one", "x"), metav1.CreateOptions{}))
-		changed := func(g *gadget, label string) *gadget {
-			g = g.DeepCopy()
-			g.Labels = map[string]string{"a": label}
-			return g
-		}
-		v2 := done(h.Update(ctx, changed(v1, "2"), metav1.UpdateOptions{}))
-		v3 := done(fake.Update(w.server, changed(v2, "3")))
-		v4 := done(h.Patch(ctx, key{Namespace: "a", Name: "one"}, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"labels":{"a":"4"}}}`, v3.ResourceVersion), metav1.PatchOptions{}))
-		v5 := done(h.Patch(ctx, key{Namespace: "a", Name: "one"}, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"5"}}}`), metav1.PatchOptions{}))
-		v6 := done(h.Patch(ctx, key{Namespace: "a", Name: "one"}, types.JSONPatchType,
-			fmt.Appendf(nil, `[{"op":"test","path":"/metadata/resourceVersion","value":%q},{"op":"add","path":"/metadata/labels/a","value":"6"}]`, v5.ResourceVersion), metav1.PatchOptions{}))
-		for _, c := range []struct {
-			name     string
-			typ      informer.EventType
-			old, now *gadget
-			want     bool
-		}{
-			{"own creation", informer.Added, nil, v1, false},
-			{"own update", informer.Updated, v1, v2, false},
-			{"own creation and update", informer.Added, nil, v2, false},
-			{"a foreign update", informer.Updated, v2, v3, true},
-			{"own patch of a version", informer.Updated, v3, v4, false},
-			{"a foreign update, then an own patch", informer.Updated, v2, v4, true},
-			{"creation with a foreign update", informer.Added, nil, v4, true},
-			{"own patch of whatever there is", informer.Updated, v4, v5, true},
-			{"own JSON patch of a version", informer.Updated, v5, v6, false},
-			{"a deletion", informer.Deleted, v2, v2, true},
-		} {
-			if got := event(c.typ, c.old, c.now); got != c.want {
-				t.Errorf("%s: %v, want %v", c.name, got, c.want)
-			}
-		}
-	})
-}
-
 // A projection without metadata sees writes and deletions as well.
 func TestProjectedHandle(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -461,19 +412,14 @@ func TestProjectedHandle(t *testing.T) {
 		server, _ := setup(t)
 		old := create(t, server, newGadget("old", "x"))
 		conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
-		h, err := controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key,
+		h := controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key,
 			controller.OpenOptions[*bare]{Informer: informer.Options[*bare]{Reflector: reflector.Tuning{DisableWatchList: true}}})
-		if err != nil {
-			t.Fatal(err)
-		}
 		if err := server.Inject(faults.Fault{Verb: faults.VerbWatch, Delay: stale, After: 1, Times: -1}); err != nil {
 			t.Fatal(err)
 		}
-		c := controller.New(controller.Options[key]{})
-		if err := controller.For(c, h); err != nil {
-			t.Fatal(err)
-		}
-		_, stop := reconciling(t, c)
+		c, runC := delayed[key]("")
+		controller.For(c, h)
+		_, stop := reconciling(t, runC)
 		synctest.Wait()
 		expect := func(when, name, want string) {
 			t.Helper()
@@ -527,11 +473,9 @@ func testWaits(t *testing.T, late bool) {
 	w := newScene(t, controller.OpenOptions[*gadget]{})
 	create(t, w.server, newGadget("one", "x"))
 	var seen []string
-	c := controller.New(controller.Options[key]{})
+	c, runC := delayed[key]("")
 	add := func() {
-		if err := controller.For(c, w.handle); err != nil {
-			t.Fatal(err)
-		}
+		controller.For(c, w.handle)
 	}
 	if !late {
 		add()
@@ -539,7 +483,7 @@ func testWaits(t *testing.T, late bool) {
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() {
-		ended <- c.Run(ctx, func(ctx context.Context, k key) error {
+		ended <- runC(ctx, func(ctx context.Context, k key) error {
 			g, _ := w.handle.Cached(k)
 			if seen = append(seen, fmt.Sprint(len(g.Labels))); len(seen) > 1 {
 				return nil
@@ -586,9 +530,7 @@ func TestHandleIsClientAndCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := manager.New(manager.Options{})
-		if err := m.AddCaches(w.handle); err != nil {
-			t.Fatal(err)
-		}
+		m.AddCaches(w.handle)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- m.Run(ctx) }()
@@ -650,12 +592,10 @@ func TestSilentWatchHoldsNothingUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScene(t, controller.OpenOptions[*gadget]{})
 		create(t, w.server, newGadget("old", "x"))
-		c := controller.New(controller.Options[key]{Run: queue.RunOptions{Workers: 4}})
-		if err := controller.For(c, w.handle); err != nil {
-			t.Fatal(err)
-		}
+		c, runC := delayed("", controller.Options[key]{Run: queue.RunOptions{Workers: 4}})
+		controller.For(c, w.handle)
 		gets := w.silence()
-		got, stop := reconciling(t, c)
+		got, stop := reconciling(t, runC)
 		synctest.Wait()
 		one := done(w.handle.Create(t.Context(), newGadget("one", "x"), metav1.CreateOptions{}))
 		if err := w.handle.Delete(t.Context(), key{Namespace: "a", Name: "old"}, metav1.DeleteOptions{}); err != nil {
@@ -806,14 +746,14 @@ func (w *scene) requests() func() string {
 func TestOpenOptions(t *testing.T) {
 	conn := client.Connection{URL: fake.URL}
 	opts := controller.OpenOptions[*gadget]{Client: client.Options{Namespace: "a"}}
-	if _, err := controller.Open(conn, gadgetKind); err != nil {
+	if err := controller.Open(conn, gadgetKind).Err(); err != nil {
 		t.Error(err)
 	}
 	same := func(g *gadget) (*gadget, error) { return g, nil }
-	_, err := controller.Open(conn, gadgetKind, opts, opts)
-	_, failed := controller.OpenProjected(conn, gadgetKind, same, store.ObjectKey, opts, opts)
-	for _, err := range []error{err, failed} {
-		if !errors.Is(err, controller.ErrInvalid) || !strings.Contains(err.Error(), "controller: gadgets: OpenOptions are not valid: ") {
+	whole := controller.Open(conn, gadgetKind, opts, opts)
+	projected := controller.OpenProjected(conn, gadgetKind, same, store.ObjectKey, opts, opts)
+	for _, err := range []error{whole.Err(), projected.Err()} {
+		if !errors.Is(err, controller.ErrInvalid) || !strings.Contains(err.Error(), "controller: gadgets: OpenOptions: the options are not valid: ") {
 			t.Error(err)
 		}
 	}

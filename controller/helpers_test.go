@@ -208,3 +208,13 @@ func remove(t testing.TB, server *fake.Server, name string) {
 func conflict() error {
 	return apierrors.NewConflict(schema.GroupResource{Resource: "sites"}, "one", nil)
 }
+
+// delayed returns a controller, and a function that runs it with a reconcile that is not known before.
+func delayed[Q comparable](name string, options ...controller.Options[Q]) (c *controller.Controller[Q], run func(context.Context, func(context.Context, Q) error) error) {
+	var reconcile func(context.Context, Q) error
+	c = controller.New(name, func(ctx context.Context, key Q) error { return reconcile(ctx, key) }, options...)
+	return c, func(ctx context.Context, f func(context.Context, Q) error) error {
+		reconcile = f
+		return c.Run(ctx)
+	}
+}

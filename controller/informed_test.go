@@ -1,7 +1,6 @@
 package controller_test
 
 import (
-	"errors"
 	"slices"
 	"testing"
 	"testing/synctest"
@@ -9,7 +8,6 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
 )
 
@@ -22,13 +20,11 @@ func TestFactoryHandle(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c := controller.New(controller.Options[key]{})
-		err = errors.Join(controller.For(c, handle), controller.Owns(c, handle, handle),
-			controller.Watch(c, handle.Informer, func(dst []key, g *gadget) []key { return append(dst, key{Name: g.Owner}) }))
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, stop := reconciling(t, c)
+		c, runC := delayed[key]("")
+		controller.For(c, handle)
+		controller.Owns(c, handle, handle)
+		controller.Watch(c, handle.Informer, func(dst []key, g *gadget) []key { return append(dst, key{Name: g.Owner}) })
+		got, stop := reconciling(t, runC)
 		create(t, server, newGadget("one", "x"))
 		synctest.Wait()
 		if keys := got.take(); !slices.Equal(keys, []string{"/x", "a/one"}) {
@@ -36,20 +32,4 @@ func TestFactoryHandle(t *testing.T) {
 		}
 		stop()
 	})
-}
-
-// A handle that is nil has no informer.
-func TestNilHandle(t *testing.T) {
-	c := controller.New(controller.Options[key]{})
-	var none informer.Informed[key, *gadget]
-	for what, err := range map[string]error{
-		"an interface":     controller.For(c, none),
-		"a factory handle": controller.For(c, (*factory.Handle[key, *gadget])(nil)),
-		"a handle":         controller.For(c, (*controller.Handle[*gadget])(nil)),
-		"a projected one":  controller.For(c, (*controller.Projected[*gadget, *bare])(nil)),
-	} {
-		if !errors.Is(err, controller.ErrNoInformer) {
-			t.Errorf("For of %s that is nil returned %v", what, err)
-		}
-	}
 }

@@ -24,15 +24,13 @@ func TestLog(t *testing.T) {
 			create(t, server, newGadget("good", "x"))
 			create(t, server, newGadget("poor", "x"))
 			var out bytes.Buffer
-			c := controller.New(controller.Options[key]{Name: "of gadgets", Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))})
-			if err := controller.For(c, inf); err != nil {
-				t.Fatal(err)
-			}
+			c, runC := delayed("of gadgets", controller.Options[key]{Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: level}))})
+			controller.For(c, inf)
 			failed := false
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
 			go func() {
-				ended <- c.Run(ctx, func(_ context.Context, k key) error {
+				ended <- runC(ctx, func(_ context.Context, k key) error {
 					if k.Name == "poor" && !failed {
 						failed = true
 						return errors.New("not now")
@@ -58,11 +56,11 @@ const warning = `level=WARN msg="controller of gadgets: reconcile failed" key=a/
 func TestLogOfObjectWithoutNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var out bytes.Buffer
-		c := controller.New(controller.Options[key]{Logger: slog.New(slog.NewTextHandler(&out, nil))})
+		c, runC := delayed("", controller.Options[key]{Logger: slog.New(slog.NewTextHandler(&out, nil))})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() {
-			ended <- c.Run(ctx, func(context.Context, key) error { return controller.Terminal(errors.New("bad")) })
+			ended <- runC(ctx, func(context.Context, key) error { return controller.Terminal(errors.New("bad")) })
 		}()
 		c.Queue().Add(key{Name: "node-1"})
 		synctest.Wait()

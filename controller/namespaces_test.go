@@ -197,10 +197,9 @@ func newSitesIn(t *testing.T, refused string) sitesScene {
 	server := fake.New(fake.Options{})
 	ok(t, fake.Register(server, siteKinds, fake.Rules{}))
 	conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: refusing{server.Client().Transport, "/namespaces/" + refused + "/sites", http.StatusForbidden}}}
-	sites, err := controller.Open(conn, siteKinds, controller.OpenOptions[*site]{
+	sites := controller.Open(conn, siteKinds, controller.OpenOptions[*site]{
 		Namespaces: informer.NewNamespaces("a", "b"), Informer: informer.Options[*site]{OnError: func(error) {}},
 	})
-	ok(t, err)
 	ended := make(chan error)
 	go func() { ended <- sites.Run(t.Context()) }()
 	t.Cleanup(func() { <-ended })
@@ -299,15 +298,15 @@ func TestKeysOfFailingNamespaceWait(t *testing.T) {
 			create(t, w.server, g)
 		}
 		var reconciled sync.Map
-		c := controller.New(controller.Options[key]{OnError: func(err error) { t.Error(err) }})
+		c, runC := delayed("", controller.Options[key]{OnError: func(err error) { t.Error(err) }})
 		both := func(keys []key, _ *gadget) []key {
 			return append(keys, key{Namespace: "a", Name: "one"}, key{Namespace: "b", Name: "two"})
 		}
-		ok(t, controller.Watch(c, w.handle, both))
+		controller.Watch(c, w.handle, both)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			ended <- c.Run(ctx, func(_ context.Context, k key) error {
+			ended <- runC(ctx, func(_ context.Context, k key) error {
 				if _, found := w.handle.Cached(k); !found {
 					t.Errorf("%v is reconciled before it is listed", k)
 				}
@@ -357,15 +356,15 @@ func failsLater(t *testing.T, how int32, sick, written string) {
 	w := newScene(t, opts)
 	out := outageOf(w, sick)
 	reconciled := &perNamespace{}
-	c := controller.New(controller.Options[key]{OnError: func(error) {}, Logger: slog.New(slog.DiscardHandler)})
+	c, runC := delayed("", controller.Options[key]{OnError: func(error) {}, Logger: slog.New(slog.DiscardHandler)})
 	both := func(keys []key, _ *gadget) []key {
 		return append(keys, key{Namespace: "a", Name: "one"}, key{Namespace: "b", Name: "two"}, key{Name: "of all"})
 	}
-	ok(t, controller.Watch(c, w.handle, both))
+	controller.Watch(c, w.handle, both)
 	ctx, cancel := context.WithCancel(t.Context())
 	ended := make(chan error)
 	go func() {
-		ended <- c.Run(ctx, func(_ context.Context, k key) error {
+		ended <- runC(ctx, func(_ context.Context, k key) error {
 			reconciled.count(k.Namespace)
 			return nil
 		})
@@ -483,8 +482,8 @@ func unrecorded(t *testing.T, n int) {
 		}
 		return bareOf(g)
 	}
-	h := done(controller.OpenProjected(conn, gadgetKind, part, (*bare).key,
-		controller.OpenOptions[*bare]{Namespaces: informer.NewNamespaces("a", "b"), Informer: quiet[*bare]()}))
+	h := controller.OpenProjected(conn, gadgetKind, part, (*bare).key,
+		controller.OpenOptions[*bare]{Namespaces: informer.NewNamespaces("a", "b"), Informer: quiet[*bare]()})
 	ended := make(chan error)
 	go func() { ended <- h.Run(ctx) }()
 	synctest.Wait()
@@ -590,8 +589,7 @@ func TestOpenOverNamespacesErrors(t *testing.T) {
 	conn := client.Connection{URL: fake.URL}
 	set := informer.NewNamespaces("a")
 	open := func(of *kind.Kind[*gadget], opts controller.OpenOptions[*gadget]) error {
-		_, err := controller.Open(conn, of, opts)
-		return err
+		return controller.Open(conn, of, opts).Err()
 	}
 	cluster := kind.Of[*gadget](schema.GroupVersion{Version: "v1"}, "gadgets").Cluster()
 	twice := index.New("owner", owner)
@@ -603,14 +601,14 @@ func TestOpenOverNamespacesErrors(t *testing.T) {
 		"two settings": {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Client: client.Options{Namespace: "a"}}), controller.ErrInvalid, "gadgets"},
 		"scope":        {open(cluster, controller.OpenOptions[*gadget]{Namespaces: set}), client.ErrScope, "cluster-scoped"},
 		"a bad name":   {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "not/a name")}), informer.ErrNamespace, `"not/a name"`},
-		"index": {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Indexes: index.Of(twice), Informer: informer.Options[*gadget]{Indexes: index.Of(index.New("owner", owner))}}),
+		"index": {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Informer: informer.Options[*gadget]{Indexes: index.Of(twice, index.New("owner", owner))}}),
 			index.ErrDuplicate, "owner"},
 	} {
 		if !errors.Is(c.err, c.want) || !strings.Contains(c.err.Error(), c.text) {
 			t.Errorf("%s: %v", name, c.err)
 		}
 	}
-	if h := done(controller.Open(conn, gadgetKind)); h.AsInformer().Stats().Namespaces != nil {
+	if h := controller.Open(conn, gadgetKind); h.AsInformer().Stats().Namespaces != nil {
 		t.Error("a handle of one source has namespaces")
 	}
 }
@@ -622,22 +620,23 @@ func TestKeysOfNewNamespaceWait(t *testing.T) {
 		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: late{server.Client().Transport, 30 * time.Second}}}
 		set := informer.NewNamespaces("a")
 		opts := controller.OpenOptions[*gadget]{Namespaces: set, Informer: quiet[*gadget]()}
-		parents := done(controller.Open(conn, gadgetKind, opts))
+		parents := controller.Open(conn, gadgetKind, opts)
 		opts.Client.LabelSelector = "child=yes"
-		children := done(controller.Open(conn, gadgetKind, opts))
+		children := controller.Open(conn, gadgetKind, opts)
 		for _, namespace := range []string{"a", "b"} {
 			child := newGadget("child", "")
 			child.Namespace, child.Labels = namespace, map[string]string{"child": "yes"}
 			create(t, server, child)
 		}
-		c := controller.New(controller.Options[key]{})
-		ok(t, errors.Join(controller.For(c, parents), controller.Watch(c, children, func(keys []key, g *gadget) []key { return keys })))
+		c, runC := delayed[key]("")
+		controller.For(c, parents)
+		controller.Watch(c, children, func(keys []key, g *gadget) []key { return keys })
 		began := time.Now()
 		after := map[string]time.Duration{}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			ended <- c.Run(ctx, func(_ context.Context, k key) error {
+			ended <- runC(ctx, func(_ context.Context, k key) error {
 				after[k.Namespace] = time.Since(began)
 				if _, found := children.Cached(k); !found {
 					t.Errorf("%v is reconciled before it is listed", k)

@@ -46,10 +46,7 @@ func TestListAllOfPart(t *testing.T) {
 			}
 			return server.Client().Transport.RoundTrip(r)
 		})
-		h, err := Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: transport}}, pages)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: transport}}, pages)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- h.Run(ctx) }()

@@ -310,7 +310,7 @@ func TestDeleteOfUnknownVersion(t *testing.T) {
 			return server.Client().Transport.RoundTrip(r)
 		})
 		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: transport}}
-		h := done(controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key, controller.OpenOptions[*bare]{Informer: quiet[*bare]()}))
+		h := controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key, controller.OpenOptions[*bare]{Informer: quiet[*bare]()})
 		create(t, server, newGadget("g", "x"))
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
@@ -346,7 +346,7 @@ func TestWaitForNowWithBadObject(t *testing.T) {
 					return bareOf(g)
 				}
 				conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
-				h := done(controller.OpenProjected(conn, gadgetKind, part, (*bare).key, controller.OpenOptions[*bare]{Informer: quiet[*bare]()}))
+				h := controller.OpenProjected(conn, gadgetKind, part, (*bare).key, controller.OpenOptions[*bare]{Informer: quiet[*bare]()})
 				for n := range size {
 					create(t, server, newGadget(fmt.Sprint("g", n), "x"))
 				}
@@ -479,7 +479,7 @@ func TestWaitForNowWithoutVersions(t *testing.T) {
 			body := io.NopCloser(strings.NewReader(`{"kind":"GadgetList","apiVersion":"v1","metadata":{},"items":[]}`))
 			return &http.Response{StatusCode: http.StatusOK, Header: http.Header{"Content-Type": {"application/json"}}, Body: body, Request: r}, nil
 		})
-		h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: transport}}, gadgetKind, opts))
+		h := controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: transport}}, gadgetKind, opts)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- h.Run(ctx) }()

@@ -33,8 +33,8 @@ func TestDeletionOvertakesAnswer(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, _ := sites(t)
 				wire := &hooks{next: server.Client().Transport}
-				h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}, siteKinds,
-					controller.OpenOptions[*site]{Namespaces: set(), Informer: quiet[*site]()}))
+				h := controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}, siteKinds,
+					controller.OpenOptions[*site]{Namespaces: set(), Informer: quiet[*site]()})
 				one := done(fake.Create(server, newSite("one")))
 				k := key{Namespace: one.Namespace, Name: one.Name}
 				ctx := t.Context()
@@ -71,7 +71,7 @@ func TestFailingNamespaceLosesNoWrites(t *testing.T) {
 				lost = append(lost, err)
 			}
 		}
-		h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}, siteKinds, opts))
+		h := controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}, siteKinds, opts)
 		one := done(fake.Create(server, newSite("one")))
 		k := key{Namespace: one.Namespace, Name: one.Name}
 		ctx := t.Context()
@@ -95,7 +95,7 @@ func TestFailingNamespaceLosesNoWrites(t *testing.T) {
 func TestManyDoubts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, _ := sites(t)
-		h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, siteKinds, controller.OpenOptions[*site]{Informer: quiet[*site]()}))
+		h := controller.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, siteKinds, controller.OpenOptions[*site]{Informer: quiet[*site]()})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		for n := range 250 {
@@ -126,7 +126,7 @@ func TestRefusedRepetition(t *testing.T) {
 			late := slowWatches{&twice{next: server.Client().Transport, code: code}, new(true)} // which loses nothing
 			opts := quiet[*site]()
 			opts.Reflector.DisableWatchList = true
-			h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: late}}, siteKinds, controller.OpenOptions[*site]{Informer: opts}))
+			h := controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: late}}, siteKinds, controller.OpenOptions[*site]{Informer: opts})
 			one := done(fake.Create(server, newSite("one")))
 			ctx := t.Context()
 			stop := started(t, h.Run)
@@ -163,13 +163,13 @@ func TestMadeAndGone(t *testing.T) {
 				ok(t, fake.Register(server, gadgetKind, fake.Rules{}))
 				wire := &hooks{next: server.Client().Transport}
 				conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}
-				parents := done(controller.Open(conn, siteKinds, controller.OpenOptions[*site]{Namespaces: set(), Informer: quiet[*site]()}))
-				children := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set(), Informer: quiet[*gadget]()}))
-				c := controller.New(controller.Options[key]{})
-				ok(t, controller.For(c, parents))
-				ok(t, controller.Owns(c, parents, children))
+				parents := controller.Open(conn, siteKinds, controller.OpenOptions[*site]{Namespaces: set(), Informer: quiet[*site]()})
+				children := controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set(), Informer: quiet[*gadget]()})
+				c, runC := delayed[key]("")
+				controller.For(c, parents)
+				controller.Owns(c, parents, children)
 				stop := started(t, func(ctx context.Context) error {
-					return c.Run(ctx, func(ctx context.Context, k key) error {
+					return runC(ctx, func(ctx context.Context, k key) error {
 						parent, has := parents.Cached(k)
 						if !has || len(children.List(k.Namespace, nil)) > 0 {
 							return nil

@@ -15,10 +15,10 @@ import (
 func TestOwnsWithoutFor(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, owners := setup(t)
-		c := controller.New(controller.Options[key]{Name: "gadgets"})
-		ok(t, controller.Owns(c, owners, informerOf(t, server)))
+		c, runC := delayed[key]("gadgets")
+		controller.Owns(c, owners, informerOf(t, server))
 		none := func(context.Context, key) error { return nil }
-		err := c.Run(t.Context(), none)
+		err := runC(t.Context(), none)
 		if !errors.Is(err, controller.ErrNoOwners) {
 			t.Fatalf("Run returned %v", err)
 		}
@@ -27,10 +27,10 @@ func TestOwnsWithoutFor(t *testing.T) {
 				t.Errorf("%q does not name %q", err, want)
 			}
 		}
-		ok(t, controller.For(c, owners))
+		controller.For(c, owners)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx, none) }()
+		go func() { ended <- runC(ctx, none) }()
 		synctest.Wait()
 		cancel()
 		ok(t, <-ended)
@@ -41,17 +41,19 @@ func TestOwnsWithoutFor(t *testing.T) {
 func TestOwnsWhileRunning(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, owners := setup(t)
-		c := controller.New(controller.Options[key]{Name: "gadgets"})
+		reported := make(chan error, 1)
+		c, runC := delayed("gadgets", controller.Options[key]{OnError: func(err error) { reported <- err }})
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- c.Run(ctx, func(context.Context, key) error { return nil }) }()
+		go func() { ended <- runC(ctx, func(context.Context, key) error { return nil }) }()
 		synctest.Wait()
 		owned := informerOf(t, server)
-		if err := controller.Owns(c, owners, owned); !errors.Is(err, controller.ErrNoOwners) || !strings.Contains(err.Error(), "Owns of gadgets by gadgets") {
-			t.Errorf("without For: %v", err)
+		controller.Owns(c, owners, owned)
+		if err := <-reported; !errors.Is(err, controller.ErrNoOwners) || !strings.Contains(err.Error(), "gadgets: controller: Owns of gadgets by gadgets") {
+			t.Errorf("without For, OnError got %v", err)
 		}
-		ok(t, controller.For(c, owners))
-		ok(t, controller.Owns(c, owners, owned))
+		controller.For(c, owners)
+		controller.Owns(c, owners, owned)
 		cancel()
 		ok(t, <-ended)
 	})
@@ -63,16 +65,16 @@ func TestOwnsWithWatch(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			server, owners := setup(t)
 			owned := informerOf(t, server)
-			c := controller.New(controller.Options[key]{})
-			ok(t, controller.Owns(c, owners, owned))
+			c, runC := delayed[key]("")
+			controller.Owns(c, owners, owned)
 			if how == "Watch" {
-				ok(t, controller.Watch(c, owners, func(keys []key, _ *gadget) []key { return keys }))
+				controller.Watch(c, owners, func(keys []key, _ *gadget) []key { return keys })
 			} else {
 				ok(t, controller.Unwatch(c, owned))
 			}
 			ctx, cancel := context.WithCancel(t.Context())
 			ended := make(chan error, 1)
-			go func() { ended <- c.Run(ctx, func(context.Context, key) error { return nil }) }()
+			go func() { ended <- runC(ctx, func(context.Context, key) error { return nil }) }()
 			synctest.Wait()
 			cancel()
 			ok(t, <-ended)

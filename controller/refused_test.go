@@ -71,10 +71,7 @@ func TestObjectInDoubtDoesNotFit(t *testing.T) {
 		server, _ := setup(t)
 		create(t, server, newGadget("odd", ""))
 		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: misfit{server.Client().Transport}}}
-		h, err := controller.Open(conn, gadgetKind)
-		if err != nil {
-			t.Fatal(err)
-		}
+		h := controller.Open(conn, gadgetKind)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
 		go func() { ended <- h.Run(ctx) }()
@@ -101,15 +98,13 @@ func TestNameIsFreedDuringReconcile(t *testing.T) {
 		create(t, server, newGadget("child", ""))
 		owner := newGadget("waits", "")
 		owner.UID = "1"
-		c := controller.New(controller.Options[key]{})
-		if err := controller.Owns(c, inf, inf, func(event) bool { return false }); err != nil {
-			t.Fatal(err)
-		}
+		c, runC := delayed[key]("")
+		controller.Owns(c, inf, inf, func(event) bool { return false })
 		var calls atomic.Int64
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			ended <- c.Run(ctx, func(_ context.Context, k key) error {
+			ended <- runC(ctx, func(_ context.Context, k key) error {
 				calls.Add(1)
 				g, ok := inf.Store().Get(key{Namespace: "a", Name: "child"})
 				if !ok {
@@ -136,17 +131,13 @@ func TestNameIsFreedDuringReconcile(t *testing.T) {
 func TestUnwatchedIsReleased(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, first := setup(t)
-		c := controller.New(controller.Options[key]{})
-		if err := controller.For(c, first); err != nil {
-			t.Fatal(err)
-		}
-		_, stop := reconciling(t, c)
+		c, runC := delayed[key]("")
+		controller.For(c, first)
+		_, stop := reconciling(t, runC)
 		defer stop()
 		gone := func() weak.Pointer[informer.Informer[key, *gadget]] {
 			inf := informerOf(t, server)
-			if err := controller.For(c, inf); err != nil {
-				t.Fatal(err)
-			}
+			controller.For(c, inf)
 			synctest.Wait()
 			if err := controller.Unwatch(c, inf); err != nil {
 				t.Error(err)
@@ -171,31 +162,18 @@ func TestPanicInOnErrorOfLateWatch(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		_, first := setup(t)
 		called := 0
-		c := controller.New(controller.Options[key]{SyncTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler), OnError: func(error) { called++; panic("OnError") }})
-		if err := controller.For(c, first); err != nil {
-			t.Fatal(err)
-		}
-		_, stop := reconciling(t, c)
+		c, runC := delayed("", controller.Options[key]{SyncTimeout: time.Minute, Logger: slog.New(slog.DiscardHandler), OnError: func(error) { called++; panic("OnError") }})
+		controller.For(c, first)
+		_, stop := reconciling(t, runC)
 		defer stop()
 		synctest.Wait()
-		if err := controller.For(c, refused(t, 403, metav1.StatusReasonForbidden)); err != nil {
-			t.Fatal(err)
-		}
+		controller.For(c, refused(t, 403, metav1.StatusReasonForbidden))
 		time.Sleep(time.Hour)
 		synctest.Wait()
 		if called != 1 {
 			t.Errorf("OnError was called %d times", called)
 		}
 	})
-}
-
-// Filters of a handle that could not be opened may be named before the error is looked at.
-func TestFilterOfNoHandle(t *testing.T) {
-	var h *controller.Handle[*gadget]
-	c := controller.New(controller.Options[key]{})
-	if err := controller.For(c, h, h.NotOwn); !errors.Is(err, controller.ErrNoInformer) {
-		t.Errorf("error %v, want %v", err, controller.ErrNoInformer)
-	}
 }
 
 // An object in doubt whose GET fails for ever holds the reconciles up until the watch has come as
@@ -205,15 +183,13 @@ func TestObjectInDoubtCannotBeRead(t *testing.T) {
 		server, _ := setup(t)
 		create(t, server, newGadget("odd", ""))
 		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: refusing{server.Client().Transport, "/gadgets/odd", http.StatusInternalServerError}}}
-		h := done(controller.Open(conn, gadgetKind))
+		h := controller.Open(conn, gadgetKind)
 		var reported, calls atomic.Int32
-		c := controller.New(controller.Options[key]{Queue: queue.Options[key]{OnError: func(key, error) { reported.Add(1) }}})
-		if err := controller.For(c, h); err != nil {
-			t.Fatal(err)
-		}
+		c, runC := delayed("", controller.Options[key]{Queue: queue.Options[key]{OnError: func(key, error) { reported.Add(1) }}})
+		controller.For(c, h)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- c.Run(ctx, func(context.Context, key) error { calls.Add(1); return nil }) }()
+		go func() { ended <- runC(ctx, func(context.Context, key) error { calls.Add(1); return nil }) }()
 		synctest.Wait()
 		before := calls.Load()
 		if _, err := h.Create(ctx, newGadget("odd", ""), metav1.CreateOptions{}); err == nil {

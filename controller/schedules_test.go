@@ -138,15 +138,15 @@ func quiet[T any]() informer.Options[T] {
 
 func (s *schedule) whole(conn client.Connection) reads {
 	byUID := index.New("owner", owner)
-	h := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: s.set, Client: client.Options{LabelSelector: s.selector}, Indexes: index.Of(byUID), Informer: quiet[*gadget]()}))
-	owned := done(informer.Bind(h, byUID))
+	h := controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: s.set, Client: client.Options{LabelSelector: s.selector}, Informer: quiet[*gadget]()})
+	owned := informer.AddIndex(h, byUID)
 	return reads{h.Cached, owned.Get, func() []*gadget { return h.List("", nil) }, h.AsInformer().Run, func() []informer.NamespaceStats { return h.AsInformer().Stats().Namespaces }, h.WaitForNow, h.Covers, &h.Requests}
 }
 
 func (s *schedule) projected(conn client.Connection) reads {
 	byUID := index.New("owner", func(dst []string, b *bare) []string { return owner(dst, b.g) })
-	h := done(controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key, controller.OpenOptions[*bare]{Namespaces: s.set, Client: client.Options{LabelSelector: s.selector}, Indexes: index.Of(byUID), Informer: quiet[*bare]()}))
-	owned := done(informer.Bind(h, byUID))
+	h := controller.OpenProjected(conn, gadgetKind, bareOf, (*bare).key, controller.OpenOptions[*bare]{Namespaces: s.set, Client: client.Options{LabelSelector: s.selector}, Informer: quiet[*bare]()})
+	owned := informer.AddIndex(h, byUID)
 	all := func() (all []*gadget) {
 		for _, b := range h.List() {
 			all = append(all, b.g)

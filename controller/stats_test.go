@@ -42,10 +42,8 @@ func TestStats(t *testing.T) {
 func TestControllerNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScene(t, controller.OpenOptions[*gadget]{})
-		c := controller.New(controller.Options[types.NamespacedName]{Name: "gadgets"})
-		if err := controller.For(c, w.handle); err != nil {
-			t.Fatal(err)
-		}
+		c, _ := delayed[types.NamespacedName]("gadgets")
+		controller.For(c, w.handle)
 		if all := w.handle.Handlers(); len(all) != 1 || all[0].Name != "gadgets" {
 			t.Errorf("handlers %+v", all)
 		}

@@ -81,7 +81,7 @@ func TestNilObjects(t *testing.T) {
 	ctx := t.Context()
 	server, _ := sites(t)
 	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
-	h := done(controller.Open(conn, siteKinds, controller.OpenOptions[*site]{Informer: informer.Options[*site]{}}))
+	h := controller.Open(conn, siteKinds, controller.OpenOptions[*site]{Informer: informer.Options[*site]{}})
 	before := server.Requests()
 	failures := map[string]error{
 		"Delete":         controller.Delete(ctx, h, nil, metav1.DeleteOptions{}),

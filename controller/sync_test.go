@@ -45,10 +45,10 @@ func TestWrongKind(t *testing.T) {
 			conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
 			opts := controller.OpenOptions[*gadget]{Informer: informer.Options[*gadget]{OnError: func(error) {}}}
 			opts.Informer.Reflector.DisableWatchList = plain
-			h := done(controller.Open(conn, gadgetKind.Named("Widget"), opts))
-			c := controller.New(controller.Options[key]{SyncTimeout: patience})
-			ok(t, controller.For(c, h))
-			err := c.Run(t.Context(), new(calls[key]).reconcile)
+			h := controller.Open(conn, gadgetKind.Named("Widget"), opts)
+			c, runC := delayed("", controller.Options[key]{SyncTimeout: patience})
+			controller.For(c, h)
+			err := runC(t.Context(), new(calls[key]).reconcile)
 			if !errors.Is(err, client.ErrWrongKind) || !strings.Contains(err.Error(), "gadgets: list") || !strings.Contains(err.Error(), "a list of Gadget, want v1 Widget") {
 				t.Errorf("Run returned %v", err)
 			}
@@ -72,12 +72,12 @@ func TestSyncTimeout(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				_, good := setup(t)
 				bad := refused(t, test.code, test.reason)
-				c := controller.New(controller.Options[key]{SyncTimeout: patience})
-				if err := errors.Join(controller.For(c, good), controller.For(c, bad), controller.For(c, bad)); err != nil {
-					t.Fatal(err)
-				}
+				c, runC := delayed("", controller.Options[key]{SyncTimeout: patience})
+				controller.For(c, good)
+				controller.For(c, bad)
+				controller.For(c, bad)
 				began := time.Now()
-				err := c.Run(t.Context(), new(calls[key]).reconcile)
+				err := runC(t.Context(), new(calls[key]).reconcile)
 				var late *controller.SyncError
 				if !errors.As(err, &late) || len(late.Errs) != 1 || late.After != patience || time.Since(began) != patience {
 					t.Fatalf("after %v Run returned %v", time.Since(began), err)
@@ -98,21 +98,17 @@ func TestSyncTimeoutOfHandler(t *testing.T) {
 		create(t, server, newGadget("one", "x"))
 		release := make(chan struct{})
 		slow := func(event) bool { <-release; return true }
-		c := controller.New(controller.Options[key]{SyncTimeout: patience})
-		if err := controller.For(c, inf, slow); err != nil {
-			t.Fatal(err)
-		}
+		c, runC := delayed("", controller.Options[key]{SyncTimeout: patience})
+		controller.For(c, inf, slow)
 		time.AfterFunc(2*patience, func() { close(release) })
-		if err := c.Run(t.Context(), new(calls[key]).reconcile); !errors.Is(err, controller.ErrHandlerUnsynced) {
+		if err := runC(t.Context(), new(calls[key]).reconcile); !errors.Is(err, controller.ErrHandlerUnsynced) {
 			t.Errorf("Run returned %v", err)
 		}
-		c = controller.New(controller.Options[key]{SyncTimeout: patience})
-		if err := controller.For(c, refused(t, 404, metav1.StatusReasonNotFound)); err != nil {
-			t.Fatal(err)
-		}
+		c, runC = delayed("", controller.Options[key]{SyncTimeout: patience})
+		controller.For(c, refused(t, 404, metav1.StatusReasonNotFound))
 		ctx, cancel := context.WithTimeout(t.Context(), patience-1)
 		defer cancel()
-		if err := c.Run(ctx, new(calls[key]).reconcile); err != nil {
+		if err := runC(ctx, new(calls[key]).reconcile); err != nil {
 			t.Errorf("Run returned %v", err)
 		}
 	})
@@ -131,11 +127,9 @@ func TestNoSyncTimeout(t *testing.T) {
 		}
 		create(t, server, newGadget("one", "x"))
 		inf := informerOf(t, server)
-		c := controller.New(controller.Options[key]{})
-		if err := controller.For(c, inf); err != nil {
-			t.Fatal(err)
-		}
-		err := c.Run(t.Context(), func(context.Context, key) error {
+		c, runC := delayed[key]("")
+		controller.For(c, inf)
+		err := runC(t.Context(), func(context.Context, key) error {
 			c.Queue().ShutDown()
 			return nil
 		})
@@ -153,14 +147,12 @@ func TestResults(t *testing.T) {
 			create(t, server, newGadget(name, ""))
 		}
 		var reported []string
-		c := controller.New(controller.Options[key]{Queue: queue.Options[key]{
+		c, runC := delayed("", controller.Options[key]{Queue: queue.Options[key]{
 			OnError: func(k key, err error) { reported = append(reported, k.Name+": "+err.Error()) },
 		}})
-		if err := controller.For(c, inf); err != nil {
-			t.Fatal(err)
-		}
+		controller.For(c, inf)
 		began, counts := time.Now(), map[string]int{}
-		err := c.Run(t.Context(), func(_ context.Context, k key) error {
+		err := runC(t.Context(), func(_ context.Context, k key) error {
 			counts[k.Name]++
 			if k.Name == "terminal" {
 				return controller.Terminal(errors.New("no such class"))
@@ -218,11 +210,9 @@ func TestGoexitOfInformer(t *testing.T) {
 			t.Fatal(err)
 		}
 		inf := informerWith(t, server, informer.Options[*gadget]{OnError: func(error) { runtime.Goexit() }})
-		c := controller.New(controller.Options[key]{})
-		if err := controller.For(c, inf); err != nil {
-			t.Fatal(err)
-		}
-		if err := c.Run(t.Context(), func(context.Context, key) error { return nil }); !errors.Is(err, informer.ErrGoexit) {
+		c, runC := delayed[key]("")
+		controller.For(c, inf)
+		if err := runC(t.Context(), func(context.Context, key) error { return nil }); !errors.Is(err, informer.ErrGoexit) {
 			t.Errorf("Run returned %v", err)
 		}
 	})

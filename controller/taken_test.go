@@ -25,16 +25,14 @@ func TestTakenName(t *testing.T) {
 		child = create(t, server, child)
 		owner := newGadget("waits", "")
 		owner.UID = "1"
-		c := controller.New(controller.Options[key]{})
-		if err := controller.Owns(c, inf, inf, func(event) bool { return false }); err != nil {
-			t.Fatal(err)
-		}
+		c, runC := delayed[key]("")
+		controller.Owns(c, inf, inf, func(event) bool { return false })
 		var calls atomic.Int64
 		taken := new(controller.OwnedError)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() {
-			ended <- c.Run(ctx, func(_ context.Context, k key) error {
+			ended <- runC(ctx, func(_ context.Context, k key) error {
 				calls.Add(1)
 				g, ok := inf.Store().Get(key{Namespace: "a", Name: "child"})
 				if !ok || k.Name != "waits" {

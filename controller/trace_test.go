@@ -15,7 +15,7 @@ import (
 // Reconciles that run, that ended in each way, and the last errors.
 func TestTrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := controller.New(controller.Options[string]{Name: "c", Run: queue.RunOptions{Workers: 4}, Queue: queue.Options[string]{OnError: func(string, error) {}}})
+		c, runC := delayed("c", controller.Options[string]{Run: queue.RunOptions{Workers: 4}, Queue: queue.Options[string]{OnError: func(string, error) {}}})
 		reconcile := func(ctx context.Context, key string) error {
 			time.Sleep(time.Second)
 			switch key {
@@ -31,7 +31,7 @@ func TestTrace(t *testing.T) {
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- c.Run(ctx, reconcile) }()
+		go func() { ended <- runC(ctx, reconcile) }()
 		c.Queue().Add("works")
 		time.Sleep(2 * time.Second)
 		if c.Tracing() || c.Traced("works") != nil || c.LastError("works") != nil {
@@ -75,7 +75,7 @@ func TestTrace(t *testing.T) {
 func BenchmarkTrace(b *testing.B) {
 	for _, kept := range []int{0, 256} {
 		b.Run(fmt.Sprint("kept=", kept), func(b *testing.B) {
-			c := controller.New(controller.Options[int]{})
+			c, runC := delayed[int]("")
 			c.Trace(kept)
 			done, left := make(chan struct{}), b.N
 			ctx, cancel := context.WithCancel(b.Context())
@@ -86,7 +86,7 @@ func BenchmarkTrace(b *testing.B) {
 			b.ReportAllocs()
 			b.ResetTimer()
 			go func() {
-				_ = c.Run(ctx, func(context.Context, int) error {
+				_ = runC(ctx, func(context.Context, int) error {
 					if left--; left == 0 {
 						close(done)
 					}

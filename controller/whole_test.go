@@ -23,17 +23,15 @@ func runController(t testing.TB, n int) {
 	}
 	sites := must(fake.NewClient[*site](s, fake.Selection{}))(t)
 	inf := must(informer.New(sites, store.ObjectKey, informer.Options[*site]{}))(t)
-	c := controller.New(controller.Options[key]{})
-	if err := controller.For(c, inf); err != nil {
-		t.Fatal(err)
-	}
+	c, runC := delayed[key]("")
+	controller.For(c, inf)
 	for i := range n {
 		must(fake.Create(s, newSite(fmt.Sprintf("site-%d", i))))(t)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	ready := 0 // one worker reconciles
-	err := c.Run(ctx, func(ctx context.Context, key key) error {
+	err := runC(ctx, func(ctx context.Context, key key) error {
 		p, ok := inf.Store().Get(key)
 		if !ok {
 			return errors.New("not in the cache")

@@ -27,23 +27,23 @@ func TestUnwatchedHandle(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, _ := sites(t)
 				ok(t, fake.Register(server, gadgetKind, fake.Rules{}))
-				watched := done(controller.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, siteKinds))
+				watched := controller.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, siteKinds)
 				lost := new(bool)
 				opts := quiet[*gadget]()
 				opts.Reflector.DisableWatchList = true
-				others := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: slowWatches{server.Client().Transport, lost}}},
-					gadgetKind, controller.OpenOptions[*gadget]{Informer: opts}))
+				others := controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: slowWatches{server.Client().Transport, lost}}},
+					gadgetKind, controller.OpenOptions[*gadget]{Informer: opts})
 				ctx, cancel := context.WithCancel(t.Context())
 				ended := make(chan error, 2)
 				if cached {
 					go func() { ended <- others.Run(ctx) }()
 					synctest.Wait()
 				}
-				c := controller.New(controller.Options[key]{})
-				ok(t, controller.For(c, watched))
+				c, runC := delayed[key]("")
+				controller.For(c, watched)
 				calls := 0
 				go func() {
-					ended <- c.Run(ctx, func(ctx context.Context, k key) error {
+					ended <- runC(ctx, func(ctx context.Context, k key) error {
 						calls++
 						if len(others.List("", nil)) > 0 || !cached && calls > 1 {
 							return nil
@@ -80,7 +80,7 @@ func TestSubresourceWritesAreSeen(t *testing.T) {
 		late := slowWatches{server.Client().Transport, new(true)} // loses nothing
 		opts := quiet[*site]()
 		opts.Reflector.DisableWatchList = true
-		h := done(controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: late}}, siteKinds, controller.OpenOptions[*site]{Informer: opts}))
+		h := controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: late}}, siteKinds, controller.OpenOptions[*site]{Informer: opts})
 		one := done(fake.Create(server, newSite("one")))
 		ctx := t.Context()
 		stop := started(t, h.Run)
@@ -126,15 +126,15 @@ func TestUnwatchedHandleLists(t *testing.T) {
 		wire := &hooks{next: server.Client().Transport}
 		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}
 		set := informer.NewNamespaces("a", "b")
-		parents := done(controller.Open(conn, siteKinds, controller.OpenOptions[*site]{Namespaces: set, Informer: quiet[*site]()}))
-		children := done(controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Informer: quiet[*gadget]()}))
-		c := controller.New(controller.Options[key]{})
-		ok(t, controller.For(c, parents))
+		parents := controller.Open(conn, siteKinds, controller.OpenOptions[*site]{Namespaces: set, Informer: quiet[*site]()})
+		children := controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Informer: quiet[*gadget]()})
+		c, runC := delayed[key]("")
+		controller.For(c, parents)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error, 2)
 		go func() { ended <- children.Run(ctx) }()
 		go func() {
-			ended <- c.Run(ctx, func(ctx context.Context, k key) error {
+			ended <- runC(ctx, func(ctx context.Context, k key) error {
 				if _, has := parents.Cached(k); !has || len(children.List(k.Namespace, nil)) > 0 {
 					return nil
 				}

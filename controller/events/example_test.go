@@ -19,14 +19,8 @@ func Example() {
 	fake.Register(server, events.Kind, fake.Rules{})
 	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
 
-	recorder, err := events.New(conn, events.Options{Controller: "example.com/websites"})
-	if err != nil {
-		panic(err)
-	}
-	sites, err := events.For(recorder, Websites)
-	if err != nil {
-		panic(err)
-	}
+	recorder := events.New(conn, events.Options{Controller: "example.com/websites"})
+	sites := events.For(recorder, Websites)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- recorder.Run(ctx) }()

@@ -99,11 +99,9 @@ func newScene(t *testing.T, opts events.Options) *scene {
 	if opts.OnError == nil {
 		opts.OnError = s.onError
 	}
-	var err error
-	s.recorder, err = events.New(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: s.wire}}, opts)
-	must(t, err)
-	s.sites, err = events.For(s.recorder, Websites)
-	must(t, err)
+	s.recorder = events.New(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: s.wire}}, opts)
+	s.sites = events.For(s.recorder, Websites)
+	must(t, s.recorder.Err())
 	return s
 }
 
@@ -379,8 +377,8 @@ func TestKindOfObject(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t, events.Options{})
 		s.run()
-		any, err := events.For(s.recorder, kind.OfResource[*unstructured.Unstructured](version.WithResource("websites")))
-		must(t, err)
+		any := events.For(s.recorder, kind.OfResource[*unstructured.Unstructured](version.WithResource("websites")))
+		must(t, s.recorder.Err())
 		u := &unstructured.Unstructured{}
 		u.SetName("a")
 		any.Normal(u, "R", "A", "n")
@@ -406,21 +404,23 @@ func TestMisuse(t *testing.T) {
 		"negative":       {Controller: "c", MaxSeries: -1},
 		"negative too":   {Controller: "c", MaxPerObject: -1},
 	} {
-		if _, err := events.New(conn, opts); !errors.Is(err, events.ErrInvalid) {
-			t.Errorf("%s: %v", name, err)
+		r := events.New(conn, opts)
+		events.For(r, Websites).Normal(&Website{}, "R", "A", "n") // records, and may not panic
+		for _, err := range []error{r.Err(), r.Run(t.Context())} {
+			if !errors.Is(err, events.ErrInvalid) {
+				t.Errorf("%s: %v", name, err)
+			}
 		}
 	}
-	if _, err := events.New(client.Connection{}, events.Options{Controller: "c"}); err == nil {
+	if err := events.New(client.Connection{}, events.Options{Controller: "c"}).Err(); err == nil {
 		t.Error("a connection without a URL is taken")
 	}
-	r, err := events.New(conn, events.Options{Controller: "c"})
-	must(t, err)
-	if _, err := events.For(r, &kind.Kind[*Website]{}); !errors.Is(err, kind.ErrInvalid) {
+	wrong := events.New(conn, events.Options{Controller: "c"})
+	events.For(wrong, &kind.Kind[*Website]{}).Normal(&Website{}, "R", "A", "n")
+	if err := wrong.Err(); !errors.Is(err, kind.ErrInvalid) || wrong.Stats().Recorded != 0 {
 		t.Error(err)
 	}
-	if _, err := events.For(nil, Websites); !errors.Is(err, events.ErrNoRecorder) || err.Error() != "events: websites.example.com: the recorder is nil" {
-		t.Error(err)
-	}
+	r := events.New(conn, events.Options{Controller: "c"})
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	must(t, r.Run(done))

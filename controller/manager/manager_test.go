@@ -101,7 +101,7 @@ func (j *journal) take() string {
 }
 
 // part returns a function that runs until its context is done.
-func (j *journal) part(name string) func(context.Context) error {
+func (j *journal) part(name string) manager.Func {
 	return func(ctx context.Context) error {
 		j.add(name + " starts")
 		<-ctx.Done()
@@ -136,27 +136,20 @@ func TestSharedCache(t *testing.T) {
 			t.Fatal(err)
 		}
 		m := manager.New(manager.Options{})
-		if err := m.AddCaches(inf, inf); err != nil {
-			t.Fatal(err)
-		}
+		m.AddCaches(inf, inf)
 		var log journal
 		for _, name := range []string{"x", "y"} {
-			c := controller.New(controller.Options[key]{Name: name})
-			if err := controller.For(c, inf); err != nil {
-				t.Fatal(err)
-			}
-			err := m.Add(name, func(ctx context.Context) error {
-				err := c.Run(ctx, func(_ context.Context, k key) error { log.add(name + " " + k.Name); return nil })
+			c := controller.New(name, func(_ context.Context, k key) error { log.add(name + " " + k.Name); return nil })
+			controller.For(c, inf)
+			m.Add(name, manager.Func(func(ctx context.Context) error {
+				err := c.Run(ctx)
 				select {
 				case <-inf.Done():
 					t.Error("the cache stopped before the controllers")
 				default:
 				}
 				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			}))
 		}
 		if text := get(m.Readyz()); text != "500 manager: Run was not called" {
 			t.Error(text)
@@ -178,9 +171,15 @@ func TestSharedCache(t *testing.T) {
 		if err := m.Run(t.Context()); !errors.Is(err, manager.ErrStarted) {
 			t.Error(err)
 		}
-		for _, err := range []error{m.Add("late", log.part("late")), m.AddToAll("late", log.part("late")), m.AddCaches(inf)} {
-			if !errors.Is(err, manager.ErrStarted) || !strings.Contains(err.Error(), "late") && !strings.Contains(err.Error(), "gadgets") {
-				t.Error(err)
+		if err := m.Err(); err != nil {
+			t.Error(err)
+		}
+		m.Add("late", log.part("late"))
+		m.AddToAll("later", log.part("later"))
+		m.AddCaches(inf)
+		for _, text := range []string{`"late"`, `"later"`, "gadgets"} {
+			if err := m.Err(); !errors.Is(err, manager.ErrStarted) || !strings.Contains(err.Error(), text) {
+				t.Errorf("no %s in %v", text, err)
 			}
 		}
 	})
@@ -192,16 +191,14 @@ func TestFailures(t *testing.T) {
 		broken := errors.New("broken")
 		var log journal
 		m := manager.New(manager.Options{})
-		for name, run := range map[string]func(context.Context) error{
+		for name, run := range map[string]manager.Func{
 			"good":  log.part("good"),
 			"short": func(context.Context) error { return nil },
 			"fails": func(context.Context) error { time.Sleep(time.Hour); return broken },
 			"late":  func(ctx context.Context) error { <-ctx.Done(); return errors.New("cannot close") },
 			"wild":  func(ctx context.Context) error { <-ctx.Done(); panic("oh") },
 		} {
-			if err := m.Add(name, run); err != nil {
-				t.Fatal(err)
-			}
+			m.Add(name, run)
 		}
 		began := time.Now()
 		err := m.Run(t.Context())
@@ -221,41 +218,146 @@ func TestFailures(t *testing.T) {
 }
 
 func TestMisuse(t *testing.T) {
-	run := func(context.Context) error { return nil }
-	ask := run
+	run := manager.Func(func(context.Context) error { return nil })
 	_, inf := setup(t)
 	for name, test := range map[string]struct {
-		add  func(*manager.Manager) error
+		add  func(*manager.Manager)
 		want error
 		text string
 	}{
-		"no name":     {func(m *manager.Manager) error { return m.Add("", run) }, manager.ErrUnnamed, `manager: "": no name`},
-		"no function": {func(m *manager.Manager) error { return m.AddToAll("one", nil) }, manager.ErrNoFunc, `manager: "one": the function is nil`},
-		"twice":       {func(m *manager.Manager) error { return errors.Join(m.Add("one", run), m.AddToAll("one", run)) }, manager.ErrDuplicate, `manager: "one": the name is taken`},
-		"no cache":    {func(m *manager.Manager) error { return m.AddCaches(inf, nil) }, manager.ErrNoPart, "manager: cache 2: it is nil"},
-		"a nil cache": {func(m *manager.Manager) error { return m.AddCaches((*informer.Informer[key, *gadget])(nil)) }, manager.ErrNoPart, "manager: cache 1: it is nil"},
-		"nothing":     {func(m *manager.Manager) error { return manager.ErrNothing }, manager.ErrNothing, "manager: nothing to run"},
+		"no name":          {func(m *manager.Manager) { m.Add("", run) }, manager.ErrUnnamed, `manager: "": no name`},
+		"no part":          {func(m *manager.Manager) { m.AddToAll("one", nil) }, manager.ErrNoPart, `manager: "one": it is nil`},
+		"no function":      {func(m *manager.Manager) { m.Add("one", manager.Func(nil)) }, manager.ErrNoPart, `manager: "one": it is nil`},
+		"twice":            {func(m *manager.Manager) { m.Add("one", run); m.AddToAll("one", run) }, manager.ErrDuplicate, `manager: "one": the name is taken`},
+		"no cache":         {func(m *manager.Manager) { m.AddCaches(inf, nil) }, manager.ErrNoPart, "manager: cache 2: it is nil"},
+		"a nil cache":      {func(m *manager.Manager) { m.AddCaches((*informer.Informer[key, *gadget])(nil)) }, manager.ErrNoPart, "manager: cache 1: it is nil"},
+		"no controller":    {func(m *manager.Manager) { m.AddControllers(nil) }, manager.ErrNoPart, "manager: controller 1: it is nil"},
+		"a nil controller": {func(m *manager.Manager) { m.AddControllers((*controller.Controller[key])(nil)) }, manager.ErrNoPart, "manager: controller 1: it is nil"},
+		"a check unnamed":  {func(m *manager.Manager) { m.AddHealthCheck("", run) }, manager.ErrUnnamed, `manager: check "": no name`},
+		"no check":         {func(m *manager.Manager) { m.AddReadyCheck("one", nil) }, manager.ErrNoPart, `manager: check "one": it is nil`},
+		"a check twice":    {func(m *manager.Manager) { m.AddReadyCheck("one", run); m.AddReadyCheck("one", run) }, manager.ErrDuplicate, `manager: check "one": the name is taken`},
+		"nothing":          {func(m *manager.Manager) {}, manager.ErrNothing, "manager: nothing to run"},
 	} {
 		m := manager.New(manager.Options{})
-		if err := test.add(m); !errors.Is(err, test.want) || !strings.HasPrefix(err.Error(), test.text) {
+		test.add(m)
+		if err := m.Err(); name != "nothing" && (!errors.Is(err, test.want) || !strings.HasPrefix(err.Error(), test.text)) {
 			t.Errorf("%s: %v", name, err)
 		}
-		if err := m.Run(t.Context()); !errors.Is(err, test.want) {
+		if err := m.Run(t.Context()); !errors.Is(err, test.want) || !strings.HasPrefix(err.Error(), test.text) {
 			t.Errorf("%s: Run returned %v", name, err)
 		}
 	}
-	m := manager.New(manager.Options{})
-	for _, add := range []func(string, func(context.Context) error) error{m.AddHealthCheck, m.AddReadyCheck} {
-		if err := add("", ask); !errors.Is(err, manager.ErrUnnamed) {
-			t.Error(err)
-		}
-		if err := add("one", nil); !errors.Is(err, manager.ErrNoFunc) || err.Error() != `manager: check "one": the function is nil` {
-			t.Error(err)
-		}
-		if err := errors.Join(add("one", ask), add("one", ask)); !errors.Is(err, manager.ErrDuplicate) {
-			t.Error(err)
+}
+
+// invalid is a part, and an Elector, whose setup failed.
+type invalid struct {
+	always
+	err error
+}
+
+func (p invalid) Err() error              { return p.err }
+func (invalid) Run(context.Context) error { panic("runs") }
+
+// Run returns everything that is wrong at once, and runs nothing.
+func TestAllMistakes(t *testing.T) {
+	elector, part, unused, used := errors.New("no lease"), errors.New("no recorder"), errors.New("no such kind"), errors.New("no such version")
+	m := manager.New(manager.Options{Elector: invalid{err: elector}})
+	m.Add("events", invalid{err: part})
+	m.Add("", nil)
+	watched := informer.Failed[*gadget]("gadgets", used)
+	m.AddCaches(informer.Failed[*gadget]("gadgets", unused), watched)
+	c := controller.New("mine", func(context.Context, key) error { panic("runs") })
+	controller.For(c, watched)
+	controller.For(c, (*informer.Informer[key, *gadget])(nil))
+	m.AddControllers(c)
+	for _, err := range []error{m.Err(), m.Run(t.Context())} {
+		for _, want := range []error{elector, part, unused, used, manager.ErrUnnamed, controller.ErrNoInformer} {
+			if !errors.Is(err, want) {
+				t.Errorf("%v is missing in %v", want, err)
+			}
+			if strings.Count(fmt.Sprint(err), want.Error()) != 1 {
+				t.Errorf("%v is there more than once in %v", want, err)
+			}
 		}
 	}
+}
+
+// Run runs the caches of its controllers, before another process gives the leadership up, and stops them last.
+func TestCachesOfControllers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		if _, err := fake.Create(server, &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "one"}}); err != nil {
+			t.Fatal(err)
+		}
+		var log journal
+		c := controller.New("x", func(ctx context.Context, k key) error {
+			log.add(k.Name)
+			<-ctx.Done()
+			time.Sleep(time.Second)
+			if _, found := inf.Get(k); !found || isDone(inf) {
+				t.Error("the cache stopped before the controller")
+			}
+			return nil
+		})
+		controller.For(c, inf)
+		v := &votes{won: make(chan struct{}), lost: make(chan error), log: &log}
+		m := manager.New(manager.Options{Elector: v})
+		m.AddControllers(c)
+		end := begin(t, m)
+		synctest.Wait()
+		if got := get(m.Readyz()); got != "200 ok" || len(inf.List()) != 1 || log.take() != "" {
+			t.Errorf("while another process leads: %s, %d objects", got, len(inf.List()))
+		}
+		close(v.won)
+		synctest.Wait()
+		if got := log.take(); !strings.Contains(got, "one") {
+			t.Errorf("reconciled %s", got)
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+		if !isDone(inf) {
+			t.Error("the cache goes on")
+		}
+	})
+}
+
+func isDone(inf *informer.Informer[key, *gadget]) bool {
+	select {
+	case <-inf.Done():
+		return true
+	default:
+		return false
+	}
+}
+
+// A program with nothing but controllers needs no Manager.
+func TestRun(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		if _, err := fake.Create(server, &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "one"}}); err != nil {
+			t.Fatal(err)
+		}
+		var log journal
+		x := controller.New("x", func(_ context.Context, k key) error { log.add("x " + k.Name); return nil })
+		y := controller.New("y", func(_ context.Context, k key) error { log.add("y " + k.Name); return nil })
+		controller.For(x, inf)
+		controller.For(y, inf)
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- manager.Run(ctx, x, y) }()
+		synctest.Wait()
+		if got := log.take(); got != "x one, y one" {
+			t.Errorf("reconciled %s", got)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+		if err := manager.Run(ctx, controller.New("z", func(context.Context, key) error { return nil }), controller.New[key]("z", nil)); !errors.Is(err, manager.ErrDuplicate) {
+			t.Errorf("two of one name: %v", err)
+		}
+	})
 }
 
 // Caches that cannot be filled are named by Run and by the readiness probe, with the reason.
@@ -266,9 +368,8 @@ func TestSync(t *testing.T) {
 		_, good := setup(t)
 		var log journal
 		m := manager.New(manager.Options{SyncTimeout: time.Hour})
-		if err := errors.Join(m.AddCaches(good, inf), m.Add("one", log.part("one"))); err != nil {
-			t.Fatal(err)
-		}
+		m.AddCaches(good, inf)
+		m.Add("one", log.part("one"))
 		ended := make(chan error, 1)
 		go func() { ended <- m.Run(t.Context()) }()
 		synctest.Wait()
@@ -298,9 +399,8 @@ func TestLateResource(t *testing.T) {
 			server, inf := setup(t)
 			refuse(t, server, times)
 			m := manager.New(manager.Options{})
-			if err := errors.Join(m.AddCaches(inf), m.Add("one", log.part("one"))); err != nil {
-				t.Fatal(err)
-			}
+			m.AddCaches(inf)
+			m.Add("one", log.part("one"))
 			end := begin(t, m)
 			time.Sleep(24 * time.Hour)
 			if err := end(); err != nil {
@@ -321,9 +421,7 @@ func TestCacheStops(t *testing.T) {
 		go inf.Run(ctx)
 		synctest.Wait()
 		m := manager.New(manager.Options{})
-		if err := m.AddCaches(inf); err != nil {
-			t.Fatal(err)
-		}
+		m.AddCaches(inf)
 		time.AfterFunc(time.Minute, cancel)
 		if err := m.Run(t.Context()); !errors.Is(err, informer.ErrStopped) || !strings.Contains(err.Error(), "gadgets: ") {
 			t.Error(err)
@@ -341,9 +439,8 @@ func TestCacheStopsWithManager(t *testing.T) {
 		synctest.Wait()
 		m := manager.New(manager.Options{})
 		slow := func(ctx context.Context) error { <-ctx.Done(); <-inf.Done(); time.Sleep(time.Second); return nil }
-		if err := errors.Join(m.AddCaches(inf), m.Add("slow", slow)); err != nil {
-			t.Fatal(err)
-		}
+		m.AddCaches(inf)
+		m.Add("slow", manager.Func(slow))
 		time.AfterFunc(time.Minute, cancel)
 		if err := m.Run(ctx); err != nil {
 			t.Error(err)
@@ -395,10 +492,9 @@ func TestElection(t *testing.T) {
 				var log journal
 				v := &votes{won: make(chan struct{}), lost: make(chan error), log: &log}
 				m := manager.New(manager.Options{Elector: v})
-				err := errors.Join(m.AddCaches(inf), m.Add("led", log.part("led")), m.AddToAll("all", log.part("all")))
-				if err != nil {
-					t.Fatal(err)
-				}
+				m.AddCaches(inf)
+				m.Add("led", log.part("led"))
+				m.AddToAll("all", log.part("all"))
 				end := begin(t, m)
 				time.Sleep(time.Hour)
 				if text := log.take(); text != "all starts" {
@@ -430,17 +526,15 @@ func TestGraceAfterLostLeadership(t *testing.T) {
 		v := &votes{won: make(chan struct{}), lost: make(chan error), log: &log}
 		m := manager.New(manager.Options{Elector: v, Grace: 5 * time.Second})
 		release := make(chan struct{})
-		err := errors.Join(m.Add("stuck", func(context.Context) error { <-release; return nil }), m.AddToAll("all", log.part("all")))
-		if err != nil {
-			t.Fatal(err)
-		}
+		m.Add("stuck", manager.Func(func(context.Context) error { <-release; return nil }))
+		m.AddToAll("all", log.part("all"))
 		done, start := make(chan error), time.Now()
 		go func() { done <- m.Run(t.Context()) }()
 		close(v.won)
 		time.Sleep(time.Minute)
 		lost := errors.New("the lease has another holder")
 		v.lost <- lost
-		err = <-done
+		err := <-done
 		var grace *manager.GraceError
 		if !errors.As(err, &grace) || !slices.Contains(grace.Running, "stuck") || !errors.Is(err, manager.ErrLeadership) {
 			t.Error(err)
@@ -485,9 +579,7 @@ func TestEagerElector(t *testing.T) {
 					defer time.Sleep(time.Second) // after the journal has its end
 					return log.part("led")(ctx)
 				}
-				if err := m.Add("led", slow); err != nil {
-					t.Fatal(err)
-				}
+				m.Add("led", manager.Func(slow))
 				start := time.Now()
 				if err := m.Run(t.Context()); err == nil || !strings.Contains(err.Error(), "lost") {
 					t.Error(err)
@@ -512,9 +604,7 @@ func TestStopBeforeElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var log journal
 		m := manager.New(manager.Options{Elector: &votes{won: make(chan struct{}), log: &log}})
-		if err := m.Add("led", log.part("led")); err != nil {
-			t.Fatal(err)
-		}
+		m.Add("led", log.part("led"))
 		end := begin(t, m)
 		synctest.Wait()
 		if err := end(); err != nil || log.take() != "" {
@@ -537,18 +627,16 @@ func TestGrace(t *testing.T) {
 		synctest.Test(t, func(t *testing.T) {
 			var log journal
 			m := manager.New(manager.Options{Grace: test.grace})
-			err := errors.Join(m.Add("quick", log.part("quick")), m.Add("slow", func(ctx context.Context) error {
+			m.Add("quick", log.part("quick"))
+			m.Add("slow", manager.Func(func(ctx context.Context) error {
 				<-ctx.Done()
 				time.Sleep(test.takes)
 				return nil
 			}))
-			if err != nil {
-				t.Fatal(err)
-			}
 			end := begin(t, m)
 			synctest.Wait()
 			began := time.Now()
-			err = end()
+			err := end()
 			took := time.Since(began)
 			var late *manager.GraceError
 			if errors.As(err, &late) != test.late || took != test.want || test.late && (late.After != test.want || !slices.Equal(late.Running, []string{"slow"})) {
@@ -561,15 +649,10 @@ func TestGrace(t *testing.T) {
 
 func TestChecks(t *testing.T) {
 	m := manager.New(manager.Options{})
-	err := errors.Join(
-		m.AddHealthCheck("good", func(context.Context) error { return nil }),
-		m.AddHealthCheck("bad", func(ctx context.Context) error { return fmt.Errorf("no disk: %v", ctx.Err()) }),
-		m.AddHealthCheck("wild", func(context.Context) error { panic("oh") }),
-		m.AddReadyCheck("soon", func(context.Context) error { return errors.New("not yet") }),
-	)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m.AddHealthCheck("good", func(context.Context) error { return nil })
+	m.AddHealthCheck("bad", func(ctx context.Context) error { return fmt.Errorf("no disk: %v", ctx.Err()) })
+	m.AddHealthCheck("wild", func(context.Context) error { panic("oh") })
+	m.AddReadyCheck("soon", func(context.Context) error { return errors.New("not yet") })
 	if text := get(m.Healthz()); text != "500 bad: no disk: <nil>\nwild: panic: oh" {
 		t.Error(text)
 	}
@@ -585,9 +668,7 @@ func TestGoexitOfCache(t *testing.T) {
 		refuse(t, server, 1)
 		inf := informerWith(t, server, func(error) { runtime.Goexit() })
 		m := manager.New(manager.Options{})
-		if err := m.AddCaches(inf); err != nil {
-			t.Fatal(err)
-		}
+		m.AddCaches(inf)
 		if err := m.Run(t.Context()); !errors.Is(err, informer.ErrGoexit) {
 			t.Errorf("Run returned %v", err)
 		}

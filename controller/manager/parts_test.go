@@ -22,13 +22,13 @@ func TestParts(t *testing.T) {
 		server, shared := setup(t)
 		_, own := setup(t)
 		m := manager.New(manager.Options{Elector: always{}})
-		c := controller.New(controller.Options[key]{Name: "x"})
 		var log journal
-		reconcile := func(_ context.Context, k key) error { log.add(k.Name); return nil }
+		c := controller.New("x", func(_ context.Context, k key) error { log.add(k.Name); return nil })
 		q := queue.New(queue.Options[string]{})
-		if err := errors.Join(m.AddCaches(shared), controller.For(c, shared), controller.For(c, own), manager.AddController(m, c, reconcile)); err != nil {
-			t.Fatal(err)
-		}
+		m.AddCaches(shared)
+		controller.For(c, shared)
+		controller.For(c, own)
+		m.AddControllers(c)
 		m.Show("q", q)
 		got := ""
 		for _, p := range m.Parts() {
@@ -59,7 +59,8 @@ func TestParts(t *testing.T) {
 		if got := log.take(); got != "one" {
 			t.Errorf("reconciled: %s", got)
 		}
-		if err := manager.AddController(m, c, reconcile); !errors.Is(err, manager.ErrStarted) {
+		m.AddControllers(c)
+		if err := m.Err(); !errors.Is(err, manager.ErrStarted) {
 			t.Errorf("after the start: %v", err)
 		}
 		if err := end(); err != nil {
@@ -74,22 +75,4 @@ type always struct{}
 func (always) Lead(ctx context.Context, work func(context.Context)) error {
 	work(ctx)
 	return nil
-}
-
-func TestAddControllerRefuses(t *testing.T) {
-	c := controller.New(controller.Options[key]{Name: "x"})
-	reconcile := func(context.Context, key) error { return nil }
-	unnamed := controller.New(controller.Options[key]{})
-	m := manager.New(manager.Options{})
-	for _, step := range []struct{ got, want error }{
-		{manager.AddController(m, c, nil), manager.ErrNoFunc},
-		{manager.AddController[key](m, nil, reconcile), manager.ErrNoPart},
-		{manager.AddController(m, unnamed, reconcile), manager.ErrUnnamed},
-		{manager.AddController(m, c, reconcile), nil},
-		{manager.AddController(m, c, reconcile), manager.ErrDuplicate},
-	} {
-		if !errors.Is(step.got, step.want) {
-			t.Errorf("%v, want %v", step.got, step.want)
-		}
-	}
 }

@@ -46,12 +46,16 @@ func TestOptions(t *testing.T) {
 	} {
 		opts := good
 		change(&opts)
-		_, err := leader.New(client.Connection{URL: fake.URL}, opts)
+		elector := leader.New(client.Connection{URL: fake.URL}, opts)
+		err := elector.Err()
+		if lead := elector.Lead(t.Context(), func(context.Context) { t.Error("it leads") }); want != "" && !errors.Is(lead, leader.ErrInvalid) {
+			t.Errorf("%q: Lead returned %v", want, lead)
+		}
 		if want == "" && err != nil || want != "" && (!errors.Is(err, leader.ErrInvalid) || !strings.Contains(err.Error(), want)) {
 			t.Errorf("%q: %v", want, err)
 		}
 	}
-	if _, err := leader.New(client.Connection{URL: "ftp://x"}, good); err == nil || errors.Is(err, leader.ErrInvalid) {
+	if err := leader.New(client.Connection{URL: "ftp://x"}, good).Err(); err == nil || errors.Is(err, leader.ErrInvalid) {
 		t.Error(err)
 	}
 }

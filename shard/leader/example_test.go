@@ -17,15 +17,12 @@ func Example() {
 	fake.Register(server, leader.Kind, fake.Rules{})
 	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
 
-	elector, err := leader.New(conn, leader.Options{
+	elector := leader.New(conn, leader.Options{
 		Namespace: "prod", Name: "backup", Identity: "backup-0", // the name of the pod
 		LeaseDuration: 300 * time.Millisecond, RenewDeadline: 200 * time.Millisecond, RetryPeriod: 20 * time.Millisecond, // leave these out
 	})
-	if err != nil {
-		panic(err)
-	}
 	ctx, stop := context.WithCancel(context.Background()) // or signal.NotifyContext
-	err = elector.Lead(ctx, func(ctx context.Context) {
+	err := elector.Lead(ctx, func(ctx context.Context) {
 		fmt.Println("leads:", elector.Leads(), elector.Leader())
 		stop()
 		<-ctx.Done() // work until this

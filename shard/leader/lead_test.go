@@ -346,10 +346,10 @@ func TestTwins(t *testing.T) {
 		if len(a.reports()) > 0 {
 			t.Error(a.reports())
 		}
-		one, err := leader.New(a.connection(), leader.Options{Namespace: "n", Name: "l"})
-		must(t, err)
-		two, err := leader.New(a.connection(), leader.Options{Namespace: "n", Name: "l"})
-		must(t, err)
+		one := leader.New(a.connection(), leader.Options{Namespace: "n", Name: "l"})
+		two := leader.New(a.connection(), leader.Options{Namespace: "n", Name: "l"})
+		must(t, one.Err())
+		must(t, two.Err())
 		if one.Identity() == two.Identity() || one.Identity() == "" {
 			t.Errorf("both are %q", one.Identity())
 		}
@@ -519,11 +519,10 @@ func TestManager(t *testing.T) {
 		s.create(held("", 1))
 		a := s.stand("a")
 		a.leadsWithin(time.Minute)
-		b, err := leader.New(a.connection(), leader.Options{Namespace: key.Namespace, Name: key.Name, Identity: "b"})
-		must(t, err)
+		b := leader.New(a.connection(), leader.Options{Namespace: key.Namespace, Name: key.Name, Identity: "b"})
 		m := manager.New(manager.Options{Elector: b})
 		runs := false
-		must(t, m.Add("part", func(ctx context.Context) error { runs = true; <-ctx.Done(); runs = false; return nil }))
+		m.Add("part", manager.Func(func(ctx context.Context) error { runs = true; <-ctx.Done(); runs = false; return nil }))
 		must(t, m.AddHealthCheck("leader election", b.Healthy(20*time.Second)))
 		ended := make(chan error)
 		go func() { ended <- m.Run(t.Context()) }()

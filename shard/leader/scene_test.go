@@ -156,10 +156,9 @@ func (s *scene) stand(identity string, change ...func(*leader.Options, *candidat
 	for _, f := range change {
 		f(&opts, c)
 	}
-	var err error
 	// Other requests have used the limiter up: a renewal does not wait for it.
-	c.Elector, err = leader.New(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: c.wire}, Limiter: rate.NewLimiter(0, 0), Retries: 3}, opts)
-	must(s.t, err)
+	c.Elector = leader.New(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: c.wire}, Limiter: rate.NewLimiter(0, 0), Retries: 3}, opts)
+	must(s.t, c.Elector.Err())
 	ctx, cancel := context.WithCancel(context.Background())
 	c.cancel = cancel
 	go func() {

@@ -1,0 +1,174 @@
+package controller_test
+
+import (
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/informer"
+)
+
+// labelled returns a copy of g with a label.
+func labelled(g *gadget, label string) *gadget {
+	g = g.DeepCopy()
+	g.Labels = map[string]string{"a": label}
+	return g
+}
+
+// What the reconcile of a key writes does not queue that key, unless somebody else's change is in it. It queues others.
+func TestOwnEvents(t *testing.T) {
+	one := key{Namespace: "a", Name: "one"}
+	versioned := func(g *gadget, label string) []byte {
+		return fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"labels":{"a":%q}}}`, g.ResourceVersion, label)
+	}
+	for name, c := range map[string]struct {
+		work func(ctx context.Context, w *scene, g *gadget) // of the first reconcile of a/one
+		want string                                         // the keys that are reconciled after it
+	}{
+		"an update": {func(ctx context.Context, w *scene, g *gadget) {
+			done(w.handle.Update(ctx, labelled(g, "2"), metav1.UpdateOptions{}))
+		}, ""},
+		"two updates": {func(ctx context.Context, w *scene, g *gadget) {
+			g = done(w.handle.Update(ctx, labelled(g, "2"), metav1.UpdateOptions{}))
+			done(w.handle.Update(ctx, labelled(g, "3"), metav1.UpdateOptions{}))
+		}, ""},
+		"a patch of a version": {func(ctx context.Context, w *scene, g *gadget) {
+			done(w.handle.Patch(ctx, one, types.MergePatchType, versioned(g, "2"), metav1.PatchOptions{}))
+		}, ""},
+		"a JSON patch of a version": {func(ctx context.Context, w *scene, g *gadget) {
+			patch := fmt.Appendf(nil, `[{"op":"test","path":"/metadata/resourceVersion","value":%q},{"op":"add","path":"/metadata/labels","value":{"a":"6"}}]`, g.ResourceVersion)
+			done(w.handle.Patch(ctx, one, types.JSONPatchType, patch, metav1.PatchOptions{}))
+		}, ""},
+		"a patch of whatever there is": {func(ctx context.Context, w *scene, g *gadget) {
+			done(w.handle.Patch(ctx, one, types.MergePatchType, []byte(`{"metadata":{"labels":{"a":"5"}}}`), metav1.PatchOptions{}))
+		}, "a/one"},
+		"somebody's update": {func(ctx context.Context, w *scene, g *gadget) { done(fake.Update(w.server, labelled(g, "2"))) }, "a/one"},
+		"somebody's update before an own one": {func(ctx context.Context, w *scene, g *gadget) {
+			g = done(fake.Update(w.server, labelled(g, "2")))
+			done(w.handle.Patch(ctx, one, types.MergePatchType, versioned(g, "4"), metav1.PatchOptions{}))
+		}, "a/one"},
+		"somebody's update after an own one": {func(ctx context.Context, w *scene, g *gadget) {
+			g = done(w.handle.Update(ctx, labelled(g, "2"), metav1.UpdateOptions{}))
+			done(fake.Update(w.server, labelled(g, "3")))
+		}, "a/one"},
+		"a deletion": {func(ctx context.Context, w *scene, g *gadget) {
+			ok(w.t, w.handle.Delete(ctx, one, metav1.DeleteOptions{}))
+		}, "a/one"},
+		"another object": {func(ctx context.Context, w *scene, g *gadget) {
+			done(w.handle.Create(ctx, newGadget("two", "x"), metav1.CreateOptions{}))
+		}, "a/two"},
+		"a write with another context": {func(_ context.Context, w *scene, g *gadget) {
+			done(w.handle.Update(w.t.Context(), labelled(g, "2"), metav1.UpdateOptions{}))
+		}, "a/one"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newScene(t, controller.OpenOptions[*gadget]{})
+				g := create(t, w.server, newGadget("one", "x"))
+				var seen, others calls[key]
+				first := true
+				mine := controller.New("mine", func(ctx context.Context, k key) error {
+					if first {
+						first = false
+						c.work(ctx, w, g)
+						return nil
+					}
+					return seen.reconcile(ctx, k)
+				})
+				other := controller.New("other", others.reconcile)
+				controller.For(mine, w.handle)
+				controller.For(other, w.handle)
+				stopCache := started(t, w.handle.Run)
+				synctest.Wait() // otherwise a controller may be the one that runs it
+				stopOther := started(t, other.Run)
+				synctest.Wait()
+				others.take()
+				stop := started(t, mine.Run)
+				synctest.Wait()
+				if got := strings.Join(slices.Compact(seen.take()), " "); got != c.want {
+					t.Errorf("reconciled %q, want %q", got, c.want)
+				}
+				if got := others.take(); len(got) == 0 && name != "nothing changed" {
+					t.Error("another controller was not told")
+				}
+				stop()
+				stopOther()
+				stopCache()
+			})
+		})
+	}
+}
+
+// With OwnEvents, a reconcile is called again after its own write.
+func TestOwnEventsAreAskedFor(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		g := create(t, w.server, newGadget("one", "x"))
+		var seen calls[key]
+		c := controller.New("", func(ctx context.Context, k key) error {
+			if now, _ := w.handle.Cached(k); now.Labels == nil {
+				done(w.handle.Update(ctx, labelled(g, "2"), metav1.UpdateOptions{}))
+			}
+			return seen.reconcile(ctx, k)
+		}, controller.Options[key]{OwnEvents: true})
+		controller.For(c, w.handle)
+		stop := started(t, c.Run)
+		synctest.Wait()
+		if got := seen.take(); len(got) != 2 {
+			t.Errorf("reconciled %q, want two calls", got)
+		}
+		stop()
+	})
+}
+
+// An object that the reconcile of its owner makes does not queue the owner. One that it makes for another owner queues
+// that one, and so does somebody else's change.
+func TestOwnEventsOfOwnedObjects(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := setup(t)
+		conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+		ok(t, fake.Register(server, siteKinds, fake.Rules{}))
+		mine, other := done(fake.Create(server, newSite("mine"))), done(fake.Create(server, newSite("other")))
+		sites := controller.Open(conn, siteKinds)
+		gadgets := controller.Open(conn, gadgetKind)
+		give := func(ctx context.Context, name string, owner *site) {
+			g := newGadget(name, "")
+			ok(t, controller.SetController(g, owner, siteKinds))
+			done(gadgets.Create(ctx, g, metav1.CreateOptions{}))
+		}
+		var seen calls[key]
+		begun := false
+		c := controller.New("", func(ctx context.Context, k key) error {
+			if k.Name == "mine" && !begun {
+				begun = true
+				give(ctx, "for-me", mine)
+				give(ctx, "for-you", other)
+				return nil
+			}
+			return seen.reconcile(ctx, k)
+		})
+		controller.For(c, sites, func(ev informer.Event[key, *site]) bool { return ev.Object.Name == "mine" })
+		controller.Owns(c, sites, gadgets)
+		stop := started(t, c.Run)
+		synctest.Wait()
+		if got := strings.Join(seen.take(), " "); got != "a/other" {
+			t.Errorf("reconciled %q, want the other owner", got)
+		}
+		g := done(gadgets.Get(t.Context(), key{Namespace: "a", Name: "for-me"}, metav1.GetOptions{}))
+		done(fake.Update(server, labelled(g, "changed")))
+		synctest.Wait()
+		if got := strings.Join(seen.take(), " "); got != "a/mine" {
+			t.Errorf("after somebody's change: reconciled %q", got)
+		}
+		stop()
+	})
+}
