@@ -1,15 +1,20 @@
 // Package controller ties informers, a queue and a reconcile function together.
 //
-//	c := controller.New(controller.Options[types.NamespacedName]{})
-//	err := errors.Join(
-//		controller.For(c, websites, controller.GenerationChanged), // its own key
-//		controller.Owns(c, websites, deployments),                 // the key of its owner
-//		controller.Watch(c, secrets, websitesOf),                  // the keys of the objects that refer to it
-//	)
-//	...
-//	err = c.Run(ctx, func(ctx context.Context, key types.NamespacedName) error { ... })
+//	websites := controller.Open(server, Websites)
+//	deployments := controller.Open(server, apps.Deployments)
+//	secrets := controller.Open(server, core.Secrets)
+//	bySecret := kinform.Index(websites, "secret", func(w *Website) kinform.Key { ... })
 //
-// [Controller.Run] runs the informers and waits until the handlers have seen the initial
+//	c := controller.New("websites", func(ctx context.Context, key kinform.Key) error { ... })
+//	controller.For(c, websites)                  // a change of a website queues its key,
+//	controller.Owns(c, websites, deployments)    // one of a deployment that of its owner,
+//	controller.References(c, secrets, bySecret)  // and one of a secret those of all websites that refer to it
+//	err := c.Run(ctx)
+//
+// Setup returns no errors. What is wrong is kept, and [Controller.Run] returns all of it at once instead of running:
+// of handles, of indexes and of the controller. Err of each of them tells it earlier.
+//
+// Run runs the informers and waits until the handlers have seen the initial
 // lists. Only then does it call reconcile, so reconcile always finds complete caches.
 //
 // The result of reconcile decides about its key: nil is success, [Again] asks for another call
@@ -20,8 +25,6 @@
 //
 // A [Handle] serves a controller with one kind: it has a cache with indexes, and requests.
 //
-//	websites, err := controller.Open(server, Websites)
-//	...
 //	site, ok := websites.Cached(key)             // from the cache
 //	all := websites.List("prod", nil)
 //	site, err = websites.Update(ctx, site, ...)  // to the server, and seen by all reads from now on
@@ -51,8 +54,8 @@
 // # Several namespaces
 //
 //	namespaces := informer.NewNamespaces("dev", "prod")
-//	websites, err := controller.Open(server, Websites, controller.OpenOptions[*Website]{Namespaces: namespaces})
-//	deployments, err := controller.Open(server, apps.Deployments, controller.OpenOptions[*appsv1.Deployment]{Namespaces: namespaces})
+//	websites := controller.Open(server, Websites, controller.OpenOptions[*Website]{Namespaces: namespaces})
+//	deployments := controller.Open(server, apps.Deployments, controller.OpenOptions[*appsv1.Deployment]{Namespaces: namespaces})
 //	...
 //	err = namespaces.Add("test") // at any time: both handles begin to list and watch it
 //
@@ -72,35 +75,38 @@
 // is not in the set is not sent and returns [ErrOutside]. Take a namespace out of the set only
 // after the controller has finished its work there: finalizers of its objects would not be removed.
 //
+// # Own events
+//
+// The reconcile of a key is not called again for what it wrote itself. An event does not queue a key if writes alone
+// caused it which the reconcile of that key made, through a handle and with the context that it got. So a reconcile must do
+// all its work in one call, or return [Again]. It must not, for example, add a finalizer, return, and rely on the event
+// of that write to be called again: controller-runtime calls it again, and so does this package with Options.OwnEvents.
+//
+// Every other event counts: one with somebody else's change in it, also if that is another controller or the reconcile of
+// another key; a deletion; the result of a patch or an apply that states no resourceVersion, because a change of somebody
+// else may be in it; and one that was faster than the answer to its write.
+//
 // # Filters
 //
-// [For], [Owns] and [Watch] take filters: functions that return false for events which are not
-// to be queued. A filter gets the old and the new object and the type of the event. Two of them
-// leave out what the controller itself writes:
-//
-//   - [Projected.NotOwn] leaves out the events of writes through the handle, and nothing else. Use
-//     it wherever the controller writes through a handle and nobody else does: controller.For(c,
-//     websites, websites.NotOwn). Events of other writers' changes still come, including those of
-//     the status. Reconcile is not called again for its own writes, so it must do all its work in
-//     one call, or return [Again].
-//   - [GenerationChanged] leaves out updates in which the spec is the same, whoever made them. Use
-//     it for objects of which reconcile reads only the spec, if there is no handle, or if others
-//     write the status often. It also leaves out changes of labels, annotations and finalizers. Do
-//     not use it for objects whose status reconcile waits for, such as an owned Deployment.
+// For, Owns, Watch and References take filters: functions that return false for events which are not to be queued. A
+// filter gets the old and the new object and the type of the event. [GenerationChanged] leaves out updates in which the
+// spec is the same, whoever made them. Use it for objects of which reconcile reads only the spec, if others write the
+// status often. It also leaves out changes of labels, annotations and finalizers. Do not use it for objects whose status
+// reconcile waits for, such as an owned Deployment.
 //
 // # Keys
 //
-// The function of Watch that maps an object to the keys it concerns has the form of an index
-// function: func(dst []Q, obj T) []Q. In an update or a deletion it is called for the new and
-// for the old object, so that both owners are reconciled when a reference moves. To find all
-// objects that refer to an object, look them up in an index of the other informer's store: see
-// the example of [Watch].
+// The function of Watch that maps an object to the keys it concerns has the form
+// of an index function: func(dst []Q, obj T) []Q. In an update or a deletion it is
+// called for the new and for the old object, so that both owners are reconciled
+// when a reference moves. For references by name, [References] needs an index and no function.
 //
 // # Watches that come and go
 //
-// For, Owns and Watch may also be called while Run runs, and [Unwatch] removes what they added. A
+// For, Owns, Watch and References may also be called while Run runs, and [Unwatch] removes what they added. A
 // late watch queues keys for all objects that are there, while its cache fills. Reconcile does not
-// wait for that, so a reconcile that reads the new cache has to: informer.Informer.WaitForSync. If
+// wait for that, so a reconcile that reads the new cache has to: informer.Informer.WaitForSync. What is wrong with
+// a late call is no end of Run: Options.OnError gets it. If
 // SyncTimeout is set and the new cache does not fill in time, Options.OnError gets the
 // [*SyncError], and Run goes on.
 //

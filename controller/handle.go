@@ -51,7 +51,7 @@ type Part[P any] interface {
 
 // Handle serves a controller with one kind: it has a cache, and requests whose results every read
 // of the cache sees at once. See the package documentation. A Handle is an informer.Informed, so
-// [For], [Owns], [Watch] and informer.Bind take it. It is also a [Client] for the helpers, and a
+// [For], [Owns], [Watch] and informer.AddIndex take it. It is also a [Client] for the helpers, and a
 // [Cache] for package controller/manager. [Projected.Cached] and List read the cache; Get and the
 // writes, which are those of [Requests], are requests to the server. Make one with [Open], and do
 // not copy it.
@@ -206,7 +206,7 @@ func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {
 }
 
 // List returns the cached parts of all objects, in no order, in a new slice. It includes the writes
-// through the handle. Cost: see informer.Informer.List. A bound index (informer.Bind) reads a part
+// through the handle. Cost: see informer.Informer.List. An index (informer.AddIndex) reads a part
 // of them.
 func (h *Projected[T, P]) List() []P { return h.inf.List() }
 
@@ -217,7 +217,7 @@ func (h *Projected[T, P]) Err() error { return h.inf.Err() }
 // author returns who made the change of an event: the origin of the writes through this handle that made it, and
 // nil if somebody else may have had a part in it. Everything in doubt is somebody else's: deletions, a patch or an apply
 // without a resourceVersion in it, and an event that was faster than the answer to its write.
-func (h *Projected[T, P]) author(ev *informer.Event[types.NamespacedName, P]) any {
+func (h *Projected[T, P]) author(ev informer.Event[types.NamespacedName, P]) any {
 	if ev.Type == informer.Deleted || ev.Sync || ev.Initial || ev.Replaced {
 		return nil
 	}

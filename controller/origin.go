@@ -61,7 +61,7 @@ func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, 
 
 // authored is a handle, which knows who wrote what an event brings.
 type authored[K comparable, T any] interface {
-	author(ev *informer.Event[K, T]) any
+	author(ev informer.Event[K, T]) any
 }
 
 // unauthored returns a handler that calls handle with a function that queues keys, but not a key whose own
@@ -78,7 +78,7 @@ func unauthored[Q, K comparable, T any](c *Controller[Q], from informer.Informed
 		}
 	}
 	return func(ev informer.Event[K, T]) {
-		by, _ = handles.author(&ev).(origin[Q])
+		by, _ = handles.author(ev).(origin[Q])
 		handle(ev, enqueue)
 	}
 }

@@ -3,10 +3,15 @@ package controller_test
 import (
 	"context"
 	"fmt"
+	"io"
+	"math/rand/v2"
+	"net/http"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -14,7 +19,10 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/queue"
 )
 
 // labelled returns a copy of g with a label.
@@ -74,6 +82,8 @@ func TestOwnEvents(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				w := newScene(t, controller.OpenOptions[*gadget]{})
 				g := create(t, w.server, newGadget("one", "x"))
+				// The watch is slower than the answers to writes.
+				ok(t, w.server.Inject(faults.Fault{Verb: faults.VerbWatch, Delay: stale, Times: -1}))
 				var seen, others calls[key]
 				first := true
 				mine := controller.New("mine", func(ctx context.Context, k key) error {
@@ -93,7 +103,7 @@ func TestOwnEvents(t *testing.T) {
 				synctest.Wait()
 				others.take()
 				stop := started(t, mine.Run)
-				synctest.Wait()
+				time.Sleep(2 * stale)
 				if got := strings.Join(slices.Compact(seen.take()), " "); got != c.want {
 					t.Errorf("reconciled %q, want %q", got, c.want)
 				}
@@ -137,6 +147,7 @@ func TestOwnEventsOfOwnedObjects(t *testing.T) {
 		server, _ := setup(t)
 		conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
 		ok(t, fake.Register(server, siteKinds, fake.Rules{}))
+		ok(t, server.Inject(faults.Fault{Verb: faults.VerbWatch, Delay: stale, Times: -1})) // slower than the answers to writes
 		mine, other := done(fake.Create(server, newSite("mine"))), done(fake.Create(server, newSite("other")))
 		sites := controller.Open(conn, siteKinds)
 		gadgets := controller.Open(conn, gadgetKind)
@@ -159,16 +170,115 @@ func TestOwnEventsOfOwnedObjects(t *testing.T) {
 		controller.For(c, sites, func(ev informer.Event[key, *site]) bool { return ev.Object.Name == "mine" })
 		controller.Owns(c, sites, gadgets)
 		stop := started(t, c.Run)
-		synctest.Wait()
+		time.Sleep(2 * stale)
 		if got := strings.Join(seen.take(), " "); got != "a/other" {
 			t.Errorf("reconciled %q, want the other owner", got)
 		}
 		g := done(gadgets.Get(t.Context(), key{Namespace: "a", Name: "for-me"}, metav1.GetOptions{}))
 		done(fake.Update(server, labelled(g, "changed")))
-		synctest.Wait()
+		time.Sleep(2 * stale)
 		if got := strings.Join(seen.take(), " "); got != "a/mine" {
 			t.Errorf("after somebody's change: reconciled %q", got)
 		}
 		stop()
 	})
+}
+
+// slowly is a transport on which requests and answers take their time.
+type slowly struct {
+	next   http.RoundTripper
+	random *rand.Rand
+	mu     *sync.Mutex
+}
+
+func (s slowly) wait() {
+	s.mu.Lock()
+	d := time.Duration(s.random.IntN(30)) * time.Millisecond
+	s.mu.Unlock()
+	time.Sleep(d)
+}
+
+func (s slowly) RoundTrip(r *http.Request) (*http.Response, error) {
+	s.wait()
+	answer, err := s.next.RoundTrip(r)
+	s.wait()
+	if err == nil && r.URL.Query().Has("watch") {
+		answer.Body = slowBody{answer.Body, s}
+	}
+	return answer, err
+}
+
+// slowBody is what a watch sends, late.
+type slowBody struct {
+	io.ReadCloser
+	wire slowly
+}
+
+func (b slowBody) Read(p []byte) (int, error) {
+	n, err := b.ReadCloser.Read(p)
+	b.wire.wait()
+	b.wire.wait()
+	return n, err
+}
+
+// A reconcile that copies a field into a label has copied its last value once all is quiet, however its writes and those of
+// others interleave: no change of others passes for an own one.
+func TestOwnEventsLoseNothing(t *testing.T) {
+	for seed := range longtest.N(100, 5000) {
+		synctest.Test(t, func(t *testing.T) { loseNothing(t, rand.New(rand.NewPCG(uint64(seed), 7))) })
+	}
+}
+
+func loseNothing(t *testing.T, random *rand.Rand) {
+	server, _ := setup(t)
+	wire := slowly{server.Client().Transport, random, new(sync.Mutex)}
+	gadgets := controller.Open(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}, gadgetKind)
+	choose := func(n int) int {
+		wire.mu.Lock()
+		defer wire.mu.Unlock()
+		return random.IntN(n)
+	}
+	calls := 0
+	c := controller.New("", func(ctx context.Context, k key) (err error) {
+		calls++
+		g, _ := gadgets.Cached(k)
+		if choose(3) == 0 {
+			if g, err = gadgets.Get(ctx, k, metav1.GetOptions{}); err != nil {
+				return err
+			}
+		}
+		want := g.Owner
+		if g.Labels["a"] == want {
+			return nil
+		}
+		wire.wait()
+		if choose(2) == 0 { // a write that says nothing, based on what was read
+			if g, err = gadgets.Patch(ctx, k, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"resourceVersion":%q,"annotations":{"n":"%d"}}}`, g.ResourceVersion, calls), metav1.PatchOptions{}); err != nil {
+				return err
+			}
+		}
+		if choose(2) == 0 { // a write on top of whatever there is
+			_, err = gadgets.Patch(ctx, k, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"labels":{"a":%q}}}`, want), metav1.PatchOptions{})
+			return err
+		}
+		_, err = gadgets.Update(ctx, labelled(g, want), metav1.UpdateOptions{})
+		return err
+	}, controller.Options[key]{Queue: queue.Options[key]{OnError: func(key, error) {}}, Run: queue.RunOptions{Workers: 2}})
+	controller.For(c, gadgets)
+	names := []string{"x", "y", "z"}
+	for _, name := range names {
+		done(fake.Create(server, newGadget(name, "0")))
+	}
+	stop := started(t, c.Run)
+	for range 40 {
+		time.Sleep(time.Duration(choose(60)) * time.Millisecond)
+		done(fake.Patch[*gadget](server, key{Namespace: "a", Name: names[choose(3)]}, fmt.Appendf(nil, `{"owner":"%d"}`, choose(1000))))
+	}
+	time.Sleep(20 * time.Second)
+	for _, name := range names {
+		if g := done(fake.Get[*gadget](server, key{Namespace: "a", Name: name})); g.Labels["a"] != g.Owner {
+			t.Errorf("%s: the owner is %s, and the label %s", name, g.Owner, g.Labels["a"])
+		}
+	}
+	stop()
 }

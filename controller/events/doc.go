@@ -1,9 +1,9 @@
 // Package events records events of the API group events.k8s.io about objects, for people: they
 // see them with kubectl describe and kubectl events.
 //
-//	recorder, err := events.New(server, events.Options{Controller: "websites.example.com"})
-//	sites, err := events.For(recorder, Websites) // or the Kind of a handle
-//	go recorder.Run(ctx)
+//	recorder := events.New(server, events.Options{Controller: "websites.example.com"})
+//	sites := events.For(recorder, Websites) // or the Kind of a handle
+//	m.Add("events", recorder)               // to the manager, or: go recorder.Run(ctx)
 //	...
 //	sites.Normal(site, "Deployed", "Deploy", "the deployment has %d replicas", n)
 //	sites.Warning(site, "NoDNS", "UpdateDNS", "%v", err)

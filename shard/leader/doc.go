@@ -1,6 +1,6 @@
 // Package leader elects one of several processes, by a Lease in the API server.
 //
-//	elector, err := leader.New(server, leader.Options{Namespace: "prod", Name: "websites.example.com"})
+//	elector := leader.New(server, leader.Options{Namespace: "prod", Name: "websites.example.com"})
 //	m := manager.New(manager.Options{Elector: elector}) // controllers run while this process leads
 //
 // Without a manager, [Elector.Lead] calls a function while this process leads.
