@@ -60,7 +60,7 @@
 // must not be missed.
 //
 // A new replica may get ranges as soon as Run begins. So call Run when the caches are filled, as
-// package controller/manager does for those of AddCaches. Otherwise the keys of the new replica
+// package controller/manager does for those of AddCaches and of its controllers. Otherwise the keys of the new replica
 // wait until then.
 //
 // # Fencing numbers
