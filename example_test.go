@@ -11,7 +11,6 @@ import (
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
 )
@@ -28,17 +27,16 @@ type Lamp struct {
 // lamps is where the short names are for: fields and parameters.
 type lamps struct {
 	cache  *kinform.Informer[*Lamp]
-	byRoom *index.Index[*Lamp, string]
+	byRoom informer.Index[kinform.Key, *Lamp, string]
 }
 
 func newLamps(source kinform.Source[*Lamp]) (lamps, error) {
-	var rooms kinform.IndexFunc[*Lamp] = func(dst []string, lamp *Lamp) []string { return append(dst, lamp.Room) }
-	byRoom := index.New("room", rooms)
-	cache, err := kinform.NewInformer(source, informer.Options[*Lamp]{Indexes: index.Of(byRoom)})
+	cache, err := kinform.NewInformer(source, informer.Options[*Lamp]{})
+	byRoom := kinform.Index(cache, "room", func(lamp *Lamp) string { return lamp.Room })
 	return lamps{cache, byRoom}, err
 }
 
-func (l lamps) in(room string) int { return l.byRoom.Count(l.cache.Store(), room) }
+func (l lamps) in(room string) int { return l.byRoom.Count(room) }
 
 // Types that name only the object have a namespace and a name as their key.
 func Example() {

@@ -1,6 +1,7 @@
 package kinform_test
 
 import (
+	"context"
 	"testing"
 
 	"github.com/kinform/kinform/controller"
@@ -51,7 +52,7 @@ func queueOf[K comparable]() error {
 }
 
 func controllerOf[K comparable]() error {
-	return mapkeytest.Panic(func() { controller.New(controller.Options[K]{}) })()
+	return mapkeytest.Panic(func() { controller.New("", func(context.Context, K) error { return nil }) })()
 }
 
 // Nothing that holds keys can be made for keys that it could not find again. All is made here and

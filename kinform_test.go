@@ -1,6 +1,7 @@
 package kinform_test
 
 import (
+	"context"
 	"testing"
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -44,14 +45,17 @@ func TestConstructors(t *testing.T) {
 	if got, err := kinform.NewLister(inf).Get(key); err == nil {
 		t.Errorf("the lister of an informer that has not run has %v", got)
 	}
-	handle, err := kinform.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, lamps)
-	must(err)
+	handle := kinform.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, lamps)
+	if got := kinform.Index(handle, "room", func(l *Lamp) string { return l.Room }).Get("hall"); len(got) != 0 {
+		t.Errorf("the index of a handle that has not run has %v", got)
+	}
 	of := func(string) (kinform.Source[*Lamp], error) { return source, nil }
 	places, err := kinform.NewNamespaced("lamps", informer.NewNamespaces(), of, informer.Options[*Lamp]{})
 	must(err)
-	c := controller.New(controller.Options[kinform.Key]{})
-	must(controller.For(c, handle))
-	must(controller.For(c, places))
+	c := controller.New("lamps", func(context.Context, kinform.Key) error { return nil })
+	controller.For(c, handle)
+	controller.For(c, places)
+	must(c.Err())
 	fifo := kinform.NewDeltaFIFO(lights.Reader(), deltafifo.Options{})
 	must(fifo.Delete(t.Context(), key, lamp, ""))
 	if fifo.Len() != 1 {

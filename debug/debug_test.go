@@ -123,8 +123,8 @@ func TestNamesAndNil(t *testing.T) {
 	}
 	for err, want := range map[error]string{
 		twice: `debug: controller "sync": the name is taken`,
-		none:  `debug: controller "none": it is nil: look at the error of the call that made it`,
-		debug.AddInformer[key, *Secret](nil, "x", nil, nil): `debug: informer "x": the page: it is nil: look at the error of the call that made it`,
+		none:  `debug: controller "none": it is nil: make it before you add it`,
+		debug.AddInformer[key, *Secret](nil, "x", nil, nil): `debug: informer "x": the page: it is nil: make it before you add it`,
 	} {
 		if err.Error() != want {
 			t.Errorf("got %v, want %v", err, want)
@@ -198,22 +198,20 @@ func TestNeverStarted(t *testing.T) {
 // The page names results, and counts them, as the queue does.
 func TestResultsAsTheQueueSays(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		c := controller.New(controller.Options[string]{Queue: queue.Options[string]{OnError: func(string, error) {}}})
-		page := debug.New(debug.Options{Reconciles: 8})
-		err := page.AddController("c", c)
-		reconcile := func(ctx context.Context, k string) error {
+		c := controller.New("c", func(ctx context.Context, k string) error {
 			if k == "both" {
 				return errors.Join(queue.Terminal(errors.New("no")), queue.Again(time.Hour))
 			}
 			<-ctx.Done()
 			return ctx.Err()
-		}
-		if err != nil {
+		}, controller.Options[string]{Queue: queue.Options[string]{OnError: func(string, error) {}}})
+		page := debug.New(debug.Options{Reconciles: 8})
+		if err := page.AddController("c", c); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- c.Run(ctx, reconcile) }()
+		go func() { ended <- c.Run(ctx) }()
 		c.Queue().Add("both")
 		synctest.Wait()
 		c.Queue().Add("cut")

@@ -121,17 +121,19 @@ func TestManager(t *testing.T) {
 			t.Fatal(err)
 		}
 		conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
-		handle, failed := controller.Open(conn, secrets)
-		c := controller.New(controller.Options[key]{Name: "sync"})
+		handle := controller.Open(conn, secrets)
+		c := controller.New("sync", reconcile)
+		controller.For(c, handle)
 		m := manager.New(manager.Options{})
-		err := errors.Join(failed, m.AddCaches(handle), controller.For(c, handle), manager.AddController(m, c, reconcile))
+		m.AddControllers(c)
+		m.AddCaches(handle) // the page asks the server through it
 		m.Show("side", queue.New(queue.Options[string]{}))
 		m.Show("shards", stub{})
 		m.Show("unknown", 1)
 		m.Show("nil", nil)
 		page := debug.New(debug.Options{Events: 8, Reconciles: 8})
 		p := program{t: t, page: page}
-		if err := errors.Join(err, page.AddManager(m)); err != nil {
+		if err := page.AddManager(m); err != nil {
 			t.Fatal(err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

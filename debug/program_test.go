@@ -64,11 +64,11 @@ func newProgram(t testing.TB, opts debug.Options) *program {
 	err := fake.Register(p.server, kind.Of[*Secret](schema.GroupVersion{Version: "v1"}, "secrets"), fake.Rules{})
 	source, failed := fake.NewSource[*Secret](p.server, fake.Selection{})
 	p.inf, _ = informer.New(source, store.ObjectKey[*Secret], informer.Options[*Secret]{})
-	p.control = controller.New(controller.Options[key]{
+	p.control = controller.New("", reconcile, controller.Options[key]{
 		Run:   queue.RunOptions{Workers: 2},
 		Queue: queue.Options[key]{OnError: func(key, error) {}},
 	})
-	unwatched := controller.For(p.control, p.inf)
+	controller.For(p.control, p.inf)
 	get := func(_ context.Context, k key) (*Secret, error) {
 		if k.Name == "panics" {
 			panic("no")
@@ -77,10 +77,10 @@ func newProgram(t testing.TB, opts debug.Options) *program {
 	}
 	refused := debug.AddInformer(p.page, "secrets", p.inf, get)
 	unrecorded := p.page.AddController("sync", p.control)
-	if err := errors.Join(err, failed, unwatched, refused, unrecorded); err != nil {
+	if err := errors.Join(err, failed, p.control.Err(), refused, unrecorded); err != nil {
 		t.Fatal(err)
 	}
-	p.run = func(ctx context.Context) error { return p.control.Run(ctx, reconcile) }
+	p.run = p.control.Run
 	return p
 }
 

@@ -25,7 +25,6 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/e2e/oracle"
 	"github.com/kinform/kinform/examples/website"
-	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 )
 
@@ -165,14 +164,9 @@ func (r handleReads) want(step string, key key, host string, site *website.Websi
 // testHandle holds the watch back: all reads have the handle's own writes nevertheless.
 func testHandle(ctx context.Context, t *testing.T, conn client.Connection, api *oracle.Client) {
 	conn, wire := through(conn)
-	byHost := index.New("host", func(hosts []string, site *website.Website) []string { return append(hosts, site.Spec.Host) })
-	sites, err := kinform.Open(conn, website.Websites, controller.OpenOptions[*website.Website]{
-		Indexes: index.Of(byHost),
-	})
-	must(t, err)
-	bound, err := informer.Bind(sites, byHost)
-	must(t, err)
-	reads := handleReads{t, sites, bound}
+	sites := kinform.Open(conn, website.Websites)
+	byHost := kinform.Index(sites, "host", func(site *website.Website) string { return site.Spec.Host })
+	reads := handleReads{t, sites, byHost}
 	running, stop := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- sites.Run(running) }()

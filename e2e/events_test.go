@@ -41,23 +41,17 @@ type recording struct {
 func startRecording(ctx context.Context, t *testing.T, conn client.Connection) *recording {
 	t.Helper()
 	r := &recording{}
-	var err error
-	r.Recorder, err = recorder.New(conn, recorder.Options{Controller: "example.com/e2e", FlushTimeout: 20 * time.Second, OnError: func(err error) {
+	r.Recorder = recorder.New(conn, recorder.Options{Controller: "example.com/e2e", FlushTimeout: 20 * time.Second, OnError: func(err error) {
 		var e *recorder.Error
 		errors.As(err, &e)
 		r.mu.Lock()
 		defer r.mu.Unlock()
 		r.errs = append(r.errs, e)
 	}})
-	must(t, err)
-	r.sites, err = recorder.For(r.Recorder, website.Websites)
-	must(t, err)
-	r.nodes, err = recorder.For(r.Recorder, core.Nodes)
-	must(t, err)
-	r.roles, err = recorder.For(r.Recorder, rbac.ClusterRoles)
-	must(t, err)
-	r.spots, err = recorder.For(r.Recorder, configMaps)
-	must(t, err)
+	r.sites = recorder.For(r.Recorder, website.Websites)
+	r.nodes = recorder.For(r.Recorder, core.Nodes)
+	r.roles = recorder.For(r.Recorder, rbac.ClusterRoles)
+	r.spots = recorder.For(r.Recorder, configMaps)
 	running, cancel := context.WithCancel(ctx)
 	ended := make(chan error, 1)
 	go func() { ended <- r.Run(running) }()

@@ -80,11 +80,11 @@ func (e *election) stand(identity string, theirs bool) (end func()) {
 }
 
 func (e *election) ours(identity string) func(context.Context) {
-	elector, err := leader.New(e.conn, leader.Options{
+	elector := leader.New(e.conn, leader.Options{
 		Namespace: "default", Name: "mixed", Identity: identity, OnError: func(error) {},
 		LeaseDuration: leaseDuration, RenewDeadline: renewDeadline, RetryPeriod: retryPeriod,
 	})
-	must(e.t, err)
+	must(e.t, elector.Err())
 	return func(ctx context.Context) {
 		for ctx.Err() == nil { // a leadership that is lost ends Lead
 			_ = elector.Lead(ctx, func(ctx context.Context) {

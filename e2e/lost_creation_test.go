@@ -56,10 +56,9 @@ func testLostCreation(t *testing.T, conn client.Connection, wire *lossy, size in
 	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 	defer cancel()
 	label := map[string]string{"test": fmt.Sprint("lost-", size)}
-	handle, err := controller.Open(conn, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
+	handle := controller.Open(conn, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
 		Client: client.Options{Namespace: "default", LabelSelector: "test=" + label["test"]},
 	})
-	must(t, err)
 	for n := range size {
 		_, err := handle.Create(ctx, &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Name: fmt.Sprintf("lost-%d-%d", size, n), Labels: label}}, metav1.CreateOptions{})
 		must(t, err)

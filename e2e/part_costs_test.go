@@ -69,8 +69,7 @@ func partCosts(t *testing.T, conn client.Connection, maps *client.Resource[*core
 	if set != nil {
 		opts.Part = shard.Part[*corev1.ConfigMap]{Hashes: set, Field: reflector.ShardUID}
 	}
-	handle, err := controller.Open(conn, core.ConfigMaps, opts)
-	must(t, err)
+	handle := controller.Open(conn, core.ConfigMaps, opts)
 	running, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- handle.Run(running) }()

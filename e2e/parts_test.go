@@ -32,11 +32,10 @@ func TestParts(t *testing.T) {
 			must(t, err)
 			defer conn.HTTP.CloseIdleConnections()
 			set := new(shard.Hashes)
-			handle, err := controller.Open(conn, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
+			handle := controller.Open(conn, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
 				Client: client.Options{Namespace: "default", LabelSelector: "test=parts"},
 				Part:   shard.Part[*corev1.ConfigMap]{Hashes: set, Field: reflector.ShardUID},
 			})
-			must(t, err)
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
 			const objects = 300

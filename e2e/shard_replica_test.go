@@ -93,18 +93,16 @@ func TestShardProcess(t *testing.T) {
 	opts.OnError = func(err error) { say("%v", err) }
 	replica, err := shard.New(conn, opts)
 	must(t, err)
-	handle, err := controller.Open(replica.Gate(conn), core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
+	handle := controller.Open(replica.Gate(conn), core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
 		Client: client.Options{Namespace: shardNamespace, LabelSelector: "test=shards"},
 	})
-	must(t, err)
-	// Writes fail while the server is away, thousands of them.
-	c := controller.New(controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: 4, Grace: 10 * time.Second}, Logger: slog.New(slog.DiscardHandler)})
+	var c *controller.Controller[types.NamespacedName]
 	// Without a resourceVersion, so that the server stops nothing: each write counts.
 	requests, err := client.New(replica.Gate(conn), core.ConfigMaps, client.Options{Namespace: shardNamespace})
 	must(t, err)
 	var turns atomic.Int64
 	work, err := shard.Divide(replica, shard.Keys[types.NamespacedName]{
-		Hashed: shard.ByKey, All: handle.AsInformer().Store().Keys, Add: c.Queue().Add,
+		Hashed: shard.ByKey, All: handle.AsInformer().Store().Keys, Add: func(key types.NamespacedName) { c.Queue().Add(key) },
 	}, func(ctx context.Context, key types.NamespacedName) error {
 		number, _ := shard.Number(ctx)
 		by, turn := args.Identity+"/"+replica.Status().ID, turns.Add(1)
@@ -127,11 +125,14 @@ func TestShardProcess(t *testing.T) {
 		}
 		os.Exit(3)
 	}()
-	must(t, controller.For(c, handle, controller.GenerationChanged, controller.LabelsChanged)) // not its own writes
+	// Writes fail while the server is away, thousands of them.
+	c = controller.New("objects", work.Reconcile, controller.Options[types.NamespacedName]{
+		Run: queue.RunOptions{Workers: 4, Grace: 10 * time.Second}, Logger: slog.New(slog.DiscardHandler),
+	})
+	controller.For(c, handle, controller.GenerationChanged, controller.LabelsChanged) // not the annotations that it writes
 	m := manager.New(manager.Options{})
-	must(t, m.AddCaches(handle))
-	must(t, m.Add("objects", func(ctx context.Context) error { return c.Run(ctx, work.Reconcile) }))
-	must(t, m.Add("replica", replica.Run))
+	m.AddControllers(c)
+	m.Add("replica", replica)
 	must(t, m.Run(ctx))
 	say("has left")
 	os.Exit(0) // a goroutine still reads the standard input

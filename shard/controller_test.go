@@ -83,11 +83,11 @@ func startSite(t *testing.T, server *fake.Server, identity string, parts bool, c
 			return shard.Hash(shard.ByKey(types.NamespacedName{Namespace: w.Namespace, Name: w.Name}))
 		}}
 	}
-	handle, err := controller.Open(replica.Gate(conn), websites, opts)
-	must(t, err)
-	c := controller.New(controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: 4}})
+	handle := controller.Open(replica.Gate(conn), websites, opts)
+	var c *controller.Controller[types.NamespacedName]
 	keys := siteKeys{
-		Hashed: shard.ByKey, All: handle.AsInformer().Store().Keys, Add: c.Queue().Add, CatchUp: handle.WaitForNow,
+		Hashed: shard.ByKey, All: handle.AsInformer().Store().Keys, CatchUp: handle.WaitForNow,
+		Add: func(key types.NamespacedName) { c.Queue().Add(key) },
 	}
 	for _, change := range change {
 		change(&keys, handle)
@@ -107,11 +107,12 @@ func startSite(t *testing.T, server *fake.Server, identity string, parts bool, c
 		return err
 	})
 	must(t, err)
-	must(t, controller.For(c, handle, func(ev informer.Event[types.NamespacedName, *website]) bool { return work.Has(ev.Key) }))
+	c = controller.New("websites", work.Reconcile, controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: 4}})
+	controller.For(c, handle, func(ev informer.Event[types.NamespacedName, *website]) bool { return work.Has(ev.Key) })
 	ctx, stop := context.WithCancel(t.Context())
 	s.replica, s.stop, s.queued, s.cached = replica, stop, c.Queue().Len, handle.AsInformer().Store().Len
 	s.ended.Go(func() {
-		if err := c.Run(ctx, work.Reconcile); err != nil {
+		if err := c.Run(ctx); err != nil {
 			t.Error(err)
 		}
 	})
@@ -230,16 +231,16 @@ func TestByLabel(t *testing.T) {
 			conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
 			replica, err := shard.New(conn, shard.Options{Namespace: namespace, Name: name, Identity: strconv.Itoa(n), Scheme: "tenant"})
 			must(t, err)
-			handle, err := controller.Open(replica.Gate(conn), websites, controller.OpenOptions[*website]{
+			handle := controller.Open(replica.Gate(conn), websites, controller.OpenOptions[*website]{
 				Part: shard.Part[*website]{Hashes: replica.Hashes(), Hash: func(w *website) uint64 { return shard.Hash(w.Labels["tenant"]) }},
 			})
-			must(t, err)
 			key := func(s *website) tenantKey {
 				return tenantKey{s.Labels["tenant"], types.NamespacedName{Namespace: s.Namespace, Name: s.Name}}
 			}
-			c := controller.New(controller.Options[tenantKey]{})
+			var c *controller.Controller[tenantKey]
 			work, err := shard.Divide(replica, shard.Keys[tenantKey]{
-				Hashed: func(k tenantKey) string { return k.tenant }, Add: c.Queue().Add, CatchUp: handle.WaitForNow,
+				Hashed: func(k tenantKey) string { return k.tenant }, CatchUp: handle.WaitForNow,
+				Add: func(k tenantKey) { c.Queue().Add(k) },
 				All: func() iter.Seq[tenantKey] {
 					return func(yield func(tenantKey) bool) {
 						for s := range handle.AsInformer().Store().Values() {
@@ -261,13 +262,15 @@ func TestByLabel(t *testing.T) {
 				return nil
 			})
 			must(t, err)
-			must(t, controller.Watch(c, handle, func(dst []tenantKey, s *website) []tenantKey {
+			c = controller.New("websites", work.Reconcile)
+			controller.Watch(c, handle, func(dst []tenantKey, s *website) []tenantKey {
 				if k := key(s); work.Has(k) {
 					dst = append(dst, k)
 				}
 				return dst
-			}))
-			ended.Go(func() { _ = c.Run(ctx, work.Reconcile) })
+			})
+			must(t, c.Err())
+			ended.Go(func() { _ = c.Run(ctx) })
 			ended.Go(func() { _ = replica.Run(ctx) })
 		}
 		time.Sleep(30 * time.Second)
@@ -389,17 +392,17 @@ func TestRunningKeepsObjects(t *testing.T) {
 		conn := client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: server.Client().Transport}}
 		replica, err := shard.New(conn, shard.Options{Namespace: namespace, Name: name, Identity: "first"})
 		must(t, err)
-		handle, err := controller.Open(replica.Gate(conn), websites, controller.OpenOptions[*website]{
+		handle := controller.Open(replica.Gate(conn), websites, controller.OpenOptions[*website]{
 			Part: shard.Part[*website]{Hashes: replica.Hashes(), Hash: func(w *website) uint64 {
 				return shard.Hash(shard.ByKey(types.NamespacedName{Namespace: w.Namespace, Name: w.Name}))
 			}},
 		})
-		must(t, err)
-		c := controller.New(controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: objects}})
+		var c *controller.Controller[types.NamespacedName]
 		var work *shard.Work[types.NamespacedName]
 		var moving atomic.Int64
 		work, err = shard.Divide(replica, siteKeys{
-			Hashed: shard.ByKey, All: handle.AsInformer().Store().Keys, Add: c.Queue().Add, CatchUp: handle.WaitForNow,
+			Hashed: shard.ByKey, All: handle.AsInformer().Store().Keys, CatchUp: handle.WaitForNow,
+			Add: func(key types.NamespacedName) { c.Queue().Add(key) },
 		}, func(_ context.Context, key types.NamespacedName) error {
 			for range 60 {
 				time.Sleep(time.Second)
@@ -414,11 +417,12 @@ func TestRunningKeepsObjects(t *testing.T) {
 			return nil
 		})
 		must(t, err)
-		must(t, controller.For(c, handle, func(ev informer.Event[types.NamespacedName, *website]) bool { return work.Has(ev.Key) }))
+		c = controller.New("websites", work.Reconcile, controller.Options[types.NamespacedName]{Run: queue.RunOptions{Workers: objects}})
+		controller.For(c, handle, func(ev informer.Event[types.NamespacedName, *website]) bool { return work.Has(ev.Key) })
 		ctx, stop := context.WithCancel(t.Context())
 		var ended sync.WaitGroup
 		for _, run := range []func() error{
-			func() error { return c.Run(ctx, work.Reconcile) }, func() error { return replica.Run(ctx) },
+			func() error { return c.Run(ctx) }, func() error { return replica.Run(ctx) },
 		} {
 			ended.Go(func() {
 				if err := run(); err != nil {

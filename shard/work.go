@@ -35,7 +35,7 @@ type Keys[Q comparable] struct {
 	// replica, those in them are added. It is called by one goroutine at a time.
 	All func() iter.Seq[Q]
 
-	// Add adds a key to the queue, such as Queue().Add of a controller.
+	// Add adds a key to the queue, such as Queue().Add of a controller. It is not called before the replica runs.
 	Add func(Q)
 
 	// CatchUp returns when the caches that reconcile reads are new enough for ranges that have come
@@ -102,7 +102,7 @@ func (w *Work[Q]) hash(key Q) uint64 {
 func (w *Work[Q]) Has(key Q) bool { return w.replica.has(w.hash(key)) }
 
 // Reconcile calls the function of [Divide] for a key of this replica, and returns its result. For
-// another key it returns nil, so that the queue forgets it. Pass it to controller.Controller.Run or
+// another key it returns nil, so that the queue forgets it. Pass it to controller.New or
 // queue.Run.
 //
 // The context ends when this replica's lease is over; the cause then matches [ErrMoved].

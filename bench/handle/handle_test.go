@@ -43,26 +43,32 @@ type running struct {
 	told   chan struct{}
 }
 
-// start starts an informer. With ahead, the handle has made as many writes that the watch never
-// brings.
-func start(tb testing.TB, handle, filter bool, ahead int) *running {
+// start starts an informer. If it is watched, its handler is that of a controller, which tells own events from
+// others, and queues nothing here. With ahead, the handle has made as many writes that the watch never brings.
+func start(tb testing.TB, handle, watched bool, ahead int) *running {
 	tb.Helper()
 	r := &running{server: newServer(), want: make(chan int, 1), told: make(chan struct{})}
-	var err error
 	if handle {
-		r.handle, err = controller.Open(r.server.connection(), items, controller.OpenOptions[*Item]{Informer: options()})
-		must(tb, err)
+		r.handle = controller.Open(r.server.connection(), items, controller.OpenOptions[*Item]{Informer: options()})
+		must(tb, r.handle.Err())
 		r.inf = r.handle.AsInformer()
 	} else {
-		source, failed := client.New(r.server.connection(), items, client.Options{})
-		must(tb, failed)
+		source, err := client.New(r.server.connection(), items, client.Options{})
+		must(tb, err)
 		r.inf, err = informer.New(source, store.ObjectKey, options())
 		must(tb, err)
 	}
-	until := 0
-	reg, err := r.inf.AddHandler(informer.HandlerFunc[key, *Item](func(ev informer.Event[key, *Item]) {
-		if ev.Type != informer.Updated || filter && !r.handle.NotOwn(ev) {
-			return
+	until, initial := 0, 0
+	filled := make(chan struct{})
+	see := func(ev informer.Event[key, *Item]) bool {
+		if ev.Initial {
+			if initial++; initial == population {
+				close(filled)
+			}
+			return true
+		}
+		if ev.Type != informer.Updated {
+			return true
 		}
 		if until == 0 {
 			until = <-r.want
@@ -71,8 +77,17 @@ func start(tb testing.TB, handle, filter bool, ahead int) *running {
 			r.seen, until = 0, 0
 			r.told <- struct{}{}
 		}
-	}), informer.HandlerOptions[*Item]{})
-	must(tb, err)
+		return true
+	}
+	if watched {
+		c := controller.New("", func(context.Context, key) error { return nil })
+		nothing := func(keys []key, _ *Item) []key { return keys }
+		controller.Watch(c, r.handle, nothing, see)
+		must(tb, c.Err())
+	} else {
+		_, err := r.inf.AddHandler(informer.HandlerFunc[key, *Item](func(ev informer.Event[key, *Item]) { see(ev) }), informer.HandlerOptions[*Item]{})
+		must(tb, err)
+	}
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
 	go func() { ended <- r.inf.Run(ctx) }()
@@ -80,7 +95,7 @@ func start(tb testing.TB, handle, filter bool, ahead int) *running {
 		cancel()
 		must(tb, <-ended)
 	})
-	<-reg.Synced()
+	<-filled
 	for n := range ahead {
 		next := &Item{Group: "ahead"}
 		next.Namespace, next.Name, next.ResourceVersion = "prod", "ahead-"+name(n), strconv.Itoa(2*firstRV)
@@ -104,13 +119,13 @@ func must(tb testing.TB, err error) {
 }
 
 var sides = []struct {
-	name           string
-	handle, filter bool
-	ahead          int
+	name            string
+	handle, watched bool
+	ahead           int
 }{
 	{"of=informer", false, false, 0},
 	{"of=handle", true, false, 0},
-	{"of=handle-filtered", true, true, 0},
+	{"of=handle-watched", true, true, 0},
 	{"of=handle-1000-ahead", true, false, 1000},
 }
 
@@ -121,7 +136,7 @@ func BenchmarkEvents(b *testing.B) {
 	const n = 5000
 	all := make([]*running, len(sides))
 	for i, side := range sides {
-		all[i] = start(b, side.handle, side.filter, side.ahead)
+		all[i] = start(b, side.handle, side.watched, side.ahead)
 		all[i].events(n)
 	}
 	times := make([][]float64, len(sides))
@@ -166,8 +181,8 @@ func TestNoAllocations(t *testing.T) {
 		t.Skip("the race detector makes pools drop what they keep")
 	}
 	const n = 20_000
-	measure := func(handle, filter bool, ahead int) float64 {
-		r := start(t, handle, filter, ahead)
+	measure := func(handle, watched bool, ahead int) float64 {
+		r := start(t, handle, watched, ahead)
 		r.events(n)
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -177,7 +192,7 @@ func TestNoAllocations(t *testing.T) {
 	}
 	plain := measure(false, false, 0)
 	for _, side := range sides[1:] {
-		if got := measure(side.handle, side.filter, side.ahead); got > plain+0.1 {
+		if got := measure(side.handle, side.watched, side.ahead); got > plain+0.1 {
 			t.Errorf("%s: %.2f allocations per event, a plain informer has %.2f", side.name, got, plain)
 		}
 	}
@@ -196,12 +211,11 @@ func BenchmarkReads(b *testing.B) {
 		ahead int
 	}{{"of=handle", 0}, {"of=handle-1-ahead", 1}, {"of=handle-100-ahead", 100}, {"of=handle-9999-ahead", 9999}} {
 		r := start(b, true, false, side.ahead)
-		bound, err := informer.Bind(r.handle, byGroup)
-		must(b, err)
+		inGroup := informer.AddIndex(r.handle, byGroup)
 		read(b, "get/"+side.name, func(i int) bool { _, ok := r.handle.Cached(keys[i%population]); return ok })
 		read(b, "list/"+side.name, func(int) bool { return len(r.handle.List("", nil)) == population+side.ahead })
-		read(b, "index/"+side.name, func(i int) bool { return len(bound.Get(groups[i%len(groups)])) == groupSize })
-		read(b, "count/"+side.name, func(i int) bool { return bound.Count(groups[i%len(groups)]) == groupSize })
+		read(b, "index/"+side.name, func(i int) bool { return len(inGroup.Get(groups[i%len(groups)])) == groupSize })
+		read(b, "count/"+side.name, func(i int) bool { return inGroup.Count(groups[i%len(groups)]) == groupSize })
 	}
 	s := start(b, true, false, 0).inf.Store()
 	read(b, "get/of=store", func(i int) bool { _, ok := s.Get(keys[i%population]); return ok })

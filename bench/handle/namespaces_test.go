@@ -63,10 +63,9 @@ func openKinform(ctx context.Context, b *testing.B, server *httptest.Server, h *
 	for n := range namespaces {
 		must(b, set.Add(nameOf(n)))
 	}
-	pods, err := controller.Open(client.Connection{URL: server.URL, HTTP: h}, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), controller.OpenOptions[*corev1.Pod]{
+	pods := controller.Open(client.Connection{URL: server.URL, HTTP: h}, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), controller.OpenOptions[*corev1.Pod]{
 		Namespaces: set, Client: client.Options{Encoding: client.JSON},
 	})
-	must(b, err)
 	done := make(chan error, 1)
 	go func() { done <- pods.Run(ctx) }()
 	must(b, pods.WaitForSync(ctx))

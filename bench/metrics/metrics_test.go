@@ -135,7 +135,8 @@ func kinformMetrics(t *testing.T) prometheus.Gatherer {
 	if _, err := pods.Get(t.Context(), types.NamespacedName{Namespace: "a", Name: "b"}, metav1.GetOptions{}); err == nil {
 		t.Error("no error")
 	}
-	work := controller.New(controller.Options[string]{Queue: queue.Options[string]{Timing: true}})
+	reconcile := func(context.Context, string) error { return nil }
+	work := controller.New("shapes", reconcile, controller.Options[string]{Queue: queue.Options[string]{Timing: true}})
 	registry := prometheus.NewRegistry()
 	if err := errors.Join(m.AddController("shapes", work), m.AddElector("lease", leads{}), registry.Register(m)); err != nil {
 		t.Fatal(err)

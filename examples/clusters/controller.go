@@ -13,13 +13,13 @@ import (
 	"maps"
 	"time"
 
-	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -42,7 +42,7 @@ func (k Key) String() string { return k.Cluster + ": " + k.Key.String() }
 type handle = *kinform.Handle[*corev1.ConfigMap]
 
 type copier struct {
-	run      *controller.Controller[Key]
+	work     *controller.Controller[Key]
 	hub      handle
 	clusters map[string]handle
 	turns    map[string]chan struct{} // per cluster: a value for each worker on it
@@ -50,51 +50,43 @@ type copier struct {
 
 // Run copies from the hub to the clusters, which have names, until ctx is done.
 func Run(ctx context.Context, hub client.Connection, clusters map[string]client.Connection) error {
-	c, err := open(hub, clusters)
-	if err != nil {
-		return err
-	}
+	c := open(hub, clusters)
 	toAll := func(keys []Key, config *corev1.ConfigMap) []Key {
 		for name := range c.clusters {
 			keys = append(keys, Key{name, kinform.Key{Namespace: config.Namespace, Name: config.Name}})
 		}
 		return keys
 	}
-	if err := controller.Watch(c.run, c.hub, toAll); err != nil {
-		return err
-	}
-	g, ctx := errgroup.WithContext(ctx)
+	controller.Watch(c.work, c.hub, toAll)
+	m := manager.New(manager.Options{})
+	m.AddControllers(c.work)
 	for name, cluster := range c.clusters {
-		g.Go(func() error { return cluster.Run(ctx) })
-		g.Go(func() error { return c.join(ctx, name, cluster) })
+		m.Add("cache of "+name, cluster) // AddCaches would let the start of all wait for it
+		m.Add("start of "+name, manager.Func(func(ctx context.Context) error { return c.join(ctx, name, cluster) }))
 	}
-	g.Go(func() error { return c.run.Run(ctx, c.reconcile) })
-	return g.Wait()
+	return m.Run(ctx)
 }
 
 // open makes the handles, which hold only ConfigMaps with the label.
-func open(hub client.Connection, clusters map[string]client.Connection) (c copier, err error) {
-	c.run = controller.New(controller.Options[Key]{
-		Name:  "copies",
+func open(hub client.Connection, clusters map[string]client.Connection) *copier {
+	c := &copier{clusters: map[string]handle{}, turns: map[string]chan struct{}{}}
+	c.work = controller.New("copies", c.reconcile, controller.Options[Key]{
 		Queue: queue.Options[Key]{Class: func(key Key) string { return key.Cluster }},
 		Run:   queue.RunOptions{Workers: 4, Timeout: 10 * time.Second},
 	})
-	c.clusters, c.turns = map[string]handle{}, map[string]chan struct{}{}
 	opts := controller.OpenOptions[*corev1.ConfigMap]{Client: client.Options{LabelSelector: Label}}
-	c.hub, err = kinform.Open(hub, core.ConfigMaps, opts)
+	c.hub = kinform.Open(hub, core.ConfigMaps, opts)
 	for name, server := range clusters {
 		c.turns[name] = make(chan struct{}, 2)
-		var failed error
-		c.clusters[name], failed = kinform.Open(server, core.ConfigMaps, opts)
-		err = errors.Join(err, failed)
+		c.clusters[name] = kinform.Open(server, core.ConfigMaps, opts)
 	}
-	return c, err
+	return c
 }
 
 // join adds a cluster to the controller once its cache is filled. Added before, it would hold up the start of all.
 // It adds the informer and not the handle: a controller lets every key wait until all its handles have caught up with
 // their writes, and here a key waits only for its own cluster (reconcile).
-func (c copier) join(ctx context.Context, name string, cluster handle) error {
+func (c *copier) join(ctx context.Context, name string, cluster handle) error {
 	select {
 	case <-cluster.AsInformer().Synced():
 	case <-ctx.Done():
@@ -103,19 +95,16 @@ func (c copier) join(ctx context.Context, name string, cluster handle) error {
 	keyed := func(keys []Key, config *corev1.ConfigMap) []Key {
 		return append(keys, Key{name, kinform.Key{Namespace: config.Namespace, Name: config.Name}})
 	}
-	err := controller.Watch(c.run, cluster.AsInformer(), keyed) // queues the copies that are there
+	controller.Watch(c.work, cluster.AsInformer(), keyed) // queues the copies that are there
 	for key := range c.hub.AsInformer().Store().Keys() {
-		c.run.Queue().Add(Key{name, key}) // and what must be copied
+		c.work.Queue().Add(Key{name, key}) // and what must be copied
 	}
-	if errors.Is(err, controller.ErrStopped) {
-		return nil
-	}
-	return err
+	return nil
 }
 
 // reconcile makes a cluster's copy equal to the hub's ConfigMap. A cluster that has its share of the workers has to
 // wait: it may be one that does not answer.
-func (c copier) reconcile(ctx context.Context, key Key) error {
+func (c *copier) reconcile(ctx context.Context, key Key) error {
 	cluster, turn := c.clusters[key.Cluster], c.turns[key.Cluster]
 	select {
 	case turn <- struct{}{}:
@@ -135,7 +124,7 @@ func (c copier) reconcile(ctx context.Context, key Key) error {
 }
 
 // copy creates, updates or deletes the copy in a cluster.
-func (c copier) copy(ctx context.Context, cluster handle, key kinform.Key) error {
+func (c *copier) copy(ctx context.Context, cluster handle, key kinform.Key) error {
 	if err := cluster.CatchUp(ctx); err != nil { // returns at once, unless a write had no clear answer
 		return err
 	}
@@ -160,7 +149,8 @@ func copyTo(ctx context.Context, cluster handle, from *corev1.ConfigMap) error {
 			return ErrForeign
 		}
 		config.Labels[Label] = from.Labels[Label]
-		config.Data, config.BinaryData = maps.Clone(from.Data), maps.Clone(from.BinaryData) // the values are read-only
+		config.Data = maps.Clone(from.Data) // the values are read-only
+		config.BinaryData = maps.Clone(from.BinaryData)
 		return nil
 	})
 	return err

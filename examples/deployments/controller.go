@@ -8,7 +8,6 @@ package deployments
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strconv"
@@ -22,6 +21,7 @@ import (
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/with/kubernetes/apps"
@@ -50,33 +50,22 @@ type kinds struct {
 
 // Run works on all Deployments of a server until ctx is done.
 func Run(ctx context.Context, server client.Connection) error {
-	k, err := open(server)
-	if err != nil {
-		return err
-	}
-	c := controller.New(controller.Options[kinform.Key]{Name: "deployments"})
-	err = errors.Join(
-		controller.For(c, k.deployments),
-		controller.Owns(c, k.deployments, k.sets),
-		controller.Watch(c, k.pods, k.deploymentOfPod),
-	)
-	if err != nil {
-		return err
-	}
-	return c.Run(ctx, k.reconcile)
+	k := open(server)
+	c := controller.New("deployments", k.reconcile)
+	controller.For(c, k.deployments)
+	controller.Owns(c, k.deployments, k.sets)
+	controller.Watch(c, k.pods, k.deploymentOfPod)
+	return manager.Run(ctx, c)
 }
 
 // open makes the handles. It sends nothing.
-func open(server client.Connection) (k kinds, err error) {
-	var failed [4]error
-	setsByOwner := index.New("owner", ownerUID[*appsv1.ReplicaSet])
-	podsByOwner := index.New("owner", ownerUID[*corev1.Pod])
-	k.deployments, err = kinform.Open(server, apps.Deployments)
-	k.sets, failed[0] = kinform.Open(server, apps.ReplicaSets, controller.OpenOptions[*appsv1.ReplicaSet]{Indexes: index.Of(setsByOwner)})
-	k.pods, failed[1] = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{Indexes: index.Of(podsByOwner)})
-	k.setsOf, failed[2] = informer.Bind(k.sets, setsByOwner)
-	k.podsOf, failed[3] = informer.Bind(k.pods, podsByOwner)
-	return k, errors.Join(err, errors.Join(failed[:]...))
+func open(server client.Connection) (k kinds) {
+	k.deployments = kinform.Open(server, apps.Deployments)
+	k.sets = kinform.Open(server, apps.ReplicaSets)
+	k.pods = kinform.Open(server, core.Pods)
+	k.setsOf = informer.AddIndex(k.sets, index.New("owner", ownerUID[*appsv1.ReplicaSet]))
+	k.podsOf = informer.AddIndex(k.pods, index.New("owner", ownerUID[*corev1.Pod]))
+	return k
 }
 
 // deploymentOfPod appends the Deployment of a Pod: the owner of its owner. If the ReplicaSet
@@ -127,7 +116,8 @@ func (k kinds) set(ctx context.Context, deployment *appsv1.Deployment) (*appsv1.
 		}
 	}
 	set := &appsv1.ReplicaSet{ObjectMeta: metav1.ObjectMeta{Namespace: deployment.Namespace, Name: deployment.Name + "-1"}}
-	set.Spec.Selector, set.Spec.Template = deployment.Spec.Selector.DeepCopy(), *deployment.Spec.Template.DeepCopy() // what a cache returns is read-only
+	set.Spec.Selector = deployment.Spec.Selector.DeepCopy() // what a cache returns is read-only
+	set.Spec.Template = *deployment.Spec.Template.DeepCopy()
 	if err := controller.SetController(set, deployment, apps.Deployments); err != nil {
 		return nil, err
 	}
@@ -147,7 +137,8 @@ func (k kinds) scale(ctx context.Context, set *appsv1.ReplicaSet, want int) erro
 			continue
 		}
 		pod := &corev1.Pod{ObjectMeta: *set.Spec.Template.ObjectMeta.DeepCopy(), Spec: *set.Spec.Template.Spec.DeepCopy()}
-		pod.Namespace, pod.Name = set.Namespace, name
+		pod.Namespace = set.Namespace
+		pod.Name = name
 		if err := controller.SetController(pod, set, apps.ReplicaSets); err != nil {
 			return err
 		}

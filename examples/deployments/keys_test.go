@@ -23,10 +23,8 @@ import (
 func TestDeploymentOfPod(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var k kinds
-		s := stage.New(t, fake.Options{}, func(ctx context.Context, server client.Connection) (err error) {
-			if k, err = open(server); err != nil {
-				return err
-			}
+		s := stage.New(t, fake.Options{}, func(ctx context.Context, server client.Connection) error {
+			k = open(server)
 			return k.sets.Run(ctx)
 		}, stage.Kind(apps.Deployments), stage.Kind(apps.ReplicaSets), stage.Kind(core.Pods))
 		owned := func(kind, name string, uid types.UID) []metav1.OwnerReference {

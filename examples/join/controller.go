@@ -5,7 +5,6 @@ package join
 
 import (
 	"context"
-	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -17,6 +16,7 @@ import (
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/with/kubernetes/core"
@@ -31,20 +31,12 @@ func serviceOf(keys []kinform.Key, slice *discoveryv1.EndpointSlice) []kinform.K
 	return append(keys, kinform.Key{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]})
 }
 
-func open[T metav1.Object](server client.Connection, k *kinform.Kind[T], indexes ...index.Definition[T]) (*kinform.Handle[T], error) {
-	return kinform.Open(server, k, controller.OpenOptions[T]{Indexes: indexes})
-}
-
 // Run works on all Services of a server until ctx is done.
 func Run(ctx context.Context, server client.Connection) error {
-	byService := index.New("service", serviceOf)
-	services, err := open(server, core.Services, index.Namespace[*corev1.Service]())
-	pods, failed := open(server, core.Pods, index.Namespace[*corev1.Pod]())
-	slices, wrong := open(server, discovery.EndpointSlices, byService)
-	slicesOf, unbound := informer.Bind(slices, byService)
-	if err := errors.Join(err, failed, wrong, unbound); err != nil {
-		return err
-	}
+	services := kinform.Open(server, core.Services)
+	pods := kinform.Open(server, core.Pods)
+	slices := kinform.Open(server, discovery.EndpointSlices)
+	slicesOf := informer.AddIndex(slices, index.New("service", serviceOf))
 	servicesOf := func(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
 		for _, s := range services.List(pod.Namespace, nil) {
 			if len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(pod.Labels)) {
@@ -53,11 +45,7 @@ func Run(ctx context.Context, server client.Connection) error {
 		}
 		return keys
 	}
-	c := controller.New(controller.Options[kinform.Key]{Name: "join"})
-	if err := errors.Join(controller.For(c, services), controller.Watch(c, slices, serviceOf), controller.Watch(c, pods, servicesOf)); err != nil {
-		return err
-	}
-	return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
+	c := controller.New("join", func(ctx context.Context, key kinform.Key) error {
 		service, ok := services.Cached(key)
 		if !ok || len(service.Spec.Selector) == 0 {
 			return nil // it is gone, or somebody else makes its slices
@@ -77,4 +65,8 @@ func Run(ctx context.Context, server client.Connection) error {
 		_, err := services.Patch(ctx, key, types.MergePatchType, fmt.Appendf(nil, `{"metadata":{"annotations":{%q:%q}}}`, Annotation, text), metav1.PatchOptions{})
 		return controller.IgnoreNotFound(err)
 	})
+	controller.For(c, services)
+	controller.Watch(c, slices, serviceOf)
+	controller.Watch(c, pods, servicesOf)
+	return manager.Run(ctx, c)
 }

@@ -5,7 +5,6 @@ package metadata
 import (
 	"context"
 	"encoding/json"
-	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -13,7 +12,7 @@ import (
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
-	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -25,29 +24,17 @@ type object = *metav1.PartialObjectMetadata
 
 // Run works on all Secrets of a server until ctx is done.
 func Run(ctx context.Context, server client.Connection) error {
-	namespaces, err := kinform.Open(server, kind.As[object](core.Namespaces))
-	secrets, failed := kinform.Open(server, kind.As[object](core.Secrets), controller.OpenOptions[object]{
-		Client:  client.Options{DropManagedFields: true}, // they would be most of what is left
-		Indexes: index.Of(index.Namespace[object]()),
+	namespaces := kinform.Open(server, kind.As[object](core.Namespaces))
+	secrets := kinform.Open(server, kind.As[object](core.Secrets), controller.OpenOptions[object]{
+		Client: client.Options{DropManagedFields: true}, // they would be most of what is left
 	})
-	if err := errors.Join(err, failed); err != nil {
-		return err
-	}
 	secretsIn := func(keys []kinform.Key, namespace object) []kinform.Key {
 		for _, secret := range secrets.List(namespace.Name, nil) {
 			keys = append(keys, kinform.Key{Namespace: secret.Namespace, Name: secret.Name})
 		}
 		return keys
 	}
-	c := controller.New(controller.Options[kinform.Key]{Name: "team labels"})
-	err = errors.Join(
-		controller.For(c, secrets, controller.LabelsChanged),
-		controller.Watch(c, namespaces, secretsIn, controller.LabelsChanged),
-	)
-	if err != nil {
-		return err
-	}
-	return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
+	c := controller.New("team labels", func(ctx context.Context, key kinform.Key) error {
 		namespace, there := namespaces.Cached(kinform.Key{Name: key.Namespace})
 		secret, ok := secrets.Cached(key)
 		if !there || !ok || secret.DeletionTimestamp != nil {
@@ -60,6 +47,9 @@ func Run(ctx context.Context, server client.Connection) error {
 		_, err := secrets.Patch(ctx, key, types.MergePatchType, patch(team, wanted), metav1.PatchOptions{})
 		return controller.IgnoreNotFound(err)
 	})
+	controller.For(c, secrets, controller.LabelsChanged)
+	controller.Watch(c, namespaces, secretsIn, controller.LabelsChanged)
+	return manager.Run(ctx, c)
 }
 
 // patch returns a merge patch that sets the label, or removes it.

@@ -12,6 +12,7 @@ import (
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/with/kubernetes/core"
 	kinformprom "github.com/kinform/kinform/with/prometheus"
@@ -34,20 +35,18 @@ func New(server client.Connection) (*Program, error) {
 	counted.Transport = m.Transport(counted.Transport)
 	server.HTTP = &counted
 
-	pods, err := kinform.Open(server, core.Pods)
-	work := controller.New(controller.Options[kinform.Key]{
-		Name:  "pods",
+	pods := kinform.Open(server, core.Pods)
+	work := controller.New("pods", reconcile, controller.Options[kinform.Key]{
 		Queue: queue.Options[kinform.Key]{Timing: true}, // for the metrics of durations
 	})
-	if err := errors.Join(err, controller.For(work, pods)); err != nil {
-		return nil, err
-	}
+	controller.For(work, pods)
 	registry := prometheus.NewRegistry()
-	err = errors.Join(m.AddHandle("pods", pods), m.AddController("pods", work), registry.Register(m))
+	err := errors.Join(m.AddHandle("pods", pods), m.AddController("pods", work), registry.Register(m))
 	return &Program{promhttp.HandlerFor(registry, promhttp.HandlerOpts{}), work}, err
 }
 
 // Run runs the controller.
-func (p *Program) Run(ctx context.Context) error {
-	return p.work.Run(ctx, func(context.Context, kinform.Key) error { return nil })
-}
+func (p *Program) Run(ctx context.Context) error { return manager.Run(ctx, p.work) }
+
+// reconcile has nothing to do.
+func reconcile(context.Context, kinform.Key) error { return nil }

@@ -4,13 +4,13 @@ package projection
 
 import (
 	"context"
-	"errors"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -34,14 +34,14 @@ func project(pod *corev1.Pod) (Pod, error) {
 // namespace, the others still work. Run returns when ctx is done.
 func Run(ctx context.Context, server client.Connection, report func(context.Context, kinform.Key, int32) error, namespaces ...string) error {
 	key := func(pod Pod) (kinform.Key, error) { return pod.Key, nil }
-	pods, err := controller.OpenProjected(server, core.Pods, project, key, controller.OpenOptions[Pod]{Namespaces: informer.NewNamespaces(namespaces...)})
-	c := controller.New(controller.Options[kinform.Key]{Name: "restarts"})
-	changed := func(e kinform.Event[Pod]) bool { return e.Type == informer.Deleted || e.Object != e.Old }
-	if err := errors.Join(err, controller.For(c, pods, changed)); err != nil {
-		return err
-	}
-	return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
+	pods := controller.OpenProjected(server, core.Pods, project, key, controller.OpenOptions[Pod]{Namespaces: informer.NewNamespaces(namespaces...)})
+	c := controller.New("restarts", func(ctx context.Context, key kinform.Key) error {
 		pod, _ := pods.Cached(key)
 		return report(ctx, key, pod.Restarts)
 	})
+	controller.For(c, pods, changed)
+	return manager.Run(ctx, c)
 }
+
+// changed leaves out the changes of a pod that do not change its part.
+func changed(e kinform.Event[Pod]) bool { return e.Type == informer.Deleted || e.Object != e.Old }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"sync/atomic"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
@@ -43,34 +43,29 @@ type summarizer struct {
 
 // newSummarizer watches the pods of one server and the summaries in a namespace of another, which
 // may be the same. It watches the summaries in order to correct them if somebody else changes one.
-func newSummarizer(pods, summaries client.Connection, namespace string, onError func(error)) (*summarizer, error) {
+func newSummarizer(pods, summaries client.Connection, namespace string, onError func(error)) *summarizer {
 	// Short waits make the demo livelier. Leave them out in a real program.
 	often := reflector.Tuning{Backoff: reflector.Backoff{Initial: 200 * time.Millisecond, Max: time.Second}}
 	s := &summarizer{namespace: namespace}
-	byNode := index.New("node", nodesOf)
-	var err, failed, unbound error
-	s.pods, err = kinform.Open(pods, core.Pods, controller.OpenOptions[*corev1.Pod]{
-		Indexes:  index.Of(byNode),
+	s.pods = kinform.Open(pods, core.Pods, controller.OpenOptions[*corev1.Pod]{
 		Informer: informer.Options[*corev1.Pod]{Reflector: often, OnError: onError},
 	})
-	s.summaries, failed = kinform.Open(summaries, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
+	s.summaries = kinform.Open(summaries, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
 		Client:   summaryOptions(namespace),
 		Informer: informer.Options[*corev1.ConfigMap]{Reflector: often, OnError: onError},
 	})
-	s.podsOn, unbound = informer.Bind(s.pods, byNode)
-	s.nodes = controller.New(controller.Options[string]{
-		Name:  "summaries",
+	s.podsOn = informer.AddIndex(s.pods, index.New("node", nodesOf))
+	s.nodes = controller.New("summaries", s.reconcile, controller.Options[string]{
 		Queue: queue.Options[string]{OnError: func(_ string, err error) { onError(err) }},
 		Run:   queue.RunOptions{Workers: 4, Timeout: 30 * time.Second},
 	})
-	return s, errors.Join(err, failed, unbound,
-		controller.Watch(s.nodes, s.pods, nodesOf),
-		controller.Watch(s.nodes, s.summaries, summarizedNodes, s.summaries.NotOwn),
-	)
+	controller.Watch(s.nodes, s.pods, nodesOf)
+	controller.Watch(s.nodes, s.summaries, summarizedNodes)
+	return s
 }
 
 // Run works until ctx is done, and returns nil then.
-func (s *summarizer) Run(ctx context.Context) error { return s.nodes.Run(ctx, s.reconcile) }
+func (s *summarizer) Run(ctx context.Context) error { return manager.Run(ctx, s.nodes) }
 
 // reconcile creates, updates or deletes a node's summary, and sends nothing if the summary is right. After an
 // error the queue retries the node later.

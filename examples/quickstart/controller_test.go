@@ -46,11 +46,7 @@ func start(t *testing.T, server *fake.Server) *started {
 	if err := cl.open(inMemory(server), inMemory(server)); err != nil {
 		t.Fatal(err)
 	}
-	var err error
-	s.summarizer, err = newSummarizer(cl.forPods, cl.forSummaries, summaryNamespace, s.failed)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s.summarizer = newSummarizer(cl.forPods, cl.forSummaries, summaryNamespace, s.failed)
 	ctx, cancel := context.WithCancel(context.Background())
 	done := make(chan error, 1)
 	go func() { done <- s.Run(ctx) }()

@@ -24,10 +24,7 @@ func run(ctx context.Context, o options, stdout io.Writer) error {
 
 // work runs the controller on a cluster, and compares the caches with the server at the end.
 func work(ctx context.Context, cl *cluster, log *journal, o options, stdout io.Writer) error {
-	ctl, err := newSummarizer(cl.forPods, cl.forSummaries, cl.namespace, log.failed)
-	if err != nil {
-		return err
-	}
+	ctl := newSummarizer(cl.forPods, cl.forSummaries, cl.namespace, log.failed)
 	m := &meter{cluster: cl, controller: ctl, log: log, total: o.runFor}
 
 	// The controller outlives an interrupt, because its results are compared with the server.
@@ -37,7 +34,7 @@ func work(ctx context.Context, cl *cluster, log *journal, o options, stdout io.W
 	g.Go(func() error { return ctl.Run(background) })
 
 	var result verdict
-	err = watch(ctx, background, m, newDisplay(stdout, o.plain))
+	err := watch(ctx, background, m, newDisplay(stdout, o.plain))
 	if err == nil {
 		err = m.unsynced()
 	}

@@ -22,11 +22,7 @@ import (
 
 // summarizing runs a controller, and drops what it reports.
 func summarizing(ctx context.Context, server client.Connection) error {
-	s, err := newSummarizer(server, server, summaryNamespace, func(error) {})
-	if err != nil {
-		return err
-	}
-	return s.Run(ctx)
+	return newSummarizer(server, server, summaryNamespace, func(error) {}).Run(ctx)
 }
 
 func newStage(t *testing.T) *stage.Stage {

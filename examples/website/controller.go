@@ -17,6 +17,7 @@ import (
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/with/kubernetes/apps"
 )
 
@@ -29,16 +30,9 @@ type DNS interface {
 
 // Run works on all Websites of a server until ctx is done.
 func Run(ctx context.Context, server client.Connection, dns DNS) error {
-	sites, err := kinform.Open(server, Websites)
-	deployments, failed := kinform.Open(server, apps.Deployments)
-	if err := errors.Join(err, failed); err != nil {
-		return err
-	}
-	c := controller.New(controller.Options[kinform.Key]{Name: "website"})
-	if err := errors.Join(controller.For(c, sites, sites.NotOwn), controller.Owns(c, sites, deployments, deployments.NotOwn)); err != nil {
-		return err
-	}
-	return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
+	sites := kinform.Open(server, Websites)
+	deployments := kinform.Open(server, apps.Deployments)
+	c := controller.New("website", func(ctx context.Context, key kinform.Key) error {
 		site, ok := sites.Cached(key)
 		if !ok {
 			return nil
@@ -56,19 +50,25 @@ func Run(ctx context.Context, server client.Connection, dns DNS) error {
 		ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Starting"}
 		switch {
 		case errors.As(err, &taken):
-			ready.Reason, ready.Message = "NameTaken", err.Error()
+			ready.Reason = "NameTaken"
+			ready.Message = err.Error()
 		case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-			ready.Reason, ready.Message = string(apierrors.ReasonForError(err)), err.Error()
+			ready.Reason = string(apierrors.ReasonForError(err))
+			ready.Message = err.Error()
 		case err != nil:
 			return err
 		case deployment.Status.ObservedGeneration == deployment.Generation && deployment.Status.AvailableReplicas >= site.Spec.Replicas:
-			ready.Status, ready.Reason = metav1.ConditionTrue, "Available"
+			ready.Status = metav1.ConditionTrue
+			ready.Reason = "Available"
 		}
 		_, failed := controller.PatchStatus(ctx, sites, site, func(s *Website) {
 			controller.SetCondition(&s.Status.Conditions, site.Generation, ready)
 		})
 		return errors.Join(err, failed) // after an OwnedError, the site is reconciled when the name is free
 	})
+	controller.For(c, sites)
+	controller.Owns(c, sites, deployments)
+	return manager.Run(ctx, c)
 }
 
 // wanted returns the Deployment to create for a Website, and a function that edits the one that is
@@ -76,12 +76,14 @@ func Run(ctx context.Context, server client.Connection, dns DNS) error {
 func wanted(site *Website) (first *appsv1.Deployment, edit func(*appsv1.Deployment) error) {
 	first = &appsv1.Deployment{ObjectMeta: metav1.ObjectMeta{Namespace: site.Namespace, Name: site.Name}}
 	first.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"website": site.Name}}
-	first.Spec.Template.Labels, first.Spec.Template.Spec.Containers = first.Spec.Selector.MatchLabels, []corev1.Container{{Name: "web"}}
+	first.Spec.Template.Labels = first.Spec.Selector.MatchLabels
+	first.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web"}}
 	return first, func(d *appsv1.Deployment) error {
 		if err := controller.SetController(d, site, Websites); err != nil {
 			return err // somebody else's Deployment may not even have a container
 		}
-		d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image = &site.Spec.Replicas, site.Spec.Image
+		d.Spec.Replicas = &site.Spec.Replicas
+		d.Spec.Template.Spec.Containers[0].Image = site.Spec.Image
 		return nil
 	}
 }

@@ -11,9 +11,7 @@ import (
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/with/clientgo"
 )
 
@@ -24,9 +22,7 @@ func ExampleInformer() {
 	_, err := fake.Create(server, fake.Object(&corev1.ConfigMap{}, "prod", "settings"))
 	must(err)
 
-	maps, err := kinform.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, configMaps,
-		controller.OpenOptions[*corev1.ConfigMap]{Indexes: index.Of(index.Namespace[*corev1.ConfigMap]())})
-	must(err)
+	maps := kinform.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, configMaps)
 	shared, err := clientgo.Informer(maps)
 	must(err)
 	lister := corelisters.NewConfigMapLister(shared.GetIndexer())

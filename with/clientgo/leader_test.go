@@ -99,8 +99,8 @@ func (b *ballot) stand(identity string, theirs bool) *voter {
 
 func (b *ballot) ours(identity string, httpClient *http.Client) func(context.Context) {
 	conn := client.Connection{URL: fake.URL, HTTP: httpClient}
-	e, err := leader.New(conn, leader.Options{Namespace: "n", Name: "l", Identity: identity, OnError: func(error) {}})
-	check(b.t, err)
+	e := leader.New(conn, leader.Options{Namespace: "n", Name: "l", Identity: identity, OnError: func(error) {}})
+	check(b.t, e.Err())
 	return func(ctx context.Context) {
 		_ = e.Lead(ctx, func(ctx context.Context) {
 			b.work(ctx, identity, false)

@@ -17,10 +17,6 @@ func Example_connection() {
 		if err != nil {
 			return err
 		}
-		pods, err := kinform.Open(server, core.Pods)
-		if err != nil {
-			return err
-		}
-		return pods.Run(ctx)
+		return kinform.Open(server, core.Pods).Run(ctx)
 	}
 }

@@ -98,8 +98,7 @@ func TestManager(t *testing.T) {
 	check(t, err)
 	conn, err := clientgo.Connection(rc)
 	check(t, err)
-	pods, err := kinform.Open(conn, core.Pods)
-	check(t, err)
+	pods := kinform.Open(conn, core.Pods)
 	check(t, m.Add(controllerruntime.Runnable(pods)))
 	nodeOf := handler.TypedEnqueueRequestsFromMapFunc(func(_ context.Context, pod *corev1.Pod) []reconcile.Request {
 		return []reconcile.Request{{NamespacedName: types.NamespacedName{Name: pod.Spec.NodeName}}}

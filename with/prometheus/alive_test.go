@@ -51,7 +51,7 @@ func named(t *testing.T, registry *prometheus.Registry, metrics ...string) strin
 // One call shows all of a manager, and parts come and go.
 func TestManager(t *testing.T) {
 	server := client.Connection{URL: fake.URL}
-	elector := must1(leader.New(server, leader.Options{Namespace: "prod", Name: "restarter"}))(t)
+	elector := leader.New(server, leader.Options{Namespace: "prod", Name: "restarter"})
 	mgr := manager.New(manager.Options{Elector: elector})
 	m, registry := kinformprom.New(), prometheus.NewPedanticRegistry()
 	must(t, errors.Join(m.AddManager(mgr), registry.Register(m)))
@@ -63,12 +63,16 @@ func TestManager(t *testing.T) {
 			t.Errorf("nil: %v", err)
 		}
 	}
-	pods, nodes := must1(kinform.Open(server, core.Pods))(t), must1(kinform.Open(server, kind.As[*corev1.Pod](core.Nodes)))(t)
-	more := must1(kinform.Open(server, core.Pods))(t)
-	must(t, mgr.AddCaches(pods))
-	c := controller.New(controller.Options[kinform.Key]{Name: "restarter"})
-	must(t, errors.Join(controller.For(c, pods), controller.For(c, nodes), controller.For(c, more)))
-	must(t, manager.AddController(mgr, c, func(context.Context, kinform.Key) error { return nil }))
+	pods := kinform.Open(server, core.Pods)
+	nodes := kinform.Open(server, kind.As[*corev1.Pod](core.Nodes))
+	more := kinform.Open(server, core.Pods)
+	c := controller.New("restarter", func(context.Context, kinform.Key) error { return nil })
+	controller.For(c, pods)
+	controller.For(c, nodes)
+	controller.For(c, more)
+	mgr.AddControllers(c)
+	mgr.AddCaches(pods)
+	must(t, mgr.Err())
 	mgr.Show("side", queue.New(queue.Options[kinform.Key]{}))
 	mgr.Show("replica", must1(shard.New(server, shard.Options{Namespace: "prod", Name: "websites"}))(t))
 	mgr.Show("nothing known", 1)

@@ -19,7 +19,7 @@ import (
 func hundred(b *testing.B) *kinformprom.Metrics {
 	m := kinformprom.New()
 	for n := range 100 {
-		pods := must1(kinform.Open(client.Connection{URL: fake.URL}, core.Pods))(b).AsInformer()
+		pods := kinform.Open(client.Connection{URL: fake.URL}, core.Pods).AsInformer()
 		for range 2 {
 			must1(pods.AddHandler(informer.HandlerFunc[kinform.Key, *corev1.Pod](func(informer.Event[kinform.Key, *corev1.Pod]) {}), informer.HandlerOptions[*corev1.Pod]{}))(b)
 		}

@@ -95,12 +95,12 @@ func TestBadNames(t *testing.T) {
 		{"informer twice", m.AddInformer("pods", part), kinformprom.ErrDuplicate, `kinformprom: informer "pods": the name is taken`},
 		{"controller with the name of a queue", m.AddController("pods", part), kinformprom.ErrDuplicate, `kinformprom: queue "pods": the name is taken`},
 		{"no name", m.AddQueue("", part), kinformprom.ErrUnnamed, `kinformprom: queue "": no name`},
-		{"nil", m.AddElector("pods", nil), kinformprom.ErrNoPart, `kinformprom: elector "pods": it is nil: look at the error of the call that made it`},
-		{"nil pointer", m.AddInformer("nodes", (*kinform.Informer[*corev1.Pod])(nil)), kinformprom.ErrNoPart, `kinformprom: informer "nodes": it is nil: look at the error of the call that made it`},
-		{"nil handle", m.AddHandle("nodes", (*kinform.Handle[*corev1.Pod])(nil)), kinformprom.ErrNoPart, `kinformprom: handle "nodes": it is nil: look at the error of the call that made it`},
-		{"nil client", m.AddClient("nodes", nil), kinformprom.ErrNoPart, `kinformprom: client "nodes": it is nil: look at the error of the call that made it`},
-		{"nil controller", m.AddController("nodes", (*controller.Controller[kinform.Key])(nil)), kinformprom.ErrNoPart, `kinformprom: controller "nodes": it is nil: look at the error of the call that made it`},
-		{"nil queue", m.AddQueue("nodes", nil), kinformprom.ErrNoPart, `kinformprom: queue "nodes": it is nil: look at the error of the call that made it`},
+		{"nil", m.AddElector("pods", nil), kinformprom.ErrNoPart, `kinformprom: elector "pods": it is nil: make it before you add it`},
+		{"nil pointer", m.AddInformer("nodes", (*kinform.Informer[*corev1.Pod])(nil)), kinformprom.ErrNoPart, `kinformprom: informer "nodes": it is nil: make it before you add it`},
+		{"nil handle", m.AddHandle("nodes", (*kinform.Handle[*corev1.Pod])(nil)), kinformprom.ErrNoPart, `kinformprom: handle "nodes": it is nil: make it before you add it`},
+		{"nil client", m.AddClient("nodes", nil), kinformprom.ErrNoPart, `kinformprom: client "nodes": it is nil: make it before you add it`},
+		{"nil controller", m.AddController("nodes", (*controller.Controller[kinform.Key])(nil)), kinformprom.ErrNoPart, `kinformprom: controller "nodes": it is nil: make it before you add it`},
+		{"nil queue", m.AddQueue("nodes", nil), kinformprom.ErrNoPart, `kinformprom: queue "nodes": it is nil: make it before you add it`},
 	} {
 		if !errors.Is(c.err, c.want) || c.err.Error() != c.text {
 			t.Errorf("%s: %v", c.name, c.err)
@@ -349,7 +349,7 @@ func TestScrapesAtAnyTime(t *testing.T) {
 		}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- s.work.Run(ctx, s.reconcile) }()
+		go func() { ended <- s.work.Run(ctx) }()
 		for n := range 100 {
 			_, err := fake.Create(s.server, fake.Object(&corev1.Pod{}, "prod", fmt.Sprint("done", n)))
 			must(t, err)

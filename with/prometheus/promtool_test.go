@@ -59,7 +59,7 @@ func scraped(t *testing.T) (all series, times int) {
 		must(t, registry.Register(collectors.NewProcessCollector(collectors.ProcessCollectorOpts{})))
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- s.work.Run(ctx, s.reconcile) }()
+		go func() { ended <- s.work.Run(ctx) }()
 		synctest.Wait()
 		for ; times <= 20; times++ {
 			for _, name := range []string{"done", "broken", "later", "now", "never", "panics", "written"} {

@@ -56,7 +56,7 @@ func play(t *testing.T) (families []*dto.MetricFamily) {
 		s := newScene(t)
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error)
-		go func() { ended <- s.work.Run(ctx, s.reconcile) }()
+		go func() { ended <- s.work.Run(ctx) }()
 		synctest.Wait()
 		for _, name := range []string{"done", "broken", "later", "now", "never", "panics", "slow", "written"} {
 			_, err := fake.Create(s.server, fake.Object(&corev1.Pod{}, "prod", name))
@@ -81,18 +81,16 @@ func newScene(t *testing.T) *scene {
 	server := client.Connection{
 		URL: fake.URL, HTTP: &http.Client{Transport: s.metrics.Transport(s.server.Client().Transport)}, Limiter: rate.NewLimiter(1, 1),
 	}
-	var err error
-	s.pods, err = kinform.Open(server, core.Pods)
-	must(t, err)
-	s.work = controller.New(controller.Options[kinform.Key]{
-		Name: "restarter", Run: queue.RunOptions{Timeout: 10 * time.Second},
+	s.pods = kinform.Open(server, core.Pods)
+	s.work = controller.New("restarter", s.reconcile, controller.Options[kinform.Key]{
+		Run:   queue.RunOptions{Timeout: 10 * time.Second},
 		Queue: queue.Options[kinform.Key]{Timing: true, OnError: func(kinform.Key, error) {}},
 	})
-	must(t, controller.For(s.work, s.pods))
-	_, err = s.pods.AsInformer().AddHandler(informer.HandlerFunc[kinform.Key, *corev1.Pod](func(informer.Event[kinform.Key, *corev1.Pod]) {}), informer.HandlerOptions[*corev1.Pod]{})
+	controller.For(s.work, s.pods)
+	_, err := s.pods.AsInformer().AddHandler(informer.HandlerFunc[kinform.Key, *corev1.Pod](func(informer.Event[kinform.Key, *corev1.Pod]) {}), informer.HandlerOptions[*corev1.Pod]{})
 	must(t, err)
-	elector, err := leader.New(server, leader.Options{Namespace: "prod", Name: "restarter"})
-	must(t, err)
+	elector := leader.New(server, leader.Options{Namespace: "prod", Name: "restarter"})
+	must(t, elector.Err())
 	side := queue.New(queue.Options[kinform.Key]{})
 	side.AddWith(kinform.Key{Name: "first"}, queue.AddOptions{Priority: 5})
 	must(t, errors.Join(

@@ -71,56 +71,61 @@ func (r reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
 	var settings corev1.ConfigMap
+	err := r.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: backup.Spec.Settings}, &settings)
+	if apierrors.IsNotFound(err) {
+		return ctrl.Result{}, r.wait(ctx, &backup, "NoSettings", "there is no ConfigMap "+backup.Spec.Settings)
+	}
+	if err != nil {
+		return ctrl.Result{}, err
+	}
 	var secret corev1.Secret
-	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Running"}
-	noSettings := r.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: backup.Spec.Settings}, &settings)
-	noSecret := r.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: backup.Spec.Credentials}, &secret)
-	switch {
-	case apierrors.IsNotFound(noSettings):
-		ready.Reason, ready.Message = "NoSettings", "there is no ConfigMap "+backup.Spec.Settings
-	case apierrors.IsNotFound(noSecret):
-		ready.Reason, ready.Message = "NoCredentials", "there is no Secret "+backup.Spec.Credentials
+	err = r.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: backup.Spec.Credentials}, &secret)
+	if apierrors.IsNotFound(err) {
+		return ctrl.Result{}, r.wait(ctx, &backup, "NoCredentials", "there is no Secret "+backup.Spec.Credentials)
 	}
-	if ready.Message != "" {
-		r.events.Eventf(&backup, nil, corev1.EventTypeWarning, ready.Reason, "Start", "%s", ready.Message)
-		return ctrl.Result{}, r.report(ctx, &backup, backup.Status.Job, ready)
-	}
-	if err := errors.Join(noSettings, noSecret); err != nil {
+	if err != nil {
 		return ctrl.Result{}, err
 	}
-	job, err := r.run(ctx, &backup, &settings, &secret)
-	switch {
-	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		ready.Reason, ready.Message = string(apierrors.ReasonForError(err)), err.Error()
-		return ctrl.Result{}, errors.Join(err, r.report(ctx, &backup, backup.Status.Job, ready))
-	case err != nil:
-		return ctrl.Result{}, err
-	case job.Status.Succeeded > 0:
-		ready.Status, ready.Reason = metav1.ConditionTrue, "Complete"
-	case job.Status.Failed > 0:
-		ready.Reason = "Failed"
+	job, err := r.job(ctx, &backup, &settings, &secret)
+	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+		refused := metav1.Condition{Status: metav1.ConditionFalse, Reason: string(apierrors.ReasonForError(err)), Message: err.Error()}
+		return ctrl.Result{}, errors.Join(err, r.report(ctx, &backup, backup.Status.Job, refused))
 	}
-	if err := r.report(ctx, &backup, job.Name, ready); err != nil {
+	if err != nil {
+		return ctrl.Result{}, err
+	}
+	if err := r.report(ctx, &backup, job.Name, stateOf(job)); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{}, r.clean(ctx, &backup, job.Name)
 }
 
-// run returns the Job of the present configuration, which it creates if there is none.
-func (r reconciler) run(ctx context.Context, backup *Backup, settings *corev1.ConfigMap, secret *corev1.Secret) (*batchv1.Job, error) {
+// wait tells people what is missing. When it comes, the Backup is reconciled again.
+func (r reconciler) wait(ctx context.Context, backup *Backup, reason, message string) error {
+	r.events.Eventf(backup, nil, corev1.EventTypeWarning, reason, "Start", "%s", message)
+	missing := metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
+	return r.report(ctx, backup, backup.Status.Job, missing)
+}
+
+// job returns the Job of the present configuration, which it creates if there is none.
+func (r reconciler) job(ctx context.Context, backup *Backup, settings *corev1.ConfigMap, secret *corev1.Secret) (*batchv1.Job, error) {
 	sum := fnv.New32a()
 	fmt.Fprint(sum, backup.UID, backup.Spec, settings.Data, secret.Data) // maps are printed in order
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: backup.Namespace, Name: fmt.Sprintf("%s-%08x", backup.Name, sum.Sum32())}}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Namespace: backup.Namespace,
+		Name:      fmt.Sprintf("%s-%08x", backup.Name, sum.Sum32()),
+	}}
 	if err := r.Get(ctx, client.ObjectKeyFromObject(job), job); !apierrors.IsNotFound(err) {
 		return job, err
 	}
+	container := corev1.Container{Name: "backup", Image: backup.Spec.Image, EnvFrom: []corev1.EnvFromSource{
+		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: settings.Name}}},
+		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret.Name}}},
+	}}
 	job.Labels = map[string]string{"backup": backup.Name}
 	job.Spec.Template.Spec = corev1.PodSpec{
 		RestartPolicy: corev1.RestartPolicyNever,
-		Containers: []corev1.Container{{Name: "backup", Image: backup.Spec.Image, EnvFrom: []corev1.EnvFromSource{
-			{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: settings.Name}}},
-			{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret.Name}}},
-		}}},
+		Containers:    []corev1.Container{container},
 	}
 	if err := ctrl.SetControllerReference(backup, job, r.Scheme()); err != nil {
 		return nil, err
@@ -135,10 +140,23 @@ func (r reconciler) run(ctx context.Context, backup *Backup, settings *corev1.Co
 	return job, err
 }
 
+// stateOf returns the condition of a Backup with a Job.
+func stateOf(job *batchv1.Job) metav1.Condition {
+	switch {
+	case job.Status.Succeeded > 0:
+		return metav1.Condition{Status: metav1.ConditionTrue, Reason: "Complete"}
+	case job.Status.Failed > 0:
+		return metav1.Condition{Status: metav1.ConditionFalse, Reason: "Failed"}
+	}
+	return metav1.Condition{Status: metav1.ConditionFalse, Reason: "Running"}
+}
+
 // report writes the status.
 func (r reconciler) report(ctx context.Context, backup *Backup, job string, ready metav1.Condition) error {
 	before := backup.DeepCopy()
-	backup.Status.Job, ready.ObservedGeneration = job, backup.Generation
+	backup.Status.Job = job
+	ready.Type = "Ready"
+	ready.ObservedGeneration = backup.Generation
 	meta.SetStatusCondition(&backup.Status.Conditions, ready)
 	if equality.Semantic.DeepEqual(before.Status, backup.Status) {
 		return nil

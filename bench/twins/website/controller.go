@@ -64,22 +64,27 @@ func (r reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 		}
 		if d.UID == "" {
 			d.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{"website": site.Name}}
-			d.Spec.Template.Labels, d.Spec.Template.Spec.Containers = d.Spec.Selector.MatchLabels, []corev1.Container{{Name: "web"}}
+			d.Spec.Template.Labels = d.Spec.Selector.MatchLabels
+			d.Spec.Template.Spec.Containers = []corev1.Container{{Name: "web"}}
 		}
-		d.Spec.Replicas, d.Spec.Template.Spec.Containers[0].Image = &site.Spec.Replicas, site.Spec.Image
+		d.Spec.Replicas = &site.Spec.Replicas
+		d.Spec.Template.Spec.Containers[0].Image = site.Spec.Image
 		return controllerutil.SetControllerReference(&site, d, r.Scheme())
 	})
 	before := site.DeepCopy()
 	ready := metav1.Condition{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Starting", ObservedGeneration: site.Generation}
 	switch {
 	case errors.Is(err, errTaken):
-		ready.Reason, ready.Message = "NameTaken", err.Error()
+		ready.Reason = "NameTaken"
+		ready.Message = err.Error()
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		ready.Reason, ready.Message = string(apierrors.ReasonForError(err)), err.Error()
+		ready.Reason = string(apierrors.ReasonForError(err))
+		ready.Message = err.Error()
 	case err != nil:
 		return ctrl.Result{}, err
 	case d.Status.ObservedGeneration == d.Generation && d.Status.AvailableReplicas >= site.Spec.Replicas:
-		ready.Status, ready.Reason = metav1.ConditionTrue, "Available"
+		ready.Status = metav1.ConditionTrue
+		ready.Reason = "Available"
 	}
 	meta.SetStatusCondition(&site.Status.Conditions, ready)
 	if !equality.Semantic.DeepEqual(before.Status, site.Status) {

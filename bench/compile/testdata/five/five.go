@@ -22,7 +22,7 @@ type A struct {
 }
 
 // OpenA opens the kind A.
-func OpenA(server client.Connection) (*kinform.Handle[*A], error) {
+func OpenA(server client.Connection) *kinform.Handle[*A] {
 	return kinform.Open(server, kinform.KindOf[*A](version, "as"))
 }
 
@@ -37,7 +37,7 @@ type B struct {
 }
 
 // OpenB opens the kind B.
-func OpenB(server client.Connection) (*kinform.Handle[*B], error) {
+func OpenB(server client.Connection) *kinform.Handle[*B] {
 	return kinform.Open(server, kinform.KindOf[*B](version, "bs"))
 }
 
@@ -52,7 +52,7 @@ type C struct {
 }
 
 // OpenC opens the kind C.
-func OpenC(server client.Connection) (*kinform.Handle[*C], error) {
+func OpenC(server client.Connection) *kinform.Handle[*C] {
 	return kinform.Open(server, kinform.KindOf[*C](version, "cs"))
 }
 
@@ -67,7 +67,7 @@ type D struct {
 }
 
 // OpenD opens the kind D.
-func OpenD(server client.Connection) (*kinform.Handle[*D], error) {
+func OpenD(server client.Connection) *kinform.Handle[*D] {
 	return kinform.Open(server, kinform.KindOf[*D](version, "ds"))
 }
 
@@ -82,6 +82,6 @@ type E struct {
 }
 
 // OpenE opens the kind E.
-func OpenE(server client.Connection) (*kinform.Handle[*E], error) {
+func OpenE(server client.Connection) *kinform.Handle[*E] {
 	return kinform.Open(server, kinform.KindOf[*E](version, "es"))
 }

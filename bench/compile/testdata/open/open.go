@@ -20,6 +20,6 @@ type Object struct {
 }
 
 // Open opens the kind.
-func Open(server client.Connection) (*kinform.Handle[*Object], error) {
+func Open(server client.Connection) *kinform.Handle[*Object] {
 	return kinform.Open(server, kinform.KindOf[*Object](schema.GroupVersion{Group: "example.com", Version: "v1"}, "objects"))
 }
