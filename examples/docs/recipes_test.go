@@ -26,8 +26,7 @@ func TestCopyRecipe(t *testing.T) {
 		check(t, fake.Register(s, core.Pods, fake.Rules{}))
 		_, err := fake.Create(s, fake.Object(&corev1.Pod{}, "prod", "web"))
 		check(t, err)
-		pods, err = kinform.Open(client.Connection{URL: fake.URL, HTTP: s.Client()}, core.Pods)
-		check(t, err)
+		pods = kinform.Open(client.Connection{URL: fake.URL, HTTP: s.Client()}, core.Pods)
 		var stop func()
 		ctx, stop = context.WithCancel(t.Context())
 		ended := make(chan error, 1)
@@ -55,20 +54,16 @@ func TestEventsRecipe(t *testing.T) {
 		_, err := fake.Create(s, fake.Object(&website.Website{}, "prod", "shop"))
 		check(t, err)
 		server = client.Connection{URL: fake.URL, HTTP: s.Client()}
-		sites, err = kinform.Open(server, website.Websites)
-		check(t, err)
-		c = controller.New(controller.Options[kinform.Key]{})
-		check(t, controller.For(c, sites))
-		m = manager.New(manager.Options{})
-		check(t, m.AddCaches(sites))
+		sites = kinform.Open(server, website.Websites)
 		var stop func()
 		ctx, stop = context.WithCancel(t.Context())
-		check(t, m.Add("websites", func(ctx context.Context) error {
-			return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
-				defer stop()
-				return reconcile(ctx, key)
-			})
-		}))
+		c = controller.New("websites", func(ctx context.Context, key kinform.Key) error {
+			defer stop()
+			return reconcile(ctx, key)
+		})
+		controller.For(c, sites)
+		m = manager.New(manager.Options{})
+		m.AddControllers(c)
 		Example_events()
 		if n := s.Requests().Writes(); n != 1 {
 			t.Errorf("%d requests wrote, want 1 for the event", n)
