@@ -1,16 +1,21 @@
 // Package shard divides the keys of a controller among equal replicas, by Leases in the API server.
 //
 //	replica, err := shard.New(server, shard.Options{Namespace: "prod", Name: "websites", Identity: podName})
-//	gated := replica.Gate(server) // writes through it end with the replica's lease
-//	websites, err := controller.Open(gated, Websites)
-//	...
+//	websites := kinform.Open(replica.Gate(server), Websites) // writes end with the replica's lease
+//	var c *controller.Controller[kinform.Key]
 //	work, err := shard.Divide(replica, shard.Keys[kinform.Key]{
-//		Hashed: shard.ByKey, All: keysOf(websites), Add: c.Queue().Add, CatchUp: websites.WaitForNow,
+//		Hashed:  shard.ByKey,
+//		All:     websites.AsInformer().Store().Keys,
+//		Add:     func(key kinform.Key) { c.Queue().Add(key) },
+//		CatchUp: websites.WaitForNow,
 //	}, reconcile)
-//	err = controller.For(c, websites, func(ev informer.Event[kinform.Key, *Website]) bool { return work.Has(ev.Key) })
 //	...
-//	go replica.Run(ctx) // once the caches are filled
-//	err = c.Run(ctx, work.Reconcile)
+//	c = controller.New("websites", work.Reconcile)
+//	controller.For(c, websites, func(ev kinform.Event[*Website]) bool { return work.Has(ev.Key) })
+//	m := manager.New(manager.Options{})
+//	m.AddControllers(c)
+//	m.Add("replica", replica)
+//	err = m.Run(ctx)
 //
 // There is no coordinator, and no leader that can be lost. Each replica has a Lease. One more
 // Lease, which has the name of the controller, is the assignment: it gives contiguous ranges of
@@ -54,8 +59,8 @@
 // must not be missed.
 //
 // A new replica may get ranges as soon as Run begins. So call Run when the caches are filled, as
-// package controller/manager does for those of AddCaches. Otherwise the keys of the new replica
-// wait until then.
+// package controller/manager does for those that its controllers watch. Otherwise the keys of the
+// new replica wait until then.
 //
 // # Fencing numbers
 //

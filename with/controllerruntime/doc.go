@@ -15,7 +15,7 @@
 // handle, and reconcile reads from that:
 //
 //	server, err := clientgo.Connection(config)
-//	pods, err := kinform.Open(server, core.Pods)
+//	pods := kinform.Open(server, core.Pods)
 //	err = m.Add(controllerruntime.Runnable(pods))
 //	err = ctrl.NewControllerManagedBy(m).Named("pods").
 //		WatchesRawSource(controllerruntime.Source(pods, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{})).
