@@ -2,6 +2,7 @@ package docs_test
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -68,5 +69,51 @@ func TestEventsRecipe(t *testing.T) {
 		if n := s.Requests().Writes(); n != 1 {
 			t.Errorf("%d requests wrote, want 1 for the event", n)
 		}
+	})
+}
+
+// The recipes of references queue the websites that name a Secret or a ConfigMap.
+func TestReferencesRecipe(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := fake.New(fake.Options{})
+		check(t, fake.Register(s, website.Websites, fake.Rules{}))
+		check(t, fake.Register(s, core.Secrets, fake.Rules{}))
+		check(t, fake.Register(s, core.ConfigMaps, fake.Rules{}))
+		for name, notes := range map[string]map[string]string{
+			"shop": {"example.com/secret": "key", "example.com/configs": "one two"},
+			"blog": nil,
+		} {
+			site := fake.Object(&website.Website{}, "prod", name)
+			site.Annotations = notes
+			_, err := fake.Create(s, site)
+			check(t, err)
+		}
+		server = client.Connection{URL: fake.URL, HTTP: s.Client()}
+		sites = kinform.Open(server, website.Websites)
+		secrets = kinform.Open(server, core.Secrets)
+		configMaps = kinform.Open(server, core.ConfigMaps)
+		var called []string
+		c = controller.New("websites", func(_ context.Context, key kinform.Key) error {
+			called = append(called, key.Name)
+			return nil
+		})
+		Example_references()
+		Example_manyReferences()
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- c.Run(ctx) }()
+		synctest.Wait()
+		called = nil
+		_, err := fake.Create(s, fake.Object(&corev1.Secret{}, "prod", "key"))
+		check(t, err)
+		synctest.Wait()
+		_, err = fake.Create(s, fake.Object(&corev1.ConfigMap{}, "prod", "two"))
+		check(t, err)
+		synctest.Wait()
+		if want := []string{"shop", "shop"}; !slices.Equal(called, want) {
+			t.Errorf("reconcile was called for %v, want %v", called, want)
+		}
+		stop()
+		check(t, <-ended)
 	})
 }
