@@ -1,7 +1,8 @@
 // Package shard divides the keys of a controller among equal replicas, by Leases in the API server.
 //
 //	replica, err := shard.New(server, shard.Options{Namespace: "prod", Name: "websites", Identity: podName})
-//	websites := kinform.Open(replica.Gate(server), Websites) // writes end with the replica's lease
+//	gated := replica.Gate(server) // writes through it end with the replica's lease
+//	websites := controller.Open(gated, Websites)
 //	var c *controller.Controller[kinform.Key]
 //	work, err := shard.Divide(replica, shard.Keys[kinform.Key]{
 //		Hashed:  shard.ByKey,
@@ -11,10 +12,10 @@
 //	}, reconcile)
 //	...
 //	c = controller.New("websites", work.Reconcile)
-//	controller.For(c, websites, func(ev kinform.Event[*Website]) bool { return work.Has(ev.Key) })
+//	controller.For(c, websites, func(ev informer.Event[kinform.Key, *Website]) bool { return work.Has(ev.Key) })
 //	m := manager.New(manager.Options{})
 //	m.AddControllers(c)
-//	m.Add("replica", replica)
+//	m.Add("replica", replica) // begins once the caches are filled
 //	err = m.Run(ctx)
 //
 // There is no coordinator, and no leader that can be lost. Each replica has a Lease. One more
@@ -59,8 +60,8 @@
 // must not be missed.
 //
 // A new replica may get ranges as soon as Run begins. So call Run when the caches are filled, as
-// package controller/manager does for those that its controllers watch. Otherwise the keys of the
-// new replica wait until then.
+// package controller/manager does for those of AddCaches and of its controllers. Otherwise the keys of the new replica
+// wait until then.
 //
 // # Fencing numbers
 //
