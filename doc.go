@@ -1,12 +1,27 @@
 // Package kinform names the parts of Kinform with the key that most programs use.
 //
-// To write a controller, begin with [Open], which returns a handle: a cache of one kind, and its
-// requests. Package controller has the loop and the helpers, and its page explains them. Package
-// client has connections, with/kubeconfig makes one from a kubeconfig, with/kubernetes has the
-// kinds of Kubernetes itself, and package fake is a server for tests.
+// A controller begins with [Open], which returns a handle: a cache of one kind, and its requests.
+// [Index] adds an index to that cache. Package controller has the loop that calls your function
+// for each key, and helpers for the usual writes:
 //
-// Kinform is the informer machinery of Kubernetes controllers, typed from the API
-// server's bytes to the work queue:
+//	pods := kinform.Open(server, core.Pods)
+//	byNode := kinform.Index(pods, "node", func(pod *corev1.Pod) string { return pod.Spec.NodeName })
+//	c := controller.New("pods", func(ctx context.Context, key kinform.Key) error {
+//		pod, ok := pods.Cached(key)
+//		...
+//		neighbours := byNode.Get(pod.Spec.NodeName)
+//		...
+//	})
+//	controller.For(c, pods)
+//	err := c.Run(ctx) // or manager.Run(ctx, c, others...)
+//
+// These calls return no errors: Run returns everything that is wrong with the setup, before it
+// starts anything.
+//
+// Package client has connections, with/kubeconfig makes one from a kubeconfig, with/kubernetes has
+// the kinds of Kubernetes itself, and package fake is a server for tests.
+//
+// # The way of an object
 //
 //	API server ─▶ client.Resource[T] or fake.Source[T]          a reflector.Source[T]: list and watch
 //	                  │ objects and events, decoded one by one

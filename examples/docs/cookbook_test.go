@@ -8,6 +8,7 @@ import (
 	"net/http"
 	"os"
 	"os/signal"
+	"strings"
 	"syscall"
 	"time"
 
@@ -27,6 +28,7 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/shard/leader"
 	"github.com/kinform/kinform/store"
 	"github.com/kinform/kinform/with/kubeconfig"
 	"github.com/kinform/kinform/with/kubernetes/apps"
@@ -47,7 +49,6 @@ var (
 	checkQuota func(context.Context, *website.Website) error
 	removeDNS  func(context.Context, *website.Website) error
 	reconcile  func(context.Context, kinform.Key) error
-	elector    manager.Elector
 	m          *manager.Manager
 	err        error
 )
@@ -114,63 +115,59 @@ func Example_again() {
 }
 
 func Example_references() {
-	// websites whose annotation names a Secret
-	secretOf := func(keys []kinform.Key, site *website.Website) []kinform.Key {
-		if name := site.Annotations["example.com/secret"]; name != "" {
+	// the Secret that an annotation of a website names
+	bySecret := kinform.Index(sites, "secret", func(site *website.Website) kinform.Key {
+		return kinform.Key{Namespace: site.Namespace, Name: site.Annotations["example.com/secret"]}
+	})
+	controller.For(c, sites)
+	controller.References(c, secrets, bySecret)
+}
+
+func Example_manyReferences() {
+	byConfig := informer.AddIndex(sites, index.New("config", func(keys []kinform.Key, site *website.Website) []kinform.Key {
+		for _, name := range strings.Fields(site.Annotations["example.com/configs"]) {
 			keys = append(keys, kinform.Key{Namespace: site.Namespace, Name: name})
 		}
 		return keys
-	}
-	bySecret := index.New("secret", secretOf)
-	sites, err = kinform.Open(server, website.Websites, controller.OpenOptions[*website.Website]{
-		Indexes: index.Of(bySecret),
-	})
-	sitesOf, unbound := informer.Bind(sites, bySecret)
-	err = errors.Join(err, unbound, controller.For(c, sites), controller.Watch(c, secrets,
-		func(keys []kinform.Key, secret *corev1.Secret) []kinform.Key {
-			return append(keys, sitesOf.Keys(kinform.Key{Namespace: secret.Namespace, Name: secret.Name})...)
-		}))
+	}))
+	controller.References(c, configMaps, byConfig)
 }
 
 func Example_filters() {
+	controller.For(c, sites, controller.GenerationChanged) // no changes of the status
+
 	siteOf := func(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
 		return append(keys, kinform.Key{Namespace: pod.Namespace, Name: pod.Labels["website"]})
 	}
-	err = errors.Join(
-		controller.For(c, sites, controller.GenerationChanged), // no changes of the status
-		controller.Owns(c, sites, configMaps, configMaps.NotOwn),
-		controller.Watch(c, pods, siteOf, func(ev kinform.Event[*corev1.Pod]) bool {
-			return ev.Type != informer.Updated || ev.Old.Status.Phase != ev.Object.Status.Phase
-		}),
-	)
+	controller.Watch(c, pods, siteOf, func(ev kinform.Event[*corev1.Pod]) bool {
+		return ev.Type != informer.Updated || ev.Old.Status.Phase != ev.Object.Status.Phase
+	})
+}
+
+func Example_ownEvents() {
+	c = controller.New("websites", reconcile, controller.Options[kinform.Key]{OwnEvents: true})
 }
 
 func Example_namespaces() {
 	allowed := informer.NewNamespaces("shop", "blog")
-	pods, err = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{Namespaces: allowed})
-	if err != nil {
-		log.Fatal(err)
-	}
+	pods = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{Namespaces: allowed})
+
 	err = allowed.Add("news") // also while the handle is in use
 	allowed.Remove("blog")
 }
 
 func Example_metadata() {
-	secrets, err := kinform.Open(server, kind.As[*metav1.PartialObjectMetadata](core.Secrets),
+	secrets := kinform.Open(server, kind.As[*metav1.PartialObjectMetadata](core.Secrets),
 		controller.OpenOptions[*metav1.PartialObjectMetadata]{Client: client.Options{DropManagedFields: true}})
-	if err == nil {
-		_, err = secrets.Patch(ctx, key, types.MergePatchType, []byte(`{"metadata":{"labels":{"seen":"yes"}}}`), metav1.PatchOptions{})
-	}
+
+	_, err := secrets.Patch(ctx, key, types.MergePatchType, []byte(`{"metadata":{"labels":{"seen":"yes"}}}`), metav1.PatchOptions{})
 	fmt.Println(err)
 }
 
 func Example_unstructured() {
 	gvr := schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "websites"} // from a flag
-	objects, err := kinform.Open(server, kind.OfResource[*unstructured.Unstructured](gvr))
-	if err == nil {
-		err = controller.For(c, objects)
-	}
-	fmt.Println(err)
+	objects := kinform.Open(server, kind.OfResource[*unstructured.Unstructured](gvr))
+	controller.For(c, objects)
 }
 
 func Example_waitFor() {
@@ -198,25 +195,18 @@ func Example_manager() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	sites, err := kinform.Open(cluster.Connection, website.Websites)
-	if err != nil {
-		log.Fatal(err)
-	}
-	c := controller.New(controller.Options[kinform.Key]{Name: "websites"})
-	if err := controller.For(c, sites); err != nil {
-		log.Fatal(err)
-	}
-	m := manager.New(manager.Options{Elector: elector}) // nil: no election
-	err = errors.Join(
-		m.AddCaches(sites), // any number of controllers can use it
-		manager.AddController(m, c, reconcile),
-	)
-	if err != nil {
-		log.Fatal(err)
-	}
+	sites := kinform.Open(cluster.Connection, website.Websites)
+	c := controller.New("websites", reconcile)
+	controller.For(c, sites)
+
+	elector := leader.New(cluster.Connection, leader.Options{Namespace: cluster.Namespace, Name: "websites.example.com"})
+	m := manager.New(manager.Options{Elector: elector})
+	m.AddControllers(c)
+	m.AddHealthCheck("leader election", elector.Healthy(20*time.Second))
 	http.Handle("/healthz", m.Healthz())
 	http.Handle("/readyz", m.Readyz())
 	go func() { log.Fatal(http.ListenAndServe(":8081", nil)) }()
+
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	if err := m.Run(ctx); err != nil {
@@ -225,14 +215,9 @@ func Example_manager() {
 }
 
 func Example_lateWatch() {
-	extra, err := kinform.Open(server, core.ConfigMaps)
-	if err == nil {
-		err = controller.For(c, extra) // while c runs: it runs the informer
-	}
-	if err == nil {
-		err = controller.Unwatch(c, extra) // and stops it
-	}
-	fmt.Println(err)
+	extra := kinform.Open(server, core.ConfigMaps)
+	controller.For(c, extra)           // while c runs: it runs the informer
+	err = controller.Unwatch(c, extra) // and stops it
 }
 
 func Example_tick() {
@@ -244,14 +229,8 @@ func Example_tick() {
 }
 
 func Example_events() {
-	recorder, err := events.New(server, events.Options{Controller: "websites.example.com"})
-	if err != nil {
-		log.Fatal(err)
-	}
-	reporter, err := events.For(recorder, website.Websites)
-	if err != nil {
-		log.Fatal(err)
-	}
+	recorder := events.New(server, events.Options{Controller: "websites.example.com"})
+	reporter := events.For(recorder, website.Websites)
 	reconcile = func(ctx context.Context, key kinform.Key) error {
 		site, ok := sites.Cached(key)
 		if ok && site.Spec.Host == "" {
@@ -262,7 +241,7 @@ func Example_events() {
 	writing, stop := context.WithCancel(context.Background()) // not ctx: the recorder ends last
 	ended := make(chan error, 1)
 	go func() { ended <- recorder.Run(writing) }()
-	err = m.Run(ctx) // or c.Run(ctx, reconcile)
+	err = m.Run(ctx) // or c.Run(ctx)
 	stop()
 	err = errors.Join(err, <-ended) // the last events are written by now
 }
@@ -286,13 +265,13 @@ func Example_copy() {
 }
 
 func Example_mutations() {
-	pods, err = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{
+	pods = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{
 		Informer: informer.Options[*corev1.Pod]{Mutations: informer.MutationsAll}, // in tests
 	})
 }
 
 func Example_memory() {
-	pods, err = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{
+	pods = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{
 		Client: client.Options{DropManagedFields: true, SharedParts: 1 << 16},
 	})
 }

@@ -7,9 +7,7 @@ import (
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/controller"
-	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/examples/website"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
@@ -20,33 +18,26 @@ func Example_sharding() {
 	if err != nil {
 		return
 	}
-	c := controller.New(controller.Options[kinform.Key]{
-		Name: "websites",
-		Run:  queue.RunOptions{Grace: 30 * time.Second}, // longer than a reconcile
-	})
-	sites, err := controller.Open(replica.Gate(server), website.Websites) // writes end with the lease
-	if err != nil {
-		return
-	}
+	sites := kinform.Open(replica.Gate(server), website.Websites) // writes end with the lease
+	var c *controller.Controller[kinform.Key]
 	work, err := shard.Divide(replica, shard.Keys[kinform.Key]{
-		Hashed: shard.ByKey, All: sites.AsInformer().Store().Keys, Add: c.Queue().Add,
+		Hashed:  shard.ByKey,
+		All:     sites.AsInformer().Store().Keys,
+		Add:     func(key kinform.Key) { c.Queue().Add(key) },
 		CatchUp: sites.WaitForNow, // the former owner's writes are in the cache before work begins
 	}, reconcile)
 	if err != nil {
 		return
 	}
-	mine := func(ev informer.Event[kinform.Key, *website.Website]) bool { return work.Has(ev.Key) }
-	err = controller.For(c, sites, mine)
-	if err != nil {
-		return
-	}
-	err = errors.Join(
-		m.AddCaches(sites), // all that reconcile reads: they fill before this replica takes part
-		manager.AddController(m, c, work.Reconcile),
-		m.Add("replica", replica.Run),
-		m.AddHealthCheck("replica", replica.Healthy(20*time.Second)), // for the liveness probe
-	)
-	m.Show("replica", replica) // to AddManager of the metrics and of the debug page
+	c = controller.New("websites", work.Reconcile, controller.Options[kinform.Key]{
+		Run: queue.RunOptions{Grace: 30 * time.Second}, // longer than a reconcile
+	})
+	controller.For(c, sites, func(ev kinform.Event[*website.Website]) bool { return work.Has(ev.Key) })
+
+	m.AddControllers(c)
+	m.Add("replica", replica)
+	m.AddHealthCheck("replica", replica.Healthy(20*time.Second)) // for the liveness probe
+	m.Show("replica", replica)                                   // to AddManager of the metrics and of the debug page
 }
 
 func Example_shardingMemory() {
@@ -54,7 +45,7 @@ func Example_shardingMemory() {
 	if err != nil {
 		return
 	}
-	sites, err := controller.Open(replica.Gate(server), website.Websites, controller.OpenOptions[*website.Website]{
+	sites := kinform.Open(replica.Gate(server), website.Websites, controller.OpenOptions[*website.Website]{
 		Part: shard.Part[*website.Website]{
 			Hashes: replica.Hashes(),
 			Hash: func(w *website.Website) uint64 { // that of the object's key
@@ -62,7 +53,7 @@ func Example_shardingMemory() {
 			},
 		},
 	})
-	_, _ = sites, err
+	_ = sites
 }
 
 func Example_shardingByServer() {
@@ -72,12 +63,9 @@ func Example_shardingByServer() {
 	if err != nil {
 		return
 	}
-	sites, err := controller.Open(replica.Gate(server), website.Websites, controller.OpenOptions[*website.Website]{
+	sites := kinform.Open(replica.Gate(server), website.Websites, controller.OpenOptions[*website.Website]{
 		Part: shard.Part[*website.Website]{Hashes: replica.Hashes(), Field: reflector.ShardNamespace},
 	})
-	if err != nil {
-		return
-	}
 	work, err := shard.Divide(replica, shard.Keys[kinform.Key]{
 		Hashed: shard.ByNamespace, Hash: reflector.ShardHash, // and Scheme: "namespace, by the server's hash" in shard.Options
 		All: sites.AsInformer().Store().Keys, Add: c.Queue().Add, CatchUp: sites.WaitForNow,

@@ -85,15 +85,12 @@ func TestElected(t *testing.T) {
 		check(t, err)
 
 		conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
-		elector, err := leader.New(conn, leader.Options{Namespace: "prod", Name: "websites.example.com"})
-		check(t, err)
-		recorder, err := events.New(conn, events.Options{Controller: "websites.example.com"})
-		check(t, err)
-		reporter, err := events.For(recorder, website.Websites)
-		check(t, err)
+		elector := leader.New(conn, leader.Options{Namespace: "prod", Name: "websites.example.com"})
+		recorder := events.New(conn, events.Options{Controller: "websites.example.com"})
+		reporter := events.For(recorder, website.Websites)
 		m := manager.New(manager.Options{Elector: elector})
-		check(t, m.AddToAll("events", recorder.Run))
-		check(t, m.Add("websites", func(ctx context.Context) error {
+		m.AddToAll("events", recorder)
+		m.Add("websites", manager.Func(func(ctx context.Context) error {
 			reporter.Normal(shop, "Led", "Lead", "this process leads")
 			<-ctx.Done()
 			return nil

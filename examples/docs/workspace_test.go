@@ -11,13 +11,14 @@ import (
 
 var goCommand = regexp.MustCompile(`(?m)^    go ((?:mod|work) init .*)$`)
 
-// TestWorkspace makes a program in a folder of its own, as the README says. It finds all that it imports.
+// TestWorkspace makes the program of the README in a folder of its own, as docs/getting-started.md says. It finds all
+// that it imports.
 func TestWorkspace(t *testing.T) {
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
 	}
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "getting-started.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,9 +41,9 @@ func TestWorkspace(t *testing.T) {
 			t.Fatalf("go %s: %v: %.2000s", strings.Join(args, " "), err, out)
 		}
 	}
-	commands := goCommand.FindAllStringSubmatch(string(readme), -1)
+	commands := goCommand.FindAllStringSubmatch(string(page), -1)
 	if len(commands) != 2 {
-		t.Fatalf("the README has %d commands for a workspace, want 2", len(commands))
+		t.Fatalf("the page has %d commands for a workspace, want 2", len(commands))
 	}
 	for _, command := range commands {
 		run(strings.Fields(command[1])...)
@@ -52,22 +53,26 @@ func TestWorkspace(t *testing.T) {
 
 var replaceCommand = regexp.MustCompile(`(?m)^    go mod edit -replace (\S+)=\.\./kinform(\S*)$`)
 
-// TestReplace checks that the README replaces the modules of the workspace, each by its folder.
+// TestReplace checks that docs/getting-started.md replaces the modules of the workspace, each by its folder, and gets
+// the same.
 func TestReplace(t *testing.T) {
 	root := filepath.Join("..", "..")
-	readme, err := os.ReadFile(filepath.Join(root, "README.md"))
+	page, err := os.ReadFile(filepath.Join(root, "docs", "getting-started.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var folders []string
-	for _, command := range replaceCommand.FindAllStringSubmatch(string(readme), -1) {
+	for _, command := range replaceCommand.FindAllStringSubmatch(string(page), -1) {
 		mod, err := os.ReadFile(filepath.Join(root, command[2], "go.mod"))
 		if err != nil || !strings.HasPrefix(string(mod), "module "+command[1]+"\n") {
 			t.Errorf("%s is not the module %s: %v", command[2], command[1], err)
 		}
+		if get := "    go get " + command[1] + "\n"; !strings.Contains(string(page), get) {
+			t.Errorf("the page does not say %q", get)
+		}
 		folders = append(folders, "../kinform"+command[2])
 	}
-	if want := "go work init . " + strings.Join(folders, " ") + "\n"; !strings.Contains(string(readme), want) {
+	if want := "go work init . " + strings.Join(folders, " ") + "\n"; !strings.Contains(string(page), want) {
 		t.Errorf("%d modules are replaced: %q; the workspace has others", len(folders), folders)
 	}
 }

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -32,15 +31,11 @@ func nodeOf(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
 
 // countPods annotates every node with the number of its pods.
 func countPods(ctx context.Context, server client.Connection) error {
-	byNode := index.New("node", nodeOf)
-	pods, err := kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{Indexes: index.Of(byNode)})
-	nodes, failed := kinform.Open(server, core.Nodes)
-	podsOf, unbound := informer.Bind(pods, byNode)
-	c := controller.New(controller.Options[kinform.Key]{})
-	if err := errors.Join(err, failed, unbound, controller.For(c, nodes), controller.Watch(c, pods, nodeOf)); err != nil {
-		return err
-	}
-	return c.Run(ctx, func(ctx context.Context, key kinform.Key) error {
+	nodes := kinform.Open(server, core.Nodes)
+	pods := kinform.Open(server, core.Pods)
+	podsOf := informer.AddIndex(pods, index.New("node", nodeOf))
+
+	c := controller.New("pod-count", func(ctx context.Context, key kinform.Key) error {
 		node, ok := nodes.Cached(key)
 		count := strconv.Itoa(podsOf.Count(key))
 		if !ok || node.Annotations["pods"] == count {
@@ -48,8 +43,11 @@ func countPods(ctx context.Context, server client.Connection) error {
 		}
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"pods":%q}}}`, count)
 		_, err := nodes.Patch(ctx, key, types.MergePatchType, patch, metav1.PatchOptions{})
-		return controller.IgnoreNotFound(err) // on other errors the queue retries the node, with growing delays
+		return controller.IgnoreNotFound(err) // after other errors the queue retries the node, with growing delays
 	})
+	controller.For(c, nodes)
+	controller.Watch(c, pods, nodeOf)
+	return c.Run(ctx)
 }
 
 func main() {

@@ -1,7 +1,9 @@
 // Package leader elects one of several processes, by a Lease in the API server.
 //
 //	elector := leader.New(server, leader.Options{Namespace: "prod", Name: "websites.example.com"})
-//	m := manager.New(manager.Options{Elector: elector}) // controllers run while this process leads
+//	m := manager.New(manager.Options{Elector: elector})
+//	m.AddControllers(c) // they run while this process leads
+//	err := m.Run(ctx)
 //
 // Without a manager, [Elector.Lead] calls a function while this process leads.
 //
