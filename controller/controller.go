@@ -66,6 +66,7 @@ type Controller[Q comparable] struct {
 	trace   atomic.Pointer[trace[Q]] // nil until Trace; set with mu held
 	taken   takenNames[Q]
 	writers writers
+	calls   calls[Q]
 
 	mu      sync.Mutex
 	phase   phase
@@ -96,7 +97,7 @@ const (
 func New[Q comparable](name string, reconcile func(context.Context, Q) error, options ...Options[Q]) *Controller[Q] {
 	c := &Controller[Q]{name: name, reconcile: reconcile}
 	if reconcile == nil {
-		c.faults = append(c.faults, c.named(queue.ErrNoFunc))
+		c.faults = append(c.faults, c.named(fmt.Errorf("controller: New: reconcile is nil: %w", queue.ErrNoFunc)))
 	}
 	opts, err := oneOf(options)
 	if err != nil {

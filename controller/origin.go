@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"sync"
 
 	"github.com/kinform/kinform/informer"
 )
@@ -55,8 +56,70 @@ func originOf(ctx context.Context) any {
 // attributed calls reconcile with a context that says which key it is for.
 func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
+		c.calls.begin(key)
+		defer func() {
+			for _, ev := range c.calls.end(key) {
+				if !ev.own() {
+					c.enqueue(key, ev.priority)
+				}
+			}
+		}()
 		return reconcile(&callContext[Q]{ctx, origin[Q]{c, key}}, key)
 	}
+}
+
+// calls are the reconciles that run, each with the events that came meanwhile. An event may be faster than the answer to
+// the write that caused it, so whose it is can be told when reconcile has returned. That delays nothing, because the
+// queue does not hand a key out while its reconcile runs. The zero value has none.
+type calls[Q comparable] struct {
+	mu   sync.Mutex
+	held map[Q][]heldEvent // a key that is not there does not run
+}
+
+// heldEvent is an event that queues a key unless it is the key's own.
+type heldEvent struct {
+	own      func() bool
+	priority int
+}
+
+// maxHeld is the number of events that a call holds. The next one queues its key, so it does not matter whose the
+// others are.
+const maxHeld = 64
+
+func (c *calls[Q]) begin(key Q) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.held == nil {
+		c.held = map[Q][]heldEvent{}
+	}
+	c.held[key] = nil
+}
+
+func (c *calls[Q]) end(key Q) []heldEvent {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held := c.held[key]
+	delete(c.held, key)
+	return held
+}
+
+// room reports whether the reconcile of key runs and can hold an event.
+func (c *calls[Q]) room(key Q) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held, runs := c.held[key]
+	return runs && len(held) < maxHeld
+}
+
+// hold keeps an event if the reconcile of key runs. Otherwise it returns false.
+func (c *calls[Q]) hold(key Q, ev heldEvent) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	held, runs := c.held[key]
+	if runs {
+		c.held[key] = append(held, ev)
+	}
+	return runs
 }
 
 // authored is a handle, which knows who wrote what an event brings.
@@ -71,14 +134,25 @@ func unauthored[Q, K comparable, T any](c *Controller[Q], from informer.Informed
 	if !ok || c.opts.OwnEvents {
 		return func(ev informer.Event[K, T]) { handle(ev, c.enqueue) }
 	}
-	var by origin[Q] // of the event at hand: the handler has one goroutine
+	own := func(ev informer.Event[K, T], key Q) bool {
+		by, ok := handles.author(ev).(origin[Q])
+		return ok && by == origin[Q]{c, key}
+	}
+	var now informer.Event[K, T] // which is handled: the handler has one goroutine
 	enqueue := func(key Q, priority int) {
-		if by != (origin[Q]{c, key}) {
+		if c.calls.room(key) {
+			ev := now
+			if c.calls.hold(key, heldEvent{func() bool { return own(ev, key) }, priority}) {
+				return
+			}
+		}
+		if !own(now, key) {
 			c.enqueue(key, priority)
 		}
 	}
 	return func(ev informer.Event[K, T]) {
-		by, _ = handles.author(ev).(origin[Q])
+		now = ev
 		handle(ev, enqueue)
+		now = informer.Event[K, T]{} // keeps nothing alive
 	}
 }
