@@ -83,8 +83,8 @@
 // of that write to be called again: controller-runtime calls it again, and so does this package with Options.OwnEvents.
 //
 // Every other event counts: one with somebody else's change in it, also if that is another controller or the reconcile of
-// another key; a deletion; the result of a patch or an apply that states no resourceVersion, because a change of somebody
-// else may be in it; and one that was faster than the answer to its write.
+// another key; a deletion; and the result of a patch or an apply that states no resourceVersion, because a change of somebody
+// else may be in it.
 //
 // # Filters
 //

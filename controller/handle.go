@@ -216,7 +216,7 @@ func (h *Projected[T, P]) Err() error { return h.inf.Err() }
 
 // author returns who made the change of an event: the origin of the writes through this handle that made it, and
 // nil if somebody else may have had a part in it. Everything in doubt is somebody else's: deletions, a patch or an apply
-// without a resourceVersion in it, and an event that was faster than the answer to its write.
+// without a resourceVersion in it, and an event whose write is not answered yet.
 func (h *Projected[T, P]) author(ev informer.Event[types.NamespacedName, P]) any {
 	if ev.Type == informer.Deleted || ev.Sync || ev.Initial || ev.Replaced {
 		return nil

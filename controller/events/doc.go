@@ -3,7 +3,7 @@
 //
 //	recorder := events.New(server, events.Options{Controller: "websites.example.com"})
 //	sites := events.For(recorder, Websites) // or the Kind of a handle
-//	m.Add("events", recorder)               // to the manager, or: go recorder.Run(ctx)
+//	m.AddToAll("events", recorder)          // to the manager, or: go recorder.Run(ctx)
 //	...
 //	sites.Normal(site, "Deployed", "Deploy", "the deployment has %d replicas", n)
 //	sites.Warning(site, "NoDNS", "UpdateDNS", "%v", err)

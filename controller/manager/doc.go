@@ -8,7 +8,7 @@
 //
 //	m := manager.New(manager.Options{Elector: elector})
 //	m.AddControllers(websites, certificates)
-//	m.Add("events", recorder)
+//	m.AddToAll("events", recorder)
 //	http.Handle("/healthz", m.Healthz())
 //	http.Handle("/readyz", m.Readyz())
 //	err := m.Run(ctx)
@@ -19,9 +19,9 @@
 // [Manager.AddToAll] added. The controllers, and what [Manager.Add] added, start at the same time, or with an
 // [Elector] once this process leads: until then the caches stay warm.
 //
-// When the context of Run is done, or leadership is lost, or something fails, all that is not a cache
-// is stopped first. The caches are stopped last, so a reconcile that
-// is under way can read them to its end.
+// When the context of Run is done, or leadership is lost, or something fails, the controllers and what Add added
+// are stopped first, then what AddToAll added, and the caches last. So a reconcile that is under way can read the caches
+// to its end, and record events.
 //
 // # Errors
 //

@@ -183,7 +183,7 @@ func (m *Manager) AddControllers(controllers ...Controller) {
 
 // Add adds something to run under a name:
 //
-//	m.Add("events", recorder)
+//	m.Add("cleanup", manager.Func(func(ctx context.Context) error { ... }))
 //
 // Run calls its method Run once, when the caches are filled and this process leads. It must return when its
 // context is done.
@@ -191,8 +191,8 @@ func (m *Manager) AddControllers(controllers ...Controller) {
 // The errors are [ErrUnnamed], [ErrNoPart], [ErrDuplicate] and [ErrStarted], with the name. See AddCaches.
 func (m *Manager) Add(name string, r Runner) { m.add(part{name: name, of: r}) }
 
-// AddToAll is Add for a part that runs in every process, even while another one leads: a server for
-// webhooks or metrics.
+// AddToAll is Add for a part that serves the others: a recorder of events, or a server for webhooks or metrics. It runs
+// in every process, even while another one leads, and is stopped after what Add and AddControllers added.
 func (m *Manager) AddToAll(name string, r Runner) { m.add(part{name: name, of: r, all: true}) }
 
 func (m *Manager) add(p part) {

@@ -542,6 +542,7 @@ func TestGraceAfterLostLeadership(t *testing.T) {
 		if d := time.Since(start); d != time.Minute+5*time.Second {
 			t.Errorf("Run took %v", d)
 		}
+		synctest.Wait() // what serves the others is stopped after them, here when Run gives up
 		if text := log.take(); text != "all ends, all starts" {
 			t.Error(text)
 		}
@@ -673,4 +674,33 @@ func TestGoexitOfCache(t *testing.T) {
 			t.Errorf("Run returned %v", err)
 		}
 	})
+}
+
+// What AddToAll added serves the others until they have ended.
+func TestOrderOfEnds(t *testing.T) {
+	for _, elector := range []manager.Elector{nil, always{}} {
+		synctest.Test(t, func(t *testing.T) {
+			m := manager.New(manager.Options{Elector: elector})
+			serves := false
+			m.AddToAll("serves", manager.Func(func(ctx context.Context) error {
+				serves = true
+				<-ctx.Done()
+				serves = false
+				return nil
+			}))
+			m.Add("works", manager.Func(func(ctx context.Context) error {
+				<-ctx.Done()
+				time.Sleep(time.Second)
+				if !serves {
+					t.Error("what serves it has ended")
+				}
+				return nil
+			}))
+			end := begin(t, m)
+			synctest.Wait()
+			if err := end(); err != nil || serves {
+				t.Error(err)
+			}
+		})
+	}
 }

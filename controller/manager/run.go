@@ -48,7 +48,10 @@ func (m *Manager) Run(ctx context.Context) error {
 	warm, chill := context.WithCancel(context.WithoutCancel(ctx))
 	defer chill()
 
-	var filled, busy sync.WaitGroup
+	later, end := context.WithCancel(context.WithoutCancel(ctx))
+	defer end()
+
+	var filled, busy, support sync.WaitGroup
 	for _, c := range caches {
 		filled.Go(func() {
 			defer stop()
@@ -62,12 +65,21 @@ func (m *Manager) Run(ctx context.Context) error {
 	if m.sync(work, caches) {
 		m.enter(ready)
 		m.logger.Debug("caches are filled")
-		m.start(work, stop, &busy, parts)
+		for _, p := range parts {
+			if p.all {
+				support.Go(func() { m.work(later, stop, p) })
+			}
+		}
+		m.start(work, stop, &busy, slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.all }))
 		<-work.Done()
 	}
 	stop()
 	m.enter(stopped)
-	late := m.wait(&busy)
+	late := m.wait(func() {
+		busy.Wait()
+		end() // what serves the others is of use to their ends
+		support.Wait()
+	})
 	chill()
 	filled.Wait()
 	m.mu.Lock()
@@ -75,17 +87,12 @@ func (m *Manager) Run(ctx context.Context) error {
 	return errors.Join(append(slices.Clone(m.failed), late)...)
 }
 
-// start starts the parts: those of the leader once this process leads.
+// start starts parts once this process leads.
 func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync.WaitGroup, parts []part) {
-	var led []part
-	for _, p := range parts {
-		if p.all || m.opts.Elector == nil {
-			busy.Go(func() { m.work(ctx, stop, p) })
-		} else {
-			led = append(led, p)
-		}
-	}
 	if m.opts.Elector == nil {
+		for _, p := range parts {
+			busy.Go(func() { m.work(ctx, stop, p) })
+		}
 		return
 	}
 	elect := func(ctx context.Context) error {
@@ -103,7 +110,7 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 			defer busy.Done()
 			m.logger.Debug("leads")
 			var all sync.WaitGroup
-			for _, p := range led {
+			for _, p := range parts {
 				all.Go(func() { m.work(lead, stop, p) })
 			}
 			<-lead.Done()
@@ -147,19 +154,19 @@ func (m *Manager) work(ctx context.Context, stop context.CancelFunc, p part) {
 	}, func(err *usercode.PanicError) { failed(err) })
 }
 
-// wait waits until all parts have ended, and returns a *GraceError if that takes too long.
-func (m *Manager) wait(busy *sync.WaitGroup) error {
+// wait calls ended, which waits until all parts have ended, and returns a *GraceError if that takes too long.
+func (m *Manager) wait(ended func()) error {
 	grace := m.opts.Grace
 	if grace == 0 {
 		grace = DefaultGrace
 	}
 	if grace < 0 {
-		busy.Wait()
+		ended()
 		return nil
 	}
 	over := make(chan struct{})
 	go func() { // it outlives Run only with the parts that do
-		busy.Wait()
+		ended()
 		close(over)
 	}()
 	timer := time.NewTimer(grace)

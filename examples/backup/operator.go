@@ -56,7 +56,7 @@ func Run(ctx context.Context, server client.Connection, namespace string) error 
 	elector := leader.New(server, leader.Options{Namespace: namespace, Name: "backups.example.com"})
 	m := manager.New(manager.Options{Elector: elector})
 	m.AddControllers(c)
-	m.Add("events", recorder)
+	m.AddToAll("events", recorder)
 	return m.Run(ctx)
 }
 
