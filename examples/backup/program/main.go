@@ -1,5 +1,5 @@
-// Program runs package backup in the cluster of kubectl or, in a pod, in its own. On port 8080 it has probes, metrics
-// and the debug page.
+// Program runs package backup in the cluster of kubectl or, in a pod, in its own. On port 8080 it has probes and
+// metrics, and on port 8081 of the pod's own network the debug page.
 package main
 
 import (
@@ -37,8 +37,8 @@ func main() {
 	http.Handle("/healthz", m.Healthz())
 	http.Handle("/readyz", m.Readyz())
 	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
-	http.Handle("/debug/kinform/", page)
-	go func() { log.Fatal(http.ListenAndServe(":8080", nil)) }() // also while the caches are being filled
+	go func() { log.Fatal(http.ListenAndServe(":8080", nil)) }()           // also while the caches are being filled
+	go func() { log.Fatal(http.ListenAndServe("localhost:8081", page)) }() // for kubectl port-forward
 	if err := m.Run(ctx); err != nil {
 		log.Fatal(err)
 	}
