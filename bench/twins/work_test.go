@@ -3,7 +3,9 @@ package twins
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 	"testing"
+	"time"
 
 	"github.com/go-logr/logr"
 	appsv1 "k8s.io/api/apps/v1"
@@ -153,11 +155,26 @@ func TestWebsite(t *testing.T) {
 
 func TestBackup(t *testing.T) {
 	backups := kind.Of[*backup.Backup](backup.Version, "backups").WithSubresources("status")
-	ctx, s := start(t, func(ctx context.Context, server *rest.Config) error { return backup.Run(ctx, server, "prod") },
+	var cleaned atomic.Int32
+	cleanup := func(context.Context, *backup.Backup) error {
+		cleaned.Add(1)
+		return nil
+	}
+	ctx, s := start(t, func(ctx context.Context, server *rest.Config) error {
+		m, err := backup.New(ctx, server, ctrl.Options{LeaderElectionNamespace: "prod"}, cleanup)
+		if err != nil {
+			return err
+		}
+		return m.Start(ctx)
+	},
 		register(backups), register(batch.Jobs), register(core.ConfigMaps), register(core.Secrets), register(coordination.Leases), register(events.Events))
-	_, err := fake.Create(s, fake.Object(&corev1.Secret{}, "prod", "login"))
+	_, err := fake.Create(s, fake.Object(&corev1.Secret{}, "vault", "login"))
 	check(t, err)
-	_, err = fake.Create(s, fake.Object(&backup.Backup{Spec: backup.BackupSpec{Image: "dump:1", Settings: "disks", Credentials: "login"}}, "prod", "nightly"))
+	_, err = fake.Create(s, fake.Object(&backup.Backup{Spec: backup.BackupSpec{
+		Image: "dump:1", Every: metav1.Duration{Duration: time.Hour},
+		Settings:    backup.Reference{Namespace: "shared", Name: "disks"},
+		Credentials: backup.Reference{Namespace: "vault", Name: "login"},
+	}}, "prod", "nightly"))
 	check(t, err)
 	condition := func(reason string) func(*backup.Backup) bool {
 		return func(b *backup.Backup) bool {
@@ -165,7 +182,7 @@ func TestBackup(t *testing.T) {
 		}
 	}
 	await(ctx, t, s, "0", condition("NoSettings"))
-	_, err = fake.Create(s, fake.Object(&corev1.ConfigMap{Data: map[string]string{"disk": "a"}}, "prod", "disks"))
+	_, err = fake.Create(s, fake.Object(&corev1.ConfigMap{Data: map[string]string{"disk": "a"}}, "shared", "disks"))
 	check(t, err)
 	await(ctx, t, s, "0", condition("Running"))
 	jobs, err := fake.List[*batchv1.Job](s, fake.Selection{})
@@ -177,4 +194,14 @@ func TestBackup(t *testing.T) {
 	_, err = fake.UpdateStatus(s, jobs[0])
 	check(t, err)
 	await(ctx, t, s, "0", condition("Complete"))
+	since := s.ResourceVersion()
+	_, err = fake.Delete[*backup.Backup](s, types.NamespacedName{Namespace: "prod", Name: "nightly"})
+	check(t, err)
+	await(ctx, t, s, since, func(*backup.Backup) bool {
+		_, err := fake.Get[*backup.Backup](s, types.NamespacedName{Namespace: "prod", Name: "nightly"})
+		return apierrors.IsNotFound(err)
+	})
+	if cleaned.Load() == 0 {
+		t.Error("no cleanup")
+	}
 }

@@ -1,6 +1,9 @@
-// Package backup is a whole operator of four kinds, as most are: a CRD, Jobs that it owns, a ConfigMap and
-// a Secret that it refers to, a condition, events for people, and leader election. A change of the image, the
-// settings or the credentials begins another Job; the one before is deleted.
+// Package backup is a whole operator, as most are: a CRD with a schedule and a finalizer, Jobs that it owns, a
+// ConfigMap and a Secret in other namespaces that it refers to, a condition, events for people, and leader election.
+// Of Secrets it reads only the metadata.
+//
+// At each turn of the schedule, and when the image, the settings or the credentials change, another Job begins. The
+// one before is deleted.
 package backup
 
 import (
@@ -8,6 +11,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -20,6 +24,7 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/controller/events"
 	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/shard/leader"
 	"github.com/kinform/kinform/with/kubernetes/batch"
 	"github.com/kinform/kinform/with/kubernetes/core"
@@ -30,22 +35,26 @@ type operator struct {
 	backups  *kinform.Handle[*Backup]
 	jobs     *kinform.Handle[*batchv1.Job]
 	settings *kinform.Handle[*corev1.ConfigMap]
-	secrets  *kinform.Handle[*corev1.Secret]
+	secrets  *kinform.Handle[*metav1.PartialObjectMetadata]
 	events   events.Reporter[*Backup]
+	cleanup  func(context.Context, *Backup) error
 }
 
-// Run works on all Backups of a server while this process leads, until ctx is done. Namespace is that of the Lease.
-func Run(ctx context.Context, server client.Connection, namespace string) error {
+// New returns a manager that works on all Backups of a server while this process leads. Namespace is that of the Lease.
+// When a Backup is deleted, cleanup removes what its Jobs have saved outside of the cluster. It may be called again for
+// the same Backup.
+func New(server client.Connection, namespace string, cleanup func(context.Context, *Backup) error) *manager.Manager {
 	recorder := events.New(server, events.Options{Controller: "backups.example.com"})
 	o := operator{
 		backups:  kinform.Open(server, Backups),
 		jobs:     kinform.Open(server, batch.Jobs),
 		settings: kinform.Open(server, core.ConfigMaps),
-		secrets:  kinform.Open(server, core.Secrets),
+		secrets:  kinform.Open(server, kind.As[*metav1.PartialObjectMetadata](core.Secrets)),
 		events:   events.For(recorder, Backups),
+		cleanup:  cleanup,
 	}
-	bySettings := kinform.Index(o.backups, "settings", settingsOf)
-	byCredentials := kinform.Index(o.backups, "credentials", credentialsOf)
+	bySettings := kinform.Index(o.backups, "settings", func(b *Backup) kinform.Key { return b.Spec.Settings.Key() })
+	byCredentials := kinform.Index(o.backups, "credentials", func(b *Backup) kinform.Key { return b.Spec.Credentials.Key() })
 
 	c := controller.New("backup", o.reconcile)
 	controller.For(c, o.backups)
@@ -57,45 +66,43 @@ func Run(ctx context.Context, server client.Connection, namespace string) error 
 	m := manager.New(manager.Options{Elector: elector})
 	m.AddControllers(c)
 	m.AddToAll("events", recorder)
-	return m.Run(ctx)
-}
-
-// settingsOf returns the key of the ConfigMap that a Backup refers to.
-func settingsOf(b *Backup) kinform.Key {
-	return kinform.Key{Namespace: b.Namespace, Name: b.Spec.Settings}
-}
-
-// credentialsOf returns the key of the Secret that a Backup refers to.
-func credentialsOf(b *Backup) kinform.Key {
-	return kinform.Key{Namespace: b.Namespace, Name: b.Spec.Credentials}
+	return m
 }
 
 // reconcile brings one Backup closer to its spec.
 func (o *operator) reconcile(ctx context.Context, key kinform.Key) error {
 	backup, ok := o.backups.Cached(key)
-	if !ok || backup.DeletionTimestamp != nil {
+	if !ok {
 		return nil
 	}
-	settings, ok := o.settings.Cached(settingsOf(backup))
-	if !ok {
-		return o.wait(ctx, backup, "NoSettings", "there is no ConfigMap "+backup.Spec.Settings)
+	backup, done, err := controller.Finalize(ctx, o.backups, backup, "backups.example.com/cleanup", o.cleanup)
+	if done || err != nil {
+		return err
 	}
-	secret, ok := o.secrets.Cached(credentialsOf(backup))
+	settings, ok := o.settings.Cached(backup.Spec.Settings.Key())
 	if !ok {
-		return o.wait(ctx, backup, "NoCredentials", "there is no Secret "+backup.Spec.Credentials)
+		return o.wait(ctx, backup, "NoSettings", "there is no ConfigMap "+backup.Spec.Settings.Key().String())
 	}
-	job, err := o.job(ctx, backup, settings, secret)
-	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+	secret, ok := o.secrets.Cached(backup.Spec.Credentials.Key())
+	if !ok {
+		return o.wait(ctx, backup, "NoCredentials", "there is no Secret "+backup.Spec.Credentials.Key().String())
+	}
+	turn, next := schedule(backup)
+	job, err := o.job(ctx, backup, fmt.Sprint(turn, settings.Data, secret.ResourceVersion))
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
 		refused := metav1.Condition{Status: metav1.ConditionFalse, Reason: string(apierrors.ReasonForError(err)), Message: err.Error()}
 		return errors.Join(err, o.report(ctx, backup, backup.Status.Job, refused))
-	}
-	if err != nil {
+	case err != nil:
 		return err
 	}
 	if err := o.report(ctx, backup, job.Name, stateOf(job)); err != nil {
 		return err
 	}
-	return o.clean(ctx, backup, job.Name)
+	if err := o.clean(ctx, backup, job.Name); err != nil {
+		return err
+	}
+	return controller.Again(next)
 }
 
 // wait tells people what is missing. When it comes, the Backup is reconciled again.
@@ -105,27 +112,31 @@ func (o *operator) wait(ctx context.Context, backup *Backup, reason, message str
 	return o.report(ctx, backup, backup.Status.Job, missing)
 }
 
-// job returns the Job of the present configuration, which it creates if there is none.
-func (o *operator) job(ctx context.Context, backup *Backup, settings *corev1.ConfigMap, secret *corev1.Secret) (*batchv1.Job, error) {
+// schedule returns the number of the present turn, and the time until the next one.
+func schedule(backup *Backup) (turn int64, next time.Duration) {
+	every := max(backup.Spec.Every.Duration, time.Minute)
+	age := time.Since(backup.CreationTimestamp.Time)
+	return int64(age / every), every - age%every
+}
+
+// job returns the Job of a turn and configuration, which it creates if there is none. Settings and credentials may be
+// in other namespaces, so the Job gets their names, and reads them itself.
+func (o *operator) job(ctx context.Context, backup *Backup, configuration string) (*batchv1.Job, error) {
 	sum := fnv.New32a()
-	fmt.Fprint(sum, backup.UID, backup.Spec, settings.Data, secret.Data) // maps are printed in order
+	fmt.Fprint(sum, backup.UID, backup.Spec, configuration)
 	key := kinform.Key{Namespace: backup.Namespace, Name: fmt.Sprintf("%s-%08x", backup.Name, sum.Sum32())}
 	if known, ok := o.jobs.Cached(key); ok {
 		return known, nil
 	}
-	container := corev1.Container{Name: "backup", Image: backup.Spec.Image, EnvFrom: []corev1.EnvFromSource{
-		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: settings.Name}}},
-		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret.Name}}},
-	}}
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Namespace: key.Namespace,
-		Name:      key.Name,
-		Labels:    map[string]string{"backup": backup.Name},
-	}}
-	job.Spec.Template.Spec = corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever,
-		Containers:    []corev1.Container{container},
-	}
+	job := &batchv1.Job{}
+	job.Namespace = key.Namespace
+	job.Name = key.Name
+	job.Labels = map[string]string{"backup": backup.Name}
+	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "backup", Image: backup.Spec.Image, Env: []corev1.EnvVar{
+		{Name: "SETTINGS", Value: backup.Spec.Settings.Key().String()},
+		{Name: "CREDENTIALS", Value: backup.Spec.Credentials.Key().String()},
+	}}}
 	if err := controller.SetController(job, backup, Backups); err != nil {
 		return nil, err
 	}
@@ -157,15 +168,14 @@ func (o *operator) report(ctx context.Context, backup *Backup, job string, ready
 	return err
 }
 
-// clean deletes the Jobs of earlier configurations, and their pods.
+// clean deletes the Jobs of earlier turns and configurations, and their pods.
 func (o *operator) clean(ctx context.Context, backup *Backup, present string) error {
 	background := metav1.DeletePropagationBackground
 	for _, job := range o.jobs.List(backup.Namespace, labels.SelectorFromSet(labels.Set{"backup": backup.Name})) {
-		if job.Name == present || !metav1.IsControlledBy(job, backup) {
-			continue
-		}
-		if err := controller.Delete(ctx, o.jobs, job, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
-			return err
+		if job.Name != present && metav1.IsControlledBy(job, backup) {
+			if err := controller.Delete(ctx, o.jobs, job, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+				return err
+			}
 		}
 	}
 	return nil

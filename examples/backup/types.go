@@ -11,7 +11,7 @@ import (
 // Backups is the kind of the CRD.
 var Backups = kinform.KindOf[*Backup](schema.GroupVersion{Group: "example.com", Version: "v1"}, "backups").WithSubresources("status")
 
-// Backup asks for one run of an image with a configuration.
+// Backup asks for runs of an image with a configuration, at a schedule.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
@@ -26,10 +26,20 @@ type Backup struct {
 //
 // +kubebuilder:object:generate=true
 type BackupSpec struct {
-	Image       string `json:"image"`
-	Settings    string `json:"settings"`    // a ConfigMap of the namespace
-	Credentials string `json:"credentials"` // a Secret of the namespace
+	Image       string          `json:"image"`
+	Every       metav1.Duration `json:"every"`       // time between two runs, at least a minute
+	Settings    Reference       `json:"settings"`    // a ConfigMap
+	Credentials Reference       `json:"credentials"` // a Secret
 }
+
+// Reference names an object, which may be in another namespace.
+type Reference struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// Key returns the reference as the key of a cache.
+func (r Reference) Key() kinform.Key { return kinform.Key(r) }
 
 // BackupStatus is what the controller found. It has one condition, Ready.
 //

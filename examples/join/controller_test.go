@@ -24,7 +24,7 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-func TestLines(t *testing.T) { stage.AtMostLines(t, "controller.go", 50) }
+func TestLines(t *testing.T) { stage.AtMostLines(t, "controller.go", 45) }
 
 var shop = kinform.Key{Namespace: "prod", Name: "shop"}
 

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/fnv"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -16,45 +17,58 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/events"
 	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/builder"
 	"sigs.k8s.io/controller-runtime/pkg/client"
+	"sigs.k8s.io/controller-runtime/pkg/controller/controllerutil"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 )
 
+const finalizer = "backups.example.com/cleanup"
+
 type reconciler struct {
 	client.Client
-	events events.EventRecorder
+	events  events.EventRecorder
+	cleanup func(context.Context, *Backup) error
 }
 
-// Run works on all Backups of a server while this process leads, until ctx is done. Namespace is that of the Lease.
-func Run(ctx context.Context, server *rest.Config, namespace string) error {
-	m, err := ctrl.NewManager(server, ctrl.Options{
-		Scheme: scheme(), LeaderElection: true, LeaderElectionNamespace: namespace, LeaderElectionID: "backups.example.com",
-	})
+// New returns a manager that works on all Backups of a server while this process leads. The options name the namespace
+// of the Lease and the addresses of probes. When a Backup is deleted, cleanup removes what its Jobs have saved outside of
+// the cluster. It may be called again for the same Backup.
+func New(ctx context.Context, server *rest.Config, options ctrl.Options, cleanup func(context.Context, *Backup) error) (ctrl.Manager, error) {
+	options.Scheme = scheme()
+	options.LeaderElection = true
+	options.LeaderElectionID = "backups.example.com"
+	m, err := ctrl.NewManager(server, options)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	err = errors.Join(
-		m.GetFieldIndexer().IndexField(ctx, &Backup{}, "settings", func(o client.Object) []string { return []string{o.(*Backup).Spec.Settings} }),
-		m.GetFieldIndexer().IndexField(ctx, &Backup{}, "credentials", func(o client.Object) []string { return []string{o.(*Backup).Spec.Credentials} }),
+		m.GetFieldIndexer().IndexField(ctx, &Backup{}, "settings", func(o client.Object) []string {
+			return []string{o.(*Backup).Spec.Settings.Key().String()}
+		}),
+		m.GetFieldIndexer().IndexField(ctx, &Backup{}, "credentials", func(o client.Object) []string {
+			return []string{o.(*Backup).Spec.Credentials.Key().String()}
+		}),
 	)
 	if err != nil {
-		return err
+		return nil, err
 	}
-	r := reconciler{m.GetClient(), m.GetEventRecorder("backups.example.com")}
-	err = ctrl.NewControllerManagedBy(m).For(&Backup{}).Owns(&batchv1.Job{}).
-		Watches(&corev1.ConfigMap{}, r.who("settings")).Watches(&corev1.Secret{}, r.who("credentials")).Complete(r)
-	if err != nil {
-		return err
-	}
-	return m.Start(ctx)
+	r := reconciler{m.GetClient(), m.GetEventRecorder("backups.example.com"), cleanup}
+	err = ctrl.NewControllerManagedBy(m).
+		For(&Backup{}).
+		Owns(&batchv1.Job{}).
+		Watches(&corev1.ConfigMap{}, r.who("settings")).
+		Watches(&corev1.Secret{}, r.who("credentials"), builder.OnlyMetadata).
+		Complete(r)
+	return m, err
 }
 
 // who maps a changed object to the Backups that refer to it.
 func (r reconciler) who(index string) handler.EventHandler {
 	return handler.EnqueueRequestsFromMapFunc(func(ctx context.Context, o client.Object) (requests []reconcile.Request) {
 		var backups BackupList
-		if err := r.List(ctx, &backups, client.InNamespace(o.GetNamespace()), client.MatchingFields{index: o.GetName()}); err != nil {
+		if err := r.List(ctx, &backups, client.MatchingFields{index: client.ObjectKeyFromObject(o).String()}); err != nil {
 			return nil
 		}
 		for i := range backups.Items {
@@ -67,37 +81,57 @@ func (r reconciler) who(index string) handler.EventHandler {
 // Reconcile works on one Backup.
 func (r reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Result, error) {
 	var backup Backup
-	if err := r.Get(ctx, req.NamespacedName, &backup); err != nil || backup.DeletionTimestamp != nil {
+	if err := r.Get(ctx, req.NamespacedName, &backup); err != nil {
 		return ctrl.Result{}, client.IgnoreNotFound(err)
 	}
+	if backup.DeletionTimestamp != nil {
+		if !controllerutil.ContainsFinalizer(&backup, finalizer) {
+			return ctrl.Result{}, nil
+		}
+		if err := r.cleanup(ctx, &backup); err != nil {
+			return ctrl.Result{}, err
+		}
+		controllerutil.RemoveFinalizer(&backup, finalizer)
+		return ctrl.Result{}, client.IgnoreNotFound(r.Update(ctx, &backup))
+	}
+	if controllerutil.AddFinalizer(&backup, finalizer) {
+		if err := r.Update(ctx, &backup); err != nil {
+			return ctrl.Result{}, err
+		}
+	}
 	var settings corev1.ConfigMap
-	err := r.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: backup.Spec.Settings}, &settings)
+	err := r.Get(ctx, backup.Spec.Settings.Key(), &settings)
 	if apierrors.IsNotFound(err) {
-		return ctrl.Result{}, r.wait(ctx, &backup, "NoSettings", "there is no ConfigMap "+backup.Spec.Settings)
+		return ctrl.Result{}, r.wait(ctx, &backup, "NoSettings", "there is no ConfigMap "+backup.Spec.Settings.Key().String())
 	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	var secret corev1.Secret
-	err = r.Get(ctx, client.ObjectKey{Namespace: req.Namespace, Name: backup.Spec.Credentials}, &secret)
+	var secret metav1.PartialObjectMetadata
+	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
+	err = r.Get(ctx, backup.Spec.Credentials.Key(), &secret)
 	if apierrors.IsNotFound(err) {
-		return ctrl.Result{}, r.wait(ctx, &backup, "NoCredentials", "there is no Secret "+backup.Spec.Credentials)
+		return ctrl.Result{}, r.wait(ctx, &backup, "NoCredentials", "there is no Secret "+backup.Spec.Credentials.Key().String())
 	}
 	if err != nil {
 		return ctrl.Result{}, err
 	}
-	job, err := r.job(ctx, &backup, &settings, &secret)
-	if apierrors.IsInvalid(err) || apierrors.IsForbidden(err) {
+	turn, next := schedule(&backup)
+	job, err := r.job(ctx, &backup, fmt.Sprint(turn, settings.Data, secret.ResourceVersion))
+	switch {
+	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
 		refused := metav1.Condition{Status: metav1.ConditionFalse, Reason: string(apierrors.ReasonForError(err)), Message: err.Error()}
 		return ctrl.Result{}, errors.Join(err, r.report(ctx, &backup, backup.Status.Job, refused))
-	}
-	if err != nil {
+	case err != nil:
 		return ctrl.Result{}, err
 	}
 	if err := r.report(ctx, &backup, job.Name, stateOf(job)); err != nil {
 		return ctrl.Result{}, err
 	}
-	return ctrl.Result{}, r.clean(ctx, &backup, job.Name)
+	if err := r.clean(ctx, &backup, job.Name); err != nil {
+		return ctrl.Result{}, err
+	}
+	return ctrl.Result{RequeueAfter: next}, nil
 }
 
 // wait tells people what is missing. When it comes, the Backup is reconciled again.
@@ -107,26 +141,30 @@ func (r reconciler) wait(ctx context.Context, backup *Backup, reason, message st
 	return r.report(ctx, backup, backup.Status.Job, missing)
 }
 
-// job returns the Job of the present configuration, which it creates if there is none.
-func (r reconciler) job(ctx context.Context, backup *Backup, settings *corev1.ConfigMap, secret *corev1.Secret) (*batchv1.Job, error) {
+// schedule returns the number of the present turn, and the time until the next one.
+func schedule(backup *Backup) (turn int64, next time.Duration) {
+	every := max(backup.Spec.Every.Duration, time.Minute)
+	age := time.Since(backup.CreationTimestamp.Time)
+	return int64(age / every), every - age%every
+}
+
+// job returns the Job of a turn and configuration, which it creates if there is none. Settings and credentials may be
+// in other namespaces, so the Job gets their names, and reads them itself.
+func (r reconciler) job(ctx context.Context, backup *Backup, configuration string) (*batchv1.Job, error) {
 	sum := fnv.New32a()
-	fmt.Fprint(sum, backup.UID, backup.Spec, settings.Data, secret.Data) // maps are printed in order
-	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
-		Namespace: backup.Namespace,
-		Name:      fmt.Sprintf("%s-%08x", backup.Name, sum.Sum32()),
-	}}
+	fmt.Fprint(sum, backup.UID, backup.Spec, configuration)
+	job := &batchv1.Job{}
+	job.Namespace = backup.Namespace
+	job.Name = fmt.Sprintf("%s-%08x", backup.Name, sum.Sum32())
 	if err := r.Get(ctx, client.ObjectKeyFromObject(job), job); !apierrors.IsNotFound(err) {
 		return job, err
 	}
-	container := corev1.Container{Name: "backup", Image: backup.Spec.Image, EnvFrom: []corev1.EnvFromSource{
-		{ConfigMapRef: &corev1.ConfigMapEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: settings.Name}}},
-		{SecretRef: &corev1.SecretEnvSource{LocalObjectReference: corev1.LocalObjectReference{Name: secret.Name}}},
-	}}
 	job.Labels = map[string]string{"backup": backup.Name}
-	job.Spec.Template.Spec = corev1.PodSpec{
-		RestartPolicy: corev1.RestartPolicyNever,
-		Containers:    []corev1.Container{container},
-	}
+	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
+	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "backup", Image: backup.Spec.Image, Env: []corev1.EnvVar{
+		{Name: "SETTINGS", Value: backup.Spec.Settings.Key().String()},
+		{Name: "CREDENTIALS", Value: backup.Spec.Credentials.Key().String()},
+	}}}
 	if err := ctrl.SetControllerReference(backup, job, r.Scheme()); err != nil {
 		return nil, err
 	}
@@ -164,7 +202,7 @@ func (r reconciler) report(ctx context.Context, backup *Backup, job string, read
 	return r.Status().Patch(ctx, backup, client.MergeFrom(before))
 }
 
-// clean deletes the Jobs of earlier configurations.
+// clean deletes the Jobs of earlier turns and configurations.
 func (r reconciler) clean(ctx context.Context, backup *Backup, present string) error {
 	var jobs batchv1.JobList
 	if err := r.List(ctx, &jobs, client.InNamespace(backup.Namespace), client.MatchingLabels{"backup": backup.Name}); err != nil {
@@ -172,11 +210,10 @@ func (r reconciler) clean(ctx context.Context, backup *Backup, present string) e
 	}
 	for i := range jobs.Items {
 		job := &jobs.Items[i]
-		if job.Name == present || !metav1.IsControlledBy(job, backup) {
-			continue
-		}
-		if err := r.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
-			return err
+		if job.Name != present && metav1.IsControlledBy(job, backup) {
+			if err := r.Delete(ctx, job, client.PropagationPolicy(metav1.DeletePropagationBackground)); client.IgnoreNotFound(err) != nil {
+				return err
+			}
 		}
 	}
 	return nil

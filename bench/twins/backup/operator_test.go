@@ -1,6 +1,7 @@
 package backup
 
 import (
+	"context"
 	"testing"
 
 	"go.uber.org/goleak"
@@ -18,10 +19,12 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 // A Backup with all that it refers to gets a Job.
 func TestBackup(t *testing.T) {
 	meta := func(name string) metav1.ObjectMeta { return metav1.ObjectMeta{Namespace: "prod", Name: name} }
-	backup := &Backup{ObjectMeta: meta("nightly"), Spec: BackupSpec{Image: "dump:1", Settings: "disks", Credentials: "login"}}
+	backup := &Backup{ObjectMeta: meta("nightly"), Spec: BackupSpec{
+		Image: "dump:1", Settings: Reference{"prod", "disks"}, Credentials: Reference{"prod", "login"},
+	}}
 	server := fake.NewClientBuilder().WithScheme(scheme()).WithStatusSubresource(backup).
 		WithObjects(backup, &corev1.ConfigMap{ObjectMeta: meta("disks")}, &corev1.Secret{ObjectMeta: meta("login")}).Build()
-	r := reconciler{server, events.NewFakeRecorder(10)}
+	r := reconciler{server, events.NewFakeRecorder(10), func(context.Context, *Backup) error { return nil }}
 	if _, err := r.Reconcile(t.Context(), ctrl.Request{NamespacedName: client.ObjectKeyFromObject(backup)}); err != nil {
 		t.Fatal(err)
 	}

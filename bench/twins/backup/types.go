@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utilruntime "k8s.io/apimachinery/pkg/util/runtime"
+	"sigs.k8s.io/controller-runtime/pkg/client"
 )
 
 // Version is the API version of Backups.
@@ -22,7 +23,7 @@ func scheme() *runtime.Scheme {
 	return s
 }
 
-// Backup asks for one run of an image with a configuration.
+// Backup asks for runs of an image with a configuration, at a schedule.
 type Backup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -32,10 +33,20 @@ type Backup struct {
 
 // BackupSpec is what the user wants.
 type BackupSpec struct {
-	Image       string `json:"image"`
-	Settings    string `json:"settings"`    // a ConfigMap of the namespace
-	Credentials string `json:"credentials"` // a Secret of the namespace
+	Image       string          `json:"image"`
+	Every       metav1.Duration `json:"every"`       // time between two runs, at least a minute
+	Settings    Reference       `json:"settings"`    // a ConfigMap
+	Credentials Reference       `json:"credentials"` // a Secret
 }
+
+// Reference names an object, which may be in another namespace.
+type Reference struct {
+	Namespace string `json:"namespace"`
+	Name      string `json:"name"`
+}
+
+// Key returns the reference as the key of a cache.
+func (r Reference) Key() client.ObjectKey { return client.ObjectKey(r) }
 
 // BackupStatus is what the controller found. It has one condition, Ready.
 type BackupStatus struct {
