@@ -154,7 +154,7 @@ func fillIn[T metav1.Object, P any](r *requests[T], c *cached[T, P], server clie
 		server.Breaker = new(reflector.Breaker) // of all sources
 	}
 	if err := openRequests(r, server, opts.Client); err != nil {
-		return err
+		return fmt.Errorf("controller: Open of %T: %w", *new(T), err)
 	}
 	c.only, c.set = opts.Part, opts.Namespaces
 	if many {

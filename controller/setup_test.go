@@ -60,7 +60,7 @@ func TestSetupMistakes(t *testing.T) {
 		"References by no index": {func(c *controller.Controller[key]) {
 			controller.References(c, inf, informer.Index[key, *gadget, key]{})
 		},
-			controller.ErrNoInformer, "References by an index of *controller_test.gadget"},
+			controller.ErrNoInformer, "References of *controller_test.gadget: the index is of no informer"},
 	} {
 		t.Run(what, func(t *testing.T) {
 			wrong := controller.New("mine", nothing)

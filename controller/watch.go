@@ -110,7 +110,7 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T]
 func References[Q, K comparable, O, T any](c *Controller[Q], referred informer.Informed[K, T], by informer.Index[Q, O, K], filters ...func(informer.Event[K, T]) bool) {
 	inf := by.AsInformer()
 	if inf == nil {
-		c.refuse(noInformer[O]("References by an index"))
+		c.refuse(fmt.Errorf("controller: References of %T: the index is of no informer: %w", *new(T), ErrNoInformer))
 		return
 	}
 	w := watching[K, T]{call: "References", from: referred, owners: inf, filters: filters}

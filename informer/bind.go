@@ -78,6 +78,17 @@ func (x Index[K, T, V]) Keys(value V) []K {
 	return keys
 }
 
+// Values appends the values of an object to dst, as the index function does. So controller.Watch takes it for an index of
+// objects by keys: a change of an object queues the keys that it has as values. It appends nothing if the index function
+// panics, because then the store does not have the object.
+func (x Index[K, T, V]) Values(dst []V, obj T) []V {
+	if x.inf == nil {
+		return dst
+	}
+	values, _ := x.of.ValuesOf(obj)
+	return append(dst, values...)
+}
+
 // Count returns the number of objects that have value. O(1).
 func (x Index[K, T, V]) Count(value V) int {
 	if x.inf == nil {

@@ -109,7 +109,7 @@ func TestAddIndexRefuses(t *testing.T) {
 		blank := informer.AddIndex(inf, index.By[*widget, string]("blank", nil))
 		lost := informer.AddIndex((*informer.Informer[key, *widget])(nil), nodes)
 		for _, ix := range []informer.Index[key, *widget, string]{twin, none, blank, lost, {}} {
-			if ix.Count("n") != 0 || ix.Get("n") != nil || ix.Keys("n") != nil {
+			if ix.Count("n") != 0 || ix.Get("n") != nil || ix.Keys("n") != nil || ix.AsInformer() == nil && ix.Values(nil, at("w", 1)) != nil {
 				t.Errorf("%+v finds something", ix)
 			}
 		}
@@ -134,7 +134,7 @@ func TestAddIndexLate(t *testing.T) {
 			OnError: func(err error) { reported = append(reported, err) }, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1},
 		})
 		stop := run(t, inf)
-		if byName := informer.AddIndex(inf, index.By("name", func(w *widget) string { return w.Name })); byName.Count("w") != 1 {
+		if byName := informer.AddIndex(inf, index.By("name", func(w *widget) string { return w.Name })); byName.Count("w") != 1 || !slices.Equal(byName.Values([]string{"a"}, at("w", 1)), []string{"a", "w"}) {
 			t.Error("a late index lacks what the store has")
 		}
 		informer.AddIndex(inf, index.By("name", func(w *widget) string { return w.Name }))

@@ -18,22 +18,20 @@ import (
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
-	"github.com/kinform/kinform/index"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/with/kubeconfig"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// nodeOf appends the key of a pod's node. A pod that is not scheduled yet has a key that no node has.
-func nodeOf(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
-	return append(keys, kinform.Key{Name: pod.Spec.NodeName})
+// nodeOf returns the key of a pod's node. A pod that is not scheduled yet has a key that no node has.
+func nodeOf(pod *corev1.Pod) kinform.Key {
+	return kinform.Key{Name: pod.Spec.NodeName}
 }
 
 // countPods annotates every node with the number of its pods.
 func countPods(ctx context.Context, server client.Connection) error {
 	nodes := kinform.Open(server, core.Nodes)
 	pods := kinform.Open(server, core.Pods)
-	podsOf := informer.AddIndex(pods, index.New("node", nodeOf))
+	podsOf := kinform.Index(pods, "node", nodeOf)
 
 	c := controller.New("pod-count", func(ctx context.Context, key kinform.Key) error {
 		node, ok := nodes.Cached(key)
@@ -46,7 +44,7 @@ func countPods(ctx context.Context, server client.Connection) error {
 		return controller.IgnoreNotFound(err) // after other errors the queue retries the node, with growing delays
 	})
 	controller.For(c, nodes)
-	controller.Watch(c, pods, nodeOf)
+	controller.Watch(c, pods, podsOf.Values)
 	return c.Run(ctx)
 }
 
