@@ -17,8 +17,6 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/controller/manager"
-	"github.com/kinform/kinform/index"
-	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/with/kubernetes/core"
 	"github.com/kinform/kinform/with/kubernetes/discovery"
 )
@@ -26,9 +24,9 @@ import (
 // Annotation has the number of pods with traffic and the number of pods that are selected.
 const Annotation = "example.com/endpoints"
 
-// serviceOf appends the Service of an EndpointSlice. It finds the keys to queue, and indexes the slices.
-func serviceOf(keys []kinform.Key, slice *discoveryv1.EndpointSlice) []kinform.Key {
-	return append(keys, kinform.Key{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]})
+// serviceOf returns the Service of an EndpointSlice.
+func serviceOf(slice *discoveryv1.EndpointSlice) kinform.Key {
+	return kinform.Key{Namespace: slice.Namespace, Name: slice.Labels[discoveryv1.LabelServiceName]}
 }
 
 // Run works on all Services of a server until ctx is done.
@@ -36,7 +34,7 @@ func Run(ctx context.Context, server client.Connection) error {
 	services := kinform.Open(server, core.Services)
 	pods := kinform.Open(server, core.Pods)
 	slices := kinform.Open(server, discovery.EndpointSlices)
-	slicesOf := informer.AddIndex(slices, index.New("service", serviceOf))
+	slicesOf := kinform.Index(slices, "service", serviceOf)
 	servicesOf := func(keys []kinform.Key, pod *corev1.Pod) []kinform.Key {
 		for _, s := range services.List(pod.Namespace, nil) {
 			if len(s.Spec.Selector) > 0 && labels.SelectorFromSet(s.Spec.Selector).Matches(labels.Set(pod.Labels)) {
@@ -66,7 +64,7 @@ func Run(ctx context.Context, server client.Connection) error {
 		return controller.IgnoreNotFound(err)
 	})
 	controller.For(c, services)
-	controller.Watch(c, slices, serviceOf)
+	controller.Watch(c, slices, slicesOf.Values)
 	controller.Watch(c, pods, servicesOf)
 	return manager.Run(ctx, c)
 }

@@ -20,8 +20,8 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// nodesOf appends the node that a pod runs on. It is the index function, and it maps a change
-// of a pod to the node's key.
+// nodesOf appends the node that a pod runs on. It is the function of an index, which also maps a change of a pod to the
+// node's key.
 func nodesOf(nodes []string, pod *corev1.Pod) []string {
 	if pod.Spec.NodeName == "" {
 		return nodes // not scheduled yet
@@ -59,7 +59,7 @@ func newSummarizer(pods, summaries client.Connection, namespace string, onError 
 		Queue: queue.Options[string]{OnError: func(_ string, err error) { onError(err) }},
 		Run:   queue.RunOptions{Workers: 4, Timeout: 30 * time.Second},
 	})
-	controller.Watch(s.nodes, s.pods, nodesOf)
+	controller.Watch(s.nodes, s.pods, s.podsOn.Values)
 	controller.Watch(s.nodes, s.summaries, summarizedNodes)
 	return s
 }
