@@ -185,6 +185,25 @@ func (c *Controller[Q]) Informers() (all []informer.Untyped) {
 	return all
 }
 
+// Caches returns what For and its like were given, each cache once, in the order of the calls: a handle if one of them
+// got a handle, and otherwise the informer.
+func (c *Controller[Q]) Caches() (all []Cache) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	at := map[Cache]int{} // by informer
+	for _, in := range c.inputs {
+		n, known := at[in.inf]
+		switch {
+		case !known:
+			at[in.inf] = len(all)
+			all = append(all, in.cache)
+		case in.handle != nil:
+			all[n] = in.cache
+		}
+	}
+	return all
+}
+
 // Metrics returns the numbers of the queue and of the reconciles. Their durations need
 // Queue.Timing. Cost: see queue.Queue.Metrics.
 func (c *Controller[Q]) Metrics() queue.Metrics { return c.queue.Metrics() }

@@ -16,6 +16,7 @@ import (
 // input is an informer with the controller's handler on it.
 type input struct {
 	inf     Cache
+	cache   Cache // that the author gave: a handle, or inf
 	reg     *informer.Registration
 	handle  writer        // nil if it is no handle
 	call    string        // that added it
@@ -187,8 +188,10 @@ func add[Q, K comparable, T any](c *Controller[Q], w watching[K, T], handle func
 		}
 	}
 	h := informer.HandlerFunc[K, T](both(w.always, filtered(w.filters, unauthored(c, w.from, handle))))
-	in := input{inf: inf, call: w.call, owners: w.owners, removed: make(chan struct{})}
-	in.handle, _ = w.from.(writer)
+	in := input{inf: inf, cache: inf, call: w.call, owners: w.owners, removed: make(chan struct{})}
+	if in.handle, _ = w.from.(writer); in.handle != nil {
+		in.cache, _ = w.from.(Cache)
+	}
 	if err := c.enter(in, func() (*informer.Registration, error) {
 		return inf.AddHandler(h, informer.HandlerOptions[T]{Name: c.name})
 	}); err != nil {

@@ -126,7 +126,6 @@ func TestManager(t *testing.T) {
 		controller.For(c, handle)
 		m := manager.New(manager.Options{})
 		m.AddControllers(c)
-		m.AddCaches(handle) // the page asks the server through it
 		m.Show("side", queue.New(queue.Options[string]{}))
 		m.Show("shards", stub{})
 		m.Show("unknown", 1)

@@ -15,9 +15,9 @@
 //
 // # Order
 //
-// [Manager.Run] starts the caches that the controllers watch, and waits until they are filled. Then it starts what
-// [Manager.AddToAll] added. The controllers, and what [Manager.Add] added, start at the same time, or with an
-// [Elector] once this process leads: until then the caches stay warm.
+// [Manager.Run] starts what [Manager.AddToAll] added, such as a server of probes, and the caches that the controllers
+// watch. When these are filled, it starts the controllers, and what [Manager.Add] added; with an [Elector], once this
+// process leads: until then the caches stay warm.
 //
 // When the context of Run is done, or leadership is lost, or something fails, the controllers and what Add added
 // are stopped first, then what AddToAll added, and the caches last. So a reconcile that is under way can read the caches

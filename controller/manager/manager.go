@@ -192,7 +192,8 @@ func (m *Manager) AddControllers(controllers ...Controller) {
 func (m *Manager) Add(name string, r Runner) { m.add(part{name: name, of: r}) }
 
 // AddToAll is Add for a part that serves the others: a recorder of events, or a server for webhooks or metrics. It runs
-// in every process, even while another one leads, and is stopped after what Add and AddControllers added.
+// in every process, also before the caches are filled and while another process leads, and is stopped after what Add and
+// AddControllers added.
 func (m *Manager) AddToAll(name string, r Runner) { m.add(part{name: name, of: r, all: true}) }
 
 func (m *Manager) add(p part) {
@@ -242,8 +243,8 @@ func (m *Manager) wrong() error {
 		if of, ok := p.of.(checked); ok {
 			all = append(all, of.Err())
 		}
-		for _, inf := range informersOf(p) {
-			watched = append(watched, inf)
+		for _, c := range cachesOf(p) {
+			watched = append(watched, informerOf(c))
 		}
 	}
 	for _, c := range m.caches {
@@ -254,10 +255,10 @@ func (m *Manager) wrong() error {
 	return errors.Join(all...)
 }
 
-// informersOf returns the informers of a part that is a controller.
-func informersOf(p part) []informer.Untyped {
+// cachesOf returns the caches of a part that is a controller.
+func cachesOf(p part) []controller.Cache {
 	if c, ok := p.of.(Controller); ok {
-		return c.Informers()
+		return c.Caches()
 	}
 	return nil
 }
@@ -276,8 +277,8 @@ func (m *Manager) begin() (caches []controller.Cache, parts []part, err error) {
 		return nil, nil, err
 	}
 	for _, p := range m.parts {
-		for _, inf := range informersOf(p) {
-			m.addCache(inf)
+		for _, c := range cachesOf(p) {
+			m.addCache(c)
 		}
 	}
 	if len(m.caches)+len(m.parts) == 0 {

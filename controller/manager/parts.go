@@ -17,6 +17,7 @@ type Controller interface {
 	Metrics() queue.Metrics
 	Untyped() queue.Untyped
 	Informers() []informer.Untyped
+	Caches() []controller.Cache
 	Trace(n int)
 	Tracing() bool
 	Traced(key string) []controller.Traced
@@ -79,7 +80,11 @@ func (m *Manager) Parts() (all []Part) {
 	for _, p := range parts {
 		if c, ok := p.of.(Controller); ok {
 			add(p.name, c)
-			owners = append(owners, c)
+		}
+	}
+	for _, p := range parts {
+		for _, c := range cachesOf(p) {
+			add(c.Resource(), c)
 		}
 	}
 	for _, of := range owners {

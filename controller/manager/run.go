@@ -62,14 +62,14 @@ func (m *Manager) Run(ctx context.Context) error {
 			})
 		})
 	}
+	for _, p := range parts {
+		if p.all {
+			support.Go(func() { m.work(later, stop, p) })
+		}
+	}
 	if m.sync(work, caches) {
 		m.enter(ready)
 		m.logger.Debug("caches are filled")
-		for _, p := range parts {
-			if p.all {
-				support.Go(func() { m.work(later, stop, p) })
-			}
-		}
 		m.start(work, stop, &busy, slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.all }))
 		<-work.Done()
 	}

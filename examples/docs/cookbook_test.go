@@ -238,12 +238,7 @@ func Example_events() {
 		}
 		return nil
 	}
-	writing, stop := context.WithCancel(context.Background()) // not ctx: the recorder ends last
-	ended := make(chan error, 1)
-	go func() { ended <- recorder.Run(writing) }()
-	err = m.Run(ctx) // or c.Run(ctx)
-	stop()
-	err = errors.Join(err, <-ended) // the last events are written by now
+	m.AddToAll("events", recorder) // it ends after the controllers, and writes their last events
 }
 
 func Example_scale() {

@@ -71,7 +71,6 @@ func TestManager(t *testing.T) {
 	controller.For(c, nodes)
 	controller.For(c, more)
 	mgr.AddControllers(c)
-	mgr.AddCaches(pods)
 	must(t, mgr.Err())
 	mgr.Show("side", queue.New(queue.Options[kinform.Key]{}))
 	mgr.Show("replica", must1(shard.New(server, shard.Options{Namespace: "prod", Name: "websites"}))(t))
@@ -80,7 +79,7 @@ func TestManager(t *testing.T) {
 	mgr.Show("not comparable", []int{1})
 	for _, c := range []struct{ metric, want string }{
 		{"kinform_informer_objects", "nodes, pods, pods 2"},
-		{"kinform_client_objects_total", "pods"}, // the handles that the manager has
+		{"kinform_client_objects_total", "nodes, pods, pods 2"},
 		{"workqueue_adds_total", "restarter, side"},
 		{"controller_runtime_active_workers", "restarter"},
 		{"leader_election_master_status", "leader election"},
