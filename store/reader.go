@@ -120,7 +120,7 @@ func (r *Reader[K, T]) Snapshot() Snapshot[K, T] {
 func (r *Reader[K, T]) Freeze() *Reader[K, T] {
 	f := &Reader[K, T]{key: r.key, parts: r.parts, seed: r.seed, mask: r.mask}
 	f.slots = slots.Freeze(r.slots, func() { f.rv = r.rv })
-	f.waits.end(ErrClosed)
+	endWaits(&f.waits, ErrClosed)
 	return f
 }
 

@@ -80,5 +80,5 @@ func (s *Store[K, T]) Close() {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
 	s.closed = true
-	s.waits.end(ErrClosed)
+	endWaits(&s.waits, ErrClosed)
 }
