@@ -146,7 +146,7 @@ func (r *Reader[K, T]) All() iter.Seq2[K, T] {
 func (r *Reader[K, T]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		snap := r.Snapshot()
-		snap.Keys()(yield)
+		eachKey(&snap, yield)
 	}
 }
 
@@ -165,7 +165,7 @@ func (r *Reader[K, T]) Values() iter.Seq[T] {
 func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		snap := r.Snapshot()
-		snap.Chunks()(yield)
+		eachChunk(&snap.view, yield)
 	}
 }
 
