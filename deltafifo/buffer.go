@@ -54,30 +54,18 @@ type buffer[K comparable, T any] struct {
 	settled int
 	at      map[K]int // places of the settled entries
 
-	parts       keytable.Parts[K]
-	touched     uint32     // keeps reads ahead from being optimized away
-	chunk       []Delta[T] // unused rest of the last chunk
-	room        int        // number of deltas that the entries have room for, used or not
-	deltas      int
-	returned    int      // number of deltas that were given back
-	given       []uint64 // in flight: a set bit for each key number that was given back
-	rv          string
-	moved       bool // the batch moves its store to rv
-	endsInitial bool
-	hasList     bool   // it has a list
-	moment      uint64 // at which it was compared
-	rewound     bool   // it has a list of a server that was restored
-	doubtful    bool   // it has a list of a server that was perhaps restored
-	full        capacity.Meter
+	parts   keytable.Parts[K]
+	touched uint32     // keeps reads ahead from being optimized away
+	chunk   []Delta[T] // unused rest of the last chunk
+	room    int        // number of deltas that the entries have room for, used or not
+	full    capacity.Meter
 
-	batch uint64 // number of the batch, once it is popped
+	header
 }
 
 func newBuffer[K comparable, T any]() *buffer[K, T] {
 	return &buffer[K, T]{at: make(map[K]int), parts: keytable.PartsOf[K]()}
 }
-
-func isEmpty[K comparable, T any](b *buffer[K, T]) bool { return b.deltas == 0 && !b.moved }
 
 // takeList makes list the first keys of an empty buffer.
 func takeList[K comparable, T any](b *buffer[K, T], list *Objects[K, T], number uint64, initial bool) {
@@ -92,18 +80,19 @@ func expand[K comparable, T any](b *buffer[K, T]) {
 	}
 	whole := newBuffer[K, T]()
 	reserve(whole, countKeys(b))
-	for n := range countKeys(b) {
-		e := addEntry(whole, keyAt(b, n))
-		if e.list = b.number; n >= b.list.Len() {
-			e.list = b.entries[n-b.list.Len()].list
-		}
-		for _, d := range deltasAt(b, n) {
+	for n := range b.list.Len() {
+		e := addEntry(whole, itemAt(b.list, n).Key)
+		e.list = b.number
+		appendDelta(whole, e, listedAt(b, n))
+	}
+	for i := range b.entries {
+		e := addEntry(whole, b.entries[i].key)
+		e.list = b.entries[i].list
+		for _, d := range b.entries[i].deltas {
 			appendDelta(whole, e, d)
 		}
 	}
-	whole.returned, whole.rv, whole.moved = b.returned, b.rv, b.moved
-	whole.endsInitial, whole.hasList, whole.moment = b.endsInitial, b.hasList, b.moment
-	whole.rewound, whole.doubtful = b.rewound, b.doubtful
+	whole.header = b.header
 	*b = *whole
 }
 
@@ -139,7 +128,7 @@ func deltasAt[K comparable, T any](b *buffer[K, T], n int) []Delta[T] {
 
 // listedAt returns the delta of an object of the list.
 func listedAt[K comparable, T any](b *buffer[K, T], n int) Delta[T] {
-	return Delta[T]{Type: Replaced, Initial: b.initial, Object: itemAt(b.list, n).Object, Sum: sumAt(b.list, n), ResourceVersion: versionAt(b.list, n)}
+	return replaced(b.list, n, b.initial)
 }
 
 // eachListed calls yield for each object of the list. It stops and returns false if yield does.
@@ -152,6 +141,18 @@ func eachListed[K comparable, T any](b *buffer[K, T], yield func(K, []Delta[T]) 
 		}
 	}
 	return true
+}
+
+// eachKey calls yield for each key, with its deltas, until it returns false. All entries are settled.
+func eachKey[K comparable, T any](b *buffer[K, T], yield func(K, []Delta[T]) bool) {
+	if b.list.Len() > 0 && !eachListed(b, yield) {
+		return
+	}
+	for i := range b.entries {
+		if e := &b.entries[i]; !yield(e.key, e.deltas) {
+			return
+		}
+	}
 }
 
 // numberOf returns the number of key.
@@ -334,25 +335,6 @@ func reserve[K comparable, T any](b *buffer[K, T], n int) {
 	b.chunk = make([]Delta[T], used+n-have)
 }
 
-func moveTo[K comparable, T any](b *buffer[K, T], rv string) {
-	if rv != "" {
-		b.rv, b.moved = rv, true
-	}
-}
-
-// markReturned records that key n was given back. It returns false if it was already recorded.
-func markReturned[K comparable, T any](b *buffer[K, T], n int) bool {
-	for n>>6 >= len(b.given) {
-		b.given = append(b.given, 0)
-	}
-	word, bit := &b.given[n>>6], uint64(1)<<(n&63)
-	if *word&bit != 0 {
-		return false
-	}
-	*word |= bit
-	return true
-}
-
 // reset empties the buffer, so that it keeps no object alive and can be filled again without
 // allocation. It returns nil if the buffer has room for more than most deltas, or for far more than
 // it has had lately: a Go map never shrinks, so the buffer would waste memory. It also returns nil
@@ -367,7 +349,7 @@ func reset[K comparable, T any](b *buffer[K, T], most int) *buffer[K, T] {
 	}
 	*b = buffer[K, T]{
 		entries: b.entries[:0], at: b.at, parts: b.parts, chunk: b.chunk,
-		given: b.given[:0], room: b.room, full: b.full,
+		room: b.room, full: b.full, header: header{given: b.given[:0]},
 	}
 	return b
 }

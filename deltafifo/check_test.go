@@ -27,7 +27,7 @@ func (f *DeltaFIFO[K, T]) verify() error {
 		return fmt.Errorf("pending: %w", err)
 	}
 	if b := f.inFlight; b != nil {
-		if isEmpty(b) {
+		if isEmpty(&b.header) {
 			return fmt.Errorf("in flight: nothing")
 		}
 		if err := b.verify(); err != nil {
@@ -38,7 +38,7 @@ func (f *DeltaFIFO[K, T]) verify() error {
 		return fmt.Errorf("%d deltas in flight were given back before", f.retrying)
 	}
 	if b := f.spare; b != nil {
-		if !isEmpty(b) || b.rv != "" || b.endsInitial || b.rewound || b.doubtful || len(b.entries) > 0 || b.list != nil || len(b.given) > 0 {
+		if !isEmpty(&b.header) || b.rv != "" || b.endsInitial || b.rewound || b.doubtful || len(b.entries) > 0 || b.list != nil || len(b.given) > 0 {
 			return fmt.Errorf("spare: not empty")
 		}
 		if err := b.verify(); err != nil {
@@ -173,7 +173,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"one buffer in two roles": func(f *queue) { f.inFlight = f.pending },
 		"in flight: nothing":      func(f *queue) { f.inFlight = newBuffer[int, int]() },
 		"in flight: 1 places for 0 of 0 entries": func(f *queue) {
-			f.inFlight = &buffer[int, int]{at: map[int]int{1: 0}, moved: true}
+			f.inFlight = &buffer[int, int]{at: map[int]int{1: 0}, header: header{moved: true}}
 		},
 		"spare: not empty": func(f *queue) {
 			f.spare = newBuffer[int, int]()

@@ -35,7 +35,7 @@ func (f *DeltaFIFO[K, T]) Requeue(key K) error {
 // for pending deltas. Called with the lock held.
 func giveBack[K comparable, T any](f *DeltaFIFO[K, T], n int) bool {
 	b := f.inFlight
-	if !markReturned(b, n) {
+	if !markReturned(&b.header, n) {
 		return false
 	}
 	prepend(f.pending, keyAt(b, n), deltasAt(b, n))
@@ -68,15 +68,16 @@ func (f *DeltaFIFO[K, T]) Process(ctx context.Context, process func(key K, delta
 	done := 0
 	defer func() { leave(f, done) }()
 	var failed []Failure[K]
-	for key, deltas := range batch.All() {
+	eachKey(batch.buf, func(key K, deltas []Delta[T]) bool {
 		if err = ctx.Err(); err != nil {
-			break
+			return false
 		}
 		if err := process(key, deltas); err != nil {
 			failed = append(failed, Failure[K]{Key: key, Err: err, Dropped: !retry(f, done)})
 		}
 		done++
-	}
+		return true
+	})
 	switch {
 	case failed == nil:
 		return err

@@ -65,12 +65,12 @@ func newest[K comparable, T any](f *DeltaFIFO[K, T], key K) (obj T, ok bool) {
 
 // produce waits for room, adds d and wakes the consumer.
 func produce[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T], key K, d Delta[T]) error {
-	if err := admit(ctx, f); err != nil {
+	if err := admit(ctx, &f.gate); err != nil {
 		return err
 	}
 	defer f.mu.Unlock()
 	addDelta(f, key, d)
-	moved(f, d.ResourceVersion)
+	moved(&f.gate, d.ResourceVersion)
 	return nil
 }
 
@@ -90,16 +90,16 @@ func produceNow[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T], ke
 // addAndTake adds d. It returns everything pending if the consumer waits for that, and otherwise
 // wakes the consumer.
 func addAndTake[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T], key K, d Delta[T]) (b Batch[K, T], ok bool, err error) {
-	if err := admit(ctx, f); err != nil {
+	if err := admit(ctx, &f.gate); err != nil {
 		return b, false, err
 	}
 	defer f.mu.Unlock()
 	addDelta(f, key, d)
 	if f.inFlight != nil || f.pending.list != nil || f.pending.deltas > mostNow {
-		moved(f, d.ResourceVersion)
+		moved(&f.gate, d.ResourceVersion)
 		return b, false, nil
 	}
-	if moveTo(f.pending, d.ResourceVersion); isEmpty(f.pending) {
+	if moveTo(f.waiting, d.ResourceVersion); isEmpty(f.waiting) {
 		return b, false, nil
 	}
 	f.lent = true
@@ -113,10 +113,7 @@ func handBack[K comparable, T any](f *DeltaFIFO[K, T]) {
 	defer f.mu.Unlock()
 	f.lent = false
 	endBatch(f)
-	if !f.closed && !isEmpty(f.pending) {
-		signalReady(f)
-	}
-	f.back.Send()
+	returned(&f.gate)
 }
 
 // addDelta adds d. Without a type, or if the queue does not keep the object, it is a bookmark. Called with the lock
@@ -128,13 +125,5 @@ func addDelta[K comparable, T any](f *DeltaFIFO[K, T], key K, d Delta[T]) {
 		addDeletion(f, key, d)
 	case f.keeps == nil || f.keeps(d.Object):
 		push(f.pending, key, d)
-	}
-}
-
-// moved records the version and wakes the consumer. Called with the lock held.
-func moved[K comparable, T any](f *DeltaFIFO[K, T], rv string) {
-	moveTo(f.pending, rv)
-	if !isEmpty(f.pending) {
-		signalReady(f)
 	}
 }

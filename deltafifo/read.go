@@ -36,9 +36,10 @@ func (f *DeltaFIFO[K, T]) All() iter.Seq2[K, []Delta[T]] {
 func copyOf[K comparable, T any](f *DeltaFIFO[K, T]) []entry[K, T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := make([]entry[K, T], countKeys(f.pending))
-	for n := range all {
-		all[n] = entry[K, T]{key: keyAt(f.pending, n), deltas: slices.Clone(deltasAt(f.pending, n))}
-	}
+	all := make([]entry[K, T], 0, countKeys(f.pending))
+	eachKey(f.pending, func(key K, deltas []Delta[T]) bool {
+		all = append(all, entry[K, T]{key: key, deltas: slices.Clone(deltas)})
+		return true
+	})
 	return all
 }

@@ -31,7 +31,7 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) e
 	if list.Objects != nil {
 		settleObjects(list.Objects)
 	}
-	if err := admit(ctx, f); err != nil {
+	if err := admit(ctx, &f.gate); err != nil {
 		return err
 	}
 	defer f.mu.Unlock()
@@ -67,7 +67,7 @@ func replace[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) {
 	}
 	f.pending.rewound = f.pending.rewound || list.Rewound
 	f.pending.doubtful = f.pending.doubtful || list.Doubtful
-	moved(f, list.ResourceVersion)
+	moved(&f.gate, list.ResourceVersion)
 }
 
 // selected returns a list without the objects that the queue does not keep.
@@ -117,8 +117,8 @@ func findChanged[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]
 			if versioned && identical(old, block[i].Object) {
 				return true
 			}
-			state := stateOf(f, block[i].Object, versionAt(list.Objects, from+i))
-			if known.Same(block[i].Key, old, state) && equal(known, &block[i], old, sumAt(list.Objects, from+i)) {
+			state := stateOf(f, block[i].Object, versionAt(&list.Objects.numbers, from+i))
+			if known.Same(block[i].Key, old, state) && equal(known, &block[i], old, sumAt(&list.Objects.numbers, from+i)) {
 				return true
 			}
 		}
@@ -187,10 +187,9 @@ func putItems[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]) {
 
 // putItem adds the Replaced delta of object n. Called with the lock held.
 func putItem[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], n int) {
-	item := itemAt(items, n)
-	e := findOrAdd(f.pending, item.Key)
+	e := findOrAdd(f.pending, itemAt(items, n).Key)
 	e.list = f.lists
-	appendDelta(f.pending, e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object, Sum: sumAt(items, n), ResourceVersion: versionAt(items, n)})
+	appendDelta(f.pending, e, replaced(items, n, f.lists == 1))
 }
 
 // deleteMissing adds a Deleted delta for every existing key that is not among items, the list with that

@@ -7,7 +7,7 @@ import "context"
 // batch, and never brings back an older state. Without a [KnownObjects] store, Resync adds nothing.
 // O(known keys), under the lock. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Resync(ctx context.Context) error {
-	if err := admit(ctx, f); err != nil {
+	if err := admit(ctx, &f.gate); err != nil {
 		return err
 	}
 	defer f.mu.Unlock()
@@ -19,6 +19,6 @@ func (f *DeltaFIFO[K, T]) Resync(ctx context.Context) error {
 			push(f.pending, key, Delta[T]{Type: Sync, Object: obj})
 		}
 	}
-	moved(f, "")
+	moved(&f.gate, "")
 	return nil
 }
