@@ -63,6 +63,7 @@ type buffer[K comparable, T any] struct {
 	header
 }
 
+//go:noinline
 func newBuffer[K comparable, T any]() *buffer[K, T] {
 	return &buffer[K, T]{at: make(map[K]int), parts: keytable.PartsOf[K]()}
 }
@@ -80,18 +81,16 @@ func expand[K comparable, T any](b *buffer[K, T]) {
 	}
 	whole := newBuffer[K, T]()
 	reserve(whole, countKeys(b))
-	for n := range b.list.Len() {
-		e := addEntry(whole, itemAt(b.list, n).Key)
-		e.list = b.number
-		appendDelta(whole, e, listedAt(b, n))
-	}
-	for i := range b.entries {
-		e := addEntry(whole, b.entries[i].key)
-		e.list = b.entries[i].list
-		for _, d := range b.entries[i].deltas {
-			appendDelta(whole, e, d)
+	n, listed := 0, b.list.Len()
+	eachKey(b, func(key K, deltas []Delta[T]) bool {
+		e := addEntry(whole, key)
+		if e.list = b.number; n >= listed {
+			e.list = b.entries[n-listed].list
 		}
-	}
+		appendAll(whole, e, deltas)
+		n++
+		return true
+	})
 	whole.header = b.header
 	*b = *whole
 }
@@ -196,7 +195,7 @@ func findEntry[K comparable, T any](b *buffer[K, T], key K) *entry[K, T] {
 }
 
 // push appends d to the deltas of key, at once or in the next settle.
-func push[K comparable, T any](b *buffer[K, T], key K, d Delta[T]) {
+func push[K comparable, T any](b *buffer[K, T], key K, d *Delta[T]) {
 	if b.list != nil {
 		appendDelta(b, findOrAdd(b, key), d)
 		return
@@ -244,7 +243,7 @@ func indexLate[K comparable, T any](b *buffer[K, T]) {
 
 // fold moves the delta of e to the end of another entry of the same key.
 func fold[K comparable, T any](b *buffer[K, T], to, e *entry[K, T]) {
-	appendDelta(b, to, e.deltas[0])
+	appendDelta(b, to, &e.deltas[0])
 	b.deltas--
 	clearEntry(e)
 }
@@ -282,19 +281,26 @@ func extend[K comparable, T any](b *buffer[K, T], key K) *entry[K, T] {
 
 // appendDelta adds d to the deltas of e. If they move to a new array, it clears the old one, whose chunk
 // other entries may keep in memory.
-func appendDelta[K comparable, T any](b *buffer[K, T], e *entry[K, T], d Delta[T]) {
+func appendDelta[K comparable, T any](b *buffer[K, T], e *entry[K, T], d *Delta[T]) {
 	b.deltas++
 	before := e.deltas
 	switch {
 	case len(before) < cap(before):
-		e.deltas = append(before, d)
+		e.deltas = append(before, *d)
 	case len(before) == 0:
-		e.deltas = append(cut(b), d)
+		e.deltas = append(cut(b), *d)
 		b.room++
 	default:
-		e.deltas = append(before, d)
+		e.deltas = append(before, *d)
 		b.room += cap(e.deltas) - len(before)
 		clear(before)
+	}
+}
+
+// appendAll is appendDelta for some deltas.
+func appendAll[K comparable, T any](b *buffer[K, T], e *entry[K, T], deltas []Delta[T]) {
+	for i := range deltas {
+		appendDelta(b, e, &deltas[i])
 	}
 }
 
@@ -303,9 +309,7 @@ func appendDelta[K comparable, T any](b *buffer[K, T], e *entry[K, T], d Delta[T
 func prepend[K comparable, T any](b *buffer[K, T], key K, deltas []Delta[T]) {
 	e := findOrAdd(b, key)
 	newer := slices.Clone(e.deltas)
-	for _, d := range deltas {
-		appendDelta(b, e, d)
-	}
+	appendAll(b, e, deltas)
 	copy(e.deltas[copy(e.deltas, deltas):], newer)
 	b.returned += len(deltas)
 }

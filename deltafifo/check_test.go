@@ -177,7 +177,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		},
 		"spare: not empty": func(f *queue) {
 			f.spare = newBuffer[int, int]()
-			push(f.spare, 1, Delta[int]{Type: Added})
+			push(f.spare, 1, &Delta[int]{Type: Added})
 		},
 		"entry 0 is of a listed key": func(f *queue) {
 			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 1})
@@ -210,17 +210,17 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"is initial":          func(f *queue) { latest(&f.pending.entries[0]).Initial = true },
 		"unknown final state": func(f *queue) { latest(&f.pending.entries[0]).FinalStateUnknown = true },
 		"a Sync after": func(f *queue) {
-			push(f.pending, 1, Delta[int]{Type: Sync})
+			push(f.pending, 1, &Delta[int]{Type: Sync})
 			settle(f.pending)
 		},
 		"of 3 deltas were":   func(f *queue) { f.pending.returned = 4 },
 		"1 deltas in flight": func(f *queue) { f.retrying = 1 },
 		"deleted twice": func(f *queue) {
-			push(f.pending, 2, Delta[int]{Type: Deleted})
+			push(f.pending, 2, &Delta[int]{Type: Deleted})
 			settle(f.pending)
 		},
 		"not settled and has 1 deltas, list 3": func(f *queue) {
-			push(f.pending, 3, Delta[int]{Type: Added})
+			push(f.pending, 3, &Delta[int]{Type: Added})
 			f.pending.entries[2].list = 3
 		},
 		"unused entry 2": func(f *queue) { f.pending.entries[:3][2].list = 1 },

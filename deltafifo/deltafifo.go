@@ -82,10 +82,11 @@ type Options struct {
 // documentation.
 type DeltaFIFO[K comparable, T any] struct {
 	// Set by New and never changed.
-	known   KnownObjects[K, T]
-	meta    objmeta.Reader[T]
-	getMany func(keys []K, yield func(i int, obj T, ok bool) bool) // of known, or made of its Get
-	keeps   func(T) bool                                           // see Sink.Keep; nil for all objects
+	known    KnownObjects[K, T]
+	comparer Comparer[K, T] // known if it is one, else nil
+	meta     objmeta.Reader[T]
+	getMany  func(keys []K, yield func(i int, obj T, ok bool) bool) // of known, or made of its Get
+	keeps    func(T) bool                                           // see Sink.Keep; nil for all objects
 
 	gate
 	pending  *buffer[K, T] // guarded by mu, as are the others
@@ -108,7 +109,8 @@ func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO
 	}); ok {
 		getMany = known.GetMany
 	}
-	f := &DeltaFIFO[K, T]{known: known, meta: objmeta.Of[T](), getMany: getMany, pending: newBuffer[K, T]()}
+	comparer, _ := known.(Comparer[K, T])
+	f := &DeltaFIFO[K, T]{known: known, comparer: comparer, meta: objmeta.Of[T](), getMany: getMany, pending: newBuffer[K, T]()}
 	f.gate = gate{limit: opts.Limit, waiting: &f.pending.header, ready: make(chan struct{}, 1)}
 	return f
 }

@@ -1,9 +1,6 @@
 package deltafifo
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // Requeue gives back a key of the batch in flight that could not be processed. All deltas that the
 // key has in the batch become pending again, before the deltas added since. If the key has pending
@@ -78,13 +75,10 @@ func (f *DeltaFIFO[K, T]) Process(ctx context.Context, process func(key K, delta
 		done++
 		return true
 	})
-	switch {
-	case failed == nil:
+	if failed == nil {
 		return err
-	case err == nil:
-		return &ProcessError[K]{Failed: failed}
 	}
-	return errors.Join(err, &ProcessError[K]{Failed: failed})
+	return joined(err, &ProcessError[K]{Failed: failed})
 }
 
 // retry gives back key n of the batch in flight, unless the queue is closed.

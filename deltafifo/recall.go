@@ -12,9 +12,9 @@ func (s *Sink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return recall
 
 // recaller returns the function of reflector.Recaller, nil if there are no objects.
 func recaller[K comparable, T any](f *DeltaFIFO[K, T]) func(reflector.Identity) (T, bool) {
-	known, ok := f.known.(Comparer[K, T])
+	known := f.comparer
 	keyOf, named := any(nameOf).(func(types.NamespacedName) K)
-	if !ok || !named || known.Len() == 0 {
+	if known == nil || !named || known.Len() == 0 {
 		return nil
 	}
 	return func(id reflector.Identity) (obj T, ok bool) {

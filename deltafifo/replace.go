@@ -90,55 +90,73 @@ const mostChanged = 1. / 8
 // is false if the objects cannot be compared, or if too many have changed. Called with the lock
 // held and nothing pending.
 func findChanged[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) (numbers []int, all, ok bool) {
-	known, ok := f.known.(Comparer[K, T])
-	if !ok || f.inFlight != nil || list.Rewound {
+	known, items := f.comparer, list.Objects
+	if known == nil || f.inFlight != nil || list.Rewound {
 		return nil, false, false
 	}
-	most := int(mostChanged * float64(list.Objects.Len()))
-	if list.Objects.Len()-f.known.Len() > most {
+	c := comparison[K, T]{f: f, items: items, versioned: items != nil && !items.unknown, most: int(mostChanged * float64(items.Len()))}
+	if items.Len()-known.Len() > c.most || !known.Omits(list.ResourceVersion) {
 		return nil, false, false
 	}
-	if !known.Omits(list.ResourceVersion) {
-		return nil, false, false
-	}
-	found, few, from := 0, true, 0
-	// An object that the list has from the store is the same pointer. If it carries its version, it
-	// is unchanged, and nothing of it need be read from memory: a relist of such objects takes 1.3
-	// times less time (bench, row relist/same).
-	versioned := list.Objects != nil && !list.Objects.unknown
-	var block []KeyedObject[K, T]
-	compare := func(i int, old T, had bool) bool {
-		if had {
-			found++
-			if known.Awaits(block[i].Key) {
-				numbers = append(numbers, from+i)
-				return true
-			}
-			if versioned && identical(old, block[i].Object) {
-				return true
-			}
-			state := stateOf(f, block[i].Object, versionAt(&list.Objects.numbers, from+i))
-			if known.Same(block[i].Key, old, state) && equal(known, &block[i], old, sumAt(&list.Objects.numbers, from+i)) {
-				return true
-			}
-		}
-		few = len(numbers) < most
-		numbers = append(numbers, from+i)
-		return few
-	}
+	compare := func(i int, old T, had bool) bool { return compareItem(&c, i, old, had) }
 	keys := make([]K, blockLen)
-	for ; from < list.Objects.Len() && few; from += blockLen {
-		block = blockAt(list.Objects, from)
-		for i := range block {
-			keys[i] = block[i].Key
+	for ; c.from < items.Len() && !c.many; c.from += blockLen {
+		c.block = blockAt(items, c.from)
+		for i := range c.block {
+			keys[i] = c.block[i].Key
 		}
-		f.getMany(keys[:len(block)], compare)
+		f.getMany(keys[:len(c.block)], compare)
 	}
-	if !few {
+	if c.many {
 		return nil, false, false
 	}
 	// After a write in between, found and Len are of different moments.
-	return numbers, found == f.known.Len() && !known.Ahead(), true
+	return c.changed, c.found == known.Len() && !known.Ahead(), true
+}
+
+// comparison is one of a list with the known objects.
+type comparison[K comparable, T any] struct {
+	f     *DeltaFIFO[K, T]
+	items *Objects[K, T]
+	// An object that the list has from the store is the same pointer. If it carries its version, it
+	// is unchanged, and nothing of it need be read from memory: a relist of such objects takes 1.3
+	// times less time (bench, row relist/same).
+	versioned bool
+	most      int // changed objects at which it ends
+
+	from    int // number of the first object of block
+	block   []KeyedObject[K, T]
+	found   int   // objects that are known
+	changed []int // numbers of those that have changed
+	many    bool  // too many have changed
+}
+
+// compareItem compares object i of the block with old, the known object of its key, if there is one. It
+// returns false if too many have changed.
+func compareItem[K comparable, T any](c *comparison[K, T], i int, old T, had bool) bool {
+	if had {
+		c.found++
+		if c.f.comparer.Awaits(c.block[i].Key) {
+			c.changed = append(c.changed, c.from+i)
+			return true
+		}
+		if isSame(c, i, old) {
+			return true
+		}
+	}
+	c.many = len(c.changed) >= c.most
+	c.changed = append(c.changed, c.from+i)
+	return !c.many
+}
+
+// isSame reports whether object i of the block is unchanged since old.
+func isSame[K comparable, T any](c *comparison[K, T], i int, old T) bool {
+	known, item, n := c.f.comparer, &c.block[i], c.from+i
+	if c.versioned && identical(old, item.Object) {
+		return true
+	}
+	state := stateOf(c.f, item.Object, versionAt(&c.items.numbers, n))
+	return known.Same(item.Key, old, state) && equal(known, item, old, sumAt(&c.items.numbers, n))
 }
 
 // equal reports whether a listed object has the contents of known's object old. If the list has
@@ -189,7 +207,8 @@ func putItems[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]) {
 func putItem[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], n int) {
 	e := findOrAdd(f.pending, itemAt(items, n).Key)
 	e.list = f.lists
-	appendDelta(f.pending, e, replaced(items, n, f.lists == 1))
+	d := replaced(items, n, f.lists == 1)
+	appendDelta(f.pending, e, &d)
 }
 
 // deleteMissing adds a Deleted delta for every existing key that is not among items, the list with that
@@ -202,7 +221,7 @@ func deleteMissing[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]
 		if e == nil {
 			e = addEntry(f.pending, key)
 		}
-		appendDelta(f.pending, e, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+		appendDelta(f.pending, e, &Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
 	}
 	settle(f.pending)
 	for i := range f.pending.entries { // gets no new ones here
@@ -217,24 +236,30 @@ func deleteMissing[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]
 			}
 		}
 	}
+	eachUnlisted(f, items, func(key K, obj T) { gone(nil, key, obj) })
+}
+
+// eachUnlisted calls do for each known object whose key is not among items and has no deltas, pending or in
+// flight. Called with the lock held.
+func eachUnlisted[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], do func(K, T)) {
 	if f.known == nil {
 		return
 	}
-	for key, obj := range f.known.All() {
+	f.known.All()(func(key K, obj T) bool {
 		if _, ok := numberIn(items, key); !ok && !hasKey(f.pending, key) && !hasKey(f.inFlight, key) {
-			gone(nil, key, obj)
+			do(key, obj)
 		}
-	}
+		return true
+	})
 }
 
 // passAwaited adds what items, the current list, have under the keys that known is ahead in, if that has not
 // been added: the list was compared with known while known changed. Called with the lock held.
 func passAwaited[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], keep func(K, T) bool) {
-	known, ok := f.known.(Comparer[K, T])
-	if !ok {
+	if f.comparer == nil {
 		return
 	}
-	keys, moment := known.Awaited()
+	keys, moment := f.comparer.Awaited()
 	f.pending.moment = moment
 	for _, key := range keys {
 		n, listed := numberIn(items, key)
@@ -246,7 +271,7 @@ func passAwaited[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], 
 		default:
 			obj, ok := newest(f, key)
 			if !ok || keep == nil || !keep(key, obj) {
-				appendDelta(f.pending, findOrAdd(f.pending, key), Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+				appendDelta(f.pending, findOrAdd(f.pending, key), &Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
 			}
 		}
 	}

@@ -11,14 +11,9 @@ func (f *DeltaFIFO[K, T]) Resync(ctx context.Context) error {
 		return err
 	}
 	defer f.mu.Unlock()
-	if f.known == nil {
-		return nil
-	}
-	for key, obj := range f.known.All() {
-		if !hasKey(f.pending, key) && !hasKey(f.inFlight, key) {
-			push(f.pending, key, Delta[T]{Type: Sync, Object: obj})
-		}
-	}
+	eachUnlisted(f, nil, func(key K, obj T) {
+		push(f.pending, key, &Delta[T]{Type: Sync, Object: obj})
+	})
 	moved(&f.gate, "")
 	return nil
 }

@@ -79,7 +79,7 @@ func (s *Sink[K, T]) Rewound(certain bool) { s.rewound, s.doubtful = certain, !c
 // Apply implements reflector.Sink.
 func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 	key, d := deltaOf(s, ev)
-	return produce(ctx, s.fifo, key, d)
+	return produce(ctx, s.fifo, key, &d)
 }
 
 // ApplyNow is Apply for an event after which nothing else is about to come. If the consumer waits
@@ -90,7 +90,7 @@ func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 // waits for changes between two calls, too.
 func (s *Sink[K, T]) ApplyNow(ctx context.Context, ev reflector.Event[T], process func(Batch[K, T]) error) error {
 	key, d := deltaOf(s, ev)
-	return produceNow(ctx, s.fifo, key, d, process)
+	return produceNow(ctx, s.fifo, key, &d, process)
 }
 
 // deltaOf returns the delta of a watch event. Without a key it only moves the version.

@@ -7,6 +7,8 @@ import "k8s.io/apimachinery/pkg/types"
 type Parts[K comparable] func(K) (a, b string)
 
 // PartsOf returns the Parts of string and types.NamespacedName, and nil for any other K.
+//
+//go:noinline
 func PartsOf[K comparable]() Parts[K] {
 	for _, usual := range []any{
 		func(k types.NamespacedName) (string, string) { return k.Namespace, k.Name },
