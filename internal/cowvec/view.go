@@ -2,7 +2,6 @@ package cowvec
 
 import (
 	"iter"
-	"math/bits"
 	"sync/atomic"
 )
 
@@ -50,8 +49,8 @@ func (v *View[T]) Next(c *Cursor) (run Run[T], ok bool) {
 		ch := v.dir[c.chunk]
 		lo, hi := 0, len(ch.v)
 		if ch.count < hi {
-			lo = next(ch, c.slot, true)
-			hi = next(ch, lo, false)
+			lo = next(&ch.used, hi, c.slot, true)
+			hi = next(&ch.used, hi, lo, false)
 		} else if c.slot > 0 {
 			continue
 		}
@@ -93,7 +92,7 @@ func Diff[T any](v, other View[T], same func(a, b T) bool) iter.Seq[T] {
 				}
 			}
 			for i, x := range run.Elems {
-				if has(theirs, first+i) && same(theirs.v[first+i], x) {
+				if theirs != nil && has(&theirs.used, len(theirs.v), first+i) && same(theirs.v[first+i], x) {
 					continue
 				}
 				if !yield(x) {
@@ -102,26 +101,6 @@ func Diff[T any](v, other View[T], same func(a, b T) bool) iter.Seq[T] {
 			}
 		}
 	}
-}
-
-// has reports whether slot p is in use. A nil chunk has no slots.
-func has[T any](ch *chunk[T], p int) bool {
-	return ch != nil && p < len(ch.v) && ch.live[p>>6]&(1<<(p&63)) != 0
-}
-
-// next returns the first slot at or after p that is in use, or free, or len(ch.v).
-func next[T any](ch *chunk[T], p int, used bool) int {
-	for p < len(ch.v) {
-		b := ch.live[p>>6]
-		if !used {
-			b = ^b
-		}
-		if b >>= p & 63; b != 0 {
-			return min(p+bits.TrailingZeros64(b), len(ch.v))
-		}
-		p = (p | 63) + 1
-	}
-	return len(ch.v)
 }
 
 // AppendTo appends the elements in use to dst, in slot order.
