@@ -224,7 +224,7 @@ func indexLate[K comparable, T any](b *buffer[K, T]) {
 		return
 	}
 	for i := range late {
-		b.touched ^= b.parts.Touch(late[i].key)
+		b.touched ^= keytable.Touch(b.parts, late[i].key)
 	}
 	for i := range late {
 		e := &late[i]

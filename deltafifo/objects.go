@@ -81,7 +81,7 @@ func settleObjects[K comparable, T any](l *Objects[K, T]) {
 	}
 	var hashes [blockLen]uint32
 	for n := first; n < end; n++ {
-		l.touched ^= l.parts.Touch(itemAt(l, n).Key)
+		l.touched ^= keytable.Touch(l.parts, itemAt(l, n).Key)
 	}
 	for n := first; n < end; n++ {
 		hashes[n-first] = hashOf(l, itemAt(l, n).Key)

@@ -192,7 +192,7 @@ func (l *live[T, V]) Prepare(n int, slot uint32, stored bool) (changed bool) {
 func (l *live[T, V]) ReadAhead(n int) {
 	s := l.stage
 	for _, v := range s.values[s.begin(n):] {
-		s.warmed ^= l.parts.Touch(v.V)
+		s.warmed ^= keytable.Touch(l.parts, v.V)
 	}
 }
 

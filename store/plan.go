@@ -274,7 +274,7 @@ func stageOne[K comparable, T any](s *Store[K, T], st *slots.State[T], obj T) {
 // touchTargets reads the keys of ops from memory.
 func touchTargets[K comparable, T any](s *Store[K, T], ops []Op[K, T]) {
 	for i := range ops {
-		s.plan.warmed ^= s.parts.Touch(ops[i].Key)
+		s.plan.warmed ^= keytable.Touch(s.parts, ops[i].Key)
 	}
 }
 

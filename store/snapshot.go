@@ -105,10 +105,9 @@ func eachChunk[T any](view *cowvec.View[T], yield func([]T) bool) {
 func (s *Snapshot[K, T]) Diff(other Snapshot[K, T], same func(a, b T) bool) iter.Seq2[K, T] {
 	snap := *s
 	return func(yield func(K, T) bool) {
-		for obj := range cowvec.Diff(snap.view, other.view, same) {
-			if key, err := snap.key(obj); err == nil && !yield(key, obj) {
-				return
-			}
-		}
+		cowvec.Diff(&snap.view, &other.view, same, func(obj T) bool {
+			key, err := snap.key(obj)
+			return err != nil || yield(key, obj)
+		})
 	}
 }

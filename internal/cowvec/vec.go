@@ -32,7 +32,7 @@ func (c *Vec[T]) Live() int { return c.live }
 // At returns the element of slot i, which must be below Len. It is the zero T for a
 // free slot.
 func (c *Vec[T]) At(i uint32) T {
-	return c.dir[i>>c.shift].v[i&(1<<c.shift-1)]
+	return c.dir[i>>(c.shift&31)].v[i&(1<<(c.shift&31)-1)] // without &31, a shift has a branch
 }
 
 // Used reports whether slot i is in use. i may be any number.
@@ -46,7 +46,7 @@ func Used[T any](c *Vec[T], i uint32) bool {
 
 // Set replaces the element of slot i, which must be in use.
 func Set[T any](c *Vec[T], i uint32, x T) {
-	own(c, int(i>>c.shift)).v[i&(1<<c.shift-1)] = x
+	own(c, int(i>>(c.shift&31))).v[i&(1<<(c.shift&31)-1)] = x
 }
 
 // Insert puts x into the lowest free slot and returns its number. Cost: amortized O(1),

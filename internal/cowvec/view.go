@@ -29,7 +29,7 @@ func (v *View[T]) Len() int { return v.n }
 
 // At returns the element of slot i, which must be below Len.
 func (v *View[T]) At(i uint32) T {
-	return v.dir[i>>v.shift].v[i&(1<<v.shift-1)]
+	return v.dir[i>>(v.shift&31)].v[i&(1<<(v.shift&31)-1)] // see Vec.At
 }
 
 // Run is a series of adjacent used slots in one chunk.
@@ -76,28 +76,26 @@ func All[T any](v View[T]) iter.Seq2[uint32, T] {
 	}
 }
 
-// Diff iterates, in slot order, over the elements of v whose slot is free in other or has
-// another element there. other is a view of the same vector or of a clone. Cost: O(chunks), and
-// one call of same for each element of the chunks that v and other do not share.
-func Diff[T any](v, other View[T], same func(a, b T) bool) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		var c Cursor
-		for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
-			first := int(run.First & (1<<v.shift - 1))
-			var theirs *chunk[T]
-			if ci := int(run.First >> v.shift); ci < len(other.dir) {
-				theirs = other.dir[ci]
-				if theirs == v.dir[ci] {
-					continue
-				}
+// Diff calls yield, in slot order, for the elements of v whose slot is free in other or has another
+// element there, until yield returns false. other is a view of the same vector or of a clone. Cost:
+// O(chunks), and one call of same for each element of the chunks that v and other do not share.
+func Diff[T any](v, other *View[T], same func(a, b T) bool, yield func(T) bool) {
+	var c Cursor
+	for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
+		first := int(run.First & (1<<v.shift - 1))
+		var theirs *chunk[T]
+		if ci := int(run.First >> v.shift); ci < len(other.dir) {
+			theirs = other.dir[ci]
+			if theirs == v.dir[ci] {
+				continue
 			}
-			for i, x := range run.Elems {
-				if theirs != nil && has(&theirs.used, len(theirs.v), first+i) && same(theirs.v[first+i], x) {
-					continue
-				}
-				if !yield(x) {
-					return
-				}
+		}
+		for i, x := range run.Elems {
+			if theirs != nil && has(&theirs.used, len(theirs.v), first+i) && same(theirs.v[first+i], x) {
+				continue
+			}
+			if !yield(x) {
+				return
 			}
 		}
 	}
