@@ -109,12 +109,13 @@ func keyAt[K comparable, T any](b *buffer[K, T], n int) K {
 	return itemAt(b.list, n).Key
 }
 
-// lastAt returns the last delta of a number.
-func lastAt[K comparable, T any](b *buffer[K, T], n int) Delta[T] {
+// newestAt returns the object of a number after its last delta, and whether there is one.
+func newestAt[K comparable, T any](b *buffer[K, T], n int) (obj T, ok bool) {
 	if listed := b.list.Len(); n >= listed {
-		return *latest(&b.entries[n-listed])
+		last := latest(&b.entries[n-listed])
+		return last.Object, last.Type != Deleted
 	}
-	return listedAt(b, n)
+	return itemAt(b.list, n).Object, true
 }
 
 // deltasAt returns all deltas of a number. For an object of the list it allocates.
@@ -122,7 +123,7 @@ func deltasAt[K comparable, T any](b *buffer[K, T], n int) []Delta[T] {
 	if listed := b.list.Len(); n >= listed {
 		return b.entries[n-listed].deltas
 	}
-	return []Delta[T]{lastAt(b, n)}
+	return []Delta[T]{listedAt(b, n)}
 }
 
 // listedAt returns the delta of an object of the list.

@@ -49,8 +49,7 @@ func newest[K comparable, T any](f *DeltaFIFO[K, T], key K) (obj T, ok bool) {
 			continue
 		}
 		if n, ok := numberOf(b, key); ok {
-			last := lastAt(b, n)
-			return last.Object, last.Type != Deleted
+			return newestAt(b, n)
 		}
 	}
 	if f.known == nil {

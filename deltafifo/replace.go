@@ -35,14 +35,14 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) e
 		return err
 	}
 	defer f.mu.Unlock()
-	replace(f, list)
+	replace(f, &list)
 	return nil
 }
 
 // replace is Replace with the lock held.
-func replace[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) {
+func replace[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) {
 	if f.keeps != nil {
-		list = selected(f, list)
+		selectItems(f, list)
 	}
 	f.lists++
 	f.pending.hasList = true
@@ -70,8 +70,8 @@ func replace[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) {
 	moved(&f.gate, list.ResourceVersion)
 }
 
-// selected returns a list without the objects that the queue does not keep.
-func selected[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) Replacement[K, T] {
+// selectItems takes the objects that the queue does not keep out of a list.
+func selectItems[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) {
 	for n := list.Objects.Len() - 1; n >= 0; n-- { // the last one takes the place of one that goes
 		if item := itemAt(list.Objects, n); !f.keeps(item.Object) {
 			list.Objects.Delete(item.Key)
@@ -80,7 +80,6 @@ func selected[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) R
 	if keep := list.Keep; keep != nil {
 		list.Keep = func(key K, obj T) bool { return f.keeps(obj) && keep(key, obj) }
 	}
-	return list
 }
 
 // mostChanged is the largest share of changed objects at which unchanged objects are left out.
@@ -89,7 +88,7 @@ const mostChanged = 1. / 8
 // findChanged returns the numbers of the changed objects, and whether the list has all known keys. ok
 // is false if the objects cannot be compared, or if too many have changed. Called with the lock
 // held and nothing pending.
-func findChanged[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) (numbers []int, all, ok bool) {
+func findChanged[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) (numbers []int, all, ok bool) {
 	known, items := f.comparer, list.Objects
 	if known == nil || f.inFlight != nil || list.Rewound {
 		return nil, false, false
@@ -231,8 +230,8 @@ func deleteMissing[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]
 	}
 	if b := f.inFlight; b != nil {
 		for n := range countKeys(b) {
-			if last := lastAt(b, n); last.Type != Deleted && !hasKey(f.pending, keyAt(b, n)) {
-				gone(nil, keyAt(b, n), last.Object)
+			if obj, ok := newestAt(b, n); ok && !hasKey(f.pending, keyAt(b, n)) {
+				gone(nil, keyAt(b, n), obj)
 			}
 		}
 	}
