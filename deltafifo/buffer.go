@@ -280,22 +280,30 @@ func extend[K comparable, T any](b *buffer[K, T], key K) *entry[K, T] {
 	return e
 }
 
-// appendDelta adds d to the deltas of e. If they move to a new array, it clears the old one, whose chunk
-// other entries may keep in memory.
+// appendDelta adds d to the deltas of e.
 func appendDelta[K comparable, T any](b *buffer[K, T], e *entry[K, T], d *Delta[T]) {
 	b.deltas++
+	n := len(e.deltas)
+	if n == cap(e.deltas) {
+		extendDeltas(b, e)
+	}
+	e.deltas = e.deltas[:n+1]
+	e.deltas[n] = *d
+}
+
+// extendDeltas makes room for more deltas of e. If they move to a new array, it clears the old one, whose
+// chunk other entries may keep in memory.
+//
+//go:noinline
+func extendDeltas[K comparable, T any](b *buffer[K, T], e *entry[K, T]) {
 	before := e.deltas
-	switch {
-	case len(before) < cap(before):
-		e.deltas = append(before, *d)
-	case len(before) == 0:
-		e.deltas = append(cut(b), *d)
-		b.room++
-	default:
-		e.deltas = append(before, *d)
-		b.room += cap(e.deltas) - len(before)
+	if len(before) == 0 {
+		e.deltas = cut(b)
+	} else {
+		e.deltas = append(before, Delta[T]{})[:len(before)]
 		clear(before)
 	}
+	b.room += cap(e.deltas) - len(before)
 }
 
 // appendAll is appendDelta for some deltas.
@@ -309,11 +317,14 @@ func appendAll[K comparable, T any](b *buffer[K, T], e *entry[K, T], deltas []De
 // has an entry keeps its place.
 func prepend[K comparable, T any](b *buffer[K, T], key K, deltas []Delta[T]) {
 	e := findOrAdd(b, key)
-	newer := slices.Clone(e.deltas)
+	newer := copyDeltas(e.deltas)
 	appendAll(b, e, deltas)
 	copy(e.deltas[copy(e.deltas, deltas):], newer)
 	b.returned += len(deltas)
 }
+
+//go:noinline
+func copyDeltas[T any](deltas []Delta[T]) []Delta[T] { return slices.Clone(deltas) }
 
 // cut returns an empty slice with room for one delta. Nearly every key has only one in a batch.
 func cut[K comparable, T any](b *buffer[K, T]) []Delta[T] {
@@ -352,9 +363,8 @@ func reset[K comparable, T any](b *buffer[K, T], most int) *buffer[K, T] {
 	for i := range b.entries {
 		clearEntry(&b.entries[i])
 	}
-	*b = buffer[K, T]{
-		entries: b.entries[:0], at: b.at, parts: b.parts, chunk: b.chunk,
-		room: b.room, full: b.full, header: header{given: b.given[:0]},
-	}
+	b.list, b.number, b.initial = nil, 0, false
+	b.entries, b.settled = b.entries[:0], 0
+	resetHeader(&b.header)
 	return b
 }

@@ -116,6 +116,8 @@ func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO
 }
 
 // getOneByOne is KnownObjects.Get for many keys.
+//
+//go:noinline
 func getOneByOne[K comparable, T any](known KnownObjects[K, T]) func(keys []K, yield func(int, T, bool) bool) {
 	return func(keys []K, yield func(int, T, bool) bool) {
 		for i, key := range keys {

@@ -65,6 +65,9 @@ func markReturned(b *header, n int) bool {
 	return true
 }
 
+// resetHeader makes the header that of an empty buffer.
+func resetHeader(b *header) { *b = header{given: b.given[:0]} }
+
 // admit waits until the queue has room. It returns with the lock held if and only if it returns
 // nil.
 func admit(ctx context.Context, g *gate) error {

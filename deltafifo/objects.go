@@ -107,14 +107,19 @@ func settleObjects[K comparable, T any](l *Objects[K, T]) {
 func appendItem[K comparable, T any](l *Objects[K, T], item KeyedObject[K, T], version string, sum uint64) {
 	last := l.n >> chunkShift
 	if last == len(l.chunks) {
-		var chunk []KeyedObject[K, T]
-		if last > 0 {
-			chunk = make([]KeyedObject[K, T], 0, chunkLen)
-		}
-		l.chunks = append(l.chunks, chunk)
+		addChunk(l)
 	}
 	l.chunks[last] = append(l.chunks[last], item)
 	addNumber(&l.numbers, version, sum)
+}
+
+//go:noinline
+func addChunk[K comparable, T any](l *Objects[K, T]) {
+	room := chunkLen
+	if len(l.chunks) == 0 {
+		room = 0
+	}
+	l.chunks = append(l.chunks, make([]KeyedObject[K, T], 0, room))
 }
 
 // copyItem copies object n to the place of another object.

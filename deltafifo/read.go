@@ -1,9 +1,6 @@
 package deltafifo
 
-import (
-	"iter"
-	"slices"
-)
+import "iter"
 
 // Get returns a copy of the pending deltas of key, oldest first, and nil if there are none. It does
 // not return the deltas of a batch that the consumer has taken. The objects are shared: treat them
@@ -15,7 +12,7 @@ func (f *DeltaFIFO[K, T]) Get(key K) []Delta[T] {
 	if !ok {
 		return nil
 	}
-	return slices.Clone(deltasAt(f.pending, n))
+	return copyDeltas(deltasAt(f.pending, n))
 }
 
 // All iterates over the pending keys with their deltas, in the order in which the consumer will get
@@ -38,7 +35,7 @@ func copyOf[K comparable, T any](f *DeltaFIFO[K, T]) []entry[K, T] {
 	defer f.mu.Unlock()
 	all := make([]entry[K, T], 0, countKeys(f.pending))
 	eachKey(f.pending, func(key K, deltas []Delta[T]) bool {
-		all = append(all, entry[K, T]{key: key, deltas: slices.Clone(deltas)})
+		all = append(all, entry[K, T]{key: key, deltas: copyDeltas(deltas)})
 		return true
 	})
 	return all

@@ -18,14 +18,14 @@ func recaller[K comparable, T any](f *DeltaFIFO[K, T]) func(reflector.Identity) 
 		return nil
 	}
 	return func(id reflector.Identity) (obj T, ok bool) {
-		key, state := keyOf(id.NamespacedName), State{UID: id.UID, ResourceVersion: id.ResourceVersion}
+		key := keyOf(id.NamespacedName)
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if hasKey(f.pending, key) || hasKey(f.inFlight, key) {
 			return obj, false
 		}
 		obj, sum, ok := known.GetSum(key)
-		if !ok || sum == 0 || sum != id.Sum || f.inFlight != nil && f.meta.Version(obj) == "" || !known.Same(key, obj, state) {
+		if !ok || sum == 0 || sum != id.Sum || f.inFlight != nil && f.meta.Version(obj) == "" || !known.Same(key, obj, State{UID: id.UID, ResourceVersion: id.ResourceVersion}) {
 			return *new(T), false
 		}
 		return obj, true
