@@ -4,6 +4,7 @@ import (
 	"hash/maphash"
 	"reflect"
 
+	"github.com/kinform/kinform/internal/posting"
 	"github.com/kinform/kinform/internal/slots"
 )
 
@@ -28,6 +29,7 @@ type Index[T any, V comparable] struct {
 	name   string
 	fn     IndexFunc[T, V]
 	seed   maphash.Seed
+	side   func(maphash.Seed) (values[V], entries, error)
 	parse  func(string) (V, bool) // nil when V is no string
 	format func(V) string         // nil when V is no string
 	role   role
@@ -45,18 +47,28 @@ type role struct {
 // New defines an index. If it has no name, no function, or a V that cannot be used, the store to
 // which you add it returns ErrInvalid.
 func New[T any, V comparable](name string, fn IndexFunc[T, V]) *Index[T, V] {
-	x := &Index[T, V]{name: name, fn: fn, seed: maphash.MakeSeed()}
+	x := define(name, fn, newSide[V])
 	if reflect.TypeFor[V]().Kind() == reflect.String {
 		x.parse, x.format = parseString[V], formatString[V]
 	}
 	return x
 }
 
+// define is New with the side of a live index, without names for its values.
+func define[T any, V comparable](name string, fn IndexFunc[T, V], side func(maphash.Seed) (values[V], entries, error)) *Index[T, V] {
+	return &Index[T, V]{name: name, fn: fn, seed: maphash.MakeSeed(), side: side}
+}
+
 // Name returns the name under which dynamic lookups find the index.
 func (x *Index[T, V]) Name() string { return x.name }
 
-func hash[T any, V comparable](x *Index[T, V], value V) uint32 {
-	return uint32(maphash.Comparable(x.seed, value) >> 32)
+// valueOf returns a value as the postings have it.
+func valueOf[T any, V comparable](x *Index[T, V], value V) posting.Value[V] {
+	return posting.Value[V]{V: value, Hash: hashOf(x.seed, value)}
+}
+
+func hashOf[V comparable](seed maphash.Seed, value V) uint32 {
+	return uint32(maphash.Comparable(seed, value) >> 32)
 }
 
 func parseString[V comparable](s string) (V, bool) {

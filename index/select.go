@@ -131,8 +131,8 @@ func candidates[T any](st *slots.State[T], namespace string, wanted []wantedLabe
 		switch l := ix.(type) {
 		case *live[T, string]:
 			if l.def.role.namespace && namespace != "" {
-				v := posting.Value[string]{V: namespace, Hash: hash(l.def, namespace)}
-				best.offer(l.lists.Count(v), byNamespace, func() []posting.IDs { return []posting.IDs{l.lists.Freeze(v)} })
+				v := valueOf(l.def, namespace)
+				best.offer(l.values.count(v), byNamespace, func() []posting.IDs { return []posting.IDs{l.values.freeze(v)} })
 			}
 		case labelled:
 			best = l.offerLabels(best, wanted)
@@ -162,12 +162,12 @@ func offerLabels[T any](l *live[T, Label], best choice, wanted []wantedLabels) c
 		n := 0
 		values := make([]posting.Value[Label], len(one))
 		for i, label := range one {
-			values[i] = posting.Value[Label]{V: label, Hash: hash(l.def, label)}
-			n += l.lists.Count(values[i])
+			values[i] = valueOf(l.def, label)
+			n += l.values.count(values[i])
 		}
 		best.offer(n, w.req, func() (ids []posting.IDs) {
 			for _, v := range values {
-				ids = append(ids, l.lists.Freeze(v))
+				ids = append(ids, l.values.freeze(v))
 			}
 			return ids
 		})
