@@ -33,15 +33,13 @@ type Index[T any, V comparable] struct {
 	parse  func(string) (V, bool) // nil when V is no string
 	format func(V) string         // nil when V is no string
 	role   role
-	// offer offers the postings of labels to [Select]. Only [Labels] sets it, so that nobody else compiles an
-	// index of labels.
-	offer func(l *live[T, V], best choice, wanted []wantedLabels) choice
 }
 
 // role marks the indexes that [Select] can use.
 type role struct {
-	namespace bool
-	keys      map[string]bool // the label keys indexed; nil for all
+	namespace bool            // the values are namespaces
+	labels    bool            // the values are labels
+	keys      map[string]bool // of the labels; nil for all
 }
 
 // New defines an index. If it has no name, no function, or a V that cannot be used, the store to

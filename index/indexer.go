@@ -100,9 +100,10 @@ func (l *live[T, V]) texts(s *slots.Slots[T]) ([]string, error) {
 		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)
 	}
 	var out []string
-	for v := range l.def.Values((*Indexer[T])(s)) {
+	eachValue(l.def, (*Indexer[T])(s), func(v V) bool {
 		out = append(out, l.def.format(v))
-	}
+		return true
+	})
 	return out, nil
 }
 

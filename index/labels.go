@@ -85,7 +85,7 @@ func Labels[T metav1.Object](name string, keys ...string) *Index[T, Label] {
 			}
 			return dst
 		}, newLabels)
-		x.offer = offerLabels[T]
+		x.role.labels = true
 		return x
 	}
 	wanted := append([]string(nil), keys...)
@@ -98,7 +98,7 @@ func Labels[T metav1.Object](name string, keys ...string) *Index[T, Label] {
 		}
 		return dst
 	}, newLabels)
-	x.offer = offerLabels[T]
+	x.role.labels = true
 	x.role.keys = make(map[string]bool, len(wanted))
 	for _, k := range wanted {
 		x.role.keys[k] = true

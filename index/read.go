@@ -66,9 +66,10 @@ func appendValues[T any, V comparable](l *live[T, V], dst []T, s *slots.Slots[T]
 	ids, view := l.values.freeze(want), slots.ViewOf(st)
 	s.Done()
 	dst = slices.Grow(dst, ids.Len())
-	for id := range ids.All {
+	ids.All(func(id uint32) bool {
 		dst = append(dst, view.At(id))
-	}
+		return true
+	})
 	return dst
 }
 
@@ -101,11 +102,7 @@ func each[T any, V comparable](x *Index[T, V], from Reader[T], value V, yield fu
 	}
 	ids, view := l.values.freeze(want), slots.ViewOf(st)
 	s.Done()
-	for id := range ids.All {
-		if !yield(view.At(id)) {
-			return
-		}
-	}
+	ids.All(func(id uint32) bool { return yield(view.At(id)) })
 }
 
 // Count returns the number of objects that have value. Cost: O(1).
@@ -125,14 +122,19 @@ func (x *Index[T, V]) Count(from Reader[T], value V) int {
 // sees the state at its own beginning. Cost: no allocation, but the next write that adds or
 // removes a value copies a few KB.
 func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
-	return func(yield func(V) bool) {
-		s, _, l := beginRead(x, from)
-		if l == nil {
-			return
-		}
-		values := l.values.all()
-		s.Done()
-		for _, v := range cowvec.All(values) {
+	return func(yield func(V) bool) { eachValue(x, from, yield) }
+}
+
+func eachValue[T any, V comparable](x *Index[T, V], from Reader[T], yield func(V) bool) {
+	s, _, l := beginRead(x, from)
+	if l == nil {
+		return
+	}
+	view := l.values.all()
+	s.Done()
+	var c cowvec.Cursor
+	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
+		for _, v := range run.Elems {
 			if !yield(v) {
 				return
 			}
