@@ -16,8 +16,9 @@ var ErrKeyType = errors.New("type cannot be a key")
 // Check returns nil if every value of K equals itself, so that a map finds it again. Otherwise
 // the error wraps [ErrKeyType] and names the type and the offending part of it. O(fields of
 // K), by reflection.
-func Check[K comparable]() error {
-	t := reflect.TypeFor[K]()
+func Check[K comparable]() error { return check(reflect.TypeFor[K]()) }
+
+func check(t reflect.Type) error {
 	path, part := fault(t)
 	if part == nil {
 		return nil
