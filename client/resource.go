@@ -137,7 +137,7 @@ type resource struct {
 // complete list, and before any list from the first object of a watch; API servers refuse writes
 // of custom resources without a kind.
 func New[T any](conn Connection, k *kind.Kind[T], opts Options) (*Resource[T], error) {
-	return resourceOf[T](newResource(conn, kind.As[any](k), reflect.TypeFor[T](), opts))
+	return resourceOf[T](newOf(conn, kind.As[any](k), (*T)(nil), opts))
 }
 
 // NewLike is [New] for objects whose Go type is known only at run time: T is an interface, such as
@@ -158,6 +158,11 @@ func newLike(conn Connection, k *kind.Kind[any], like any, opts Options) (*resou
 		return nil, fmt.Errorf("client for %s: %T is not a pointer to a struct", describe(k.GroupVersionResource(), opts.Namespace), like)
 	}
 	return newResource(conn, k, t, opts)
+}
+
+// newOf makes a client whose objects are T, for a nil *T.
+func newOf(conn Connection, k *kind.Kind[any], pointer any, opts Options) (*resource, error) {
+	return newResource(conn, k, reflect.TypeOf(pointer).Elem(), opts)
 }
 
 // newResource makes a client whose objects have the type t.

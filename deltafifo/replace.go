@@ -3,6 +3,8 @@ package deltafifo
 import (
 	"context"
 	"reflect"
+
+	"github.com/kinform/kinform/internal/typekind"
 )
 
 // Replacement is a whole collection, for Replace.
@@ -173,15 +175,19 @@ func equal[K comparable, T any](known Comparer[K, T], listed *KeyedObject[K, T],
 
 // identical reports whether a and b are the same pointer, in an interface or not.
 func identical[T any](a, b T) bool {
-	x, y := any(a), any(b)
-	switch reflect.TypeFor[T]().Kind() {
+	switch typekind.Of((*T)(nil)) {
 	case reflect.Pointer:
-		return x == y
+		return any(a) == any(b)
 	case reflect.Interface:
-		t := reflect.TypeOf(x)
-		return t != nil && t.Kind() == reflect.Pointer && x == y
+		return samePointer(a, b)
 	}
 	return false
+}
+
+// samePointer is identical for interfaces.
+func samePointer(a, b any) bool {
+	t := reflect.TypeOf(a)
+	return t != nil && t.Kind() == reflect.Pointer && a == b
 }
 
 // stateOf returns the state of an object that was listed at a version.

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kinform/kinform/internal/posting"
 	"github.com/kinform/kinform/internal/slots"
+	"github.com/kinform/kinform/internal/typekind"
 )
 
 // IndexFunc appends the values of obj to dst and returns the extended slice, as append
@@ -46,7 +47,7 @@ type role struct {
 // which you add it returns ErrInvalid.
 func New[T any, V comparable](name string, fn IndexFunc[T, V]) *Index[T, V] {
 	x := define(name, fn, newSide[V])
-	if reflect.TypeFor[V]().Kind() == reflect.String {
+	if typekind.Of((*V)(nil)) == reflect.String {
 		x.parse, x.format = parseString[V], formatString[V]
 	}
 	return x
@@ -74,7 +75,7 @@ func parseString[V comparable](s string) (V, bool) {
 	if p, ok := any(&v).(*string); ok {
 		*p = s
 	} else {
-		reflect.ValueOf(&v).Elem().SetString(s)
+		setText(&v, s)
 	}
 	return v, true
 }
@@ -83,8 +84,18 @@ func formatString[V comparable](v V) string {
 	if s, ok := any(v).(string); ok {
 		return s
 	}
-	return reflect.ValueOf(v).String()
+	return textOf(v)
 }
+
+// setText makes s the string that pointer points to, whose type may be of any name.
+//
+//go:noinline
+func setText(pointer any, s string) { reflect.ValueOf(pointer).Elem().SetString(s) }
+
+// textOf returns a string whose type may be of any name.
+//
+//go:noinline
+func textOf(v any) string { return reflect.ValueOf(v).String() }
 
 // Definition is an [Index] of objects T without the type of its values, so that a store can take
 // indexes of any V. Only *Index and types that embed it satisfy it.

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/objmeta"
+	"github.com/kinform/kinform/internal/typekind"
 	"github.com/kinform/kinform/store"
 )
 
@@ -59,7 +60,7 @@ func sameObject[T any](known, listed T) bool { return objmeta.SameVersion(known,
 
 // sameContents reports whether two objects with one key and version are equal.
 func sameContents[T any](known, listed T) bool {
-	if reflect.TypeFor[T]().Kind() == reflect.Pointer && any(known) == any(listed) {
+	if typekind.Of((*T)(nil)) == reflect.Pointer && any(known) == any(listed) {
 		return true
 	}
 	return reflect.DeepEqual(known, listed)

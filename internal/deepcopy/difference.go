@@ -17,11 +17,11 @@ const maxPlaces = 20
 // line with - and the value after on a line with +. It is empty if their types' Equal methods
 // find no difference. These methods can panic.
 func Difference[T any](before, after T) (diff string) {
-	return difference(reflect.ValueOf(&before).Elem(), reflect.ValueOf(&after).Elem())
+	return difference(&before, &after)
 }
 
-// difference is [Difference] for addressable values.
-func difference(before, after reflect.Value) (diff string) {
+// difference is [Difference] for the values at two pointers.
+func difference(before, after any) (diff string) {
 	defer func() {
 		if value := recover(); value != nil {
 			diff = fmt.Sprintf("(no difference: comparing panicked: %v)", value)
@@ -56,9 +56,9 @@ type leaves struct {
 	met   map[visit]string // pointers, maps and slices, with the paths where the walk met them first
 }
 
-func leavesOf(root reflect.Value) leaves {
+func leavesOf(pointer any) leaves {
 	l := leaves{at: map[string]reflect.Value{}, met: map[visit]string{}}
-	l.walk("", root)
+	l.walk("", reflect.ValueOf(pointer).Elem())
 	return l
 }
 

@@ -16,14 +16,15 @@ type Reader[T any] struct {
 
 // Of returns the reader of T.
 func Of[T any]() Reader[T] {
-	return Reader[T]{some: mayHave(reflect.TypeFor[T]())}
+	return Reader[T]{some: mayHave((*T)(nil))}
 }
 
-// mayHave reports whether a value of type t can have metadata. It is no part of Of, because a package that
-// names the type of an interface in generic code compiles all of its methods.
+// mayHave reports whether a T can have metadata, for a nil *T. It is no part of Of, because a package that names
+// the type of an interface in generic code compiles all of its methods.
 //
 //go:noinline
-func mayHave(t reflect.Type) bool {
+func mayHave(pointer any) bool {
+	t := reflect.TypeOf(pointer).Elem()
 	return t.Kind() == reflect.Interface || t.Implements(reflect.TypeFor[metav1.Object]())
 }
 
