@@ -81,16 +81,17 @@ func markGaps(s *space, ci int, has bool) {
 }
 
 // trimmed notes that all chunks but the first k are gone, and that the last of these, which is u, ends with
-// the last slot in use.
-func trimmed(s *space, u *used, k int) {
+// the last slot in use. It returns the number of slots of u.
+func trimmed(s *space, u *used, k int) (end int) {
 	s.gaps = s.gaps[:(k+63)>>6]
 	if k&63 != 0 {
 		s.gaps[len(s.gaps)-1] &= 1<<(k&63) - 1
 	}
-	end := lastUsed(u) + 1
+	end = lastUsed(u) + 1
 	s.n = (k-1)<<s.shift + end
 	s.hint = min(s.hint, len(s.gaps)-1)
 	markGaps(s, k-1, u.count < end)
+	return end
 }
 
 func firstFree(u *used) int {

@@ -130,8 +130,7 @@ func trim[T any](c *Vec[T]) {
 		c.dir = copied(c.dir, k+k/4)
 	}
 	ch := own(c, k-1)
-	trimmed(&c.space, &ch.used, k)
-	ch.v = ch.v[:lastUsed(&ch.used)+1]
+	ch.v = ch.v[:trimmed(&c.space, &ch.used, k)]
 }
 
 // own returns chunk ci. If a view may share it, own copies it first.
