@@ -56,7 +56,7 @@ func removeObject(ctx context.Context, r *resource, key types.NamespacedName, op
 	if err != nil || said.kind == statusKind {
 		return Removal[any]{UID: said.uid}, err
 	}
-	d, err := decodeSingle(&r.objects, single{encoding: JSON, body: said.body}, expected(r))
+	d, err := decodeSingle(codecOf(r), single{encoding: JSON, body: said.body}, expected(r))
 	if err != nil {
 		return Removal[any]{}, nil // the server has accepted the deletion nevertheless
 	}
@@ -98,7 +98,7 @@ type accepted struct {
 func remove(ctx context.Context, r *resource, c call, opts *metav1.DeleteOptions) (said accepted, err error) {
 	c.method, c.contentType, c.retry = http.MethodDelete, jsonType, true
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-	if c.body, err = r.objects.json.Marshal(opts); err != nil {
+	if c.body, err = codecOf(r).json.Marshal(opts); err != nil {
 		return said, refuse(r, c, err)
 	}
 	a, err := sendCall(ctx, r, c)
@@ -106,7 +106,7 @@ func remove(ctx context.Context, r *resource, c call, opts *metav1.DeleteOptions
 		return said, err
 	}
 	defer a.abandon()
-	if said, err = acceptedBy(&r.objects, a); err != nil {
+	if said, err = acceptedBy(codecOf(r), a); err != nil {
 		return said, fail(r, c, err)
 	}
 	return said, nil

@@ -76,7 +76,7 @@ func acceptAnswer(r *resource, suffix string) string {
 		choices = choices[1:]
 	}
 	var all []string
-	if r.objects.partial {
+	if codecOf(r).partial {
 		for _, e := range choices {
 			all = append(all, fmt.Sprintf("%s;as=%s%s;g=%s;v=v1", e, partialKind, suffix, metav1.GroupName))
 		}

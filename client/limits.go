@@ -51,7 +51,7 @@ func readLimited(in io.Reader, limit int64) ([]byte, error) {
 }
 
 // meter returns the reader of an answer, which counts its bytes.
-func meter(r *resource, a *answer) io.Reader { return countedBody{a, r.objects.stats} }
+func meter(r *resource, a *answer) io.Reader { return countedBody{a, codecOf(r).stats} }
 
 // sized turns the error for an object over the limit into one that names resource and limit.
 func sized(r *resource, err error) error {

@@ -64,10 +64,10 @@ func listPages(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 // readList reads a body in its encoding.
 func readList(r *resource, a *answer, known func(reflector.Identity) bool, yield func(event, error) bool) (*listing, error) {
 	encoding, in := a.encoding(), meter(r, a)
-	work := workspaceOf(&r.objects, encoding)
+	work := workspaceOf(codecOf(r), encoding)
 	defer work.close()
 	work.inquiry.known = known
-	l := listing{objects: &r.objects, body: a, want: expected(r), report: reporter(r), yield: yield, work: work, decoders: r.decoders}
+	l := listing{objects: codecOf(r), body: a, want: expected(r), report: reporter(r), yield: yield, work: work, decoders: r.decoders}
 	l.want.kind, l.want.guess = r.kind.Kind, "" // a list is not judged by the previous list
 	if encoding == Protobuf {
 		d := protobufList{listing: l, in: kubeproto.NewListReader(in, protobufLimit(r))}

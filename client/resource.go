@@ -114,7 +114,9 @@ type resource struct {
 	gvr     schema.GroupVersionResource // of kind
 	options Options
 	name    string // result of method Resource
-	objects objectCodec
+	// codec is an *objectCodec. Its type is not named here, because it names those of package reflect, whose
+	// methods each package that names a Resource would compile: 6 KB.
+	codec any
 
 	encoding Encoding // the first choice
 	limit    int64    // bytes of an object
@@ -137,7 +139,7 @@ type resource struct {
 // complete list, and before any list from the first object of a watch; API servers refuse writes
 // of custom resources without a kind.
 func New[T any](conn Connection, k *kind.Kind[T], opts Options) (*Resource[T], error) {
-	return resourceOf[T](newResource(conn, kind.As[any](k), reflect.TypeFor[T](), opts))
+	return resourceOf[T](newOf(conn, kind.As[any](k), (*T)(nil), opts))
 }
 
 // NewLike is [New] for objects whose Go type is known only at run time: T is an interface, such as
@@ -158,6 +160,11 @@ func newLike(conn Connection, k *kind.Kind[any], like any, opts Options) (*resou
 		return nil, fmt.Errorf("client for %s: %T is not a pointer to a struct", describe(k.GroupVersionResource(), opts.Namespace), like)
 	}
 	return newResource(conn, k, t, opts)
+}
+
+// newOf makes a client whose objects are T, for a nil *T.
+func newOf(conn Connection, k *kind.Kind[any], pointer any, opts Options) (*resource, error) {
+	return newResource(conn, k, reflect.TypeOf(pointer).Elem(), opts)
 }
 
 // newResource makes a client whose objects have the type t.
@@ -190,13 +197,16 @@ func newResource(conn Connection, k *kind.Kind[any], t reflect.Type, opts Option
 		gvr:     gvr,
 		options: opts,
 		name:    describe(gvr, opts.Namespace),
-		objects: objects,
+		codec:   &objects,
 
 		encoding: encoding,
 		limit:    objectLimit(opts.MaxObjectBytes),
 		decoders: decoders(opts.Decoders),
 	}, nil
 }
+
+// codecOf returns the codec of a client's objects.
+func codecOf(r *resource) *objectCodec { return r.codec.(*objectCodec) }
 
 // InNamespace returns a client that is like r and is for one namespace, in place of that in r's Options. It
 // shares what r knows of T's type, which is most of what [New] costs, and the parts of Options.SharedParts. Its
@@ -211,11 +221,12 @@ func inNamespace(r *resource, namespace string) (*resource, error) {
 	if err := opts.check(r.kind.Scope); err != nil {
 		return nil, fmt.Errorf("client for %s: %w", describe(r.gvr, namespace), err)
 	}
+	codec := *codecOf(r)
+	codec.stats = new(counters)
 	in := &resource{
-		server: r.server, kind: r.kind, gvr: r.gvr, options: opts, name: describe(r.gvr, namespace), objects: r.objects,
+		server: r.server, kind: r.kind, gvr: r.gvr, options: opts, name: describe(r.gvr, namespace), codec: &codec,
 		encoding: r.encoding, limit: r.limit, decoders: r.decoders,
 	}
-	in.objects.stats = new(counters)
 	return in, nil
 }
 
@@ -271,7 +282,7 @@ func expected(r *resource) expectation {
 	if listed := r.listed.Load(); want.kind == "" && listed != nil {
 		want.kind, want.guess = listed.kind, listed.guess
 	}
-	want.partial = r.objects.partial
+	want.partial = codecOf(r).partial
 	return want
 }
 

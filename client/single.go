@@ -72,13 +72,13 @@ func readBody(r *resource, c call, a *answer) (any, error) {
 	}
 	want := expected(r)
 	if c.foreign() {
-		want = asIs(header(&r.objects, s))
+		want = asIs(header(codecOf(r), s))
 	}
-	d, err := decodeSingle(&r.objects, s, want)
+	d, err := decodeSingle(codecOf(r), s, want)
 	if err == nil {
 		return d.object, nil
 	}
-	if st, ok := singleStatus(&r.objects, s); ok && st.Status != metav1.StatusSuccess {
+	if st, ok := singleStatus(codecOf(r), s); ok && st.Status != metav1.StatusSuccess {
 		err = failed(st)
 	} else if ok && c.method == http.MethodPost && c.foreign() {
 		return nil, nil

@@ -41,7 +41,10 @@ func (c *counters) decoded(start time.Time, err error) {
 // apart.
 //
 //go:noinline
-func (r *Resource[T]) Stats() Stats { return r.core.objects.stats.now() }
+func (r *Resource[T]) Stats() Stats { return statsOf(r.core) }
+
+//go:noinline
+func statsOf(r *resource) Stats { return codecOf(r).stats.now() }
 
 // now returns the current counters.
 func (c *counters) now() Stats {

@@ -30,7 +30,7 @@ func refusal(r *resource, c call, code int, a *answer) error {
 		return ctxErr // the refusal was not read to its end
 	}
 	retry := retryAfter(a.header)
-	if st, ok := statusIn(&r.objects, a.encoding(), body); ok && st.Status != metav1.StatusSuccess {
+	if st, ok := statusIn(codecOf(r), a.encoding(), body); ok && st.Status != metav1.StatusSuccess {
 		if st.Code < 300 || st.Code > 599 {
 			st.Code = int32(code) // that is what the server meant
 		}

@@ -84,7 +84,7 @@ func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 	if err != nil {
 		return nil, err
 	}
-	w := &watching{objects: &r.objects, body: a, want: expected(r), report: reporter(r), work: workspaceOf(&r.objects, a.encoding())}
+	w := &watching{objects: codecOf(r), body: a, want: expected(r), report: reporter(r), work: workspaceOf(codecOf(r), a.encoding())}
 	if initial {
 		w.work.inquiry.known = known
 	}

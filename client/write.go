@@ -64,7 +64,7 @@ func update(ctx context.Context, r *resource, path []string, object any, opts *m
 
 // putObject sends a call with an object, or a part of one, and returns the object in the answer.
 func putObject(ctx context.Context, r *resource, c call, object any, opts any) (any, error) {
-	if r.objects.partial && c.method != http.MethodPatch && !c.foreign() {
+	if codecOf(r).partial && c.method != http.MethodPatch && !c.foreign() {
 		return nil, refuse(r, c, ErrMetadataOnly)
 	}
 	if err := encode(r, &c, object); err != nil {
@@ -114,14 +114,14 @@ func objectKey(r *resource, key types.NamespacedName) (types.NamespacedName, err
 
 // encode sets the object's JSON and its key in a call.
 func encode(r *resource, c *call, object any) error {
-	raw, err := r.objects.json.Marshal(object)
+	raw, err := codecOf(r).json.Marshal(object)
 	if err != nil {
 		return err
 	}
-	if k := r.objects.json.Kind(raw); k != '{' {
+	if k := codecOf(r).json.Kind(raw); k != '{' {
 		return fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(k))
 	}
-	h := r.objects.json.Header(raw)
+	h := codecOf(r).json.Header(raw)
 	want := expected(r)
 	if c.foreign() {
 		want = asIs(h)
@@ -132,7 +132,7 @@ func encode(r *resource, c *call, object any) error {
 	if h.Metadata.Name == "" && h.Metadata.GenerateName == "" {
 		return reflector.ErrNoName
 	}
-	if c.body, err = namedIn(&r.objects, raw, h, want); err != nil {
+	if c.body, err = namedIn(codecOf(r), raw, h, want); err != nil {
 		return err
 	}
 	c.contentType = jsonType

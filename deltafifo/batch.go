@@ -13,14 +13,8 @@ type Batch[K comparable, T any] struct {
 // and are valid until the next step of the loop.
 func (b Batch[K, T]) All() iter.Seq2[K, []Delta[T]] {
 	return func(yield func(K, []Delta[T]) bool) {
-		if b.buf == nil || b.buf.list.Len() > 0 && !eachListed(b.buf, yield) {
-			return
-		}
-		for i := range b.buf.entries {
-			e := &b.buf.entries[i]
-			if !yield(e.key, e.deltas) {
-				return
-			}
+		if b.buf != nil {
+			eachKey(b.buf, yield)
 		}
 	}
 }

@@ -54,30 +54,19 @@ type buffer[K comparable, T any] struct {
 	settled int
 	at      map[K]int // places of the settled entries
 
-	parts       keytable.Parts[K]
-	touched     uint32     // keeps reads ahead from being optimized away
-	chunk       []Delta[T] // unused rest of the last chunk
-	room        int        // number of deltas that the entries have room for, used or not
-	deltas      int
-	returned    int      // number of deltas that were given back
-	given       []uint64 // in flight: a set bit for each key number that was given back
-	rv          string
-	moved       bool // the batch moves its store to rv
-	endsInitial bool
-	hasList     bool   // it has a list
-	moment      uint64 // at which it was compared
-	rewound     bool   // it has a list of a server that was restored
-	doubtful    bool   // it has a list of a server that was perhaps restored
-	full        capacity.Meter
+	parts   keytable.Parts[K]
+	touched uint32     // keeps reads ahead from being optimized away
+	chunk   []Delta[T] // unused rest of the last chunk
+	room    int        // number of deltas that the entries have room for, used or not
+	full    capacity.Meter
 
-	batch uint64 // number of the batch, once it is popped
+	header
 }
 
+//go:noinline
 func newBuffer[K comparable, T any]() *buffer[K, T] {
 	return &buffer[K, T]{at: make(map[K]int), parts: keytable.PartsOf[K]()}
 }
-
-func isEmpty[K comparable, T any](b *buffer[K, T]) bool { return b.deltas == 0 && !b.moved }
 
 // takeList makes list the first keys of an empty buffer.
 func takeList[K comparable, T any](b *buffer[K, T], list *Objects[K, T], number uint64, initial bool) {
@@ -92,18 +81,17 @@ func expand[K comparable, T any](b *buffer[K, T]) {
 	}
 	whole := newBuffer[K, T]()
 	reserve(whole, countKeys(b))
-	for n := range countKeys(b) {
-		e := addEntry(whole, keyAt(b, n))
-		if e.list = b.number; n >= b.list.Len() {
-			e.list = b.entries[n-b.list.Len()].list
+	n, listed := 0, b.list.Len()
+	eachKey(b, func(key K, deltas []Delta[T]) bool {
+		e := addEntry(whole, key)
+		if e.list = b.number; n >= listed {
+			e.list = b.entries[n-listed].list
 		}
-		for _, d := range deltasAt(b, n) {
-			appendDelta(whole, e, d)
-		}
-	}
-	whole.returned, whole.rv, whole.moved = b.returned, b.rv, b.moved
-	whole.endsInitial, whole.hasList, whole.moment = b.endsInitial, b.hasList, b.moment
-	whole.rewound, whole.doubtful = b.rewound, b.doubtful
+		appendAll(whole, e, deltas)
+		n++
+		return true
+	})
+	whole.header = b.header
 	*b = *whole
 }
 
@@ -121,12 +109,13 @@ func keyAt[K comparable, T any](b *buffer[K, T], n int) K {
 	return itemAt(b.list, n).Key
 }
 
-// lastAt returns the last delta of a number.
-func lastAt[K comparable, T any](b *buffer[K, T], n int) Delta[T] {
+// newestAt returns the object of a number after its last delta, and whether there is one.
+func newestAt[K comparable, T any](b *buffer[K, T], n int) (obj T, ok bool) {
 	if listed := b.list.Len(); n >= listed {
-		return *latest(&b.entries[n-listed])
+		last := latest(&b.entries[n-listed])
+		return last.Object, last.Type != Deleted
 	}
-	return listedAt(b, n)
+	return itemAt(b.list, n).Object, true
 }
 
 // deltasAt returns all deltas of a number. For an object of the list it allocates.
@@ -134,12 +123,12 @@ func deltasAt[K comparable, T any](b *buffer[K, T], n int) []Delta[T] {
 	if listed := b.list.Len(); n >= listed {
 		return b.entries[n-listed].deltas
 	}
-	return []Delta[T]{lastAt(b, n)}
+	return []Delta[T]{listedAt(b, n)}
 }
 
 // listedAt returns the delta of an object of the list.
 func listedAt[K comparable, T any](b *buffer[K, T], n int) Delta[T] {
-	return Delta[T]{Type: Replaced, Initial: b.initial, Object: itemAt(b.list, n).Object, Sum: sumAt(b.list, n), ResourceVersion: versionAt(b.list, n)}
+	return replaced(b.list, n, b.initial)
 }
 
 // eachListed calls yield for each object of the list. It stops and returns false if yield does.
@@ -152,6 +141,18 @@ func eachListed[K comparable, T any](b *buffer[K, T], yield func(K, []Delta[T]) 
 		}
 	}
 	return true
+}
+
+// eachKey calls yield for each key, with its deltas, until it returns false. All entries are settled.
+func eachKey[K comparable, T any](b *buffer[K, T], yield func(K, []Delta[T]) bool) {
+	if b.list.Len() > 0 && !eachListed(b, yield) {
+		return
+	}
+	for i := range b.entries {
+		if e := &b.entries[i]; !yield(e.key, e.deltas) {
+			return
+		}
+	}
 }
 
 // numberOf returns the number of key.
@@ -195,7 +196,7 @@ func findEntry[K comparable, T any](b *buffer[K, T], key K) *entry[K, T] {
 }
 
 // push appends d to the deltas of key, at once or in the next settle.
-func push[K comparable, T any](b *buffer[K, T], key K, d Delta[T]) {
+func push[K comparable, T any](b *buffer[K, T], key K, d *Delta[T]) {
 	if b.list != nil {
 		appendDelta(b, findOrAdd(b, key), d)
 		return
@@ -224,7 +225,7 @@ func indexLate[K comparable, T any](b *buffer[K, T]) {
 		return
 	}
 	for i := range late {
-		b.touched ^= b.parts.Touch(late[i].key)
+		b.touched ^= keytable.Touch(b.parts, late[i].key)
 	}
 	for i := range late {
 		e := &late[i]
@@ -243,7 +244,7 @@ func indexLate[K comparable, T any](b *buffer[K, T]) {
 
 // fold moves the delta of e to the end of another entry of the same key.
 func fold[K comparable, T any](b *buffer[K, T], to, e *entry[K, T]) {
-	appendDelta(b, to, e.deltas[0])
+	appendDelta(b, to, &e.deltas[0])
 	b.deltas--
 	clearEntry(e)
 }
@@ -279,21 +280,36 @@ func extend[K comparable, T any](b *buffer[K, T], key K) *entry[K, T] {
 	return e
 }
 
-// appendDelta adds d to the deltas of e. If they move to a new array, it clears the old one, whose chunk
-// other entries may keep in memory.
-func appendDelta[K comparable, T any](b *buffer[K, T], e *entry[K, T], d Delta[T]) {
+// appendDelta adds d to the deltas of e.
+func appendDelta[K comparable, T any](b *buffer[K, T], e *entry[K, T], d *Delta[T]) {
 	b.deltas++
+	n := len(e.deltas)
+	if n == cap(e.deltas) {
+		extendDeltas(b, e)
+	}
+	e.deltas = e.deltas[:n+1]
+	e.deltas[n] = *d
+}
+
+// extendDeltas makes room for more deltas of e. If they move to a new array, it clears the old one, whose
+// chunk other entries may keep in memory.
+//
+//go:noinline
+func extendDeltas[K comparable, T any](b *buffer[K, T], e *entry[K, T]) {
 	before := e.deltas
-	switch {
-	case len(before) < cap(before):
-		e.deltas = append(before, d)
-	case len(before) == 0:
-		e.deltas = append(cut(b), d)
-		b.room++
-	default:
-		e.deltas = append(before, d)
-		b.room += cap(e.deltas) - len(before)
+	if len(before) == 0 {
+		e.deltas = cut(b)
+	} else {
+		e.deltas = append(before, Delta[T]{})[:len(before)]
 		clear(before)
+	}
+	b.room += cap(e.deltas) - len(before)
+}
+
+// appendAll is appendDelta for some deltas.
+func appendAll[K comparable, T any](b *buffer[K, T], e *entry[K, T], deltas []Delta[T]) {
+	for i := range deltas {
+		appendDelta(b, e, &deltas[i])
 	}
 }
 
@@ -301,13 +317,14 @@ func appendDelta[K comparable, T any](b *buffer[K, T], e *entry[K, T], d Delta[T
 // has an entry keeps its place.
 func prepend[K comparable, T any](b *buffer[K, T], key K, deltas []Delta[T]) {
 	e := findOrAdd(b, key)
-	newer := slices.Clone(e.deltas)
-	for _, d := range deltas {
-		appendDelta(b, e, d)
-	}
+	newer := copyDeltas(e.deltas)
+	appendAll(b, e, deltas)
 	copy(e.deltas[copy(e.deltas, deltas):], newer)
 	b.returned += len(deltas)
 }
+
+//go:noinline
+func copyDeltas[T any](deltas []Delta[T]) []Delta[T] { return slices.Clone(deltas) }
 
 // cut returns an empty slice with room for one delta. Nearly every key has only one in a batch.
 func cut[K comparable, T any](b *buffer[K, T]) []Delta[T] {
@@ -334,25 +351,6 @@ func reserve[K comparable, T any](b *buffer[K, T], n int) {
 	b.chunk = make([]Delta[T], used+n-have)
 }
 
-func moveTo[K comparable, T any](b *buffer[K, T], rv string) {
-	if rv != "" {
-		b.rv, b.moved = rv, true
-	}
-}
-
-// markReturned records that key n was given back. It returns false if it was already recorded.
-func markReturned[K comparable, T any](b *buffer[K, T], n int) bool {
-	for n>>6 >= len(b.given) {
-		b.given = append(b.given, 0)
-	}
-	word, bit := &b.given[n>>6], uint64(1)<<(n&63)
-	if *word&bit != 0 {
-		return false
-	}
-	*word |= bit
-	return true
-}
-
 // reset empties the buffer, so that it keeps no object alive and can be filled again without
 // allocation. It returns nil if the buffer has room for more than most deltas, or for far more than
 // it has had lately: a Go map never shrinks, so the buffer would waste memory. It also returns nil
@@ -365,9 +363,8 @@ func reset[K comparable, T any](b *buffer[K, T], most int) *buffer[K, T] {
 	for i := range b.entries {
 		clearEntry(&b.entries[i])
 	}
-	*b = buffer[K, T]{
-		entries: b.entries[:0], at: b.at, parts: b.parts, chunk: b.chunk,
-		given: b.given[:0], room: b.room, full: b.full,
-	}
+	b.list, b.number, b.initial = nil, 0, false
+	b.entries, b.settled = b.entries[:0], 0
+	resetHeader(&b.header)
 	return b
 }

@@ -98,7 +98,7 @@ func TestReplaceAllocatesAtOnce(t *testing.T) {
 	for key := range 10000 {
 		list.Objects.Set(key, 0, "")
 	}
-	small := memtest.Allocs(5, func() { _ = isEmpty(New[int, int](nil, Options{}).pending) })
+	small := memtest.Allocs(5, func() { _ = isEmpty(New[int, int](nil, Options{}).waiting) })
 	n := memtest.Allocs(5, func() { must(t, New[int, int](nil, Options{}).Replace(never, list)) })
 	if n > small+40 { // the map's tables; growing makes about 150
 		t.Errorf("%g allocations for a list of %d", n, list.Objects.Len())

@@ -27,7 +27,7 @@ func (f *DeltaFIFO[K, T]) verify() error {
 		return fmt.Errorf("pending: %w", err)
 	}
 	if b := f.inFlight; b != nil {
-		if isEmpty(b) {
+		if isEmpty(&b.header) {
 			return fmt.Errorf("in flight: nothing")
 		}
 		if err := b.verify(); err != nil {
@@ -38,7 +38,7 @@ func (f *DeltaFIFO[K, T]) verify() error {
 		return fmt.Errorf("%d deltas in flight were given back before", f.retrying)
 	}
 	if b := f.spare; b != nil {
-		if !isEmpty(b) || b.rv != "" || b.endsInitial || b.rewound || b.doubtful || len(b.entries) > 0 || b.list != nil || len(b.given) > 0 {
+		if !isEmpty(&b.header) || b.rv != "" || b.endsInitial || b.rewound || b.doubtful || len(b.entries) > 0 || b.list != nil || len(b.given) > 0 {
 			return fmt.Errorf("spare: not empty")
 		}
 		if err := b.verify(); err != nil {
@@ -173,11 +173,11 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"one buffer in two roles": func(f *queue) { f.inFlight = f.pending },
 		"in flight: nothing":      func(f *queue) { f.inFlight = newBuffer[int, int]() },
 		"in flight: 1 places for 0 of 0 entries": func(f *queue) {
-			f.inFlight = &buffer[int, int]{at: map[int]int{1: 0}, moved: true}
+			f.inFlight = &buffer[int, int]{at: map[int]int{1: 0}, header: header{moved: true}}
 		},
 		"spare: not empty": func(f *queue) {
 			f.spare = newBuffer[int, int]()
-			push(f.spare, 1, Delta[int]{Type: Added})
+			push(f.spare, 1, &Delta[int]{Type: Added})
 		},
 		"entry 0 is of a listed key": func(f *queue) {
 			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 1})
@@ -210,17 +210,17 @@ func TestVerifyFindsDamage(t *testing.T) {
 		"is initial":          func(f *queue) { latest(&f.pending.entries[0]).Initial = true },
 		"unknown final state": func(f *queue) { latest(&f.pending.entries[0]).FinalStateUnknown = true },
 		"a Sync after": func(f *queue) {
-			push(f.pending, 1, Delta[int]{Type: Sync})
+			push(f.pending, 1, &Delta[int]{Type: Sync})
 			settle(f.pending)
 		},
 		"of 3 deltas were":   func(f *queue) { f.pending.returned = 4 },
 		"1 deltas in flight": func(f *queue) { f.retrying = 1 },
 		"deleted twice": func(f *queue) {
-			push(f.pending, 2, Delta[int]{Type: Deleted})
+			push(f.pending, 2, &Delta[int]{Type: Deleted})
 			settle(f.pending)
 		},
 		"not settled and has 1 deltas, list 3": func(f *queue) {
-			push(f.pending, 3, Delta[int]{Type: Added})
+			push(f.pending, 3, &Delta[int]{Type: Added})
 			f.pending.entries[2].list = 3
 		},
 		"unused entry 2": func(f *queue) { f.pending.entries[:3][2].list = 1 },

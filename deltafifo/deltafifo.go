@@ -3,11 +3,9 @@ package deltafifo
 import (
 	"context"
 	"iter"
-	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinform/kinform/internal/broadcast"
 	"github.com/kinform/kinform/internal/mapkey"
 	"github.com/kinform/kinform/internal/objmeta"
 )
@@ -84,29 +82,16 @@ type Options struct {
 // documentation.
 type DeltaFIFO[K comparable, T any] struct {
 	// Set by New and never changed.
-	known   KnownObjects[K, T]
-	meta    objmeta.Reader[T]
-	getMany func(keys []K, yield func(i int, obj T, ok bool) bool) // of known, or made of its Get
-	limit   int
-	keeps   func(T) bool // see Sink.Keep; nil for all objects
+	known    KnownObjects[K, T]
+	comparer Comparer[K, T] // known if it is one, else nil
+	meta     objmeta.Reader[T]
+	getMany  func(keys []K, yield func(i int, obj T, ok bool) bool) // of known, or made of its Get
+	keeps    func(T) bool                                           // see Sink.Keep; nil for all objects
 
-	mu        sync.Mutex
-	synced    chan struct{} // closed when the initial list has been processed; nil while nobody has asked
-	hasSynced bool          // the initial list has been processed
-	pending   *buffer[K, T]
-	inFlight  *buffer[K, T] // popped last; nil if nothing is being processed
-	spare     *buffer[K, T] // empty, for reuse; or nil
-	retrying  int           // number of deltas in flight that had been given back
-	lists     uint64        // number of calls of Replace
-	batches   uint64        // number of batches popped so far
-	closed    bool
-	lent      bool             // a producer processes the batch in flight
-	back      broadcast.Signal // that it has done so
-	room      broadcast.Signal // that there may be room; producers that find none wait again
-	flushed   broadcast.Signal // that a batch has been processed
-
-	// A token in ready says that there may be a batch. Closed with the queue.
-	ready chan struct{}
+	gate
+	pending  *buffer[K, T] // guarded by mu, as are the others
+	inFlight *buffer[K, T] // popped last; nil if nothing is being processed
+	spare    *buffer[K, T] // empty, for reuse; or nil
 }
 
 // New returns an empty queue. If known is nil, the queue knows only the objects in its own deltas.
@@ -124,17 +109,15 @@ func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO
 	}); ok {
 		getMany = known.GetMany
 	}
-	return &DeltaFIFO[K, T]{
-		known:   known,
-		meta:    objmeta.Of[T](),
-		getMany: getMany,
-		limit:   opts.Limit,
-		pending: newBuffer[K, T](),
-		ready:   make(chan struct{}, 1),
-	}
+	comparer, _ := known.(Comparer[K, T])
+	f := &DeltaFIFO[K, T]{known: known, comparer: comparer, meta: objmeta.Of[T](), getMany: getMany, pending: newBuffer[K, T]()}
+	f.gate = gate{limit: opts.Limit, waiting: &f.pending.header, ready: make(chan struct{}, 1)}
+	return f
 }
 
 // getOneByOne is KnownObjects.Get for many keys.
+//
+//go:noinline
 func getOneByOne[K comparable, T any](known KnownObjects[K, T]) func(keys []K, yield func(int, T, bool) bool) {
 	return func(keys []K, yield func(int, T, bool) bool) {
 		for i, key := range keys {
@@ -146,42 +129,18 @@ func getOneByOne[K comparable, T any](known KnownObjects[K, T]) func(keys []K, y
 }
 
 // Len returns the number of pending deltas. See [DeltaFIFO.Get] and [DeltaFIFO.All] for the deltas.
-func (f *DeltaFIFO[K, T]) Len() int {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	return f.pending.deltas
-}
+func (f *DeltaFIFO[K, T]) Len() int { return pendingDeltas(&f.gate) }
 
 // Synced returns a channel that is closed once the initial list, which is the first Replace, has
 // been processed: when the consumer is done with the batch for which [Batch.EndsInitialList] is
 // true. Keys that it gave back with Requeue do not count, so that one bad object does not keep a
 // program from starting. The channel is never closed without a list, or if the consumer stops
 // before.
-func (f *DeltaFIFO[K, T]) Synced() <-chan struct{} {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.synced == nil {
-		f.synced = make(chan struct{})
-		if f.hasSynced {
-			close(f.synced)
-		}
-	}
-	return f.synced
-}
+func (f *DeltaFIFO[K, T]) Synced() <-chan struct{} { return whenSynced(&f.gate) }
 
 // Close ends production: producers get [ErrClosed], waiting ones too. The consumer gets the pending
 // deltas first. Closing again does nothing.
-func (f *DeltaFIFO[K, T]) Close() {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if f.closed {
-		return
-	}
-	f.closed = true
-	close(f.ready)
-	f.room.Send()
-	f.flushed.Send()
-}
+func (f *DeltaFIFO[K, T]) Close() { closeGate(&f.gate) }
 
 // Pop waits until there are pending deltas, and takes all of them. The call also marks the previous
 // batch as processed, even if it returns an error. Errors: [ErrClosed]; ctx's, if Pop would have to
@@ -192,17 +151,8 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 	if !f.lent {
 		endBatch(f)
 	}
-	for f.lent || isEmpty(f.pending) {
-		var signal <-chan struct{} = f.ready
-		switch {
-		case f.lent:
-			signal = f.back.Wait()
-		case f.closed:
-			return Batch[K, T]{}, ErrClosed
-		}
-		if err := wait(ctx, f, signal); err != nil {
-			return Batch[K, T]{}, err
-		}
+	if err := awaitBatch(ctx, &f.gate); err != nil {
+		return Batch[K, T]{}, err
 	}
 	return take(f), nil
 }
@@ -216,7 +166,7 @@ func (f *DeltaFIFO[K, T]) TryPop() (batch Batch[K, T], ok bool) {
 	if !f.lent {
 		endBatch(f)
 	}
-	if f.lent || isEmpty(f.pending) {
+	if f.lent || isEmpty(f.waiting) {
 		return Batch[K, T]{}, false
 	}
 	return take(f), true
@@ -225,14 +175,12 @@ func (f *DeltaFIFO[K, T]) TryPop() (batch Batch[K, T], ok bool) {
 // take makes everything pending the batch in flight. Called with the lock held and nothing in
 // flight.
 func take[K comparable, T any](f *DeltaFIFO[K, T]) Batch[K, T] {
-	f.batches++
 	settle(f.pending)
-	f.inFlight, f.retrying = f.pending, f.pending.returned
-	f.inFlight.batch = f.batches
+	f.inFlight = f.pending
 	if f.pending, f.spare = f.spare, nil; f.pending == nil {
 		f.pending = newBuffer[K, T]()
 	}
-	f.room.Send()
+	taken(&f.gate, &f.pending.header)
 	return Batch[K, T]{buf: f.inFlight}
 }
 
@@ -242,57 +190,7 @@ func endBatch[K comparable, T any](f *DeltaFIFO[K, T]) {
 	if done == nil {
 		return
 	}
-	if done.endsInitial {
-		f.hasSynced = true
-		if f.synced != nil {
-			close(f.synced)
-		}
-	}
+	initial := done.endsInitial
 	f.inFlight, f.spare = nil, reset(done, spareFactor*f.limit)
-	f.flushed.Send()
-	if f.retrying > 0 {
-		f.retrying = 0
-		f.room.Send()
-	}
-}
-
-// admit waits until the queue has room. It returns with the lock held if and only if it returns
-// nil.
-func admit[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T]) error {
-	f.mu.Lock()
-	for !f.closed && f.pending.deltas+f.retrying >= f.limit {
-		if err := wait(ctx, f, f.room.Wait()); err != nil {
-			f.mu.Unlock()
-			return err
-		}
-	}
-	if f.closed {
-		f.mu.Unlock()
-		return ErrClosed
-	}
-	return nil
-}
-
-// wait releases the lock until signal arrives or ctx is done. No signal is lost, because waiters
-// check the queue under the lock, and changes of the queue signal under the lock. The caller must
-// check the queue again, because a token may be old: left by a Pop that did not wait, or that gave
-// up.
-func wait[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T], signal <-chan struct{}) error {
-	f.mu.Unlock()
-	defer f.mu.Lock()
-	select {
-	case <-signal:
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
-}
-
-// signalReady wakes the consumer if it waits. One token in the channel is enough. Called with the
-// lock held, on a queue that is not closed.
-func signalReady[K comparable, T any](f *DeltaFIFO[K, T]) {
-	select {
-	case f.ready <- struct{}{}:
-	default:
-	}
+	ended(&f.gate, initial)
 }

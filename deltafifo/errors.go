@@ -37,22 +37,38 @@ type Failure[K comparable] struct {
 }
 
 func (e *ProcessError[K]) Error() string {
-	first := e.Failed[0]
-	if more := len(e.Failed) - 1; more > 0 {
-		return fmt.Sprintf("processing key %v: %v (and %d keys more)", first.Key, first.Err, more)
+	return failureText(e.Failed[0].Key, e.Failed[0].Err, len(e.Failed))
+}
+
+// failureText is the text of a ProcessError of so many keys, for the first one.
+func failureText(key any, err error, failed int) string {
+	if failed > 1 {
+		return fmt.Sprintf("processing key %v: %v (and %d keys more)", key, err, failed-1)
 	}
-	return fmt.Sprintf("processing key %v: %v", first.Key, first.Err)
+	return fmt.Sprintf("processing key %v: %v", key, err)
+}
+
+// joined returns err, if there is one, and a ProcessError.
+func joined(err, failed error) error {
+	if err == nil {
+		return failed
+	}
+	return errors.Join(err, failed)
 }
 
 // LogValue implements slog.LogValuer: a group of message, key and error, those of the first key
 // that failed, and failed, the number of keys.
 func (e *ProcessError[K]) LogValue() slog.Value {
-	first := e.Failed[0]
+	return failureRecord(e.Failed[0].Key, e.Failed[0].Err, len(e.Failed))
+}
+
+// failureRecord is failureText for a log.
+func failureRecord(key any, err error, failed int) slog.Value {
 	return slog.GroupValue(
 		slog.String(logs.Message, "processing failed"),
-		slog.String("key", fmt.Sprint(first.Key)),
-		slog.Int("failed", len(e.Failed)),
-		slog.Any("error", first.Err),
+		slog.String("key", fmt.Sprint(key)),
+		slog.Int("failed", failed),
+		slog.Any("error", err),
 	)
 }
 

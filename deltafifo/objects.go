@@ -18,18 +18,11 @@ type KeyedObject[K comparable, T any] struct {
 // change, because the queue uses it without a copy. Cost: 25 bytes per object beyond its
 // KeyedObject, 16 more if any object has a version, and 8 more if any has a sum.
 type Objects[K comparable, T any] struct {
-	chunks   [][]KeyedObject[K, T] // of chunkLen, but for the last
-	versions []string              // of the objects, by number; nil if all are empty
-	sums     []uint64              // as versions
-	n        int
-	found    int  // objects below this number are in at; later ones may repeat keys
-	unknown  bool // perhaps not all objects carry their versions
+	chunks [][]KeyedObject[K, T] // of chunkLen, but for the last
+	numbers
 
-	at    keytable.Table // numbers of the objects, by hash of the key
-	seed  maphash.Seed   // set with the first object, as is parts
+	seed  maphash.Seed // set with the first object, as is parts
 	parts keytable.Parts[K]
-
-	touched uint32 // keeps reads ahead from being optimized away
 }
 
 const (
@@ -88,7 +81,7 @@ func settleObjects[K comparable, T any](l *Objects[K, T]) {
 	}
 	var hashes [blockLen]uint32
 	for n := first; n < end; n++ {
-		l.touched ^= l.parts.Touch(itemAt(l, n).Key)
+		l.touched ^= keytable.Touch(l.parts, itemAt(l, n).Key)
 	}
 	for n := first; n < end; n++ {
 		hashes[n-first] = hashOf(l, itemAt(l, n).Key)
@@ -96,20 +89,13 @@ func settleObjects[K comparable, T any](l *Objects[K, T]) {
 	if end >= chunkLen && bits.Len(uint(first)) < bits.Len(uint(end)) {
 		l.at.Reserve(end)
 	}
-	for _, hash := range hashes[:end-first] {
-		var p keytable.Probe
-		n, _ := l.at.Next(hash, &p)
-		l.touched ^= n
-	}
+	readAhead(&l.numbers, hashes[:end-first])
 	for n := first; n < end; n++ {
-		item, hash := itemAt(l, n), hashes[n-first]
-		if before, ok := lookUp(l, hash, item.Key); ok {
-			copyItem(l, before, n)
-			continue
+		to, ok := lookUp(l, hashes[n-first], itemAt(l, n).Key)
+		if !ok {
+			to = insertFound(&l.numbers, hashes[n-first])
 		}
-		copyItem(l, l.found, n)
-		l.at.Insert(hash, uint32(l.found))
-		l.found++
+		copyItem(l, to, n)
 	}
 	for l.n > l.found {
 		dropLast(l)
@@ -121,26 +107,19 @@ func settleObjects[K comparable, T any](l *Objects[K, T]) {
 func appendItem[K comparable, T any](l *Objects[K, T], item KeyedObject[K, T], version string, sum uint64) {
 	last := l.n >> chunkShift
 	if last == len(l.chunks) {
-		var chunk []KeyedObject[K, T]
-		if last > 0 {
-			chunk = make([]KeyedObject[K, T], 0, chunkLen)
-		}
-		l.chunks = append(l.chunks, chunk)
+		addChunk(l)
 	}
 	l.chunks[last] = append(l.chunks[last], item)
-	if version != "" && l.versions == nil {
-		l.versions = make([]string, l.n, l.n+1)
+	addNumber(&l.numbers, version, sum)
+}
+
+//go:noinline
+func addChunk[K comparable, T any](l *Objects[K, T]) {
+	room := chunkLen
+	if len(l.chunks) == 0 {
+		room = 0
 	}
-	if l.versions != nil {
-		l.versions = append(l.versions, version)
-	}
-	if sum != 0 && l.sums == nil {
-		l.sums = make([]uint64, l.n, l.n+1)
-	}
-	if l.sums != nil {
-		l.sums = append(l.sums, sum)
-	}
-	l.n++
+	l.chunks = append(l.chunks, make([]KeyedObject[K, T], 0, room))
 }
 
 // copyItem copies object n to the place of another object.
@@ -149,28 +128,12 @@ func copyItem[K comparable, T any](l *Objects[K, T], other, n int) {
 		return
 	}
 	*itemAt(l, other) = *itemAt(l, n)
-	if l.versions != nil {
-		l.versions[other] = l.versions[n]
-	}
-	if l.sums != nil {
-		l.sums[other] = l.sums[n]
-	}
+	copyNumber(&l.numbers, other, n)
 }
 
-// versionAt returns the version of an object.
-func versionAt[K comparable, T any](l *Objects[K, T], n int) string {
-	if l.versions == nil {
-		return ""
-	}
-	return l.versions[n]
-}
-
-// sumAt returns the sum of an object; zero if it is not known.
-func sumAt[K comparable, T any](l *Objects[K, T], n int) uint64 {
-	if l.sums == nil {
-		return 0
-	}
-	return l.sums[n]
+// replaced returns the delta of object n of a list.
+func replaced[K comparable, T any](l *Objects[K, T], n int, initial bool) Delta[T] {
+	return Delta[T]{Type: Replaced, Initial: initial, Object: itemAt(l, n).Object, Sum: sumAt(&l.numbers, n), ResourceVersion: versionAt(&l.numbers, n)}
 }
 
 // Delete removes the object with the key, if there is one. The last object takes its place. O(1).
@@ -194,15 +157,8 @@ func (l *Objects[K, T]) Delete(key K) {
 
 // dropLast removes the last object.
 func dropLast[K comparable, T any](l *Objects[K, T]) {
-	l.n--
-	*itemAt(l, l.n) = KeyedObject[K, T]{}
-	if l.versions != nil {
-		l.versions[l.n] = ""
-		l.versions = l.versions[:l.n]
-	}
-	if l.sums != nil {
-		l.sums = l.sums[:l.n]
-	}
+	*itemAt(l, l.n-1) = KeyedObject[K, T]{}
+	dropNumber(&l.numbers)
 	chunk := &l.chunks[l.n>>chunkShift]
 	if *chunk = (*chunk)[:l.n&(chunkLen-1)]; len(*chunk) == 0 {
 		l.chunks = l.chunks[:l.n>>chunkShift]

@@ -54,7 +54,7 @@ func TestItems(t *testing.T) {
 			t.Fatalf("seed %d: got %v, want %v", seed, got, want)
 		}
 		for n, item := range want {
-			if got := versionAt(l, n); got != versionOf(seed, item.Object) {
+			if got := versionAt(&l.numbers, n); got != versionOf(seed, item.Object) {
 				t.Fatalf("seed %d: item %d of step %d has version %q", seed, n, item.Object, got)
 			}
 		}

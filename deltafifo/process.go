@@ -1,9 +1,6 @@
 package deltafifo
 
-import (
-	"context"
-	"errors"
-)
+import "context"
 
 // Requeue gives back a key of the batch in flight that could not be processed. All deltas that the
 // key has in the batch become pending again, before the deltas added since. If the key has pending
@@ -35,7 +32,7 @@ func (f *DeltaFIFO[K, T]) Requeue(key K) error {
 // for pending deltas. Called with the lock held.
 func giveBack[K comparable, T any](f *DeltaFIFO[K, T], n int) bool {
 	b := f.inFlight
-	if !markReturned(b, n) {
+	if !markReturned(&b.header, n) {
 		return false
 	}
 	prepend(f.pending, keyAt(b, n), deltasAt(b, n))
@@ -68,22 +65,20 @@ func (f *DeltaFIFO[K, T]) Process(ctx context.Context, process func(key K, delta
 	done := 0
 	defer func() { leave(f, done) }()
 	var failed []Failure[K]
-	for key, deltas := range batch.All() {
+	eachKey(batch.buf, func(key K, deltas []Delta[T]) bool {
 		if err = ctx.Err(); err != nil {
-			break
+			return false
 		}
 		if err := process(key, deltas); err != nil {
 			failed = append(failed, Failure[K]{Key: key, Err: err, Dropped: !retry(f, done)})
 		}
 		done++
-	}
-	switch {
-	case failed == nil:
+		return true
+	})
+	if failed == nil {
 		return err
-	case err == nil:
-		return &ProcessError[K]{Failed: failed}
 	}
-	return errors.Join(err, &ProcessError[K]{Failed: failed})
+	return joined(err, &ProcessError[K]{Failed: failed})
 }
 
 // retry gives back key n of the batch in flight, unless the queue is closed.

@@ -15,36 +15,20 @@ const noList = ^uint64(0)
 // is not kept any more, see [Sink.Keep]. Any goroutine may call it. See [DeltaFIFO.Add] for waits and errors.
 // O(pending + known keys), under the lock.
 func (s *Sink[K, T]) Prune(ctx context.Context) error {
-	if err := admit(ctx, s.fifo); err != nil {
+	if err := admit(ctx, &s.fifo.gate); err != nil {
 		return err
 	}
 	defer s.fifo.mu.Unlock()
 	expand(s.fifo.pending)
 	deleteMissing(s.fifo, nil, noList, func(_ K, obj T) bool { return s.fifo.keeps(obj) })
-	moved(s.fifo, "")
+	moved(&s.fifo.gate, "")
 	return nil
 }
 
 // Flush implements reflector.Pruner, see [DeltaFIFO.Flush].
-func (s *Sink[K, T]) Flush(ctx context.Context) error { return s.fifo.Flush(ctx) }
+func (s *Sink[K, T]) Flush(ctx context.Context) error { return flush(ctx, &s.fifo.gate) }
 
 // Flush waits until everything that is pending or in flight has been processed, except for keys that were
 // given back. A batch has been processed when the consumer asks for the next one. It returns ctx's error, or
 // [ErrClosed] if the queue was closed before.
-func (f *DeltaFIFO[K, T]) Flush(ctx context.Context) error {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	until := f.batches
-	if !isEmpty(f.pending) {
-		until++
-	}
-	for f.inFlight != nil && f.batches == until || f.batches < until {
-		if f.closed {
-			return ErrClosed
-		}
-		if err := wait(ctx, f, f.flushed.Wait()); err != nil {
-			return err
-		}
-	}
-	return nil
-}
+func (f *DeltaFIFO[K, T]) Flush(ctx context.Context) error { return flush(ctx, &f.gate) }

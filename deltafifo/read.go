@@ -1,9 +1,6 @@
 package deltafifo
 
-import (
-	"iter"
-	"slices"
-)
+import "iter"
 
 // Get returns a copy of the pending deltas of key, oldest first, and nil if there are none. It does
 // not return the deltas of a batch that the consumer has taken. The objects are shared: treat them
@@ -15,7 +12,7 @@ func (f *DeltaFIFO[K, T]) Get(key K) []Delta[T] {
 	if !ok {
 		return nil
 	}
-	return slices.Clone(deltasAt(f.pending, n))
+	return copyDeltas(deltasAt(f.pending, n))
 }
 
 // All iterates over the pending keys with their deltas, in the order in which the consumer will get
@@ -36,9 +33,10 @@ func (f *DeltaFIFO[K, T]) All() iter.Seq2[K, []Delta[T]] {
 func copyOf[K comparable, T any](f *DeltaFIFO[K, T]) []entry[K, T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	all := make([]entry[K, T], countKeys(f.pending))
-	for n := range all {
-		all[n] = entry[K, T]{key: keyAt(f.pending, n), deltas: slices.Clone(deltasAt(f.pending, n))}
-	}
+	all := make([]entry[K, T], 0, countKeys(f.pending))
+	eachKey(f.pending, func(key K, deltas []Delta[T]) bool {
+		all = append(all, entry[K, T]{key: key, deltas: copyDeltas(deltas)})
+		return true
+	})
 	return all
 }

@@ -12,20 +12,20 @@ func (s *Sink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return recall
 
 // recaller returns the function of reflector.Recaller, nil if there are no objects.
 func recaller[K comparable, T any](f *DeltaFIFO[K, T]) func(reflector.Identity) (T, bool) {
-	known, ok := f.known.(Comparer[K, T])
+	known := f.comparer
 	keyOf, named := any(nameOf).(func(types.NamespacedName) K)
-	if !ok || !named || known.Len() == 0 {
+	if known == nil || !named || known.Len() == 0 {
 		return nil
 	}
 	return func(id reflector.Identity) (obj T, ok bool) {
-		key, state := keyOf(id.NamespacedName), State{UID: id.UID, ResourceVersion: id.ResourceVersion}
+		key := keyOf(id.NamespacedName)
 		f.mu.Lock()
 		defer f.mu.Unlock()
 		if hasKey(f.pending, key) || hasKey(f.inFlight, key) {
 			return obj, false
 		}
 		obj, sum, ok := known.GetSum(key)
-		if !ok || sum == 0 || sum != id.Sum || f.inFlight != nil && f.meta.Version(obj) == "" || !known.Same(key, obj, state) {
+		if !ok || sum == 0 || sum != id.Sum || f.inFlight != nil && f.meta.Version(obj) == "" || !known.Same(key, obj, State{UID: id.UID, ResourceVersion: id.ResourceVersion}) {
 			return *new(T), false
 		}
 		return obj, true

@@ -3,6 +3,8 @@ package deltafifo
 import (
 	"context"
 	"reflect"
+
+	"github.com/kinform/kinform/internal/typekind"
 )
 
 // Replacement is a whole collection, for Replace.
@@ -31,18 +33,18 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) e
 	if list.Objects != nil {
 		settleObjects(list.Objects)
 	}
-	if err := admit(ctx, f); err != nil {
+	if err := admit(ctx, &f.gate); err != nil {
 		return err
 	}
 	defer f.mu.Unlock()
-	replace(f, list)
+	replace(f, &list)
 	return nil
 }
 
 // replace is Replace with the lock held.
-func replace[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) {
+func replace[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) {
 	if f.keeps != nil {
-		list = selected(f, list)
+		selectItems(f, list)
 	}
 	f.lists++
 	f.pending.hasList = true
@@ -67,11 +69,11 @@ func replace[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) {
 	}
 	f.pending.rewound = f.pending.rewound || list.Rewound
 	f.pending.doubtful = f.pending.doubtful || list.Doubtful
-	moved(f, list.ResourceVersion)
+	moved(&f.gate, list.ResourceVersion)
 }
 
-// selected returns a list without the objects that the queue does not keep.
-func selected[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) Replacement[K, T] {
+// selectItems takes the objects that the queue does not keep out of a list.
+func selectItems[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) {
 	for n := list.Objects.Len() - 1; n >= 0; n-- { // the last one takes the place of one that goes
 		if item := itemAt(list.Objects, n); !f.keeps(item.Object) {
 			list.Objects.Delete(item.Key)
@@ -80,7 +82,6 @@ func selected[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) R
 	if keep := list.Keep; keep != nil {
 		list.Keep = func(key K, obj T) bool { return f.keeps(obj) && keep(key, obj) }
 	}
-	return list
 }
 
 // mostChanged is the largest share of changed objects at which unchanged objects are left out.
@@ -89,56 +90,74 @@ const mostChanged = 1. / 8
 // findChanged returns the numbers of the changed objects, and whether the list has all known keys. ok
 // is false if the objects cannot be compared, or if too many have changed. Called with the lock
 // held and nothing pending.
-func findChanged[K comparable, T any](f *DeltaFIFO[K, T], list Replacement[K, T]) (numbers []int, all, ok bool) {
-	known, ok := f.known.(Comparer[K, T])
-	if !ok || f.inFlight != nil || list.Rewound {
+func findChanged[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) (numbers []int, all, ok bool) {
+	known, items := f.comparer, list.Objects
+	if known == nil || f.inFlight != nil || list.Rewound {
 		return nil, false, false
 	}
-	most := int(mostChanged * float64(list.Objects.Len()))
-	if list.Objects.Len()-f.known.Len() > most {
+	c := comparison[K, T]{f: f, items: items, versioned: items != nil && !items.unknown, most: int(mostChanged * float64(items.Len()))}
+	if items.Len()-known.Len() > c.most || !known.Omits(list.ResourceVersion) {
 		return nil, false, false
 	}
-	if !known.Omits(list.ResourceVersion) {
-		return nil, false, false
-	}
-	found, few, from := 0, true, 0
-	// An object that the list has from the store is the same pointer. If it carries its version, it
-	// is unchanged, and nothing of it need be read from memory: a relist of such objects takes 1.3
-	// times less time (bench, row relist/same).
-	versioned := list.Objects != nil && !list.Objects.unknown
-	var block []KeyedObject[K, T]
-	compare := func(i int, old T, had bool) bool {
-		if had {
-			found++
-			if known.Awaits(block[i].Key) {
-				numbers = append(numbers, from+i)
-				return true
-			}
-			if versioned && identical(old, block[i].Object) {
-				return true
-			}
-			state := stateOf(f, block[i].Object, versionAt(list.Objects, from+i))
-			if known.Same(block[i].Key, old, state) && equal(known, &block[i], old, sumAt(list.Objects, from+i)) {
-				return true
-			}
-		}
-		few = len(numbers) < most
-		numbers = append(numbers, from+i)
-		return few
-	}
+	compare := func(i int, old T, had bool) bool { return compareItem(&c, i, old, had) }
 	keys := make([]K, blockLen)
-	for ; from < list.Objects.Len() && few; from += blockLen {
-		block = blockAt(list.Objects, from)
-		for i := range block {
-			keys[i] = block[i].Key
+	for ; c.from < items.Len() && !c.many; c.from += blockLen {
+		c.block = blockAt(items, c.from)
+		for i := range c.block {
+			keys[i] = c.block[i].Key
 		}
-		f.getMany(keys[:len(block)], compare)
+		f.getMany(keys[:len(c.block)], compare)
 	}
-	if !few {
+	if c.many {
 		return nil, false, false
 	}
 	// After a write in between, found and Len are of different moments.
-	return numbers, found == f.known.Len() && !known.Ahead(), true
+	return c.changed, c.found == known.Len() && !known.Ahead(), true
+}
+
+// comparison is one of a list with the known objects.
+type comparison[K comparable, T any] struct {
+	f     *DeltaFIFO[K, T]
+	items *Objects[K, T]
+	// An object that the list has from the store is the same pointer. If it carries its version, it
+	// is unchanged, and nothing of it need be read from memory: a relist of such objects takes 1.3
+	// times less time (bench, row relist/same).
+	versioned bool
+	most      int // changed objects at which it ends
+
+	from    int // number of the first object of block
+	block   []KeyedObject[K, T]
+	found   int   // objects that are known
+	changed []int // numbers of those that have changed
+	many    bool  // too many have changed
+}
+
+// compareItem compares object i of the block with old, the known object of its key, if there is one. It
+// returns false if too many have changed.
+func compareItem[K comparable, T any](c *comparison[K, T], i int, old T, had bool) bool {
+	if had {
+		c.found++
+		if c.f.comparer.Awaits(c.block[i].Key) {
+			c.changed = append(c.changed, c.from+i)
+			return true
+		}
+		if isSame(c, i, old) {
+			return true
+		}
+	}
+	c.many = len(c.changed) >= c.most
+	c.changed = append(c.changed, c.from+i)
+	return !c.many
+}
+
+// isSame reports whether object i of the block is unchanged since old.
+func isSame[K comparable, T any](c *comparison[K, T], i int, old T) bool {
+	known, item, n := c.f.comparer, &c.block[i], c.from+i
+	if c.versioned && identical(old, item.Object) {
+		return true
+	}
+	state := stateOf(c.f, item.Object, versionAt(&c.items.numbers, n))
+	return known.Same(item.Key, old, state) && equal(known, item, old, sumAt(&c.items.numbers, n))
 }
 
 // equal reports whether a listed object has the contents of known's object old. If the list has
@@ -156,15 +175,19 @@ func equal[K comparable, T any](known Comparer[K, T], listed *KeyedObject[K, T],
 
 // identical reports whether a and b are the same pointer, in an interface or not.
 func identical[T any](a, b T) bool {
-	x, y := any(a), any(b)
-	switch reflect.TypeFor[T]().Kind() {
+	switch typekind.Of((*T)(nil)) {
 	case reflect.Pointer:
-		return x == y
+		return any(a) == any(b)
 	case reflect.Interface:
-		t := reflect.TypeOf(x)
-		return t != nil && t.Kind() == reflect.Pointer && x == y
+		return samePointer(a, b)
 	}
 	return false
+}
+
+// samePointer is identical for interfaces.
+func samePointer(a, b any) bool {
+	t := reflect.TypeOf(a)
+	return t != nil && t.Kind() == reflect.Pointer && a == b
 }
 
 // stateOf returns the state of an object that was listed at a version.
@@ -187,10 +210,10 @@ func putItems[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]) {
 
 // putItem adds the Replaced delta of object n. Called with the lock held.
 func putItem[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], n int) {
-	item := itemAt(items, n)
-	e := findOrAdd(f.pending, item.Key)
+	e := findOrAdd(f.pending, itemAt(items, n).Key)
 	e.list = f.lists
-	appendDelta(f.pending, e, Delta[T]{Type: Replaced, Initial: f.lists == 1, Object: item.Object, Sum: sumAt(items, n), ResourceVersion: versionAt(items, n)})
+	d := replaced(items, n, f.lists == 1)
+	appendDelta(f.pending, e, &d)
 }
 
 // deleteMissing adds a Deleted delta for every existing key that is not among items, the list with that
@@ -203,7 +226,7 @@ func deleteMissing[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]
 		if e == nil {
 			e = addEntry(f.pending, key)
 		}
-		appendDelta(f.pending, e, Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+		appendDelta(f.pending, e, &Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
 	}
 	settle(f.pending)
 	for i := range f.pending.entries { // gets no new ones here
@@ -213,29 +236,35 @@ func deleteMissing[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]
 	}
 	if b := f.inFlight; b != nil {
 		for n := range countKeys(b) {
-			if last := lastAt(b, n); last.Type != Deleted && !hasKey(f.pending, keyAt(b, n)) {
-				gone(nil, keyAt(b, n), last.Object)
+			if obj, ok := newestAt(b, n); ok && !hasKey(f.pending, keyAt(b, n)) {
+				gone(nil, keyAt(b, n), obj)
 			}
 		}
 	}
+	eachUnlisted(f, items, func(key K, obj T) { gone(nil, key, obj) })
+}
+
+// eachUnlisted calls do for each known object whose key is not among items and has no deltas, pending or in
+// flight. Called with the lock held.
+func eachUnlisted[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], do func(K, T)) {
 	if f.known == nil {
 		return
 	}
-	for key, obj := range f.known.All() {
+	f.known.All()(func(key K, obj T) bool {
 		if _, ok := numberIn(items, key); !ok && !hasKey(f.pending, key) && !hasKey(f.inFlight, key) {
-			gone(nil, key, obj)
+			do(key, obj)
 		}
-	}
+		return true
+	})
 }
 
 // passAwaited adds what items, the current list, have under the keys that known is ahead in, if that has not
 // been added: the list was compared with known while known changed. Called with the lock held.
 func passAwaited[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], keep func(K, T) bool) {
-	known, ok := f.known.(Comparer[K, T])
-	if !ok {
+	if f.comparer == nil {
 		return
 	}
-	keys, moment := known.Awaited()
+	keys, moment := f.comparer.Awaited()
 	f.pending.moment = moment
 	for _, key := range keys {
 		n, listed := numberIn(items, key)
@@ -247,7 +276,7 @@ func passAwaited[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], 
 		default:
 			obj, ok := newest(f, key)
 			if !ok || keep == nil || !keep(key, obj) {
-				appendDelta(f.pending, findOrAdd(f.pending, key), Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
+				appendDelta(f.pending, findOrAdd(f.pending, key), &Delta[T]{Type: Deleted, FinalStateUnknown: true, Object: obj})
 			}
 		}
 	}

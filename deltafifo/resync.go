@@ -7,18 +7,13 @@ import "context"
 // batch, and never brings back an older state. Without a [KnownObjects] store, Resync adds nothing.
 // O(known keys), under the lock. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Resync(ctx context.Context) error {
-	if err := admit(ctx, f); err != nil {
+	if err := admit(ctx, &f.gate); err != nil {
 		return err
 	}
 	defer f.mu.Unlock()
-	if f.known == nil {
-		return nil
-	}
-	for key, obj := range f.known.All() {
-		if !hasKey(f.pending, key) && !hasKey(f.inFlight, key) {
-			push(f.pending, key, Delta[T]{Type: Sync, Object: obj})
-		}
-	}
-	moved(f, "")
+	eachUnlisted(f, nil, func(key K, obj T) {
+		push(f.pending, key, &Delta[T]{Type: Sync, Object: obj})
+	})
+	moved(&f.gate, "")
 	return nil
 }

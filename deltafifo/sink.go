@@ -36,7 +36,7 @@ func NewSink[K comparable, T any](fifo *DeltaFIFO[K, T], key func(T) (K, error),
 func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 	key, err := s.key(ev.Object)
 	if err != nil {
-		reportKeyless(s, ev, err) // without a key it is not a known object
+		reportKeyless(s, &ev, err) // without a key it is not a known object
 		return ctx.Err()
 	}
 	if s.items == nil {
@@ -78,8 +78,8 @@ func (s *Sink[K, T]) Rewound(certain bool) { s.rewound, s.doubtful = certain, !c
 
 // Apply implements reflector.Sink.
 func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
-	key, d := deltaOf(s, ev)
-	return produce(ctx, s.fifo, key, d)
+	key, d := deltaOf(s, &ev)
+	return produce(ctx, s.fifo, key, &d)
 }
 
 // ApplyNow is Apply for an event after which nothing else is about to come. If the consumer waits
@@ -89,12 +89,12 @@ func (s *Sink[K, T]) Apply(ctx context.Context, ev reflector.Event[T]) error {
 // consumer's then. It returns process's error unchanged. A consumer that uses [DeltaFIFO.Process]
 // waits for changes between two calls, too.
 func (s *Sink[K, T]) ApplyNow(ctx context.Context, ev reflector.Event[T], process func(Batch[K, T]) error) error {
-	key, d := deltaOf(s, ev)
-	return produceNow(ctx, s.fifo, key, d, process)
+	key, d := deltaOf(s, &ev)
+	return produceNow(ctx, s.fifo, key, &d, process)
 }
 
 // deltaOf returns the delta of a watch event. Without a key it only moves the version.
-func deltaOf[K comparable, T any](s *Sink[K, T], ev reflector.Event[T]) (key K, d Delta[T]) {
+func deltaOf[K comparable, T any](s *Sink[K, T], ev *reflector.Event[T]) (key K, d Delta[T]) {
 	d.ResourceVersion = ev.ResourceVersion
 	if ev.Type == reflector.Bookmark {
 		return key, d
@@ -117,7 +117,7 @@ func deltaOf[K comparable, T any](s *Sink[K, T], ev reflector.Event[T]) (key K, 
 }
 
 // reportKeyless says that an event's object has no key.
-func reportKeyless[K comparable, T any](s *Sink[K, T], ev reflector.Event[T], cause error) {
+func reportKeyless[K comparable, T any](s *Sink[K, T], ev *reflector.Event[T], cause error) {
 	s.bad(&reflector.ObjectError{ResourceVersion: ev.ResourceVersion, Type: ev.Type, Err: cause})
 }
 

@@ -4,7 +4,9 @@ import (
 	"hash/maphash"
 	"reflect"
 
+	"github.com/kinform/kinform/internal/posting"
 	"github.com/kinform/kinform/internal/slots"
+	"github.com/kinform/kinform/internal/typekind"
 )
 
 // IndexFunc appends the values of obj to dst and returns the extended slice, as append
@@ -28,25 +30,24 @@ type Index[T any, V comparable] struct {
 	name   string
 	fn     IndexFunc[T, V]
 	seed   maphash.Seed
+	side   func(maphash.Seed) (values[V], entries, error)
 	parse  func(string) (V, bool) // nil when V is no string
 	format func(V) string         // nil when V is no string
 	role   role
-	// offer offers the postings of labels to [Select]. Only [Labels] sets it, so that nobody else compiles an
-	// index of labels.
-	offer func(l *live[T, V], best choice, wanted []wantedLabels) choice
 }
 
 // role marks the indexes that [Select] can use.
 type role struct {
-	namespace bool
-	keys      map[string]bool // the label keys indexed; nil for all
+	namespace bool            // the values are namespaces
+	labels    bool            // the values are labels
+	keys      map[string]bool // of the labels; nil for all
 }
 
 // New defines an index. If it has no name, no function, or a V that cannot be used, the store to
 // which you add it returns ErrInvalid.
 func New[T any, V comparable](name string, fn IndexFunc[T, V]) *Index[T, V] {
-	x := &Index[T, V]{name: name, fn: fn, seed: maphash.MakeSeed()}
-	if reflect.TypeFor[V]().Kind() == reflect.String {
+	x := define(name, fn, newSide[V])
+	if typekind.Of((*V)(nil)) == reflect.String {
 		x.parse, x.format = parseString[V], formatString[V]
 	}
 	return x
@@ -60,11 +61,21 @@ func By[T any, V comparable](name string, value func(T) V) *Index[T, V] {
 	return New(name, func(dst []V, obj T) []V { return append(dst, value(obj)) })
 }
 
+// define is New with the side of a live index, without names for its values.
+func define[T any, V comparable](name string, fn IndexFunc[T, V], side func(maphash.Seed) (values[V], entries, error)) *Index[T, V] {
+	return &Index[T, V]{name: name, fn: fn, seed: maphash.MakeSeed(), side: side}
+}
+
 // Name returns the name under which dynamic lookups find the index.
 func (x *Index[T, V]) Name() string { return x.name }
 
-func hash[T any, V comparable](x *Index[T, V], value V) uint32 {
-	return uint32(maphash.Comparable(x.seed, value) >> 32)
+// valueOf returns a value as the postings have it.
+func valueOf[T any, V comparable](x *Index[T, V], value V) posting.Value[V] {
+	return posting.Value[V]{V: value, Hash: hashOf(x.seed, value)}
+}
+
+func hashOf[V comparable](seed maphash.Seed, value V) uint32 {
+	return uint32(maphash.Comparable(seed, value) >> 32)
 }
 
 func parseString[V comparable](s string) (V, bool) {
@@ -72,7 +83,7 @@ func parseString[V comparable](s string) (V, bool) {
 	if p, ok := any(&v).(*string); ok {
 		*p = s
 	} else {
-		reflect.ValueOf(&v).Elem().SetString(s)
+		setText(&v, s)
 	}
 	return v, true
 }
@@ -81,8 +92,18 @@ func formatString[V comparable](v V) string {
 	if s, ok := any(v).(string); ok {
 		return s
 	}
-	return reflect.ValueOf(v).String()
+	return textOf(v)
 }
+
+// setText makes s the string that pointer points to, whose type may be of any name.
+//
+//go:noinline
+func setText(pointer any, s string) { reflect.ValueOf(pointer).Elem().SetString(s) }
+
+// textOf returns a string whose type may be of any name.
+//
+//go:noinline
+func textOf(v any) string { return reflect.ValueOf(v).String() }
 
 // Definition is an [Index] of objects T without the type of its values, so that a store can take
 // indexes of any V. Only *Index and types that embed it satisfy it.

@@ -20,7 +20,7 @@ type dynamic[T any] interface {
 	definition() Definition[T]
 	get(s *slots.Slots[T], value string) ([]T, error)
 	shared(s *slots.Slots[T], obj T) ([]T, error)
-	values(s *slots.Slots[T]) ([]string, error)
+	texts(s *slots.Slots[T]) ([]string, error)
 }
 
 // Definitions returns the indexes by name, in a new map.
@@ -64,7 +64,7 @@ func (x *Indexer[T]) Values(name string) ([]string, error) {
 	if err != nil {
 		return nil, err
 	}
-	return ix.values(slotsOf(x))
+	return ix.texts(slotsOf(x))
 }
 
 func lookup[T any](x *Indexer[T], name string) (dynamic[T], error) {
@@ -95,14 +95,15 @@ func (l *live[T, V]) shared(s *slots.Slots[T], obj T) ([]T, error) {
 }
 
 //go:noinline
-func (l *live[T, V]) values(s *slots.Slots[T]) ([]string, error) {
+func (l *live[T, V]) texts(s *slots.Slots[T]) ([]string, error) {
 	if l.def.format == nil {
 		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)
 	}
 	var out []string
-	for v := range l.def.Values((*Indexer[T])(s)) {
+	eachValue(l.def, (*Indexer[T])(s), func(v V) bool {
 		out = append(out, l.def.format(v))
-	}
+		return true
+	})
 	return out, nil
 }
 

@@ -10,14 +10,24 @@ const NamespaceIndex = "namespace"
 // Namespace defines an index of objects by their namespace, called [NamespaceIndex].
 // [Select] uses it.
 func Namespace[T metav1.Object]() *Index[T, string] {
-	x := New(NamespaceIndex, NamespaceOf[T])
-	x.role.namespace = true
-	return x
+	return byName(NamespaceIndex, NamespaceOf[T])
 }
 
 // addedNamespaceIndex is the name of the index that [AddNamespace] adds. A program may still add one
 // called [NamespaceIndex].
 const addedNamespaceIndex = "namespace (added)"
+
+// byName is [New] for an index of the namespaces.
+func byName[T any](name string, fn IndexFunc[T, string]) *Index[T, string] {
+	x := define(name, fn, newStrings)
+	x.parse, x.format = sameText, text
+	x.role.namespace = true
+	return x
+}
+
+func sameText(s string) (string, bool) { return s, true }
+
+func text(s string) string { return s }
 
 // AddNamespace adds an index of the namespaces to a store, unless it has one that [Select] uses, and
 // returns it. of returns an object's namespace, and false if it has none. It costs what
@@ -30,13 +40,12 @@ func AddNamespace[T any](to interface {
 	if x := namespaceIndexOf(to); x != nil {
 		return x, nil
 	}
-	x := New(addedNamespaceIndex, func(dst []string, obj T) []string {
+	x := byName(addedNamespaceIndex, func(dst []string, obj T) []string {
 		if namespace, ok := of(obj); ok {
 			return append(dst, namespace)
 		}
 		return dst
 	})
-	x.role.namespace = true
 	return x, to.AddIndexes(x)
 }
 
@@ -70,17 +79,17 @@ type Label struct {
 // more for an object with several of the labels.
 func Labels[T metav1.Object](name string, keys ...string) *Index[T, Label] {
 	if len(keys) == 0 {
-		x := New(name, func(dst []Label, obj T) []Label {
+		x := define(name, func(dst []Label, obj T) []Label {
 			for k, v := range obj.GetLabels() {
 				dst = append(dst, Label{k, v})
 			}
 			return dst
-		})
-		x.offer = offerLabels[T]
+		}, newLabels)
+		x.role.labels = true
 		return x
 	}
 	wanted := append([]string(nil), keys...)
-	x := New(name, func(dst []Label, obj T) []Label {
+	x := define(name, func(dst []Label, obj T) []Label {
 		labels := obj.GetLabels()
 		for _, k := range wanted {
 			if v, ok := labels[k]; ok {
@@ -88,8 +97,8 @@ func Labels[T metav1.Object](name string, keys ...string) *Index[T, Label] {
 			}
 		}
 		return dst
-	})
-	x.offer = offerLabels[T]
+	}, newLabels)
+	x.role.labels = true
 	x.role.keys = make(map[string]bool, len(wanted))
 	for _, k := range wanted {
 		x.role.keys[k] = true

@@ -45,7 +45,7 @@ func (x *Index[T, V]) Get(from Reader[T], value V) []T {
 // Append appends the objects that have value to dst, in no order. Cost: no allocation
 // when dst has room.
 func (x *Index[T, V]) Append(dst []T, from Reader[T], value V) []T {
-	want := posting.Value[V]{V: value, Hash: hash(x, value)}
+	want := valueOf(x, value)
 	s, st, l := beginRead(x, from)
 	if l == nil {
 		return dst
@@ -55,7 +55,7 @@ func (x *Index[T, V]) Append(dst []T, from Reader[T], value V) []T {
 
 // appendValues appends the objects that have want to dst, and ends the read of s.
 func appendValues[T any, V comparable](l *live[T, V], dst []T, s *slots.Slots[T], st *slots.State[T], want posting.Value[V]) []T {
-	if ids, ok := l.lists.Find(want); ok {
+	if ids, ok := l.values.find(want); ok {
 		dst = slices.Grow(dst, len(ids))
 		for _, id := range ids {
 			dst = append(dst, st.At(id))
@@ -63,12 +63,13 @@ func appendValues[T any, V comparable](l *live[T, V], dst []T, s *slots.Slots[T]
 		s.Done()
 		return dst
 	}
-	ids, view := l.lists.Freeze(want), slots.ViewOf(st)
+	ids, view := l.values.freeze(want), slots.ViewOf(st)
 	s.Done()
 	dst = slices.Grow(dst, ids.Len())
-	for id := range ids.All {
+	ids.All(func(id uint32) bool {
 		dst = append(dst, view.At(id))
-	}
+		return true
+	})
 	return dst
 }
 
@@ -80,12 +81,12 @@ func (x *Index[T, V]) All(from Reader[T], value V) iter.Seq[T] {
 }
 
 func each[T any, V comparable](x *Index[T, V], from Reader[T], value V, yield func(T) bool) {
-	want := posting.Value[V]{V: value, Hash: hash(x, value)}
+	want := valueOf(x, value)
 	s, st, l := beginRead(x, from)
 	if l == nil {
 		return
 	}
-	if ids, ok := l.lists.Find(want); ok && len(ids) <= iterBatch {
+	if ids, ok := l.values.find(want); ok && len(ids) <= iterBatch {
 		var batch [iterBatch]T
 		for i, id := range ids {
 			batch[i] = st.At(id)
@@ -99,23 +100,19 @@ func each[T any, V comparable](x *Index[T, V], from Reader[T], value V, yield fu
 		}
 		return
 	}
-	ids, view := l.lists.Freeze(want), slots.ViewOf(st)
+	ids, view := l.values.freeze(want), slots.ViewOf(st)
 	s.Done()
-	for id := range ids.All {
-		if !yield(view.At(id)) {
-			return
-		}
-	}
+	ids.All(func(id uint32) bool { return yield(view.At(id)) })
 }
 
 // Count returns the number of objects that have value. Cost: O(1).
 func (x *Index[T, V]) Count(from Reader[T], value V) int {
-	want := posting.Value[V]{V: value, Hash: hash(x, value)}
+	want := valueOf(x, value)
 	s, _, l := beginRead(x, from)
 	if l == nil {
 		return 0
 	}
-	n := l.lists.Count(want)
+	n := l.values.count(want)
 	s.Done()
 	return n
 }
@@ -125,14 +122,19 @@ func (x *Index[T, V]) Count(from Reader[T], value V) int {
 // sees the state at its own beginning. Cost: no allocation, but the next write that adds or
 // removes a value copies a few KB.
 func (x *Index[T, V]) Values(from Reader[T]) iter.Seq[V] {
-	return func(yield func(V) bool) {
-		s, _, l := beginRead(x, from)
-		if l == nil {
-			return
-		}
-		values := l.lists.Values()
-		s.Done()
-		for _, v := range cowvec.All(values) {
+	return func(yield func(V) bool) { eachValue(x, from, yield) }
+}
+
+func eachValue[T any, V comparable](x *Index[T, V], from Reader[T], yield func(V) bool) {
+	s, _, l := beginRead(x, from)
+	if l == nil {
+		return
+	}
+	view := l.values.all()
+	s.Done()
+	var c cowvec.Cursor
+	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
+		for _, v := range run.Elems {
 			if !yield(v) {
 				return
 			}
@@ -176,7 +178,7 @@ func (x *Index[T, V]) ValuesOf(obj T) (values []V, err error) {
 }
 
 func sharing[T any, V comparable](x *Index[T, V], s *slots.Slots[T], obj T) (objs []T, err error) {
-	wanted, err := evaluate(x, obj)
+	wanted, err := x.ValuesOf(obj)
 	if err != nil {
 		return nil, err
 	}
@@ -188,11 +190,11 @@ func sharing[T any, V comparable](x *Index[T, V], s *slots.Slots[T], obj T) (obj
 		return nil, err
 	}
 	if len(wanted) == 1 {
-		return appendValues(l, nil, s, st, wanted[0]), nil
+		return appendValues(l, nil, s, st, valueOf(x, wanted[0])), nil
 	}
 	frozen := make([]posting.IDs, len(wanted))
 	for i, v := range wanted {
-		frozen[i] = l.lists.Freeze(v)
+		frozen[i] = l.values.freeze(valueOf(x, v))
 	}
 	view := slots.ViewOf(st)
 	s.Done()
@@ -211,21 +213,6 @@ func union(postings []posting.IDs) (ids []uint32) {
 	}
 	slices.Sort(ids)
 	return slices.Compact(ids)
-}
-
-// evaluate calls the index function in the caller's goroutine and returns the hashed values.
-func evaluate[T any, V comparable](x *Index[T, V], obj T) (values []posting.Value[V], err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			panicked := usercode.Panicked("index function", r)
-			panicked.Name = x.name
-			err = panicked
-		}
-	}()
-	l := live[T, V]{def: x, stage: &stage[V]{}}
-	l.Stage(0, obj)
-	l.Prepare(0, 0, false)
-	return l.stage.set(0), nil
 }
 
 // beginRead begins a read, which the caller must end with Done of the slots returned. If from does not

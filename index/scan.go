@@ -44,8 +44,10 @@ func newScan[T metav1.Object](namespace string, selector labels.Selector, reqs l
 func scanOf[T metav1.Object](s *scan[T], view cowvec.View[T]) []T {
 	var c cowvec.Cursor
 	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
-		for objs := range slices.Chunk(run.Elems, scanBlock) {
-			block(s, objs)
+		for objs := run.Elems; len(objs) > 0; {
+			n := min(len(objs), scanBlock)
+			block(s, objs[:n])
+			objs = objs[n:]
 		}
 	}
 	return slices.Clip(s.out)

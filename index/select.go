@@ -51,15 +51,16 @@ func pick[T metav1.Object](view cowvec.View[T], from choice, namespace string, r
 	}
 	out := make([]T, 0, from.n)
 	for _, ids := range from.ids {
-		for id := range ids.All {
+		ids.All(func(id uint32) bool {
 			obj := view.At(id)
 			if namespace != "" && obj.GetNamespace() != namespace {
-				continue
+				return true
 			}
 			if len(reqs) == 0 || matchesAll(reqs, obj.GetLabels()) {
 				out = append(out, obj)
 			}
-		}
+			return true
+		})
 	}
 	return out
 }
@@ -120,57 +121,45 @@ type choice struct {
 
 const byNamespace = -1
 
-func (c *choice) offer(n, answers int, freeze func() []posting.IDs) {
-	if !c.found || n < c.n {
-		*c = choice{true, n, freeze(), answers}
-	}
-}
-
+// candidates returns the best choice that the indexes of st have.
 func candidates[T any](st *slots.State[T], namespace string, wanted []wantedLabels) (best choice) {
 	for _, ix := range st.Indexes() {
-		switch l := ix.(type) {
-		case *live[T, string]:
-			if l.def.role.namespace && namespace != "" {
-				v := posting.Value[string]{V: namespace, Hash: hash(l.def, namespace)}
-				best.offer(l.lists.Count(v), byNamespace, func() []posting.IDs { return []posting.IDs{l.lists.Freeze(v)} })
-			}
-		case labelled:
-			best = l.offerLabels(best, wanted)
-		}
+		of, role := ix.(selectable).half()
+		offer(&best, of, role, namespace, wanted)
 	}
 	return best
 }
 
-// labelled is an index that may be one of labels.
-type labelled interface {
-	offerLabels(best choice, wanted []wantedLabels) choice
-}
+// selectable is a live index without the types of its objects and values.
+type selectable interface{ half() (entries, *role) }
 
-func (l *live[T, V]) offerLabels(best choice, wanted []wantedLabels) choice {
-	if l.def.offer == nil {
-		return best
-	}
-	return l.def.offer(l, best, wanted)
-}
+func (l *live[T, V]) half() (entries, *role) { return l.entries, &l.def.role }
 
-func offerLabels[T any](l *live[T, Label], best choice, wanted []wantedLabels) choice {
-	for _, w := range wanted {
-		one := w.any
-		if keys := l.def.role.keys; keys != nil && !keys[one[0].Key] {
-			continue
-		}
-		n := 0
-		values := make([]posting.Value[Label], len(one))
-		for i, label := range one {
-			values[i] = posting.Value[Label]{V: label, Hash: hash(l.def, label)}
-			n += l.lists.Count(values[i])
-		}
-		best.offer(n, w.req, func() (ids []posting.IDs) {
-			for _, v := range values {
-				ids = append(ids, l.lists.Freeze(v))
+// offer makes the postings of an index the best choice, if the selection needs them and they are shorter.
+func offer(best *choice, of entries, role *role, namespace string, wanted []wantedLabels) {
+	switch {
+	case role.namespace && namespace != "":
+		choose(best, byNamespace, of.(*side[string]), []string{namespace})
+	case role.labels:
+		for _, w := range wanted {
+			if role.keys == nil || role.keys[w.any[0].Key] {
+				choose(best, w.req, of.(*side[Label]), w.any)
 			}
-			return ids
-		})
+		}
 	}
-	return best
+}
+
+// choose makes the postings of some values the best choice if they are shorter.
+func choose[V comparable](best *choice, answers int, of *side[V], values []V) {
+	n := 0
+	for _, v := range values {
+		n += of.count(posting.Value[V]{V: v, Hash: hashOf(of.seed, v)})
+	}
+	if best.found && n >= best.n {
+		return
+	}
+	*best = choice{true, n, make([]posting.IDs, len(values)), answers}
+	for i, v := range values {
+		best.ids[i] = of.freeze(posting.Value[V]{V: v, Hash: hashOf(of.seed, v)})
+	}
 }

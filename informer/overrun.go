@@ -6,6 +6,7 @@ import (
 
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/objmeta"
+	"github.com/kinform/kinform/internal/typekind"
 	"github.com/kinform/kinform/store"
 )
 
@@ -122,15 +123,16 @@ func missedChanges[K comparable, T any](o *overrun[K, T], missed []Event[K, T], 
 
 // same reports whether two objects are the same: identical pointers, or equal values.
 func same[T any](a, b T) bool {
-	if reflect.TypeFor[T]().Kind() == reflect.Pointer {
+	if typekind.Of((*T)(nil)) == reflect.Pointer {
 		return any(a) == any(b)
 	}
 	return sameValue(a, b)
 }
 
-func sameValue[T any](a, b T) bool {
-	if reflect.ValueOf(&a).Elem().Comparable() {
-		return any(a) == any(b)
+//go:noinline
+func sameValue(a, b any) bool {
+	if reflect.ValueOf(a).Comparable() {
+		return a == b
 	}
 	return reflect.DeepEqual(a, b)
 }

@@ -140,7 +140,7 @@ func (i *core[K, T]) PendingWrite(key K) (rv string, ok bool) {
 	if p == nil {
 		return "", false
 	}
-	version, ok := p.own.door.Waits(key)
+	version, ok := door.Waits(&p.own.door, key)
 	if !ok {
 		return "", false
 	}
@@ -203,7 +203,7 @@ type dueWrite[K comparable] struct {
 	version uint64
 	until   time.Time
 	lost    bool   // it has been reported
-	told    bool   // and list or watch have told of the key, see door.Door.Told
+	told    bool   // and list or watch have told of the key, see door.Told
 	at      uint64 // how far they were when that was found
 	gone    bool   // it ended the object; set when it is lost
 	late    bool   // it was recorded after a list was compared with the store; set for the list of a restored server
@@ -214,7 +214,7 @@ func (o *own[K, T]) change(f func(*door.Door[K])) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	f(&o.door)
-	o.count.Store(int64(o.door.Len()))
+	o.count.Store(int64(door.Len(&o.door)))
 }
 
 // awaits reports whether a write of key is ahead. Safe from any goroutine.
@@ -224,7 +224,7 @@ func awaits[K comparable, T any](o *own[K, T], key K) bool {
 	}
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	_, waits := o.door.Waits(key)
+	_, waits := door.Waits(&o.door, key)
 	return waits
 }
 
@@ -236,7 +236,7 @@ func putOwn[K comparable, T any](o *own[K, T], key K) (kept aside[T], has, ahead
 	o.mu.RLock()
 	defer o.mu.RUnlock()
 	kept, has = o.aside[key]
-	_, ahead = o.door.Waits(key)
+	_, ahead = door.Waits(&o.door, key)
 	return kept, has, ahead
 }
 
@@ -247,7 +247,7 @@ func (o *own[K, T]) forget(keys ...K) {
 	}
 	o.change(func(d *door.Door[K]) {
 		for _, key := range keys {
-			d.Drop(key)
+			door.Drop(d, key)
 			delete(o.aside, key)
 		}
 	})
@@ -257,8 +257,8 @@ func (o *own[K, T]) forget(keys ...K) {
 func (o *own[K, T]) awaited() (keys []K, moment uint64) {
 	o.mu.RLock()
 	defer o.mu.RUnlock()
-	o.door.Each(func(key K, _ uint64) { keys = append(keys, key) })
-	return keys, uint64(o.door.Made())
+	door.Each(&o.door, func(key K, _ uint64) { keys = append(keys, key) })
+	return keys, uint64(door.Made(&o.door))
 }
 
 // ofKey is what own knows of a key.
@@ -271,21 +271,21 @@ type ofKey[T any] struct {
 // ownOf returns what own knows of a key. Called with the informer's mu held.
 func ownOf[K comparable, T any](o *own[K, T], key K) ofKey[T] {
 	kept, has := o.aside[key]
-	return ofKey[T]{known: o.door.Knows(key), aside: kept, has: has}
+	return ofKey[T]{known: door.Knows(&o.door, key), aside: kept, has: has}
 }
 
 // undoOwn goes back to what own knew of a key, because the store refused a write. Called with the informer's
 // mu held.
 func undoOwn[K comparable, T any](o *own[K, T], key K, before ofKey[T]) {
 	o.change(func(d *door.Door[K]) {
-		d.Undo(key, before.known)
+		door.Undo(d, key, before.known)
 		keep(o, key, before.has, before.aside)
 	})
 }
 
 // ownWaits reports whether a write is still ahead. Called with the informer's mu held.
 func ownWaits[K comparable, T any](o *own[K, T], w dueWrite[K]) bool {
-	version, waits := o.door.Waits(w.key)
+	version, waits := door.Waits(&o.door, w.key)
 	return waits && version == w.version
 }
 
@@ -316,7 +316,7 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 	if p == nil || !w.gone && p.keeps != nil && !p.keeps(w.obj) {
 		return nil, nil // a list follows before it is in the selection
 	}
-	if p.own.door.Len() >= i.ownLimit && !awaits(&p.own, key) {
+	if door.Len(&p.own.door) >= i.ownLimit && !awaits(&p.own, key) {
 		room := false
 		if failed, room = makeRoomForOwn(p); !room {
 			return failed, ErrTooManyWrites
@@ -330,7 +330,7 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 			return failed, i.about(fmt.Errorf("%s: %w", keytext.Of(key), err))
 		}
 	}
-	if version, waits := p.own.door.Waits(key); waits && version != before.known.Version() {
+	if version, waits := door.Waits(&p.own.door, key); waits && version != before.known.Version() {
 		expect(p, dueWrite[K]{key: key, version: version, until: time.Now().Add(ownFor)})
 	}
 	return failed, nil
@@ -341,13 +341,13 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 func makeRoomForOwn[K comparable, T any](p *part[K, T]) (failed []*reflector.ObjectError, made bool) {
 	o := &p.own
 	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool {
-		return (w.lost || o.door.HasLeft(w.key)) && ownWaits(o, w) && !o.door.Ending(w.key)
+		return (w.lost || door.HasLeft(&o.door, w.key)) && ownWaits(o, w) && !door.Ending(&o.door, w.key)
 	})
 	if n < 0 {
 		return nil, false
 	}
 	due := o.due[n]
-	if !o.door.HasLeft(due.key) {
+	if !door.HasLeft(&o.door, due.key) {
 		lose(p, due)
 	}
 	failed = withdraw(p, due.key, nil)
@@ -367,13 +367,13 @@ func enters[K comparable, T any](p *part[K, T], key K, w ownWrite[T]) bool {
 	verdict := door.Stays
 	obj, _ := i.store.Get(key)
 	p.own.change(func(d *door.Door[K]) {
-		d.Bookmark(reached(p))
+		door.Bookmark(d, reached(p))
 		if w.gone {
-			verdict = d.Removed(key, has, is)
+			verdict = door.Removed(d, key, has, is)
 		} else {
-			verdict = d.Wrote(key, has, is)
+			verdict = door.Wrote(d, key, has, is)
 		}
-		if _, waits := d.Waits(key); waits && !waited {
+		if _, waits := door.Waits(d, key); waits && !waited {
 			keep(&p.own, key, has.Any, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
 		}
 	})
@@ -452,15 +452,15 @@ func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], und
 	p.own.change(func(at *door.Door[K]) {
 		switch {
 		case missing && undated, !missing && is.Version == 0:
-			at.Drop(key)
+			door.Drop(at, key)
 		case missing:
-			verdict = at.Listed(key, has, door.Held{})
+			verdict = door.Listed(at, key, has, door.Held{})
 		case d.Type == deltafifo.Replaced:
-			verdict = at.Listed(key, has, door.Held{State: is, Any: true})
+			verdict = door.Listed(at, key, has, door.Held{State: is, Any: true})
 		default:
-			verdict = at.Event(key, has, is, d.Type == deltafifo.Deleted)
+			verdict = door.Event(at, key, has, is, d.Type == deltafifo.Deleted)
 		}
-		if _, waits := at.Waits(key); verdict != door.Stays || !waits {
+		if _, waits := door.Waits(at, key); verdict != door.Stays || !waits {
 			keep(&p.own, key, verdict == door.Aside && d.Type != deltafifo.Deleted, aside[T]{d.Object, rv, d.Sum})
 		}
 	})
@@ -474,7 +474,7 @@ func dropUnselected[K comparable, T any](p *part[K, T]) {
 	var ops []store.Op[K, T]
 	for _, w := range o.due {
 		if obj, ok := p.inf.store.Get(w.key); ok && !p.keeps(obj) && ownWaits(o, w) {
-			o.change(func(d *door.Door[K]) { d.Leave(w.key) })
+			o.change(func(d *door.Door[K]) { door.Leave(d, w.key) })
 			ops = append(ops, store.Op[K, T]{Key: w.key, Delete: true})
 		}
 	}
@@ -493,8 +493,8 @@ func dropPassed[K comparable, T any](p *part[K, T]) (failed []*reflector.ObjectE
 	}
 	var left, stay []K
 	p.own.change(func(d *door.Door[K]) {
-		d.Bookmark(reached(p))
-		left, stay = d.Passed()
+		door.Bookmark(d, reached(p))
+		left, stay = door.Passed(d)
 	})
 	for _, key := range left {
 		failed = withdraw(p, key, failed)
@@ -508,7 +508,7 @@ func dropPassed[K comparable, T any](p *part[K, T]) (failed []*reflector.ObjectE
 // left it since: no newer one would follow. If the store refuses it, the key becomes empty and withdraw adds the
 // error to failed. The caller calls own.forget. Called with mu held.
 func withdraw[K comparable, T any](p *part[K, T], key K, failed []*reflector.ObjectError) []*reflector.ObjectError {
-	if !p.own.door.Leaves(key) {
+	if !door.Leaves(&p.own.door, key) {
 		return failed
 	}
 	kept, has := p.own.aside[key]
@@ -534,18 +534,18 @@ func beginOwn[K comparable, T any](o *own[K, T], batch deltafifo.Batch[K, T]) (a
 	}
 	o.change(func(d *door.Door[K]) {
 		if !batch.Rewound() {
-			for _, key := range d.Relisted(door.Moment(moment)) {
+			for _, key := range door.Relisted(d, door.Moment(moment)) {
 				delete(o.aside, key)
 			}
 			return
 		}
 		for _, w := range o.due {
-			if ownWaits(o, w) && !d.HasLeft(w.key) {
-				w.gone, w.late = d.Ends(w.key), d.Since(w.key, door.Moment(moment))
+			if ownWaits(o, w) && !door.HasLeft(d, w.key) {
+				w.gone, w.late = door.Ends(d, w.key), door.Since(d, w.key, door.Moment(moment))
 				ahead = append(ahead, w)
 			}
 		}
-		d.Rewound()
+		door.Rewound(d)
 		clear(o.aside)
 	})
 	return ahead
@@ -573,7 +573,7 @@ func lostOf[K comparable, T any](p *part[K, T], ahead []dueWrite[K]) (lost []*Lo
 // expect sets a timer for a write. Called with mu held.
 func expect[K comparable, T any](p *part[K, T], w dueWrite[K]) {
 	o := &p.own
-	if len(o.due) >= 2*o.door.Len() { // as long as most of them are ahead, they come off in takeDue
+	if len(o.due) >= 2*door.Len(&o.door) { // as long as most of them are ahead, they come off in takeDue
 		o.due = slices.DeleteFunc(o.due, func(w dueWrite[K]) bool { return !ownWaits(o, w) })
 	}
 	o.due = append(o.due, w)
@@ -614,8 +614,8 @@ func takeDue[K comparable, T any](p *part[K, T], now time.Time) (lost []*LostWri
 		if !ownWaits(o, due) {
 			continue
 		}
-		due.gone = o.door.Ends(due.key)
-		if o.door.HasLeft(due.key) {
+		due.gone = door.Ends(&o.door, due.key)
+		if door.HasLeft(&o.door, due.key) {
 			due.lost = true // nobody misses it
 		} else if report := lose(p, due); !due.lost {
 			lost = append(lost, report)
@@ -625,7 +625,7 @@ func takeDue[K comparable, T any](p *part[K, T], now time.Time) (lost []*LostWri
 			continue
 		}
 		if due.lost = true; !due.told {
-			due.told, due.at = o.door.Told(due.key, at), at
+			due.told, due.at = door.Told(&o.door, due.key, at), at
 		}
 		due.until = now.Add(ownFor)
 		o.due = append(o.due, due)
@@ -671,7 +671,7 @@ func reportLost[K comparable, T any](i *core[K, T], all []*LostWriteError) {
 // resume waits for the writes that were ahead at the end of the run before. Called with mu held.
 func resume[K comparable, T any](p *part[K, T]) {
 	until := time.Now().Add(ownFor)
-	p.own.door.Each(func(key K, version uint64) {
+	door.Each(&p.own.door, func(key K, version uint64) {
 		expect(p, dueWrite[K]{key: key, version: version, until: until})
 	})
 }
@@ -685,14 +685,14 @@ func unusable[K comparable, T any](p *part[K, T], bad *reflector.ObjectError) {
 	p.inf.mu.Lock()
 	defer p.inf.mu.Unlock()
 	var all []K
-	p.own.door.Each(func(key K, _ uint64) {
+	door.Each(&p.own.door, func(key K, _ uint64) {
 		if bad.Key == "" || bad.Key == keytext.Of(key) {
 			all = append(all, key)
 		}
 	})
 	p.own.change(func(d *door.Door[K]) {
 		for _, key := range all {
-			d.Unusable(key)
+			door.Unusable(d, key)
 		}
 	})
 }

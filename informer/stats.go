@@ -6,6 +6,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kinform/kinform/internal/door"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/reflector"
 )
@@ -72,7 +73,7 @@ func (i *core[K, T]) Stats() Stats {
 		if p.feed != nil {
 			feeds = append(feeds, p.feed)
 		}
-		writes += p.own.door.Len()
+		writes += door.Len(&p.own.door)
 	}
 	i.mu.Unlock()
 	pending := 0

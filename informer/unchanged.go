@@ -6,10 +6,9 @@ import (
 	"strconv"
 	"sync"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/objmeta"
+	"github.com/kinform/kinform/internal/typekind"
 	"github.com/kinform/kinform/store"
 )
 
@@ -57,15 +56,11 @@ func unchanged[K comparable, T any](v *versions[K, T]) func(known, listed T) boo
 
 // sameObject reports whether two objects with one key carry the same version and UID. It
 // panics if their methods do. The store turns the panic into an error.
-func sameObject[T any](known, listed T) bool {
-	before, _ := any(known).(metav1.Object)
-	after, _ := any(listed).(metav1.Object)
-	return before != nil && after != nil && store.SameVersion(before, after)
-}
+func sameObject[T any](known, listed T) bool { return objmeta.SameVersion(known, listed) }
 
 // sameContents reports whether two objects with one key and version are equal.
 func sameContents[T any](known, listed T) bool {
-	if reflect.TypeFor[T]().Kind() == reflect.Pointer && any(known) == any(listed) {
+	if typekind.Of((*T)(nil)) == reflect.Pointer && any(known) == any(listed) {
 		return true
 	}
 	return reflect.DeepEqual(known, listed)

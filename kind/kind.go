@@ -56,7 +56,7 @@ const (
 // stays empty for types that hold any kind: Unstructured, PartialObjectMetadata, and types
 // without a name.
 func Of[T any](version schema.GroupVersion, resource string) *Kind[T] {
-	return &Kind[T]{GroupVersionKind: version.WithKind(typeName(reflect.TypeFor[T]())), Resource: resource, Scope: Namespaced}
+	return &Kind[T]{GroupVersionKind: version.WithKind(typeName((*T)(nil))), Resource: resource, Scope: Namespaced}
 }
 
 // OfResource describes a kind of which only the resource is known, for example from a flag.
@@ -122,8 +122,11 @@ func (k *Kind[T]) HasSubresource(name string) bool { return slices.Contains(k.Su
 //go:noinline
 func (k *Kind[T]) String() string { return (*plain)(k).text() }
 
-// typeName returns the kind that the name of t suggests, empty if t holds any kind.
-func typeName(t reflect.Type) string {
+// typeName returns the kind that the name of a T suggests, empty if T holds any kind. It takes a nil *T.
+//
+//go:noinline
+func typeName(pointer any) string {
+	t := reflect.TypeOf(pointer).Elem()
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
 	}

@@ -159,9 +159,16 @@ func eventOf[T runtime.Object](s SourceFuncs[T], typ EventType, object runtime.O
 	}
 	var ok bool
 	if ev.Object, ok = object.(T); !ok {
-		return s.bad(typ, about, fmt.Errorf("it is a %T and no %v", object, reflect.TypeFor[T]()))
+		return s.bad(typ, about, wrongType(object, (*T)(nil)))
 	}
 	return ev, nil
+}
+
+// wrongType says that an object is no T, for a nil *T.
+//
+//go:noinline
+func wrongType(object, pointer any) error {
+	return fmt.Errorf("it is a %T and no %v", object, reflect.TypeOf(pointer).Elem())
 }
 
 // bad returns the error about an object. about is nil if it has no metadata.
@@ -174,6 +181,8 @@ func (s SourceFuncs[T]) bad(typ EventType, about metav1.Object, err error) (Even
 }
 
 // isNil reports whether an interface is nil, or holds a nil pointer.
+//
+//go:noinline
 func isNil(v any) bool {
 	if v == nil {
 		return true

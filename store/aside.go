@@ -33,7 +33,7 @@ func publish[K comparable, T any](a *aside[K, T], rv string) {
 	} else {
 		move(s, rv)
 	}
-	if !idle(&s.waits) {
+	if !s.waits.all.idle() {
 		wakeAllKeys(&s.waits)
 		wakeVersions(s)
 	}

@@ -31,7 +31,7 @@ func add[K comparable](b *block[K], at int, key K) {
 // hashAll hashes all keys. It panics when one cannot be compared.
 func hashAll[K comparable, T any](b *block[K], r *Reader[K, T]) {
 	for _, key := range b.keys[:b.n] {
-		b.touched ^= r.parts.Touch(key)
+		b.touched ^= keytable.Touch(r.parts, key)
 	}
 	for i, key := range b.keys[:b.n] {
 		b.hashes[i] = hashOf(r, key)

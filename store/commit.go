@@ -116,7 +116,7 @@ func apply[K comparable, T any](s *Store[K, T], rv string, ops []Op[K, T]) {
 		changeSlot(s, st, ops)
 		endCommit(s, st, rv)
 	}
-	if !idle(&s.waits) {
+	if !s.waits.all.idle() {
 		for i := range s.plan.targets {
 			if t := &s.plan.targets[i]; t.last >= 0 {
 				wakeKey(&s.waits, ops[t.last].Key)
@@ -163,9 +163,9 @@ func insert[K comparable, T any](s *Store[K, T], st *slots.State[T], hash uint32
 
 // endCommit makes the changes to st visible, at rv. It calls no user function.
 func endCommit[K comparable, T any](s *Store[K, T], st *slots.State[T], rv string) {
-	moves := rvMoves(s, rv)
+	moved := moves(s.rv, rv, s.rewound)
 	slots.End(s.slots, st, func() {
-		if moves {
+		if moved {
 			s.rv = rv
 		}
 	})
@@ -173,7 +173,7 @@ func endCommit[K comparable, T any](s *Store[K, T], st *slots.State[T], rv strin
 
 // move is end for a commit that changes no object.
 func move[K comparable, T any](s *Store[K, T], rv string) {
-	if rvMoves(s, rv) {
+	if moves(s.rv, rv, s.rewound) {
 		slots.Note(s.slots, func() { s.rv = rv })
 	}
 }
@@ -181,9 +181,9 @@ func move[K comparable, T any](s *Store[K, T], rv string) {
 // wakeVersions wakes the waits for versions that the last commit has ended.
 func wakeVersions[K comparable, T any](s *Store[K, T]) {
 	if s.rewound {
-		s.waits.rewound()
+		s.waits.all.rewound()
 	} else {
-		s.waits.wakeVersions(s.rv)
+		s.waits.all.wakeVersions(s.rv)
 	}
 }
 

@@ -43,6 +43,7 @@ func ParseKey(text string) (types.NamespacedName, error) {
 	return key, nil
 }
 
+//go:noinline
 func isNil(obj any) bool {
 	if obj == nil {
 		return true

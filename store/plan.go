@@ -10,10 +10,12 @@ import (
 )
 
 // plan describes the changes that operations are going to make, before any of them is made. Only
-// the last operation on a key changes the state; the others only get an Old.
-type plan[K comparable, T any] struct {
+// the last operation on a key changes the state; the others only get an Old. It knows keys by their
+// hashes and objects by their slots, so it has no type parameter.
+type plan struct {
 	targets []target       // one per distinct key
-	byKey   keytable.Table // key's hash -> number in targets, for more than fewOps operations
+	many    bool           // there are more than fewOps operations
+	byKey   keytable.Table // key's hash -> number in targets, for many operations
 	changes int            // targets and sums that change something
 	resums  []resum        // new sums of objects that stay
 	staged  int            // value sets in every index
@@ -59,16 +61,24 @@ type step struct {
 func keepTargets(n int) int { return min(1024, 64+n) }
 
 // clearPlan drops the plan, and the values staged for it in the indexes of st.
-func clearPlan[K comparable, T any](p *plan[K, T], st *slots.State[T]) {
+func clearPlan[T any](p *plan, st *slots.State[T]) {
 	unstage(p, st)
+	p.clear()
+}
+
+func (p *plan) clear() {
 	p.byKey.Reset(blockLen)
 	p.targets, p.resums, p.changes, p.staged = p.targets[:0], p.resums[:0], 0, 0
 }
 
-// reset is clear after a write. It also gives back the memory of a large plan.
-func reset[K comparable, T any](p *plan[K, T], body *slots.Slots[T]) {
+// reset is clearPlan after a write. It also gives back the memory of a large plan.
+func reset[T any](p *plan, body *slots.Slots[T]) {
 	unstage(p, body.Own())
-	keep := keepTargets(body.Own().Len())
+	p.reset(keepTargets(body.Own().Len()))
+}
+
+// reset drops the plan, and keeps room for so many targets.
+func (p *plan) reset(keep int) {
 	targets := p.targets[:0]
 	if cap(targets) > 2*keep {
 		targets = nil
@@ -78,8 +88,103 @@ func reset[K comparable, T any](p *plan[K, T], body *slots.Slots[T]) {
 	p.resums, p.changes, p.staged, p.keyed = nil, 0, 0, false
 }
 
+// begin makes room for n operations.
+func (p *plan) begin(n int) {
+	p.many = n > fewOps
+	if p.many {
+		p.byKey.Reserve(n)
+		p.targets = slices.Grow(p.targets, n)
+	}
+}
+
+// search is a search for the target of a key.
+type search struct {
+	hash  uint32
+	next  int // number in targets, for few operations
+	probe keytable.Probe
+}
+
+// find returns the number of the next target whose key has the hash.
+func (p *plan) find(s *search) (n int, ok bool) {
+	if p.many {
+		n, ok := p.byKey.Next(s.hash, &s.probe)
+		return int(n), ok
+	}
+	for n := s.next; n < len(p.targets); n++ {
+		if p.targets[n].hash == s.hash {
+			s.next = n + 1
+			return n, true
+		}
+	}
+	return 0, false
+}
+
+// add adds a target for operation i, whose key has the hash, and returns its number.
+func (p *plan) add(hash uint32, i int) int {
+	if p.many {
+		p.byKey.Insert(hash, uint32(len(p.targets)))
+	}
+	p.targets = append(p.targets, target{hash: hash, first: int32(i), taken: int32(i), last: -1})
+	return len(p.targets) - 1
+}
+
+// take adds operation i to the block that begins with operation from. It returns false if target n,
+// that of its key, is in the block already.
+func (p *plan) take(n, i, from int) bool {
+	t := &p.targets[n]
+	if int(t.taken) >= from && int(t.first) != i {
+		return false
+	}
+	t.taken = int32(i)
+	p.work = append(p.work, step{op: int32(i), target: int32(n)})
+	return true
+}
+
+// settle adds the changes of the block to the targets.
+func (p *plan) settle() {
+	for i := range p.work {
+		w := &p.work[i]
+		if w.done {
+			continue
+		}
+		t := &p.targets[w.target]
+		if t.last < 0 {
+			p.changes++
+		}
+		t.last, t.staged, t.moves = w.op, w.staged, w.moves
+	}
+}
+
+// resum plans a new sum of the object in a slot.
+func (p *plan) resum(slot uint32, sum uint64) {
+	p.resums = append(p.resums, resum{slot, sum})
+	p.changes++
+}
+
+// leaveOut makes the operation that is being planned one that changes nothing, and takes back the value
+// sets from number staged on.
+func (p *plan) leaveOut(staged int) (op int32) {
+	w := &p.work[p.at]
+	w.done, p.staged = true, staged
+	return w.op
+}
+
+// panicked describes the panic r of a user's function on the object of a key. Call it in the deferred
+// function, so that the stack is that of the panic. index is the name of the index whose function ran.
+func (p *plan) panicked(r any, key, index string) error {
+	err := usercode.Panicked(p.doing, r)
+	err.Key = key
+	switch p.doing {
+	case indexFunction:
+		err.Name = index
+	case keyFunction:
+		return &KeyError{Key: key, Err: err}
+	}
+	return err
+}
+
 // unstage drops all staged values.
-func unstage[K comparable, T any](p *plan[K, T], st *slots.State[T]) {
+func unstage[T any](p *plan, st *slots.State[T]) {
 	if !p.holds {
 		return
 	}
@@ -96,10 +201,7 @@ func prepare[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K
 		prepareOne(s, st, &ops[0])
 		return
 	}
-	if len(ops) > fewOps {
-		s.plan.byKey.Reserve(len(ops))
-		s.plan.targets = slices.Grow(s.plan.targets, len(ops))
-	}
+	s.plan.begin(len(ops))
 	for i, touched := 0, 0; i < len(ops); {
 		if i >= touched {
 			touched = min(i+blockLen, len(ops))
@@ -108,7 +210,7 @@ func prepare[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K
 		i = takeBlock(s, ops, i)
 		for !planBlock(s, st, ops) {
 		}
-		settleBlock(s)
+		s.plan.settle()
 	}
 }
 
@@ -172,7 +274,7 @@ func stageOne[K comparable, T any](s *Store[K, T], st *slots.State[T], obj T) {
 // touchTargets reads the keys of ops from memory.
 func touchTargets[K comparable, T any](s *Store[K, T], ops []Op[K, T]) {
 	for i := range ops {
-		s.plan.warmed ^= s.parts.Touch(ops[i].Key)
+		s.plan.warmed ^= keytable.Touch(s.parts, ops[i].Key)
 	}
 }
 
@@ -190,14 +292,10 @@ func takeBlock[K comparable, T any](s *Store[K, T], ops []Op[K, T], i int) (end 
 		}
 	}()
 	for ; end < len(ops) && end-i < blockLen; end++ {
-		n := targetOf(s, ops, end)
-		t := &p.targets[n]
-		if int(t.taken) >= i && int(t.first) != end {
+		if !p.take(targetOf(s, ops, end), end, i) {
 			break
 		}
-		t.taken = int32(end)
 		fail(&ops[end], nil)
-		p.work = append(p.work, step{op: int32(end), target: int32(n)})
 	}
 	return end
 }
@@ -208,9 +306,8 @@ func planBlock[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op
 	p, staged := &s.plan, s.plan.staged
 	defer func() {
 		if r := recover(); r != nil {
-			w := &p.work[p.at]
-			fail(&ops[w.op], panicError(s, r, ops[w.op].Key, st.Indexes()))
-			w.done, p.staged = true, staged
+			op := &ops[p.leaveOut(staged)]
+			fail(op, panicError(s, r, op.Key, st.Indexes()))
 			for _, x := range st.Indexes() {
 				x.Unstage(staged)
 			}
@@ -231,44 +328,22 @@ func planBlock[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op
 	return true
 }
 
-// settleBlock adds the changes of the block to the targets.
-func settleBlock[K comparable, T any](s *Store[K, T]) {
-	p := &s.plan
-	for i := range p.work {
-		w := &p.work[i]
-		if w.done {
-			continue
-		}
-		t := &p.targets[w.target]
-		if t.last < 0 {
-			p.changes++
-		}
-		t.last, t.staged, t.moves = w.op, w.staged, w.moves
-	}
-}
-
 func fail[K comparable, T any](op *Op[K, T], err error) {
 	var zero T
 	op.Old, op.Had, op.Unchanged, op.Err = zero, false, false, err
 }
 
-// panicError describes the panic r of a user's function. Call it in the deferred function, so
-// that the stack is that of the panic. indexes are those whose functions may have run.
+// panicError describes the panic r of a user's function, see plan.panicked. indexes are those whose
+// functions may have run.
 func panicError[K comparable, T any](s *Store[K, T], r any, key K, indexes []slots.Index[T]) error {
-	var zero K
-	name := ""
-	if key != zero {
-		name = fmt.Sprint(key)
+	text, index := "", ""
+	if key != *new(K) {
+		text = fmt.Sprint(key)
 	}
-	err := usercode.Panicked(s.plan.doing, r)
-	err.Key = name
-	switch s.plan.doing {
-	case indexFunction:
-		err.Name = indexes[s.plan.index].Name()
-	case keyFunction:
-		return &KeyError{Key: name, Err: err}
+	if s.plan.doing == indexFunction {
+		index = indexes[s.plan.index].Name()
 	}
-	return err
+	return s.plan.panicked(r, text, index)
 }
 
 const (
@@ -278,8 +353,13 @@ const (
 )
 
 // keepsAny reports whether an operation of the block has Keep set.
-func keepsAny[K comparable, T any](p *plan[K, T], ops []Op[K, T]) bool {
-	return slices.ContainsFunc(p.work, func(w step) bool { return ops[w.op].Keep })
+func keepsAny[K comparable, T any](p *plan, ops []Op[K, T]) bool {
+	for i := range p.work {
+		if ops[p.work[i].op].Keep {
+			return true
+		}
+	}
+	return false
 }
 
 // keepsOld reports whether the stored object stays in place of op's object.
@@ -299,25 +379,24 @@ func isUnchanged[K comparable, T any](s *Store[K, T], old, new T) bool {
 }
 
 func checkKey[K comparable, T any](s *Store[K, T], op *Op[K, T]) error {
-	key := op.Key
 	if !op.Delete && !s.plan.keyed {
-		k, err := s.key(op.Object)
-		if err != nil {
-			return &KeyError{Key: fmt.Sprint(key), Err: err}
-		}
-		if k != key {
-			return &KeyError{Key: fmt.Sprint(key), Err: fmt.Errorf("%w: %v", ErrKeyMismatch, k)}
+		if k, err := s.key(op.Object); err != nil || k != op.Key {
+			return badKey(op.Key, k, err)
 		}
 	}
-	return usable(key)
-}
-
-// usable returns an error if key is the zero K, under which nothing can be stored.
-func usable[K comparable](key K) error {
-	if err := usercode.CheckKey(key); err != nil {
-		return &KeyError{Key: fmt.Sprint(key), Err: err}
+	if op.Key == *new(K) { // under which nothing can be stored
+		return badKey(op.Key, op.Key, ErrZeroKey)
 	}
 	return nil
+}
+
+// badKey is the error for an object that cannot be stored under key, because of err or because its own
+// key is another one.
+func badKey(key, own any, err error) error {
+	if err == nil {
+		err = fmt.Errorf("%w: %v", ErrKeyMismatch, own)
+	}
+	return &KeyError{Key: fmt.Sprint(key), Err: err}
 }
 
 // fewOps is the largest number of operations for which targets are searched one by one.
@@ -326,28 +405,13 @@ const fewOps = 8
 // targetOf returns the number of the target of operation i. It adds the target if necessary.
 func targetOf[K comparable, T any](s *Store[K, T], ops []Op[K, T], i int) int {
 	p, key := &s.plan, ops[i].Key
-	hash := hashOf(&s.readSide, key)
-	if len(ops) <= fewOps {
-		for n := range p.targets {
-			if t := &p.targets[n]; t.hash == hash && ops[t.first].Key == key {
-				return n
-			}
+	from := search{hash: hashOf(&s.readSide, key)}
+	for n, ok := p.find(&from); ok; n, ok = p.find(&from) {
+		if ops[p.targets[n].first].Key == key {
+			return n
 		}
-	} else {
-		var probe keytable.Probe
-		for {
-			n, ok := p.byKey.Next(hash, &probe)
-			if !ok {
-				break
-			}
-			if ops[p.targets[n].first].Key == key {
-				return int(n)
-			}
-		}
-		p.byKey.Insert(hash, uint32(len(p.targets)))
 	}
-	p.targets = append(p.targets, target{hash: hash, first: int32(i), taken: int32(i), last: -1})
-	return len(p.targets) - 1
+	return p.add(from.hash, i)
 }
 
 func checkKeys[K comparable, T any](s *Store[K, T], ops []Op[K, T]) {
@@ -419,10 +483,9 @@ func compareOp[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op
 
 // setSum plans the sum of op, which keeps the object of t, if st has another sum. If an earlier
 // operation of the plan stores the object, its sum stays.
-func setSum[K comparable, T any](p *plan[K, T], st *slots.State[T], op *Op[K, T], t *target) {
+func setSum[K comparable, T any](p *plan, st *slots.State[T], op *Op[K, T], t *target) {
 	if op.Sum != 0 && t.stored && t.last < 0 && slots.SumOf(st, t.slot) != op.Sum {
-		p.resums = append(p.resums, resum{t.slot, op.Sum})
-		p.changes++
+		p.resum(t.slot, op.Sum)
 	}
 }
 

@@ -120,7 +120,7 @@ func (r *Reader[K, T]) Snapshot() Snapshot[K, T] {
 func (r *Reader[K, T]) Freeze() *Reader[K, T] {
 	f := &Reader[K, T]{key: r.key, parts: r.parts, seed: r.seed, mask: r.mask}
 	f.slots = slots.Freeze(r.slots, func() { f.rv = r.rv })
-	f.waits.end(ErrClosed)
+	endWaits(&f.waits, ErrClosed)
 	return f
 }
 
@@ -146,7 +146,7 @@ func (r *Reader[K, T]) All() iter.Seq2[K, T] {
 func (r *Reader[K, T]) Keys() iter.Seq[K] {
 	return func(yield func(K) bool) {
 		snap := r.Snapshot()
-		snap.Keys()(yield)
+		eachKey(&snap, yield)
 	}
 }
 
@@ -165,7 +165,7 @@ func (r *Reader[K, T]) Values() iter.Seq[T] {
 func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
 	return func(yield func([]T) bool) {
 		snap := r.Snapshot()
-		snap.Chunks()(yield)
+		eachChunk(&snap.view, yield)
 	}
 }
 

@@ -34,16 +34,16 @@ func (s *Store[K, T]) Replace(objs []T, rv string) error {
 // replaceAside stores objs and removes every other object.
 func replaceAside[K comparable, T any](a *aside[K, T], objs []T) error {
 	listed := make(bitset, (max(a.st.Slots(), len(objs))+63)/64)
-	ops := make([]Op[K, T], 0, min(len(objs), blockLen))
+	all := make([]Op[K, T], min(len(objs), blockLen))
 	for len(objs) > 0 {
 		n := min(len(objs), blockLen)
-		ops = ops[:0]
-		for _, obj := range objs[:n] {
+		ops := all[:n]
+		for i, obj := range objs[:n] {
 			key, err := keyOf(a.s, obj)
 			if err != nil {
 				return err
 			}
-			ops = append(ops, Op[K, T]{Key: key, Object: obj})
+			ops[i] = Op[K, T]{Key: key, Object: obj}
 		}
 		doAll(a, ops)
 		if err := mark(a, ops, &listed); err != nil {
@@ -83,6 +83,7 @@ type bitset []uint64
 
 func (b bitset) has(i uint32) bool { return int(i>>6) < len(b) && b[i>>6]&(1<<(i&63)) != 0 }
 
+//go:noinline
 func (b *bitset) add(i uint32) {
 	for int(i>>6) >= len(*b) {
 		*b = append(*b, 0)

@@ -45,12 +45,18 @@ func (s *Snapshot[K, T]) All() iter.Seq2[K, T] {
 func (s *Snapshot[K, T]) Keys() iter.Seq[K] {
 	snap := *s
 	return func(yield func(K) bool) {
-		p := pairs[K, T]{snap: snap}
-		for nextPairs(&p) {
-			for _, key := range p.keys[:p.n] {
-				if !yield(key) {
-					return
-				}
+		eachKey(&snap, yield)
+	}
+}
+
+// eachKey calls yield for each key of s until it returns false. The objects are read before, so that a call
+// per key is no wait for memory.
+func eachKey[K comparable, T any](s *Snapshot[K, T], yield func(K) bool) {
+	p := pairs[K, T]{snap: *s}
+	for nextPairs(&p) {
+		for _, key := range p.keys[:p.n] {
+			if !yield(key) {
+				return
 			}
 		}
 	}
@@ -74,12 +80,15 @@ func (s *Snapshot[K, T]) Values() iter.Seq[T] {
 // Chunks iterates over all objects, a slice of some of them at a time; see [Reader.Chunks].
 func (s *Snapshot[K, T]) Chunks() iter.Seq[[]T] {
 	view := s.view
-	return func(yield func([]T) bool) {
-		var c cowvec.Cursor
-		for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
-			if !yield(run.Elems) {
-				return
-			}
+	return func(yield func([]T) bool) { eachChunk(&view, yield) }
+}
+
+// eachChunk calls yield for each slice of objects until it returns false.
+func eachChunk[T any](view *cowvec.View[T], yield func([]T) bool) {
+	var c cowvec.Cursor
+	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
+		if !yield(run.Elems) {
+			return
 		}
 	}
 }
@@ -96,10 +105,9 @@ func (s *Snapshot[K, T]) Chunks() iter.Seq[[]T] {
 func (s *Snapshot[K, T]) Diff(other Snapshot[K, T], same func(a, b T) bool) iter.Seq2[K, T] {
 	snap := *s
 	return func(yield func(K, T) bool) {
-		for obj := range cowvec.Diff(snap.view, other.view, same) {
-			if key, err := snap.key(obj); err == nil && !yield(key, obj) {
-				return
-			}
-		}
+		cowvec.Diff(&snap.view, &other.view, same, func(obj T) bool {
+			key, err := snap.key(obj)
+			return err != nil || yield(key, obj)
+		})
 	}
 }

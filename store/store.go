@@ -44,7 +44,7 @@ type Store[K comparable, T any] struct {
 	writeMu sync.Mutex
 	closed  bool        // guarded by writeMu
 	rewound bool        // guarded by writeMu: Rewind was called and no commit has followed
-	plan    plan[K, T]  // guarded by writeMu
+	plan    plan        // guarded by writeMu
 	verify  func(error) // for tests: called after every commit with what Check returns
 }
 
@@ -80,5 +80,5 @@ func (s *Store[K, T]) Close() {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
 	s.closed = true
-	s.waits.end(ErrClosed)
+	endWaits(&s.waits, ErrClosed)
 }

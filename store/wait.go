@@ -14,18 +14,44 @@ import (
 // waits holds the waits for keys and for resourceVersions. A wake-up is only a hint: the
 // goroutine then looks at the store again.
 type waits[K comparable] struct {
-	count atomic.Int32 // of waits in keys and versions
+	all  waiters
+	keys map[K]bells // guarded by the lock of all
+}
+
+// waiters is the part of waits that needs no type of keys.
+type waiters struct {
+	count atomic.Int32 // of waits for keys and versions
 
 	mu       sync.Mutex
 	ended    error            // the error that ends all waits: ErrClosed or the one given to EndWaits; nil for none
 	begun    broadcast.Signal // that a wait has begun
 	rewinds  uint64           // commits after a Rewind
-	keys     map[K]map[chan struct{}]struct{}
 	versions map[chan struct{}]string
 }
 
-// idle reports whether there are no waits. A wait that begins after the commit sees its result.
-func idle[K comparable](w *waits[K]) bool { return w.count.Load() == 0 }
+// bells are the channels of the waits for one key. Nil are none.
+type bells map[chan struct{}]struct{}
+
+func (b bells) with(ch chan struct{}) bells {
+	if b == nil {
+		b = bells{}
+	}
+	b[ch] = struct{}{}
+	return b
+}
+
+func (b bells) without(ch chan struct{}) bells {
+	if delete(b, ch); len(b) == 0 {
+		return nil
+	}
+	return b
+}
+
+func (b bells) ring() {
+	for ch := range b {
+		wake(ch)
+	}
+}
 
 func wake(ch chan struct{}) {
 	select {
@@ -34,27 +60,25 @@ func wake(ch chan struct{}) {
 	}
 }
 
-func wakeKey[K comparable](w *waits[K], key K) {
+// idle reports whether there are no waits. A wait that begins after the commit sees its result.
+func (w *waiters) idle() bool { return w.count.Load() == 0 }
+
+// begin begins a wait, and leaves the lock held for the caller to note it.
+func (w *waiters) begin() {
+	w.count.Add(1)
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	for ch := range w.keys[key] {
-		wake(ch)
-	}
+	w.begun.Send()
 }
 
-func wakeAllKeys[K comparable](w *waits[K]) {
+// leave ends a wait, and leaves the lock held for the caller to forget it.
+func (w *waiters) leave() {
+	w.count.Add(-1)
 	w.mu.Lock()
-	defer w.mu.Unlock()
-	for _, chs := range w.keys {
-		for ch := range chs {
-			wake(ch)
-		}
-	}
 }
 
 // rewound ends the waits for versions that were not reached. It counts the rewind before it
 // wakes them, because they look at the count.
-func (w *waits[K]) rewound() {
+func (w *waiters) rewound() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.rewinds++
@@ -63,13 +87,13 @@ func (w *waits[K]) rewound() {
 	}
 }
 
-func rewindsSoFar[K comparable](w *waits[K]) uint64 {
+func (w *waiters) rewindsSoFar() uint64 {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.rewinds
 }
 
-func (w *waits[K]) wakeVersions(rv string) {
+func (w *waiters) wakeVersions(rv string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for ch, wanted := range w.versions {
@@ -79,32 +103,30 @@ func (w *waits[K]) wakeVersions(rv string) {
 	}
 }
 
-// end ends all present and later waits with err. A nil err lets later waits wait again. ErrClosed
-// is final. ended is set before the wake-ups, because the waits look at it.
-func (w *waits[K]) end(err error) {
+// end ends the present waits for versions and all later waits with err, see endWaits.
+func (w *waiters) end(err error) {
 	w.mu.Lock()
+	defer w.mu.Unlock()
 	if w.ended != ErrClosed {
 		w.ended = err
 	}
 	for ch := range w.versions {
 		wake(ch)
 	}
-	w.mu.Unlock()
-	wakeAllKeys(w)
 }
 
 // err returns the error that ends all waits, or nil.
-func (w *waits[K]) err() error {
+func (w *waiters) err() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return w.ended
 }
 
 // awaited returns a channel that is closed once there is a wait.
-func (w *waits[K]) awaited() <-chan struct{} {
+func (w *waiters) awaited() <-chan struct{} {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if len(w.keys)+len(w.versions) > 0 {
+	if !w.idle() {
 		begun := make(chan struct{})
 		close(begun)
 		return begun
@@ -112,52 +134,100 @@ func (w *waits[K]) awaited() <-chan struct{} {
 	return w.begun.Wait()
 }
 
-func addKey[K comparable](w *waits[K], key K, ch chan struct{}) {
-	w.count.Add(1)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.keys == nil {
-		w.keys = map[K]map[chan struct{}]struct{}{}
-	}
-	if w.keys[key] == nil {
-		w.keys[key] = map[chan struct{}]struct{}{}
-	}
-	w.keys[key][ch] = struct{}{}
-	w.begun.Send()
-}
-
-func removeKey[K comparable](w *waits[K], key K, ch chan struct{}) {
-	w.count.Add(-1)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	delete(w.keys[key], ch)
-	if len(w.keys[key]) == 0 {
-		delete(w.keys, key)
-	}
-	if len(w.keys) == 0 {
-		w.keys = nil // maps never shrink
-	}
-}
-
-func addVersion[K comparable](w *waits[K], rv string, ch chan struct{}) {
-	w.count.Add(1)
-	w.mu.Lock()
+func (w *waiters) addVersion(rv string, ch chan struct{}) {
+	w.begin()
 	defer w.mu.Unlock()
 	if w.versions == nil {
 		w.versions = map[chan struct{}]string{}
 	}
 	w.versions[ch] = rv
-	w.begun.Send()
 }
 
-func removeVersion[K comparable](w *waits[K], ch chan struct{}) {
-	w.count.Add(-1)
-	w.mu.Lock()
+func (w *waiters) removeVersion(ch chan struct{}) {
+	w.leave()
 	defer w.mu.Unlock()
 	delete(w.versions, ch)
 	if len(w.versions) == 0 {
-		w.versions = nil
+		w.versions = nil // maps never shrink
 	}
+}
+
+// waitForVersion waits until the version that now returns is at or after rv.
+func (w *waiters) waitForVersion(ctx context.Context, rv string, now func() string) error {
+	if _, err := resourceversion.CompareResourceVersion(rv, rv); err != nil {
+		return fmt.Errorf("%w: %w", ErrResourceVersion, err)
+	}
+	ch := make(chan struct{}, 1)
+	w.addVersion(rv, ch)
+	defer w.removeVersion(ch)
+	rewinds, rewound := w.rewindsSoFar(), false
+	err := w.wait(ctx, ch, func() bool {
+		rewound = w.rewindsSoFar() != rewinds // before the look at the version
+		return reached(now(), rv) || rewound
+	})
+	if err == nil && rewound && !reached(now(), rv) {
+		return ErrRewound
+	}
+	return err
+}
+
+// wait waits until done returns true; it calls done again after each token in ch. ch must be
+// registered before, so that no commit is missed.
+func (w *waiters) wait(ctx context.Context, ch chan struct{}, done func() bool) error {
+	for {
+		if done() {
+			return nil
+		}
+		if err := w.err(); err != nil {
+			return err
+		}
+		select {
+		case <-ch:
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		}
+	}
+}
+
+func wakeKey[K comparable](w *waits[K], key K) {
+	w.all.mu.Lock()
+	w.keys[key].ring()
+	w.all.mu.Unlock()
+}
+
+func wakeAllKeys[K comparable](w *waits[K]) {
+	w.all.mu.Lock()
+	for _, chs := range w.keys {
+		chs.ring()
+	}
+	w.all.mu.Unlock()
+}
+
+// endWaits ends all present and later waits with err. A nil err lets later waits wait again. ErrClosed
+// is final. The error is set before the wake-ups, because the waits look at it.
+func endWaits[K comparable](w *waits[K], err error) {
+	w.all.end(err)
+	wakeAllKeys(w)
+}
+
+func addKey[K comparable](w *waits[K], key K, ch chan struct{}) {
+	w.all.begin()
+	if w.keys == nil {
+		w.keys = map[K]bells{}
+	}
+	w.keys[key] = w.keys[key].with(ch)
+	w.all.mu.Unlock()
+}
+
+func removeKey[K comparable](w *waits[K], key K, ch chan struct{}) {
+	w.all.leave()
+	if w.keys[key].without(ch) == nil {
+		delete(w.keys, key)
+	}
+	if len(w.keys) == 0 {
+		w.keys = nil // maps never shrink
+	}
+	w.all.mu.Unlock()
 }
 
 // WaitFor waits until the object stored under key meets a condition: until returns true. It
@@ -171,7 +241,7 @@ func (r *Reader[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exi
 	ch := make(chan struct{}, 1)
 	addKey(&r.waits, key, ch)
 	defer removeKey(&r.waits, key, ch)
-	return wait(ctx, r, ch, func() bool { return until(r.Get(key)) })
+	return r.waits.all.wait(ctx, ch, func() bool { return until(r.Get(key)) })
 }
 
 // WaitForRV waits until the store has the server's changes up to rv, so that a program can read
@@ -185,50 +255,18 @@ func (r *Reader[K, T]) WaitForRV(ctx context.Context, rv string) error {
 	if reached(r.ResourceVersion(), rv) {
 		return nil
 	}
-	if _, err := resourceversion.CompareResourceVersion(rv, rv); err != nil {
-		return fmt.Errorf("%w: %w", ErrResourceVersion, err)
-	}
-	ch := make(chan struct{}, 1)
-	addVersion(&r.waits, rv, ch)
-	defer removeVersion(&r.waits, ch)
-	rewinds, rewound := rewindsSoFar(&r.waits), false
-	err := wait(ctx, r, ch, func() bool {
-		rewound = rewindsSoFar(&r.waits) != rewinds // before the look at the version
-		return reached(r.ResourceVersion(), rv) || rewound
-	})
-	if err == nil && rewound && !reached(r.ResourceVersion(), rv) {
-		return ErrRewound
-	}
-	return err
+	return r.waits.all.waitForVersion(ctx, rv, r.ResourceVersion)
 }
 
 // Awaited returns a channel that is closed when a WaitFor or WaitForRV has to wait, or at once
 // if one waits already. It is for a writer that is about to wait for code which may be blocked
 // in such a call.
-func (s *Store[K, T]) Awaited() <-chan struct{} { return s.waits.awaited() }
+func (s *Store[K, T]) Awaited() <-chan struct{} { return s.waits.all.awaited() }
 
 // EndWaits ends all waits with err. Later waits return err too unless their condition already
 // holds. With a nil err, later waits wait again. It is for a writer that cannot go on before
 // all waits have ended. After Close it does nothing.
-func (s *Store[K, T]) EndWaits(err error) { s.waits.end(err) }
-
-// wait waits until done returns true; it calls done again after each token in ch. ch must be
-// registered before, so that no commit is missed.
-func wait[K comparable, T any](ctx context.Context, r *Reader[K, T], ch chan struct{}, done func() bool) error {
-	for {
-		if done() {
-			return nil
-		}
-		if err := r.waits.err(); err != nil {
-			return err
-		}
-		select {
-		case <-ch:
-		case <-ctx.Done():
-			return context.Cause(ctx)
-		}
-	}
-}
+func (s *Store[K, T]) EndWaits(err error) { endWaits(&s.waits, err) }
 
 // reached reports whether resourceVersion rv is at or after wanted.
 func reached(rv, wanted string) bool {
@@ -239,12 +277,12 @@ func reached(rv, wanted string) bool {
 	return err == nil && cmp >= 0
 }
 
-// rvMoves reports whether a commit at rv moves the store's resourceVersion. Only the writer may
-// call it.
-func rvMoves[K comparable, T any](s *Store[K, T], rv string) bool {
-	if rv == "" || rv == s.rv {
+// moves reports whether a commit at rv moves a store at the resourceVersion at. rewound says that
+// versions from before it do not compare.
+func moves(at, rv string, rewound bool) bool {
+	if rv == "" || rv == at {
 		return false
 	}
-	cmp, err := resourceversion.CompareResourceVersion(rv, s.rv)
-	return err != nil || cmp > 0 || s.rewound
+	cmp, err := resourceversion.CompareResourceVersion(rv, at)
+	return err != nil || cmp > 0 || rewound
 }

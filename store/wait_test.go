@@ -32,7 +32,7 @@ func expect(t *testing.T, what string, ended func() (bool, error), want bool, wa
 
 func (r *Reader[K, T]) noWaits(t *testing.T) {
 	t.Helper()
-	if !idle(&r.waits) || r.waits.keys != nil || r.waits.versions != nil {
+	if !r.waits.all.idle() || r.waits.keys != nil || r.waits.all.versions != nil {
 		t.Error("a wait that ended is still registered")
 	}
 }

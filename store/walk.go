@@ -60,15 +60,26 @@ func nextPairs[K comparable, T any](p *pairs[K, T]) bool {
 //
 //go:norace
 func touch[T any](objs []T) (x byte) {
-	t := reflect.TypeFor[T]()
-	if t.Kind() != reflect.Pointer || t.Elem().Size() == 0 {
+	size := pointee((*T)(nil))
+	if size == 0 {
 		return 0
 	}
-	second := min(t.Elem().Size()-1, 64)
+	second := min(size-1, 64)
 	for _, obj := range *(*[]unsafe.Pointer)(unsafe.Pointer(&objs)) { // a T is a pointer
 		if obj != nil {
 			x ^= *(*byte)(obj) ^ *(*byte)(unsafe.Add(obj, second))
 		}
 	}
 	return x
+}
+
+// pointee returns the size of what a T points to, for a nil *T, and 0 if T is no pointer. See package typekind.
+//
+//go:noinline
+func pointee(pointer any) uintptr {
+	t := reflect.TypeOf(pointer).Elem()
+	if t.Kind() != reflect.Pointer {
+		return 0
+	}
+	return t.Elem().Size()
 }

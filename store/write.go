@@ -76,26 +76,38 @@ func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 // instances returns empty indexes of defs, whose names must be new to body and differ from each
 // other. Errors: index.ErrInvalid, index.ErrDuplicate.
 func instances[T any](body *slots.Slots[T], defs []index.Definition[T]) ([]slots.Index[T], error) {
-	have := map[string]bool{}
+	have := names{}
 	for _, ix := range body.Own().Indexes() {
 		have[ix.Name()] = true
 	}
-	out := make([]slots.Index[T], 0, len(defs))
-	for _, def := range defs {
+	out := make([]slots.Index[T], len(defs))
+	for i, def := range defs {
 		if def == nil {
-			return nil, fmt.Errorf("nil index: %w", index.ErrInvalid)
+			return nil, errNilIndex
 		}
 		ix, err := def.Live()
+		if err == nil {
+			err = have.add(ix.Name())
+		}
 		if err != nil {
 			return nil, err
 		}
-		if have[ix.Name()] {
-			return nil, fmt.Errorf("index %q: %w", ix.Name(), index.ErrDuplicate)
-		}
-		have[ix.Name()] = true
-		out = append(out, ix)
+		out[i] = ix
 	}
 	return out, nil
+}
+
+var errNilIndex = fmt.Errorf("nil index: %w", index.ErrInvalid)
+
+// names are the names of indexes.
+type names map[string]bool
+
+func (have names) add(name string) error {
+	if have[name] {
+		return fmt.Errorf("index %q: %w", name, index.ErrDuplicate)
+	}
+	have[name] = true
+	return nil
 }
 
 // fill puts all objects into new indexes that readers do not see yet.

@@ -66,6 +66,7 @@ func TestEventsRecipe(t *testing.T) {
 		m = manager.New(manager.Options{})
 		m.AddControllers(c)
 		Example_events()
+		check(t, m.Run(ctx))
 		if n := s.Requests().Writes(); n != 1 {
 			t.Errorf("%d requests wrote, want 1 for the event", n)
 		}

@@ -54,9 +54,10 @@ func check[T comparable](t *testing.T, v *Vec[T], want map[uint32]T) {
 
 func (f frozen[T]) check(t *testing.T) {
 	t.Helper()
-	for x := range Diff(f.view, f.view, func(a, b T) bool { return false }) {
+	Diff(&f.view, &f.view, func(a, b T) bool { return false }, func(x T) bool {
 		t.Fatalf("view: %v is not in itself", x)
-	}
+		return false
+	})
 	n := 0
 	for i, x := range All(f.view) {
 		n++

@@ -2,7 +2,6 @@ package cowvec
 
 import (
 	"iter"
-	"math/bits"
 	"sync/atomic"
 )
 
@@ -30,7 +29,7 @@ func (v *View[T]) Len() int { return v.n }
 
 // At returns the element of slot i, which must be below Len.
 func (v *View[T]) At(i uint32) T {
-	return v.dir[i>>v.shift].v[i&(1<<v.shift-1)]
+	return v.dir[i>>(v.shift&31)].v[i&(1<<(v.shift&31)-1)] // see Vec.At
 }
 
 // Run is a series of adjacent used slots in one chunk.
@@ -50,8 +49,8 @@ func (v *View[T]) Next(c *Cursor) (run Run[T], ok bool) {
 		ch := v.dir[c.chunk]
 		lo, hi := 0, len(ch.v)
 		if ch.count < hi {
-			lo = next(ch, c.slot, true)
-			hi = next(ch, lo, false)
+			lo = next(&ch.used, hi, c.slot, true)
+			hi = next(&ch.used, hi, lo, false)
 		} else if c.slot > 0 {
 			continue
 		}
@@ -77,51 +76,29 @@ func All[T any](v View[T]) iter.Seq2[uint32, T] {
 	}
 }
 
-// Diff iterates, in slot order, over the elements of v whose slot is free in other or has
-// another element there. other is a view of the same vector or of a clone. Cost: O(chunks), and
-// one call of same for each element of the chunks that v and other do not share.
-func Diff[T any](v, other View[T], same func(a, b T) bool) iter.Seq[T] {
-	return func(yield func(T) bool) {
-		var c Cursor
-		for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
-			first := int(run.First & (1<<v.shift - 1))
-			var theirs *chunk[T]
-			if ci := int(run.First >> v.shift); ci < len(other.dir) {
-				theirs = other.dir[ci]
-				if theirs == v.dir[ci] {
-					continue
-				}
+// Diff calls yield, in slot order, for the elements of v whose slot is free in other or has another
+// element there, until yield returns false. other is a view of the same vector or of a clone. Cost:
+// O(chunks), and one call of same for each element of the chunks that v and other do not share.
+func Diff[T any](v, other *View[T], same func(a, b T) bool, yield func(T) bool) {
+	var c Cursor
+	for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
+		first := int(run.First & (1<<v.shift - 1))
+		var theirs *chunk[T]
+		if ci := int(run.First >> v.shift); ci < len(other.dir) {
+			theirs = other.dir[ci]
+			if theirs == v.dir[ci] {
+				continue
 			}
-			for i, x := range run.Elems {
-				if has(theirs, first+i) && same(theirs.v[first+i], x) {
-					continue
-				}
-				if !yield(x) {
-					return
-				}
+		}
+		for i, x := range run.Elems {
+			if theirs != nil && has(&theirs.used, len(theirs.v), first+i) && same(theirs.v[first+i], x) {
+				continue
+			}
+			if !yield(x) {
+				return
 			}
 		}
 	}
-}
-
-// has reports whether slot p is in use. A nil chunk has no slots.
-func has[T any](ch *chunk[T], p int) bool {
-	return ch != nil && p < len(ch.v) && ch.live[p>>6]&(1<<(p&63)) != 0
-}
-
-// next returns the first slot at or after p that is in use, or free, or len(ch.v).
-func next[T any](ch *chunk[T], p int, used bool) int {
-	for p < len(ch.v) {
-		b := ch.live[p>>6]
-		if !used {
-			b = ^b
-		}
-		if b >>= p & 63; b != 0 {
-			return min(p+bits.TrailingZeros64(b), len(ch.v))
-		}
-		p = (p | 63) + 1
-	}
-	return len(ch.v)
 }
 
 // AppendTo appends the elements in use to dst, in slot order.

@@ -14,10 +14,15 @@ import (
 // an object. Two pointers to one thing stay two pointers to one copy, so Of also
 // terminates on values that contain themselves.
 func Of[T any](v T) T {
-	c := copier{}
-	c.deepen(reflect.ValueOf(&v).Elem())
+	deepen(&v)
 	return v
 }
+
+// deepen replaces everything that the value at pointer refers to by a copy. The value itself is a shallow copy
+// already.
+//
+//go:noinline
+func deepen(pointer any) { copier{}.deepen(reflect.ValueOf(pointer).Elem()) }
 
 // copier maps the pointers, maps and slices met so far to their copies.
 type copier map[visit]reflect.Value
@@ -37,7 +42,7 @@ func visitOf(v reflect.Value) visit {
 	return met
 }
 
-// deepen replaces everything that v refers to by a copy. v itself is a shallow copy already.
+// deepen is deepen with what was met so far.
 func (c copier) deepen(v reflect.Value) {
 	if !v.CanSet() && v.Kind() != reflect.Struct { // an embedded struct may have settable fields
 		return

@@ -17,12 +17,17 @@ const maxPlaces = 20
 // line with - and the value after on a line with +. It is empty if their types' Equal methods
 // find no difference. These methods can panic.
 func Difference[T any](before, after T) (diff string) {
+	return difference(&before, &after)
+}
+
+// difference is [Difference] for the values at two pointers.
+func difference(before, after any) (diff string) {
 	defer func() {
 		if value := recover(); value != nil {
 			diff = fmt.Sprintf("(no difference: comparing panicked: %v)", value)
 		}
 	}()
-	was, is := leavesOf(&before), leavesOf(&after)
+	was, is := leavesOf(before), leavesOf(after)
 	var out strings.Builder
 	places := 0
 	for _, path := range slices.Concat(was.order, is.order) {
@@ -51,9 +56,9 @@ type leaves struct {
 	met   map[visit]string // pointers, maps and slices, with the paths where the walk met them first
 }
 
-func leavesOf[T any](root *T) leaves {
+func leavesOf(pointer any) leaves {
 	l := leaves{at: map[string]reflect.Value{}, met: map[visit]string{}}
-	l.walk("", reflect.ValueOf(root).Elem())
+	l.walk("", reflect.ValueOf(pointer).Elem())
 	return l
 }
 

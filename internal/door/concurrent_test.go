@@ -83,9 +83,9 @@ func TestConcurrentWriters(t *testing.T) {
 				is, deleted := server.write(key, rand.IntN(3) == 0, fmt.Sprint(n, "-", i))
 				cache.mu.Lock()
 				if deleted {
-					cache.carryOut(cache.door.Removed(key, cache.held(key), is), key, is, true)
+					cache.carryOut(Removed(&cache.door, key, cache.held(key), is), key, is, true)
 				} else {
-					cache.carryOut(cache.door.Wrote(key, cache.held(key), is), key, is, false)
+					cache.carryOut(Wrote(&cache.door, key, cache.held(key), is), key, is, false)
 				}
 				if got := cache.held(key); got.Any && got.UID == is.UID && (deleted || got.Version < is.Version) {
 					t.Errorf("key %d: read %v after write %v, deleted %v", key, got, is, deleted)
@@ -99,9 +99,9 @@ func TestConcurrentWriters(t *testing.T) {
 			events := server.since(pos)
 			for _, e := range events {
 				cache.mu.Lock()
-				cache.carryOut(cache.door.Event(e.key, cache.held(e.key), e.is, e.deleted), e.key, e.is, e.deleted)
-				cache.door.Bookmark(e.is.Version)
-				left, _ := cache.door.Passed()
+				cache.carryOut(Event(&cache.door, e.key, cache.held(e.key), e.is, e.deleted), e.key, e.is, e.deleted)
+				Bookmark(&cache.door, e.is.Version)
+				left, _ := Passed(&cache.door)
 				for _, key := range left {
 					if got := cache.held(key); got.Any {
 						t.Errorf("key %d leaves, and all are selected: %v", key, got)
@@ -131,7 +131,7 @@ func TestConcurrentWriters(t *testing.T) {
 			t.Errorf("key %d: %v, want %v", key, got, want)
 		}
 	}
-	if n := cache.door.Len(); n > 0 {
+	if n := Len(&cache.door); n > 0 {
 		t.Errorf("%d own writes are left over", n)
 	}
 }

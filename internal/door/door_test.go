@@ -134,7 +134,7 @@ func (w *world) state(o object, summed bool) State {
 
 // held is what the cache has under a key, before a verdict on it.
 func (w *world) held(key int) Held {
-	_, w.waited = w.part(key).Waits(key)
+	_, w.waited = Waits(&w.part(key).Door, key)
 	s, any := w.cache[key]
 	return Held{State: s.State, Any: any}
 }
@@ -152,7 +152,7 @@ func (w *world) listed(objects map[int]object, key int) Held {
 func (w *world) carryOut(v Verdict, key int, is State, o object, deleted, anew bool) {
 	w.t.Helper()
 	old, had := w.cache[key]
-	w.note("  at %d, ahead %v: key %d: %v, had %v %v, is %v deleted %v", w.part(key).At(), w.part(key).ahead, key, v, had, old, is, deleted)
+	w.note("  at %d, ahead %v: key %d: %v, had %v %v, is %v deleted %v", At(&w.part(key).Door), w.part(key).ahead, key, v, had, old, is, deleted)
 	switch {
 	case v == Aside && deleted:
 		delete(w.aside, key)
@@ -161,12 +161,12 @@ func (w *world) carryOut(v Verdict, key int, is State, o object, deleted, anew b
 		w.aside[key] = stored{State: is, object: o, contents: w.contents(o)}
 		return
 	case v == Stays:
-		if _, waits := w.part(key).Waits(key); !waits {
+		if _, waits := Waits(&w.part(key).Door, key); !waits {
 			delete(w.aside, key)
 		}
 		return
 	}
-	if _, waits := w.part(key).Waits(key); !waits {
+	if _, waits := Waits(&w.part(key).Door, key); !waits {
 		delete(w.aside, key)
 	} else if !w.waited && had {
 		w.aside[key] = old
@@ -285,27 +285,27 @@ func (w *world) answered(key int, o object, removed bool, ended uint64, lost boo
 	}
 	if removed {
 		w.removed[o.uid] = w.removed[o.uid] || counts && w.uids
-		w.carryOut(p.Removed(key, w.held(key), is), key, is, o, true, false)
+		w.carryOut(Removed(&p.Door, key, w.held(key), is), key, is, o, true, false)
 		return
 	}
 	if counts {
 		w.written[o.uid] = max(w.written[o.uid], o.version)
 	}
-	w.carryOut(p.Wrote(key, w.held(key), is), key, is, o, false, w.restored)
+	w.carryOut(Wrote(&p.Door, key, w.held(key), is), key, is, o, false, w.restored)
 }
 
 // refused follows an answer that the cache refuses, if it is to enter: nothing has changed then.
 func (w *world) refused(key int, is State, removed bool) {
 	p := w.part(key)
 	before, had := p.ahead[key]
-	known := p.Knows(key)
+	known := Knows(&p.Door, key)
 	if removed {
-		p.Removed(key, w.held(key), is)
+		Removed(&p.Door, key, w.held(key), is)
 	} else {
-		p.Wrote(key, w.held(key), is)
+		Wrote(&p.Door, key, w.held(key), is)
 	}
 	w.note("  refused: key %d", key)
-	p.Undo(key, known)
+	Undo(&p.Door, key, known)
 	after, has := p.ahead[key]
 	if before.queued, after.queued = false, false; before != after || had != has {
 		w.fail("key %d: %v ahead before a write that was refused, %v after it", key, before, after)
@@ -325,7 +325,7 @@ func (w *world) spoil(key int) {
 
 // has reports whether an own write of a key is ahead.
 func (p *part) has(key int) bool {
-	_, waits := p.Waits(key)
+	_, waits := Waits(&p.Door, key)
 	return waits
 }
 
@@ -356,7 +356,7 @@ func (w *world) deliver(p *part) {
 	if p.pos == len(p.log) {
 		if w.bookmarks && w.versions {
 			w.note("bookmark at %d", w.rv)
-			p.Bookmark(w.rv)
+			Bookmark(&p.Door, w.rv)
 			w.leave(p)
 			w.checkEnding(p)
 		}
@@ -368,17 +368,17 @@ func (w *world) deliver(p *part) {
 	p.seen = max(p.seen, p.pos)
 	is := w.state(c.object, w.sums)
 	w.note("event: %+v", c)
-	w.carryOut(p.Event(c.key, w.held(c.key), is, c.deleted), c.key, is, c.object, c.deleted, false)
-	if p.has(c.key) && !repeated && !p.Told(c.key, 0) {
+	w.carryOut(Event(&p.Door, c.key, w.held(c.key), is, c.deleted), c.key, is, c.object, c.deleted, false)
+	if p.has(c.key) && !repeated && !Told(&p.Door, c.key, 0) {
 		w.fail("an event has told of key %d", c.key)
 	}
-	p.Bookmark(is.Version)
+	Bookmark(&p.Door, is.Version)
 	w.leave(p)
 	w.checkEnding(p)
 }
 
 func (w *world) leave(p *part) {
-	left, _ := p.Passed()
+	left, _ := Passed(&p.Door)
 	for _, key := range left {
 		w.note("passed: key %d", key)
 		if o := w.cache[key].object; w.objects[key] == o && o.selected && w.aside[key].object != o {
@@ -402,7 +402,7 @@ func (w *world) checkAhead() {
 // checkEnding makes sure that list and watch tell of each deletion that they have passed.
 func (w *world) checkEnding(p *part) {
 	for key, o := range p.ahead {
-		if o.Version <= p.At() && !p.Told(key, p.At()) {
+		if o.Version <= At(&p.Door) && !Told(&p.Door, key, At(&p.Door)) {
 			w.fail("list and watch are past the own write of key %d, and do not tell: %v", key, o)
 		}
 	}
@@ -410,7 +410,7 @@ func (w *world) checkEnding(p *part) {
 
 // withdraw takes an own write back.
 func (w *world) withdraw(key int) {
-	w.part(key).Drop(key)
+	Drop(&w.part(key).Door, key)
 	delete(w.cache, key)
 	if s, any := w.aside[key]; any {
 		w.cache[key] = s
@@ -422,7 +422,7 @@ func (w *world) withdraw(key int) {
 // that they are lost is certain in the model.
 func (w *world) expire(p *part) {
 	for key := range 5 {
-		if w.stale[key] && p.has(key) && p.Told(key, p.At()) {
+		if w.stale[key] && p.has(key) && Told(&p.Door, key, At(&p.Door)) {
 			w.note("expired: key %d", key)
 			w.withdraw(key)
 		}
@@ -471,14 +471,14 @@ func (w *world) list(p *part, anew bool) {
 		p.pos++
 	}
 	p.seen = p.pos
-	if version = max(version, p.At()); !w.versions {
+	if version = max(version, At(&p.Door)); !w.versions {
 		version = 0
 	}
 	if to == len(p.log) && w.versions {
 		version = w.rv
 	}
 	w.note("list at %d: %v", version, objects)
-	for _, key := range p.Relisted(p.Made()) {
+	for _, key := range Relisted(&p.Door, Made(&p.Door)) {
 		delete(w.aside, key)
 	}
 	for key := range 5 {
@@ -486,17 +486,17 @@ func (w *world) list(p *part, anew bool) {
 			continue
 		}
 		has, listed := w.held(key), w.listed(objects, key)
-		if _, waits := p.Waits(key); !waits && (has == listed && (listed.Sum != 0 || w.cache[key].contents == w.contents(objects[key])) || !has.Any && !listed.Any) {
+		if _, waits := Waits(&p.Door, key); !waits && (has == listed && (listed.Sum != 0 || w.cache[key].contents == w.contents(objects[key])) || !has.Any && !listed.Any) {
 			continue // the cache does not ask about what it has
 		} else if waits && !has.Any && !listed.Any {
 			continue
 		}
-		w.carryOut(p.Listed(key, has, listed), key, listed.State, objects[key], !listed.Any, anew)
-		if p.has(key) && !p.Told(key, 0) {
+		w.carryOut(Listed(&p.Door, key, has, listed), key, listed.State, objects[key], !listed.Any, anew)
+		if p.has(key) && !Told(&p.Door, key, 0) {
 			w.fail("a list has told of key %d", key)
 		}
 	}
-	p.Bookmark(version)
+	Bookmark(&p.Door, version)
 	w.leave(p)
 }
 
@@ -538,7 +538,7 @@ func (w *world) lose() {
 	}
 	version := w.base
 	for n := range w.parts {
-		version = max(version, w.parts[n].At())
+		version = max(version, At(&w.parts[n].Door))
 	}
 	version += w.rand.Uint64N(w.rv - version + 1)
 	for known := false; !known; {
@@ -547,7 +547,7 @@ func (w *world) lose() {
 		}
 	}
 	for n := range w.parts {
-		if version < w.parts[n].At() {
+		if version < At(&w.parts[n].Door) {
 			return
 		}
 	}
@@ -577,7 +577,7 @@ func (w *world) notice() {
 	}
 	w.restored = false
 	for n := range w.parts {
-		w.parts[n].Rewound()
+		Rewound(&w.parts[n].Door)
 		clear(w.aside)
 		w.list(&w.parts[n], true)
 	}
@@ -630,11 +630,11 @@ func (w *world) settle() {
 				w.fail("an own write of key %d is left over: %v", key, p.ahead[key])
 			}
 		}
-		if w.defined || p.Len() > 0 {
+		if w.defined || Len(&p.Door) > 0 {
 			w.list(p, false)
 			w.expire(p)
 		}
-		if p.Len() > 0 {
+		if Len(&p.Door) > 0 {
 			w.fail("own writes of %v are left over", p.ahead)
 		}
 	}
@@ -694,22 +694,22 @@ func TestModel(t *testing.T) {
 // write is one like any other.
 func TestLeave(t *testing.T) {
 	var d Door[string]
-	d.Bookmark(10)
-	d.Wrote("a", Held{State: State{UID: "u", Version: 5}, Any: true}, State{UID: "u", Version: 30})
-	d.Leave("a")
-	if version, waits := d.Waits("a"); version != 30 || !waits || !d.HasLeft("a") || d.Len() != 1 {
-		t.Fatalf("version %d, waits %t, left %t, %d ahead", version, waits, d.HasLeft("a"), d.Len())
+	Bookmark(&d, 10)
+	Wrote(&d, "a", Held{State: State{UID: "u", Version: 5}, Any: true}, State{UID: "u", Version: 30})
+	Leave(&d, "a")
+	if version, waits := Waits(&d, "a"); version != 30 || !waits || !HasLeft(&d, "a") || Len(&d) != 1 {
+		t.Fatalf("version %d, waits %t, left %t, %d ahead", version, waits, HasLeft(&d, "a"), Len(&d))
 	}
-	if got := d.Event("a", Held{}, State{UID: "u", Version: 20}, false); got != Aside {
+	if got := Event(&d, "a", Held{}, State{UID: "u", Version: 20}, false); got != Aside {
 		t.Errorf("an older state: %d", got)
 	}
-	d.Bookmark(30)
-	if left, stay := d.Passed(); len(left) != 1 || len(stay) != 0 || d.Len() != 0 {
-		t.Errorf("passed: %v left, %v stay, %d ahead", left, stay, d.Len())
+	Bookmark(&d, 30)
+	if left, stay := Passed(&d); len(left) != 1 || len(stay) != 0 || Len(&d) != 0 {
+		t.Errorf("passed: %v left, %v stay, %d ahead", left, stay, Len(&d))
 	}
-	d.Wrote("a", Held{}, State{UID: "u", Version: 40})
-	d.Leave("a")
-	if got := d.Wrote("a", Held{}, State{UID: "v", Version: 50}); got != Enters || d.HasLeft("a") {
-		t.Errorf("a newer write: %d, left %t", got, d.HasLeft("a"))
+	Wrote(&d, "a", Held{}, State{UID: "u", Version: 40})
+	Leave(&d, "a")
+	if got := Wrote(&d, "a", Held{}, State{UID: "v", Version: 50}); got != Enters || HasLeft(&d, "a") {
+		t.Errorf("a newer write: %d, left %t", got, HasLeft(&d, "a"))
 	}
 }

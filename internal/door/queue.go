@@ -1,31 +1,35 @@
 package door
 
-// Queue holds keys that are due at a version, the lowest first. Answers to writes come nearly in the order
-// of their versions, so that Push moves few. The zero value is empty.
-type Queue[K comparable] []pass[K]
+// pending holds keys that are due at a version, the lowest first. Answers to writes come nearly in the order
+// of their versions, so that push moves few. The zero value is empty.
+type pending[K comparable] []pass[K]
 
 type pass[K comparable] struct {
 	version uint64
 	key     K
 }
 
-// Push puts a key in.
-func (q *Queue[K]) Push(version uint64, key K) {
-	all := append(*q, pass[K]{version, key})
-	for n := len(all) - 1; n > 0 && all[n].version < all[n-1].version; n-- {
-		all[n], all[n-1] = all[n-1], all[n]
+// push puts a key in.
+//
+//go:noinline
+func push[K comparable](q *pending[K], version uint64, key K) {
+	all := append(*q, pass[K]{})
+	n := len(all) - 1
+	for ; n > 0 && all[n-1].version > version; n-- {
+		all[n] = all[n-1]
 	}
+	all[n] = pass[K]{version, key}
 	*q = all
 }
 
-// Pop takes the lowest key out if it is due at a version.
-func (q *Queue[K]) Pop(at uint64) (version uint64, key K, ok bool) {
-	if len(*q) == 0 || (*q)[0].version > at {
+// pop takes the lowest key out if it is due at a version.
+func pop[K comparable](q *pending[K], at uint64) (version uint64, key K, ok bool) {
+	all := *q
+	if len(all) == 0 || all[0].version > at {
 		return 0, key, false
 	}
-	first := (*q)[0]
-	if *q = (*q)[1:]; len(*q) == 0 {
+	if *q = all[1:]; len(all) == 1 {
 		*q = nil
 	}
-	return first.version, first.key, true
+	return all[0].version, all[0].key, true
 }

@@ -1,9 +1,6 @@
 package eventlog
 
-import (
-	"slices"
-	"sync/atomic"
-)
+import "sync/atomic"
 
 // Cursor is one reader's place in a log. It must be closed, or the log keeps all later events.
 type Cursor[E any] struct {
@@ -193,12 +190,27 @@ func Close[E any](c *Cursor[E]) {
 
 // drop removes a cursor that was just closed. Called with mu held.
 func drop[E any](l *Log[E], c *Cursor[E]) {
-	l.cursors = slices.DeleteFunc(l.cursors, func(other *Cursor[E]) bool { return other == c })
+	l.cursors = without(l.cursors, c)
 	if !c.left {
 		l.leaving = append(l.leaving, c)
 	}
 	l.caughtUp.Send()
 	unpark(c)
+}
+
+// without returns cursors but for c, in the same memory.
+//
+//go:noinline
+func without[E any](cursors []*Cursor[E], c *Cursor[E]) []*Cursor[E] {
+	n := 0
+	for _, other := range cursors {
+		if other != c {
+			cursors[n] = other
+			n++
+		}
+	}
+	clear(cursors[n:])
+	return cursors[:n]
 }
 
 // Leave closes the cursor and says that its reader is done with the last run. Only the reader may
@@ -215,7 +227,7 @@ func Leave[E any](c *Cursor[E]) {
 		return
 	}
 	c.left = true
-	l.leaving = slices.DeleteFunc(l.leaving, func(other *Cursor[E]) bool { return other == c })
+	l.leaving = without(l.leaving, c)
 	l.busy.Add(-1)
 	sweep(l)
 }

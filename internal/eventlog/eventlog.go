@@ -19,7 +19,6 @@
 package eventlog
 
 import (
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -183,7 +182,12 @@ func idle[E any](l *Log[E]) {
 func Awaited[E any](l *Log[E]) bool {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return slices.ContainsFunc(l.cursors, func(c *Cursor[E]) bool { return Lag(c) == 0 })
+	for _, c := range l.cursors {
+		if Lag(c) == 0 {
+			return true
+		}
+	}
+	return false
 }
 
 // WakeAll calls Wake for every open cursor.

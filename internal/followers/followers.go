@@ -1,23 +1,25 @@
 // Package followers keeps track of those who follow a set while it changes. They are not kept alive.
 package followers
 
-import (
-	"slices"
-	"weak"
-)
+import "weak"
 
 // Of are followers F. The zero value is none. It belongs to the lock of the set.
 type Of[F any] []weak.Pointer[F]
 
 // Living returns those that are still in use, and forgets the others.
+//
+//go:noinline
 func Living[F any](s *Of[F]) (all []*F) {
-	*s = slices.DeleteFunc(*s, func(w weak.Pointer[F]) bool {
-		f := w.Value()
-		if f != nil {
+	n := 0
+	for _, w := range *s {
+		if f := w.Value(); f != nil {
 			all = append(all, f)
+			(*s)[n] = w
+			n++
 		}
-		return f == nil
-	})
+	}
+	clear((*s)[n:])
+	*s = (*s)[:n]
 	return all
 }
 

@@ -9,11 +9,18 @@ package keytable
 // The zero Map is empty and ready to use. One writer at a time; reads may run in parallel with
 // each other, but not with a write.
 type Map[K comparable] struct {
-	table Table
+	untyped
 	parts Parts[K] // set once; nil if keys are not strings or pairs of them
-	pairs packed   // the keys, if parts is set
 	plain plain[K] // the keys, if parts is nil
 }
+
+// untyped is what a Map has without the type of its keys. It has no methods, which each Map would have again.
+type untyped struct {
+	table Table
+	pairs packed // the keys, if they are strings or pairs of them
+}
+
+func cloneUntyped(to, from *untyped) { to.table, to.pairs = from.table.Clone(), from.pairs.clone() }
 
 // Keys is a *[Map] without the type of its keys: what can be done to ids without it.
 type Keys interface {
@@ -124,5 +131,7 @@ func (m *Map[K]) Truncate(n int) {
 
 // Clone implements Keys.
 func (m *Map[K]) Clone() Keys {
-	return &Map[K]{table: m.table.Clone(), parts: m.parts, pairs: m.pairs.clone(), plain: clone(&m.plain)}
+	c := &Map[K]{parts: m.parts, plain: clone(&m.plain)}
+	cloneUntyped(&c.untyped, &m.untyped)
+	return c
 }

@@ -35,6 +35,7 @@ func reach[K comparable](p *plain[K], id uint32) {
 	}
 }
 
+//go:noinline
 func lengthen[K comparable](p *plain[K], n int) {
 	first := make([]K, n)
 	copy(first, p.pages[0])
@@ -42,6 +43,8 @@ func lengthen[K comparable](p *plain[K], n int) {
 }
 
 // truncate drops the pages that hold no id below n.
+//
+//go:noinline
 func truncate[K comparable](p *plain[K], n int) { p.pages = shortened(p.pages, n) }
 
 func clone[K comparable](p *plain[K]) plain[K] {

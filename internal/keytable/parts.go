@@ -7,6 +7,8 @@ import "k8s.io/apimachinery/pkg/types"
 type Parts[K comparable] func(K) (a, b string)
 
 // PartsOf returns the Parts of string and types.NamespacedName, and nil for any other K.
+//
+//go:noinline
 func PartsOf[K comparable]() Parts[K] {
 	for _, usual := range []any{
 		func(k types.NamespacedName) (string, string) { return k.Namespace, k.Name },
@@ -22,7 +24,7 @@ func PartsOf[K comparable]() Parts[K] {
 // Touch reads the bytes of key's strings and returns a value that depends on them, so that the
 // compiler keeps the reads. Call it for many keys before hashing them: the loop is so short that
 // the processor has many reads from memory under way at a time.
-func (p Parts[K]) Touch(key K) (x uint32) {
+func Touch[K comparable](p Parts[K], key K) (x uint32) {
 	if p == nil {
 		return 0
 	}

@@ -2,7 +2,6 @@ package logs
 
 import (
 	"maps"
-	"reflect"
 	"sync"
 	"time"
 )
@@ -28,7 +27,7 @@ type limit struct {
 // contain a port or a time.
 type topic struct {
 	message, resource, key string
-	kind                   reflect.Type // of the error
+	kind                   any // the reflect.Type of the error, without its name: see package typekind
 }
 
 // record says when a line about a topic was written last, and how many were omitted since.

@@ -16,8 +16,11 @@ var ErrKeyType = errors.New("type cannot be a key")
 // Check returns nil if every value of K equals itself, so that a map finds it again. Otherwise
 // the error wraps [ErrKeyType] and names the type and the offending part of it. O(fields of
 // K), by reflection.
-func Check[K comparable]() error {
-	t := reflect.TypeFor[K]()
+func Check[K comparable]() error { return check((*K)(nil)) }
+
+// check is [Check] for a nil *K. See package typekind.
+func check(pointer any) error {
+	t := reflect.TypeOf(pointer).Elem()
 	path, part := fault(t)
 	if part == nil {
 		return nil

@@ -16,8 +16,16 @@ type Reader[T any] struct {
 
 // Of returns the reader of T.
 func Of[T any]() Reader[T] {
-	t := reflect.TypeFor[T]()
-	return Reader[T]{some: t.Kind() == reflect.Interface || t.Implements(reflect.TypeFor[metav1.Object]())}
+	return Reader[T]{some: mayHave((*T)(nil))}
+}
+
+// mayHave reports whether a T can have metadata, for a nil *T. It is no part of Of, because a package that names
+// the type of an interface in generic code compiles all of its methods.
+//
+//go:noinline
+func mayHave(pointer any) bool {
+	t := reflect.TypeOf(pointer).Elem()
+	return t.Kind() == reflect.Interface || t.Implements(reflect.TypeFor[metav1.Object]())
 }
 
 // Some reports whether a T can have metadata.
@@ -46,6 +54,18 @@ func (r Reader[T]) UID(obj T) types.UID {
 func (r Reader[T]) Differ(a, b T) bool {
 	before, after := r.UID(a), r.UID(b)
 	return before != after && before != "" && after != ""
+}
+
+// SameVersion reports whether two objects, which may be of any type, have the same version, which is not
+// empty, and the same UID. It panics if their methods do.
+func SameVersion(a, b any) bool {
+	before, _ := a.(metav1.Object)
+	after, _ := b.(metav1.Object)
+	if before == nil || after == nil {
+		return false
+	}
+	version := after.GetResourceVersion()
+	return version != "" && version == before.GetResourceVersion() && before.GetUID() == after.GetUID()
 }
 
 // VersionOf is Version for an object that may be of any type.

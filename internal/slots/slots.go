@@ -16,8 +16,10 @@ type Slots[T any] struct {
 }
 
 // New returns empty slots. keys must be empty; onError may be nil.
+//
+//go:noinline
 func New[T any](keys keytable.Keys, onError func(error)) *Slots[T] {
-	return &Slots[T]{st: &State[T]{keys: keys, rows: posting.NewRows(0)}, reports: &reports{onError: onError}}
+	return &Slots[T]{st: &State[T]{tables: tables{keys: keys, rows: posting.NewRows(0)}}, reports: &reports{onError: onError}}
 }
 
 // Readers and the writer usually hold the lock for less than a microsecond, but sleeping and

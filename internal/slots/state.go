@@ -15,13 +15,23 @@ import (
 // least a quarter of the slots is in use once there are more than minSlots.
 type State[T any] struct {
 	objs    cowvec.Vec[T]
-	keys    keytable.Keys
 	indexes []Index[T]
+	tables
+
+	frozen atomic.Bool // if set, it never changes again: the next change is made on a clone
+}
+
+// tables are what a State has for its slots without the type of their objects. They have no methods, which each
+// State would have again.
+type tables struct {
+	keys    keytable.Keys
 	sums    sums
 	rows    *posting.Rows // a column for each index, in their order; as long as objs if there are any
 	removed int           // since the last tidy
+}
 
-	frozen atomic.Bool // if set, it never changes again: the next change is made on a clone
+func cloneTables(to, from *tables) {
+	to.keys, to.sums, to.rows = from.keys.Clone(), from.sums.clone(), from.rows.Clone()
 }
 
 const minSlots = 64
@@ -145,8 +155,8 @@ func tidy[T any](st *State[T]) {
 }
 
 func clone[T any](st *State[T]) *State[T] {
-	c := &State[T]{objs: cowvec.Clone(&st.objs), keys: st.keys.Clone(), sums: st.sums.clone(), rows: st.rows.Clone()}
-	c.indexes = make([]Index[T], len(st.indexes))
+	c := &State[T]{objs: cowvec.Clone(&st.objs), indexes: make([]Index[T], len(st.indexes))}
+	cloneTables(&c.tables, &st.tables)
 	for i, x := range st.indexes {
 		c.indexes[i] = x.Clone(c.rows)
 	}
