@@ -142,19 +142,19 @@ func open[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], v 
 func fillIn[T metav1.Object, P any](r *requests[T], c *cached[T, P], server client.Connection, v view[T, P], options []OpenOptions[P]) error {
 	opts, err := oneOf(options)
 	if err != nil {
-		return fmt.Errorf("controller: %s: OpenOptions: %w", r.of, err)
+		return openFailed(r.of.String(), err)
 	}
 	many := opts.Namespaces != nil
 	switch {
 	case v.part == nil:
-		return fmt.Errorf("controller: %s: the function that takes a part of each object is nil: %w", r.of, reflector.ErrNoSource)
+		return openFailed(r.of.String(), errNoPartFunc)
 	case many && opts.Part != nil:
-		return fmt.Errorf("controller: %s: %w: Part is set, so leave out Namespaces", r.of, ErrInvalid)
+		return openFailed(r.of.String(), errPartAndSet)
 	case many && server.Breaker == nil:
 		server.Breaker = new(reflector.Breaker) // of all sources
 	}
 	if err := openRequests(r, server, opts.Client); err != nil {
-		return fmt.Errorf("controller: Open of %T: %w", *new(T), err)
+		return openFailed(fmt.Sprintf("%T", *new(T)), err) // the kind may be nil
 	}
 	c.only, c.set = opts.Part, opts.Namespaces
 	if many {
@@ -169,6 +169,16 @@ func fillIn[T metav1.Object, P any](r *requests[T], c *cached[T, P], server clie
 	}
 	c.inf, err = informer.New(source, v.key, opts.Informer)
 	return err
+}
+
+var (
+	errNoPartFunc = fmt.Errorf("the function that takes a part of each object is nil: %w", reflector.ErrNoSource)
+	errPartAndSet = fmt.Errorf("%w: Part is set, so leave out Namespaces", ErrInvalid)
+)
+
+// openFailed says which handle could not be opened.
+func openFailed(resource string, cause error) error {
+	return fmt.Errorf("controller: Open of %s: %w", resource, cause)
 }
 
 // divide makes the cache of a handle over several namespaces.

@@ -753,7 +753,7 @@ func TestOpenOptions(t *testing.T) {
 	whole := controller.Open(conn, gadgetKind, opts, opts)
 	projected := controller.OpenProjected(conn, gadgetKind, same, store.ObjectKey, opts, opts)
 	for _, err := range []error{whole.Err(), projected.Err()} {
-		if !errors.Is(err, controller.ErrInvalid) || !strings.Contains(err.Error(), "controller: gadgets: OpenOptions: the options are not valid: ") {
+		if !errors.Is(err, controller.ErrInvalid) || !strings.Contains(err.Error(), "controller: Open of gadgets: the options are not valid: there are 2") {
 			t.Error(err)
 		}
 	}

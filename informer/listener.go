@@ -104,7 +104,7 @@ func takeBack[K comparable, T any](l *listener[K, T]) {
 	if l.found != nil {
 		l.replayed--
 	} else if !l.current.Sync {
-		l.rest = slices.Concat([]Event[K, T]{*l.current}, l.rest)
+		l.rest = append([]Event[K, T]{*l.current}, l.rest...)
 	}
 }
 

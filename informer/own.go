@@ -574,7 +574,14 @@ func lostOf[K comparable, T any](p *part[K, T], ahead []dueWrite[K]) (lost []*Lo
 func expect[K comparable, T any](p *part[K, T], w dueWrite[K]) {
 	o := &p.own
 	if len(o.due) >= 2*door.Len(&o.door) { // as long as most of them are ahead, they come off in takeDue
-		o.due = slices.DeleteFunc(o.due, func(w dueWrite[K]) bool { return !ownWaits(o, w) })
+		ahead := o.due[:0]
+		for _, w := range o.due {
+			if ownWaits(o, w) {
+				ahead = append(ahead, w)
+			}
+		}
+		clear(o.due[len(ahead):])
+		o.due = ahead
 	}
 	o.due = append(o.due, w)
 	if o.timer == nil {
