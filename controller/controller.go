@@ -146,7 +146,7 @@ func (c *Controller[Q]) wrong() error {
 			all = append(all, in.inf.Err())
 		}
 		if err := c.checkOwners(in); err != nil && c.session == nil {
-			all = append(all, c.named(err))
+			all = append(all, c.named(err), in.owners.Err())
 		}
 	}
 	return errors.Join(all...)
@@ -157,7 +157,7 @@ func (c *Controller[Q]) refuse(err error) {
 	err = c.named(err)
 	c.mu.Lock()
 	c.faults = append(c.faults, err)
-	late := c.phase == running
+	late := c.phase != notStarted
 	c.mu.Unlock()
 	if late {
 		usercode.Report(c.logger, c.opts.OnError, err)

@@ -83,8 +83,10 @@
 // of that write to be called again: controller-runtime calls it again, and so does this package with Options.OwnEvents.
 //
 // Every other event counts: one with somebody else's change in it, also if that is another controller or the reconcile of
-// another key; a deletion; and the result of a patch or an apply that states no resourceVersion, because a change of somebody
-// else may be in it.
+// another key; a deletion; and the result of an apply, or of a patch that states no resourceVersion, because a change of somebody
+// else may be in it. In a projection whose objects have no resourceVersion every event counts.
+//
+// A default or a webhook may change what you write. So go on with the object that the request returned.
 //
 // # Filters
 //

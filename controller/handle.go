@@ -225,22 +225,33 @@ func (h *Projected[T, P]) List() []P { return h.inf.List() }
 func (h *Projected[T, P]) Err() error { return h.inf.Err() }
 
 // author returns who made the change of an event: the origin of the writes through this handle that made it, and
-// nil if somebody else may have had a part in it. Everything in doubt is somebody else's: deletions, a patch or an apply
+// nil if somebody else may have had a part in it. Everything in doubt is somebody else's: deletions, an apply, a patch
 // without a resourceVersion in it, and an event whose write is not answered yet.
 func (h *Projected[T, P]) author(ev informer.Event[types.NamespacedName, P]) any {
 	if ev.Type == informer.Deleted || ev.Sync || ev.Initial || ev.Replaced {
 		return nil
 	}
-	now, old := objmeta.VersionOf(ev.Object), ""
+	old, now := versionsOf(&ev)
+	return h.engine.writes().author(ev.Key, old, now)
+}
+
+// forget forgets the writes to an object that was away or goes back: because of its deletion, a namespace or a part that
+// left, or a server that was restored.
+func (h *Projected[T, P]) forget(ev informer.Event[types.NamespacedName, P]) {
+	old, now := versionsOf(&ev)
+	if ev.Type == informer.Deleted || ev.Replaced || ev.Type == informer.Updated && mayBeOlder(now, old) {
+		h.engine.writes().forget(ev.Key)
+	}
+}
+
+// versionsOf returns the versions of the objects of an event. The old one is empty for an addition.
+//
+//go:noinline
+func versionsOf[P any](ev *informer.Event[types.NamespacedName, P]) (old, now string) {
 	if ev.Type == informer.Updated {
-		if old = objmeta.VersionOf(ev.Old); old == "" {
-			return nil
-		}
+		old = objmeta.VersionOf(ev.Old)
 	}
-	if now == "" {
-		return nil
-	}
-	return h.engine.author(ev.Key, old, now)
+	return old, objmeta.VersionOf(ev.Object)
 }
 
 // Run runs the informer, see informer.Informer.Run. A [Controller] runs its handles itself. This

@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"sync"
+	"sync/atomic"
 
 	"github.com/kinform/kinform/informer"
 )
@@ -18,6 +19,7 @@ type origin[Q comparable] struct {
 type callContext[Q comparable] struct {
 	context.Context
 	from origin[Q]
+	over atomic.Bool // reconcile has returned: what still writes with the context is somebody else
 }
 
 type callKey struct{}
@@ -30,7 +32,13 @@ func (c *callContext[Q]) Value(key any) any {
 	return c.Context.Value(key)
 }
 
-func (c *callContext[Q]) origin() any       { return c.from }
+func (c *callContext[Q]) origin() any {
+	if c.over.Load() {
+		return nil
+	}
+	return c.from
+}
+
 func (c *callContext[Q]) writers() *writers { return &c.from.controller.writers }
 
 // anyCall is a callContext of any type of keys.
@@ -56,21 +64,23 @@ func originOf(ctx context.Context) any {
 // attributed calls reconcile with a context that says which key it is for.
 func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
+		call := &callContext[Q]{Context: ctx, from: origin[Q]{c, key}}
 		c.calls.begin(key)
 		defer func() {
+			call.over.Store(true)
 			for _, ev := range c.calls.end(key) {
 				if !ev.own() {
 					c.enqueue(key, ev.priority)
 				}
 			}
 		}()
-		return reconcile(&callContext[Q]{ctx, origin[Q]{c, key}}, key)
+		return reconcile(call, key)
 	}
 }
 
-// calls are the reconciles that run, each with the events that came meanwhile. An event may be faster than the answer to
-// the write that caused it, so whose it is can be told when reconcile has returned. That delays nothing, because the
-// queue does not hand a key out while its reconcile runs. The zero value has none.
+// calls are the reconciles that run, each with the events that came meanwhile. The watch may bring what a write made
+// before the write is answered, so whose an event is can be told when reconcile has returned. That delays nothing,
+// because the queue does not hand a key out while its reconcile runs. The zero value has none.
 type calls[Q comparable] struct {
 	mu   sync.Mutex
 	held map[Q][]heldEvent // a key that is not there does not run
@@ -82,8 +92,7 @@ type heldEvent struct {
 	priority int
 }
 
-// maxHeld is the number of events that a call holds. The next one queues its key, so it does not matter whose the
-// others are.
+// maxHeld is the number of events that a call holds. The next one queues its key.
 const maxHeld = 64
 
 func (c *calls[Q]) begin(key Q) {
@@ -125,6 +134,20 @@ func (c *calls[Q]) hold(key Q, ev heldEvent) bool {
 // authored is a handle, which knows who wrote what an event brings.
 type authored[K comparable, T any] interface {
 	author(ev informer.Event[K, T]) any
+	forget(ev informer.Event[K, T])
+}
+
+// forgetting returns a handler that has the handle forget the writes of an object that begins anew, and then calls
+// handle.
+func forgetting[K comparable, T any](from informer.Informed[K, T], handle func(informer.Event[K, T])) func(informer.Event[K, T]) {
+	handles, ok := from.(authored[K, T])
+	if !ok {
+		return handle
+	}
+	return func(ev informer.Event[K, T]) {
+		handles.forget(ev)
+		handle(ev)
+	}
 }
 
 // unauthored returns a handler that calls handle with a function that queues keys, but not a key whose own
@@ -140,13 +163,16 @@ func unauthored[Q, K comparable, T any](c *Controller[Q], from informer.Informed
 	}
 	var now informer.Event[K, T] // which is handled: the handler has one goroutine
 	enqueue := func(key Q, priority int) {
+		if own(now, key) {
+			return
+		}
 		if c.calls.room(key) {
 			ev := now
 			if c.calls.hold(key, heldEvent{func() bool { return own(ev, key) }, priority}) {
 				return
 			}
 		}
-		if !own(now, key) {
+		if !own(now, key) { // the call may have ended since
 			c.enqueue(key, priority)
 		}
 	}

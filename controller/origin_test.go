@@ -286,3 +286,106 @@ func loseNothing(t *testing.T, random *rand.Rand) {
 	}
 	stop()
 }
+
+// An object that reconcile created, that left the cache with its namespace and comes back, is no own event: the last
+// call saw that it was away.
+func TestOwnEventsAfterNamespaceWasAway(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := setup(t)
+		ok(t, fake.Register(server, siteKinds, fake.Rules{}))
+		conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+		set := informer.NewNamespaces("a", "b")
+		sites := controller.Open(conn, siteKinds)
+		gadgets := controller.Open(conn, gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set})
+		done(fake.Create(server, newSite("one")))
+		last := false // whether the last call found the gadget
+		c := controller.New("", func(ctx context.Context, k key) (err error) {
+			if _, last = gadgets.Cached(k); !last && set.Has("a") {
+				_, err = gadgets.Create(ctx, newGadget("one", "x"), metav1.CreateOptions{})
+			}
+			return err
+		})
+		controller.For(c, sites)
+		controller.Watch(c, gadgets, func(dst []key, g *gadget) []key { return append(dst, key{Namespace: g.Namespace, Name: g.Name}) })
+		stop := started(t, c.Run)
+		time.Sleep(time.Minute)
+		set.Remove("a")
+		time.Sleep(10 * time.Minute)
+		ok(t, set.Add("a"))
+		time.Sleep(10 * time.Minute)
+		_, found := gadgets.Cached(key{Namespace: "a", Name: "one"})
+		stop()
+		if !found || !last {
+			t.Errorf("the cache has it: %v, the last call found it: %v", found, last)
+		}
+	})
+}
+
+// A server that was restored gives the versions of own writes to others' writes.
+func TestOwnEventsAfterRestore(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, _ := setup(t)
+		h := controller.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, gadgetKind)
+		create(t, server, newGadget("one", "0"))
+		var backup *fake.Backup
+		last := ""
+		c := controller.New("", func(ctx context.Context, k key) error {
+			g, _ := h.Cached(k)
+			last = g.Owner
+			if backup == nil {
+				backup = server.Backup()
+				done(h.Update(ctx, labelled(g, "1"), metav1.UpdateOptions{}))
+			}
+			return nil
+		})
+		controller.For(c, h)
+		stop := started(t, c.Run)
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		ok(t, server.Restore(backup))
+		time.Sleep(10 * time.Minute)
+		g := done(fake.Get[*gadget](server, key{Namespace: "a", Name: "one"}))
+		g.Owner = "changed"
+		done(fake.Update(server, g))
+		time.Sleep(10 * time.Minute)
+		stop()
+		if last != "changed" {
+			t.Errorf("the last call has seen %q", last)
+		}
+	})
+}
+
+// A goroutine of a call that has returned is somebody else: the next call may not know what it writes.
+func TestOwnEventsAfterReturn(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newScene(t, controller.OpenOptions[*gadget]{})
+		create(t, w.server, newGadget("one", "0"))
+		calls, last := 0, ""
+		var back sync.WaitGroup
+		c := controller.New("", func(ctx context.Context, k key) error {
+			g, _ := w.handle.Cached(k)
+			if calls++; calls == 1 {
+				back.Go(func() {
+					time.Sleep(2 * time.Second)
+					g := g.DeepCopy()
+					g.Owner = "late"
+					done(w.handle.Update(ctx, g, metav1.UpdateOptions{}))
+				})
+				return nil
+			}
+			time.Sleep(2 * time.Second) // it works on what it has read
+			last = g.Owner
+			return nil
+		})
+		controller.For(c, w.handle)
+		stop := started(t, c.Run)
+		time.Sleep(time.Second)
+		c.Queue().Add(key{Namespace: "a", Name: "one"})
+		time.Sleep(5 * time.Minute)
+		back.Wait()
+		stop()
+		if last != "late" {
+			t.Errorf("the last call has seen %q", last)
+		}
+	})
+}

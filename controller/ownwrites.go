@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -12,21 +13,16 @@ const ownKept = 4096
 // ownWrites are the latest writes through a handle. The zero value has none.
 type ownWrites struct {
 	mu    sync.Mutex
-	made  map[ownWrite]making
-	order []ownWrite // a ring, from the oldest at next on
+	made  map[types.NamespacedName][]ownWrite // those that are not forgotten, the oldest first
+	order []types.NamespacedName              // of all writes: a ring, from the oldest at next on
 	next  int
 }
 
-// ownWrite is the state of an object that a write made.
+// ownWrite is how a write made a state of an object.
 type ownWrite struct {
-	key types.NamespacedName
-	rv  string
-}
-
-// making is how a write made a state.
-type making struct {
 	base string // the version that it replaced, empty for a creation
-	by   any    // an origin; nil if the write was not made by a reconcile
+	rv   string
+	by   any // an origin; nil if the write was not made by a reconcile
 }
 
 // add notes that a write of by made rv of base, with nothing between them.
@@ -37,38 +33,51 @@ func (o *ownWrites) add(key types.NamespacedName, base, rv string, by any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	if o.made == nil {
-		o.made = map[ownWrite]making{}
-	}
-	w := ownWrite{key, rv}
-	if _, known := o.made[w]; known {
-		return
+		o.made = map[types.NamespacedName][]ownWrite{}
 	}
 	if len(o.order) < ownKept {
-		o.order = append(o.order, w)
+		o.order = append(o.order, key)
 	} else {
-		delete(o.made, o.order[o.next])
-		o.order[o.next] = w
+		o.drop(o.order[o.next])
+		o.order[o.next] = key
 		o.next = (o.next + 1) % ownKept
 	}
-	o.made[w] = making{base, by}
+	o.made[key] = append(o.made[key], ownWrite{base, rv, by})
+}
+
+// drop forgets the oldest write of an object. Called with mu held.
+func (o *ownWrites) drop(key types.NamespacedName) {
+	if all := o.made[key]; len(all) > 1 {
+		o.made[key] = all[1:]
+	} else {
+		delete(o.made, key)
+	}
+}
+
+// forget forgets the writes of an object whose versions begin anew: the same version may be somebody else's next time.
+func (o *ownWrites) forget(key types.NamespacedName) {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	delete(o.made, key)
 }
 
 // author returns the origin of the writes that alone made the state now of the state old, which is empty if
 // there was no object. It returns nil if the writes have several origins, or none: an event that merged somebody else's
 // change with an own one has no such chain.
-func (o *ownWrites) author(key types.NamespacedName, old, now string) any {
+func (o *ownWrites) author(key types.NamespacedName, old, now string) (by any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
-	by := o.made[ownWrite{key, now}].by
-	for range len(o.made) {
-		step := o.made[ownWrite{key, now}]
-		if step.by == nil || step.by != by {
+	for _, w := range slices.Backward(o.made[key]) {
+		if w.rv != now {
+			continue
+		}
+		if w.by == nil || by != nil && by != w.by {
 			return nil
 		}
-		if step.base == old {
+		if by = w.by; w.base == old {
 			return by
 		}
-		now = step.base
+		now = w.base
 	}
 	return nil
 }

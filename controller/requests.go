@@ -67,13 +67,12 @@ type engine interface {
 	covers(namespace string) bool
 	// stats returns the numbers of all requests.
 	stats() client.Stats
-	// author returns the origin of the writes of the handle that alone made version now of an object from version
-	// old; nil if there is no such origin, or several.
-	author(key types.NamespacedName, old, now string) any
+	// writes returns the latest writes through the handle.
+	writes() *ownWrites
 	// sure reports whether an object that the cache does not have most likely does not exist.
 	sure(key types.NamespacedName) bool
-	// opened returns the connection of the handle.
-	opened() client.Connection
+	// opened returns the connection of the handle, or why it could not be opened.
+	opened() (client.Connection, error)
 }
 
 // requests are the sender of a handle.
@@ -144,11 +143,9 @@ func openRequests[T metav1.Object](r *requests[T], server client.Connection, opt
 	return err // client.New has parsed it
 }
 
-func (r *requests[T]) opened() client.Connection { return r.server }
+func (r *requests[T]) opened() (client.Connection, error) { return r.server, r.invalid }
 
-func (r *requests[T]) author(key types.NamespacedName, old, now string) any {
-	return r.own.author(key, old, now)
-}
+func (r *requests[T]) writes() *ownWrites { return &r.own }
 
 func (r *requests[T]) sure(key types.NamespacedName) bool {
 	return !r.selects && r.cache.version() != "" && r.cache.covers(key.Namespace)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -65,7 +66,7 @@ func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 	s.ctx, s.end = context.WithCancel(ctx)
 	c.session = s
 	for _, in := range c.inputs {
-		start(c, in.inf)
+		start(c, in.inf, false)
 	}
 	return s, slices.Clone(c.inputs), nil
 }
@@ -80,7 +81,7 @@ func (c *Controller[Q]) finish() []input {
 
 // join makes an input part of the session. Called with mu held.
 func (c *Controller[Q]) join(in input) {
-	start(c, in.inf)
+	start(c, in.inf, true)
 	if c.opts.SyncTimeout <= 0 {
 		return
 	}
@@ -100,8 +101,9 @@ func (c *Controller[Q]) join(in input) {
 	})
 }
 
-// start runs an informer, unless the session does so already. Called with mu held.
-func start[Q comparable](c *Controller[Q], inf Cache) {
+// start runs an informer, unless the session does so already. If a late one cannot run because of its setup, that is no
+// end of the session. Called with mu held.
+func start[Q comparable](c *Controller[Q], inf Cache, late bool) {
 	s := c.session
 	last := s.informers[inf]
 	if last != nil && last.stop != nil {
@@ -117,6 +119,10 @@ func start[Q comparable](c *Controller[Q], inf Cache) {
 			<-last.over // otherwise the informer would seem to have another runner
 		}
 		usercode.Outcome(func() error { return follow.Run(s.outer, ctx, inf) }, func(err error) {
+			if wrong := inf.Err(); late && err != nil && wrong != nil && strings.HasPrefix(wrong.Error(), err.Error()) {
+				usercode.Report(c.logger, c.opts.OnError, err) // Err of the informer, and so of the controller, has it
+				return
+			}
 			c.mu.Lock()
 			defer c.mu.Unlock()
 			if now.stop == nil && s.informers[inf] == now {

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 
@@ -143,8 +144,11 @@ func TestFailedHandle(t *testing.T) {
 					t.Errorf("%s: %v", what, err)
 				}
 			}
-			if _, err := controller.SubresourceAs[*site](h, "status"); name == "without a kind" && err == nil {
+			if _, err := controller.SubresourceAs[*site](h, "status"); !errors.Is(err, cause) && fmt.Sprint(err) != cause.Error() {
 				t.Errorf("SubresourceAs: %v", err)
+			}
+			if found := h.Untyped().Lookup("a/one"); found.Cached || h.AsInformer().WaitForRV(ctx, "1") == nil {
+				t.Errorf("it has %+v", found)
 			}
 			if err := h.CatchUp(ctx); err != nil {
 				t.Errorf("nothing was written: %v", err)
@@ -233,4 +237,42 @@ func TestReferences(t *testing.T) {
 		expect("after a deletion", "a/one")
 		stop()
 	})
+}
+
+// A mistake with an index of a late watch is reported, and Run goes on.
+func TestLateIndexMistake(t *testing.T) {
+	for _, wait := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			server, inf := setup(t)
+			var reported atomic.Int32
+			report := func(err error) {
+				if !errors.Is(err, index.ErrDuplicate) {
+					t.Error(err)
+				}
+				reported.Add(1)
+			}
+			seen := new(calls[key])
+			c := controller.New("", seen.reconcile, controller.Options[key]{OnError: report})
+			controller.For(c, inf)
+			stop := started(t, c.Run)
+			synctest.Wait()
+			h := controller.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, gadgetKind, controller.OpenOptions[*gadget]{Informer: informer.Options[*gadget]{OnError: report}})
+			controller.For(c, h)
+			if wait {
+				synctest.Wait()
+			}
+			informer.AddIndex(h, index.By("n", (*gadget).GetName))
+			informer.AddIndex(h, index.By("n", (*gadget).GetName))
+			synctest.Wait()
+			if reported.Load() == 0 || !errors.Is(c.Err(), index.ErrDuplicate) {
+				t.Errorf("%d reports, Err is %v", reported.Load(), c.Err())
+			}
+			create(t, server, newGadget("one", "x"))
+			synctest.Wait()
+			if got := seen.take(); len(got) == 0 {
+				t.Error("Run has ended")
+			}
+			stop()
+		})
+	}
 }

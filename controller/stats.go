@@ -41,7 +41,11 @@ func (r *requests[T]) kind() *kind.Kind[T] { return r.of }
 //
 //go:noinline
 func (h *Projected[T, P]) Stats() Stats {
-	return Stats{Kind: h.Kind().GroupVersionKind, Resource: h.Resource(), Cache: h.inf.Stats(), Client: h.engine.stats()}
+	var is schema.GroupVersionKind
+	if of := h.Kind(); of != nil {
+		is = of.GroupVersionKind
+	}
+	return Stats{Kind: is, Resource: h.Resource(), Cache: h.inf.Stats(), Client: h.engine.stats()}
 }
 
 func (r *requests[T]) stats() client.Stats {

@@ -73,7 +73,11 @@ func SubresourceAs[B, T metav1.Object](handle Requested[T], name string, more ..
 		return nil, noInformer[T]("SubresourceAs")
 	}
 	r := handle.requests()
-	c, err := client.New(r.engine.opened(), kind.As[B](r.Kind()), client.Options{Namespace: r.namespace})
+	server, err := r.engine.opened()
+	if err != nil {
+		return nil, err
+	}
+	c, err := client.New(server, kind.As[B](r.Kind()), client.Options{Namespace: r.namespace})
 	if err != nil {
 		return nil, err
 	}

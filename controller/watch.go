@@ -187,7 +187,7 @@ func add[Q, K comparable, T any](c *Controller[Q], w watching[K, T], handle func
 			return
 		}
 	}
-	h := informer.HandlerFunc[K, T](both(w.always, filtered(w.filters, unauthored(c, w.from, handle))))
+	h := informer.HandlerFunc[K, T](forgetting(w.from, both(w.always, filtered(w.filters, unauthored(c, w.from, handle)))))
 	in := input{inf: inf, cache: inf, call: w.call, owners: w.owners, removed: make(chan struct{})}
 	if in.handle, _ = w.from.(writer); in.handle != nil {
 		in.cache, _ = w.from.(Cache)
@@ -224,7 +224,8 @@ func (c *Controller[Q]) enter(in input, register func() (*informer.Registration,
 // Unwatch removes what [For], [Owns] and [Watch] added for inf, before Run or while it runs. Their
 // functions are not called for any further event, except that a call which is under way goes on.
 // Keys that are queued stay queued. If Run runs the informer, Unwatch stops it; its store can still
-// be read, but does not change. An informer with another runner goes on, and Run no longer minds
+// be read, but does not change. An informer with another runner goes on, such as one that a manager runs because it
+// was watched before the manager's Run, and Run no longer minds
 // its end: call Unwatch before you stop it or release a factory's handle.
 //
 // Unwatch does not wait, and may be called from reconcile, from handlers and filters. It returns

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // Index is an index of an informer's store. Make one with [AddIndex]. All methods are safe from any
@@ -25,7 +26,8 @@ type Index[K comparable, T any, V comparable] struct {
 //
 // What is wrong is kept: [Informer.Err] and Run return it, with the name of the resource and of the index. It is
 // index.ErrInvalid, or index.ErrDuplicate if the name is taken. If Run was called before, Options.OnError gets it, too.
-// If the informer is nil there is nothing that could keep an error, and AddIndex returns the zero Index.
+// If the informer is nil there is nothing that could keep an error: AddIndex logs it to slog.Default() at level Warn and
+// returns the zero Index.
 func AddIndex[K comparable, T any, V comparable](to Informed[K, T], of *index.Index[T, V]) Index[K, T, V] {
 	var inf *Informer[K, T]
 	if to != nil {
@@ -33,6 +35,7 @@ func AddIndex[K comparable, T any, V comparable](to Informed[K, T], of *index.In
 	}
 	switch {
 	case inf == nil:
+		logs.New(nil, "informer", "").Error(fmt.Errorf("AddIndex: an index of %T: %w", *new(T), ErrNoInformer))
 		return Index[K, T, V]{}
 	case of == nil:
 		inf.typed.refuse(about(inf.Resource(), fmt.Errorf("AddIndex of nil: %w", index.ErrInvalid)))

@@ -3,7 +3,6 @@ package informer
 import (
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"github.com/kinform/kinform/deltafifo"
@@ -249,7 +248,12 @@ func endInitialList[K comparable, T any](i *core[K, T]) {
 // isInitialList reports whether the batch that ends the initial list contains nothing else.
 // Then the store holds exactly the list that handlers must get.
 func isInitialList[K comparable, T any](c *changes[K, T], batch deltafifo.Batch[K, T]) bool {
-	return c.initial == batch.Len() && !slices.ContainsFunc(c.outcomes, func(o outcome[T]) bool { return o.had })
+	for i := range c.outcomes {
+		if c.outcomes[i].had {
+			return false
+		}
+	}
+	return c.initial == batch.Len()
 }
 
 // logInitialList appends the initial list, which is in the store already. One mark stands for

@@ -292,6 +292,9 @@ func (i *core[K, T]) Coverage(key K) Coverage {
 	if p := partOf(i, key); p != nil {
 		return i.places.coverage(&p.place)
 	}
+	if i.over == nil {
+		return Uncovered // Failed
+	}
 	if coming, ok := i.over.coming(); ok && coming == i.over.of(key) {
 		return Listing
 	}

@@ -32,6 +32,9 @@ func partOf[K comparable, T any](i *core[K, T], key K) *part[K, T] {
 	if i.only != nil {
 		return i.only
 	}
+	if i.over == nil {
+		return nil // Failed
+	}
 	return i.over.parts[i.over.of(key)]
 }
 

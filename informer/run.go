@@ -90,15 +90,15 @@ func (i *core[K, T]) Done() <-chan struct{} { return i.session.Load().done }
 
 // begin starts the handlers that were added so far.
 func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	if i.phase == running || i.phase == stopping {
+		return nil, ErrRunning
+	}
 	if err := i.Err(); err != nil {
 		return nil, err
 	}
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	switch i.phase {
-	case running, stopping:
-		return nil, ErrRunning
-	case stopped:
+	if i.phase == stopped {
 		if err := renew(i); err != nil {
 			return nil, err
 		}

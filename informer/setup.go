@@ -16,8 +16,11 @@ func (i *core[K, T]) Err() error { return i.faults.err() }
 
 // Failed returns an informer for a function that opens informers and could not open one, so that it need
 // not return a pair: setup goes on, and finds what else is wrong. The informer holds nothing. Its Run, WaitForSync and
-// Err return err, which should name the resource and say what to do. Nothing is sent.
+// Err return err, which should name the resource and say what to do, and may not be nil. Nothing is sent.
 func Failed[T any](resource string, err error) *Informer[types.NamespacedName, T] {
+	if err == nil {
+		err = about(resource, errors.New("Failed got no error"))
+	}
 	none := func(T) (key types.NamespacedName, _ error) { return key, err }
 	i, invalid := newCore(resource, none, Options[T]{})
 	i.faults.add(errors.Join(err, invalid, firstSession(i)))

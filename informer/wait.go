@@ -38,7 +38,7 @@ func (i *core[K, T]) WaitForRV(ctx context.Context, rv string) error {
 }
 
 // WaitFor returns nil once until returns true for the store's object under key, see
-// store.Reader.WaitFor. Like WaitForRV, it can end with [ErrStopped] or [ErrHandlerBehind].
+// store.Reader.WaitFor. Like WaitForRV, it can end with [ErrStopped] or [ErrHandlerBehind], or with [Informer.Err] before Run.
 //
 //go:noinline
 func (i *Informer[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
@@ -52,6 +52,9 @@ func (i *core[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exist
 
 // whileAlive calls wait with a context that also ends with the informer.
 func whileAlive[K comparable, T any](ctx context.Context, i *core[K, T], wait func(context.Context) error) error {
+	if err := i.Err(); err != nil && !i.Started() {
+		return err
+	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop := context.AfterFunc(i.session.Load().life, func() { cancel(ErrStopped) })

@@ -71,6 +71,7 @@ type Manager struct {
 	invalid []error // why Run will fail
 	caches  []controller.Cache
 	parts   []part
+	refused []part // that were added and do not run, because something is wrong with how
 	shown   []Part
 	running []string // names of parts
 	failed  []error
@@ -177,7 +178,7 @@ func (m *Manager) AddControllers(controllers ...Controller) {
 			m.mu.Unlock()
 			continue
 		}
-		m.add(part{name: c.Name(), of: c})
+		m.add(part{name: c.Name(), of: c}, fmt.Sprint("controller ", n+1))
 	}
 }
 
@@ -189,28 +190,38 @@ func (m *Manager) AddControllers(controllers ...Controller) {
 // context is done.
 //
 // The errors are [ErrUnnamed], [ErrNoPart], [ErrDuplicate] and [ErrStarted], with the name. See AddCaches.
-func (m *Manager) Add(name string, r Runner) { m.add(part{name: name, of: r}) }
+func (m *Manager) Add(name string, r Runner) { m.add(part{name: name, of: r}, `""`) }
 
 // AddToAll is Add for a part that serves the others: a recorder of events, or a server for webhooks or metrics. It runs
 // in every process, also before the caches are filled and while another process leads, and is stopped after what Add and
 // AddControllers added.
-func (m *Manager) AddToAll(name string, r Runner) { m.add(part{name: name, of: r, all: true}) }
+func (m *Manager) AddToAll(name string, r Runner) { m.add(part{name: name, of: r, all: true}, `""`) }
 
-func (m *Manager) add(p part) {
+// add adds a part. unnamed stands for its name if it has none.
+func (m *Manager) add(p part, unnamed string) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	about := strconv.Quote(p.name)
+	var wrong error
 	switch {
 	case m.phase != notStarted:
-		m.refuse(about, ErrStarted)
+		wrong = ErrStarted
 	case p.name == "":
-		m.refuse(about, ErrUnnamed)
+		wrong = ErrUnnamed
 	case isNil(p.of):
-		m.refuse(about, ErrNoPart)
+		wrong = ErrNoPart
 	case slices.ContainsFunc(m.parts, func(o part) bool { return o.name == p.name }):
-		m.refuse(about, ErrDuplicate)
+		wrong = ErrDuplicate
 	default:
 		m.parts = append(m.parts, p)
+		return
+	}
+	about := unnamed
+	if p.name != "" {
+		about = strconv.Quote(p.name)
+	}
+	m.refuse(about, wrong)
+	if !isNil(p.of) {
+		m.refused = append(m.refused, p)
 	}
 }
 
@@ -235,11 +246,13 @@ func (m *Manager) Err() error {
 // wrong is Err with mu held.
 func (m *Manager) wrong() error {
 	all := slices.Clone(m.invalid)
-	if of, ok := m.opts.Elector.(checked); ok && !isNil(of) {
+	if of, ok := m.opts.Elector.(checked); m.opts.Elector != nil && isNil(m.opts.Elector) {
+		all = append(all, fmt.Errorf("manager: Elector: %w", ErrNoPart))
+	} else if ok {
 		all = append(all, of.Err())
 	}
 	var watched []any // by controllers, which have their errors
-	for _, p := range m.parts {
+	for _, p := range slices.Concat(m.parts, m.refused) {
 		if of, ok := p.of.(checked); ok {
 			all = append(all, of.Err())
 		}

@@ -26,6 +26,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/store"
 )
 
@@ -279,6 +280,27 @@ func TestAllMistakes(t *testing.T) {
 				t.Errorf("%v is there more than once in %v", want, err)
 			}
 		}
+	}
+}
+
+// What is wrong with a part is named, also if the part is not taken.
+func TestMistakesOfRefusedParts(t *testing.T) {
+	reconcile := func(context.Context, key) error { return nil }
+	one, two, three := controller.New[key]("x", nil), controller.New("x", reconcile), controller.New("", reconcile)
+	lost := errors.New("no URL")
+	controller.For(two, informer.Failed[*gadget]("gadgets", lost))
+	controller.For(three, (*informer.Informer[key, *gadget])(nil))
+	err := manager.Run(t.Context(), one, two, three)
+	for _, want := range []error{queue.ErrNoFunc, manager.ErrDuplicate, lost, manager.ErrUnnamed, controller.ErrNoInformer} {
+		if !errors.Is(err, want) {
+			t.Errorf("%v is missing in %v", want, err)
+		}
+	}
+	if !strings.Contains(err.Error(), "manager: controller 3: no name") {
+		t.Errorf("the place is missing in %v", err)
+	}
+	if err := manager.New(manager.Options{Elector: (*votes)(nil)}).Run(t.Context()); !errors.Is(err, manager.ErrNoPart) {
+		t.Errorf("a nil Elector: %v", err)
 	}
 }
 
@@ -536,13 +558,12 @@ func TestGraceAfterLostLeadership(t *testing.T) {
 		v.lost <- lost
 		err := <-done
 		var grace *manager.GraceError
-		if !errors.As(err, &grace) || !slices.Contains(grace.Running, "stuck") || !errors.Is(err, manager.ErrLeadership) {
+		if !errors.As(err, &grace) || !slices.Equal(grace.Running, []string{"leader election", "stuck"}) || !errors.Is(err, manager.ErrLeadership) {
 			t.Error(err)
 		}
 		if d := time.Since(start); d != time.Minute+5*time.Second {
 			t.Errorf("Run took %v", d)
 		}
-		synctest.Wait() // what serves the others is stopped after them, here when Run gives up
 		if text := log.take(); text != "all ends, all starts" {
 			t.Error(text)
 		}
