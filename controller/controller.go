@@ -32,9 +32,10 @@ type Options[Q comparable] struct {
 	// succeeds, and every failure goes to the informer's OnError.
 	SyncTimeout time.Duration
 
-	// OnError gets what is wrong with a watch that was added while Run runs: an error of [For] and its like,
-	// in their goroutine; and, in another goroutine, a [*SyncError] if it is not ready SyncTimeout after that. Then the
-	// watch goes on trying; [Unwatch] removes it. Nil logs the error to Logger at level Warn.
+	// OnError gets the errors of watches that are added while Run runs. It gets an error of [For] and its like in the
+	// goroutine of that call. It gets a [*SyncError], in another goroutine, if the watch is not ready after
+	// SyncTimeout; the watch then goes on trying, and [Unwatch] removes it. Nil logs the error to Logger at level
+	// Warn.
 	OnError func(error)
 
 	// OwnEvents queues a key also for events that its own reconcile caused. They are left out otherwise, because
@@ -63,10 +64,10 @@ type Controller[Q comparable] struct {
 	queue     *queue.Queue[Q]
 	logger    logs.Log
 
-	trace   atomic.Pointer[trace[Q]] // nil until Trace; set with mu held
-	taken   takenNames[Q]
-	writers writers
-	calls   calls[Q]
+	trace    atomic.Pointer[trace[Q]] // nil until Trace; set with mu held
+	taken    takenNames[Q]
+	writers  writers
+	underway underway[Q]
 
 	mu      sync.Mutex
 	phase   phase
@@ -146,7 +147,11 @@ func (c *Controller[Q]) wrong() error {
 			all = append(all, in.inf.Err())
 		}
 		if err := c.checkOwners(in); err != nil && c.session == nil {
-			all = append(all, c.named(err), in.owners.Err())
+			all = append(all, c.named(err))
+			if !seen[in.owners] {
+				seen[in.owners] = true
+				all = append(all, in.owners.Err())
+			}
 		}
 	}
 	return errors.Join(all...)
@@ -193,12 +198,13 @@ func (c *Controller[Q]) Caches() (all []Cache) {
 	at := map[Cache]int{} // by informer
 	for _, in := range c.inputs {
 		n, known := at[in.inf]
-		switch {
-		case !known:
-			at[in.inf] = len(all)
-			all = append(all, in.cache)
-		case in.handle != nil:
-			all[n] = in.cache
+		if !known {
+			n = len(all)
+			at[in.inf] = n
+			all = append(all, in.inf)
+		}
+		if in.handle != nil {
+			all[n] = in.handle
 		}
 	}
 	return all
@@ -208,13 +214,12 @@ func (c *Controller[Q]) Caches() (all []Cache) {
 // Queue.Timing. Cost: see queue.Queue.Metrics.
 func (c *Controller[Q]) Metrics() queue.Metrics { return c.queue.Metrics() }
 
-// Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or
-// the queue is shut down. Then it returns nil. If something is wrong with the setup, it runs nothing and returns
-// [Controller.Err]. Otherwise it returns the error of an informer that
-// failed, informer.ErrGoexit if the source or OnError of an informer ended the goroutine that ran
-// it, informer.ErrStopped if an informer with another runner has stopped, a [*SyncError] after
-// Options.SyncTimeout, and [ErrStarted] when called twice. If
-// the queue is shut down before all informers have synced, Run only notices after that.
+// Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or the queue is shut down.
+// Then it returns nil. If something is wrong with the setup, it runs nothing and returns [Controller.Err]. Otherwise
+// it returns the error of an informer that failed, informer.ErrGoexit if the source or OnError of an informer ended the
+// goroutine that ran it, informer.ErrStopped if an informer with another runner has stopped, a [*SyncError] after
+// Options.SyncTimeout, and [ErrStarted] when called twice. If the queue is shut down before all informers have synced,
+// Run only notices after that.
 func (c *Controller[Q]) Run(ctx context.Context) error {
 	s, inputs, err := c.begin(ctx)
 	if err != nil {

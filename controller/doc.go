@@ -15,7 +15,7 @@
 // of handles, of indexes and of the controller. Err of each of them tells it earlier.
 //
 // Run runs the informers and waits until the handlers have seen the initial
-// lists. Only then does it call reconcile, so reconcile always finds complete caches.
+// lists. Only then does it call reconcile, so at the start reconcile finds complete caches.
 //
 // The result of reconcile decides about its key: nil is success, [Again] asks for another call
 // after a time, [Terminal] ends the retries, and any other error is retried with growing
@@ -44,10 +44,9 @@
 // lack, which mostly takes less than three seconds ([Projected.WaitForNow]). After 10 seconds for one
 // handle the key is queued again with an error, as after any failure.
 //
-// Run catches up for the handles that were given to For, Owns and Watch. It also does so for those
-// that reconcile has written through with the context that it was given, unless For, Owns or Watch
-// got only the informer of such a handle. If you read a handle elsewhere, or write with another
-// context, call CatchUp there.
+// Run catches up for the handles that were given to For, Owns, Watch and References. It also does so for those
+// that reconcile has written through with the context that it was given, unless these calls got only the informer of
+// such a handle. If you read a handle elsewhere, or write with another context, call CatchUp there.
 //
 // [OpenProjected] makes a handle whose cache holds a part of each object.
 //
@@ -77,14 +76,16 @@
 //
 // # Own events
 //
-// The reconcile of a key is not called again for what it wrote itself. An event does not queue a key if writes alone
-// caused it which the reconcile of that key made, through a handle and with the context that it got. So a reconcile must do
-// all its work in one call, or return [Again]. It must not, for example, add a finalizer, return, and rely on the event
-// of that write to be called again: controller-runtime calls it again, and so does this package with Options.OwnEvents.
+// The reconcile of a key is not called again for what it wrote itself. An event does not queue a key if only that
+// key's reconcile caused it, by writes through a handle, with the context that it got. For, Owns, Watch or References
+// must have got that handle: of an informer every event counts. So a reconcile must do all its work in one call, or
+// return [Again]. It must not, for example, add a finalizer, return, and rely on the event of that write to be called
+// again: controller-runtime calls it again, and so does this package with Options.OwnEvents.
 //
-// Every other event counts: one with somebody else's change in it, also if that is another controller or the reconcile of
-// another key; a deletion; and the result of an apply, or of a patch that states no resourceVersion, because a change of somebody
-// else may be in it. In a projection whose objects have no resourceVersion every event counts.
+// Every other event counts: one with somebody else's change in it, also if that is another controller or the reconcile
+// of another key; a deletion; an initial event; and the result of an apply, or of a patch that states no
+// resourceVersion, because a change of somebody else may be in it. In a projection whose objects have no
+// resourceVersion every event counts.
 //
 // A default or a webhook may change what you write. So go on with the object that the request returned.
 //
@@ -105,11 +106,10 @@
 //
 // # Watches that come and go
 //
-// For, Owns, Watch and References may also be called while Run runs, and [Unwatch] removes what they added. A
-// late watch queues keys for all objects that are there, while its cache fills. Reconcile does not
-// wait for that, so a reconcile that reads the new cache has to: informer.Informer.WaitForSync. What is wrong with
-// a late call is no end of Run: Options.OnError gets it. If
-// SyncTimeout is set and the new cache does not fill in time, Options.OnError gets the
+// For, Owns, Watch and References may also be called while Run runs, and [Unwatch] removes what they added. A late
+// watch queues keys for all objects that are there, while its cache fills. Reconcile does not wait for that, so a
+// reconcile that reads the new cache has to: informer.Informer.WaitForSync. A mistake in a late call does not end Run:
+// Options.OnError gets it. If SyncTimeout is set and the new cache does not fill in time, Options.OnError gets the
 // [*SyncError], and Run goes on.
 //
 // # Writes
@@ -191,7 +191,7 @@
 // already, and does not stop them. When one of them stops, Run returns an error. If two
 // controllers share an informer, let package controller/manager run it and the controllers. Or run
 // it yourself (go inf.Run(ctx)), or get it from package informer/factory, and start it first. For,
-// Owns and Watch take a factory's handle like an informer, and so a [Handle].
+// Owns, Watch and References take a factory's handle like an informer, and so a [Handle].
 //
 // Run waits for the initial lists as long as they take. If a list is forbidden, or a CRD is
 // missing, no key is reconciled: the informer reports the cause to its OnError, and retries.

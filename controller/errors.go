@@ -32,7 +32,7 @@ var (
 
 	// ErrNoOwners says, with the names of both resources, that Owns or References came without For: the objects whose
 	// keys are to be queued would never be in the cache, so no key would ever be queued.
-	ErrNoOwners = errors.New("the controller does not watch the latter: call For with it, too")
+	ErrNoOwners = errors.New("the controller does not watch the latter: call For with the same handle or informer, too")
 
 	// ErrStopped says that For, Owns, Watch or References came after the end of Run.
 	// informer.ErrStopped says that an informer has stopped.

@@ -51,7 +51,7 @@ type Part[P any] interface {
 
 // Handle serves a controller with one kind: it has a cache, and requests whose results every read
 // of the cache sees at once. See the package documentation. A Handle is an informer.Informed, so
-// [For], [Owns], [Watch] and informer.AddIndex take it. It is also a [Client] for the helpers, and a
+// [For], [Owns], [Watch], [References] and informer.AddIndex take it. It is also a [Client] for the helpers, and a
 // [Cache] for package controller/manager. [Projected.Cached] and List read the cache; Get and the
 // writes, which are those of [Requests], are requests to the server. Make one with [Open], and do
 // not copy it.
@@ -164,7 +164,7 @@ func fillIn[T metav1.Object, P any](r *requests[T], c *cached[T, P], server clie
 	if opts.Part != nil {
 		r.selects = true
 		if source, err = opts.Part.Source(source); err != nil {
-			return err
+			return openFailed(r.of.String(), err)
 		}
 	}
 	c.inf, err = informer.New(source, v.key, opts.Informer)
@@ -235,8 +235,8 @@ func (h *Projected[T, P]) author(ev informer.Event[types.NamespacedName, P]) any
 	return h.engine.writes().author(ev.Key, old, now)
 }
 
-// forget forgets the writes to an object that was away or goes back: because of its deletion, a namespace or a part that
-// left, or a server that was restored.
+// forget forgets the writes to an object whose versions begin anew: it was deleted, left with its namespace or part, or
+// the server was restored.
 func (h *Projected[T, P]) forget(ev informer.Event[types.NamespacedName, P]) {
 	old, now := versionsOf(&ev)
 	if ev.Type == informer.Deleted || ev.Replaced || ev.Type == informer.Updated && mayBeOlder(now, old) {

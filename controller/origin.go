@@ -65,10 +65,10 @@ func originOf(ctx context.Context) any {
 func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
 		call := &callContext[Q]{Context: ctx, from: origin[Q]{c, key}}
-		c.calls.begin(key)
+		c.underway.begin(key)
 		defer func() {
 			call.over.Store(true)
-			for _, ev := range c.calls.end(key) {
+			for _, ev := range c.underway.end(key) {
 				if !ev.own() {
 					c.enqueue(key, ev.priority)
 				}
@@ -78,10 +78,10 @@ func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, 
 	}
 }
 
-// calls are the reconciles that run, each with the events that came meanwhile. The watch may bring what a write made
+// underway are the reconciles that run, each with the events that came meanwhile. The watch may bring what a write made
 // before the write is answered, so whose an event is can be told when reconcile has returned. That delays nothing,
 // because the queue does not hand a key out while its reconcile runs. The zero value has none.
-type calls[Q comparable] struct {
+type underway[Q comparable] struct {
 	mu   sync.Mutex
 	held map[Q][]heldEvent // a key that is not there does not run
 }
@@ -95,38 +95,38 @@ type heldEvent struct {
 // maxHeld is the number of events that a call holds. The next one queues its key.
 const maxHeld = 64
 
-func (c *calls[Q]) begin(key Q) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.held == nil {
-		c.held = map[Q][]heldEvent{}
+func (u *underway[Q]) begin(key Q) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.held == nil {
+		u.held = map[Q][]heldEvent{}
 	}
-	c.held[key] = nil
+	u.held[key] = nil
 }
 
-func (c *calls[Q]) end(key Q) []heldEvent {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	held := c.held[key]
-	delete(c.held, key)
+func (u *underway[Q]) end(key Q) []heldEvent {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	held := u.held[key]
+	delete(u.held, key)
 	return held
 }
 
 // room reports whether the reconcile of key runs and can hold an event.
-func (c *calls[Q]) room(key Q) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	held, runs := c.held[key]
+func (u *underway[Q]) room(key Q) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	held, runs := u.held[key]
 	return runs && len(held) < maxHeld
 }
 
 // hold keeps an event if the reconcile of key runs. Otherwise it returns false.
-func (c *calls[Q]) hold(key Q, ev heldEvent) bool {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	held, runs := c.held[key]
+func (u *underway[Q]) hold(key Q, ev heldEvent) bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	held, runs := u.held[key]
 	if runs {
-		c.held[key] = append(held, ev)
+		u.held[key] = append(held, ev)
 	}
 	return runs
 }
@@ -166,9 +166,9 @@ func unauthored[Q, K comparable, T any](c *Controller[Q], from informer.Informed
 		if own(now, key) {
 			return
 		}
-		if c.calls.room(key) {
+		if c.underway.room(key) { // asked first: what hold gets is allocated
 			ev := now
-			if c.calls.hold(key, heldEvent{func() bool { return own(ev, key) }, priority}) {
+			if c.underway.hold(key, heldEvent{func() bool { return own(ev, key) }, priority}) {
 				return
 			}
 		}

@@ -14,8 +14,14 @@ const ownKept = 4096
 type ownWrites struct {
 	mu    sync.Mutex
 	made  map[types.NamespacedName][]ownWrite // those that are not forgotten, the oldest first
-	order []types.NamespacedName              // of all writes: a ring, from the oldest at next on
+	order []madeState                         // by all writes: a ring, from the oldest at next on
 	next  int
+}
+
+// madeState names the state of an object that a write made.
+type madeState struct {
+	key types.NamespacedName
+	rv  string
 }
 
 // ownWrite is how a write made a state of an object.
@@ -35,22 +41,26 @@ func (o *ownWrites) add(key types.NamespacedName, base, rv string, by any) {
 	if o.made == nil {
 		o.made = map[types.NamespacedName][]ownWrite{}
 	}
+	is := madeState{key, rv}
 	if len(o.order) < ownKept {
-		o.order = append(o.order, key)
+		o.order = append(o.order, is)
 	} else {
 		o.drop(o.order[o.next])
-		o.order[o.next] = key
+		o.order[o.next] = is
 		o.next = (o.next + 1) % ownKept
 	}
 	o.made[key] = append(o.made[key], ownWrite{base, rv, by})
 }
 
-// drop forgets the oldest write of an object. Called with mu held.
-func (o *ownWrites) drop(key types.NamespacedName) {
-	if all := o.made[key]; len(all) > 1 {
-		o.made[key] = all[1:]
-	} else {
-		delete(o.made, key)
+// drop forgets the write that made a state, unless it is forgotten: then it is not the oldest of its object. Called with
+// mu held.
+func (o *ownWrites) drop(is madeState) {
+	switch all := o.made[is.key]; {
+	case len(all) == 0 || all[0].rv != is.rv:
+	case len(all) == 1:
+		delete(o.made, is.key)
+	default:
+		o.made[is.key] = all[1:]
 	}
 }
 

@@ -2,9 +2,9 @@ package controller
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 	"time"
 
@@ -101,8 +101,8 @@ func (c *Controller[Q]) join(in input) {
 	})
 }
 
-// start runs an informer, unless the session does so already. If a late one cannot run because of its setup, that is no
-// end of the session. Called with mu held.
+// start runs an informer, unless the session does so already. A late informer that cannot run because of its setup does
+// not end the session. Called with mu held.
 func start[Q comparable](c *Controller[Q], inf Cache, late bool) {
 	s := c.session
 	last := s.informers[inf]
@@ -119,7 +119,7 @@ func start[Q comparable](c *Controller[Q], inf Cache, late bool) {
 			<-last.over // otherwise the informer would seem to have another runner
 		}
 		usercode.Outcome(func() error { return follow.Run(s.outer, ctx, inf) }, func(err error) {
-			if wrong := inf.Err(); late && err != nil && wrong != nil && strings.HasPrefix(wrong.Error(), err.Error()) {
+			if late && err != nil && errors.Is(inf.Err(), err) {
 				usercode.Report(c.logger, c.opts.OnError, err) // Err of the informer, and so of the controller, has it
 				return
 			}

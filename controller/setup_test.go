@@ -171,7 +171,7 @@ func TestFailedHandle(t *testing.T) {
 type nowhere struct{}
 
 func (nowhere) Source(reflector.Source[*site]) (reflector.Source[*site], error) {
-	return nil, errors.New("sites: no part")
+	return nil, errors.New("no part")
 }
 func (nowhere) Has(*site) (bool, error) { return false, nil }
 

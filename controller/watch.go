@@ -16,12 +16,17 @@ import (
 // input is an informer with the controller's handler on it.
 type input struct {
 	inf     Cache
-	cache   Cache // that the author gave: a handle, or inf
 	reg     *informer.Registration
-	handle  writer        // nil if it is no handle
+	handle  watchedHandle // nil if it is no handle
 	call    string        // that added it
 	owners  Cache         // whose keys it queues, if For has to add it; nil for For and Watch
 	removed chan struct{} // closed by Unwatch
+}
+
+// watchedHandle is a handle that was given to For or its like.
+type watchedHandle interface {
+	Cache
+	writer
 }
 
 // For queues the key of every object of inf that is added, updated or deleted, unless one of the
@@ -188,10 +193,8 @@ func add[Q, K comparable, T any](c *Controller[Q], w watching[K, T], handle func
 		}
 	}
 	h := informer.HandlerFunc[K, T](forgetting(w.from, both(w.always, filtered(w.filters, unauthored(c, w.from, handle)))))
-	in := input{inf: inf, cache: inf, call: w.call, owners: w.owners, removed: make(chan struct{})}
-	if in.handle, _ = w.from.(writer); in.handle != nil {
-		in.cache, _ = w.from.(Cache)
-	}
+	in := input{inf: inf, call: w.call, owners: w.owners, removed: make(chan struct{})}
+	in.handle, _ = w.from.(watchedHandle)
 	if err := c.enter(in, func() (*informer.Registration, error) {
 		return inf.AddHandler(h, informer.HandlerOptions[T]{Name: c.name})
 	}); err != nil {
@@ -221,12 +224,12 @@ func (c *Controller[Q]) enter(in input, register func() (*informer.Registration,
 	return nil
 }
 
-// Unwatch removes what [For], [Owns] and [Watch] added for inf, before Run or while it runs. Their
+// Unwatch removes what [For], [Owns], [Watch] and [References] added for inf, before Run or while it runs. Their
 // functions are not called for any further event, except that a call which is under way goes on.
 // Keys that are queued stay queued. If Run runs the informer, Unwatch stops it; its store can still
-// be read, but does not change. An informer with another runner goes on, such as one that a manager runs because it
-// was watched before the manager's Run, and Run no longer minds
-// its end: call Unwatch before you stop it or release a factory's handle.
+// be read, but does not change. Unwatch does not stop an informer with another runner, such as one that a manager
+// runs because it was watched before the manager's Run. Run no longer fails when it ends, so call Unwatch before you
+// stop it or release a factory's handle.
 //
 // Unwatch does not wait, and may be called from reconcile, from handlers and filters. It returns
 // [ErrNoInformer], or [ErrNotWatched] if there is nothing to remove.

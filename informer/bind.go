@@ -26,8 +26,8 @@ type Index[K comparable, T any, V comparable] struct {
 //
 // What is wrong is kept: [Informer.Err] and Run return it, with the name of the resource and of the index. It is
 // index.ErrInvalid, or index.ErrDuplicate if the name is taken. If Run was called before, Options.OnError gets it, too.
-// If the informer is nil there is nothing that could keep an error: AddIndex logs it to slog.Default() at level Warn and
-// returns the zero Index.
+// If the informer is nil there is nothing that could keep an error: AddIndex logs it to slog.Default() at level Warn
+// and returns the zero Index.
 func AddIndex[K comparable, T any, V comparable](to Informed[K, T], of *index.Index[T, V]) Index[K, T, V] {
 	var inf *Informer[K, T]
 	if to != nil {
@@ -81,9 +81,8 @@ func (x Index[K, T, V]) Keys(value V) []K {
 	return keys
 }
 
-// Values appends the values of an object to dst, as the index function does. So controller.Watch takes it for an index of
-// objects by keys: a change of an object queues the keys that it has as values. It appends nothing if the index function
-// panics, because then the store does not have the object.
+// Values appends the values of an object to dst. Pass it to controller.Watch if the values are keys: a change of an
+// object then queues its values. It appends nothing if the index function panics.
 func (x Index[K, T, V]) Values(dst []V, obj T) []V {
 	if x.inf == nil {
 		return dst

@@ -19,8 +19,7 @@ var (
 	// ErrNoKeyFunc is returned by New if the key function is nil.
 	ErrNoKeyFunc = errors.New("informer: key function is nil")
 
-	// ErrNoInformer is the error of functions of other packages for a nil informer or handle. It comes with
-	// the type of the objects.
+	// ErrNoInformer says that a function got a nil informer or handle. It comes with the type of the objects.
 	ErrNoInformer = errors.New("the informer or handle is nil: make it before you use it")
 
 	// ErrRunning is returned by Run while another call of Run is in progress.

@@ -22,25 +22,25 @@ func Failed[T any](resource string, err error) *Informer[types.NamespacedName, T
 		err = about(resource, errors.New("Failed got no error"))
 	}
 	none := func(T) (key types.NamespacedName, _ error) { return key, err }
-	i, invalid := newCore(resource, none, Options[T]{})
-	i.faults.add(errors.Join(err, invalid, firstSession(i)))
+	i, _ := newCore(resource, none, Options[T]{}) // cannot fail: the type of keys is valid, and there are no indexes
+	i.faults.add(errors.Join(err, firstSession(i)))
 	return informerOf(i)
 }
 
 // faults are the errors of an informer's setup.
 type faults struct {
 	mu  sync.Mutex
-	all []error
+	all error // joined: what err has returned is a part of what it returns later
 }
 
 func (f *faults) add(err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	f.all = append(f.all, err)
+	f.all = errors.Join(f.all, err)
 }
 
 func (f *faults) err() error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	return errors.Join(f.all...)
+	return f.all
 }

@@ -23,8 +23,9 @@ func (i *core[K, T]) Synced() <-chan struct{} { return i.synced }
 //
 // An account that may list but not watch syncs: lists alone keep the cache up to date then (reflector.Polling).
 //
-// If something is wrong with the setup, WaitForSync returns [Informer.Err]. It returns [ErrStopped] if the informer has stopped or stops. If ctx is done it returns
-// an [*UnsyncedError] with ctx's error, which says what has failed so far.
+// WaitForSync returns [Informer.Err] if something is wrong with the setup and Run was not called. It returns
+// [ErrStopped] if the informer has stopped or stops. If ctx is done it returns an [*UnsyncedError] with ctx's error,
+// which says what has failed so far.
 //
 // An informer that has synced stays synced, even if it stops and runs again.
 //
@@ -34,7 +35,7 @@ func (i *Informer[K, T]) WaitForSync(ctx context.Context) error { return i.engin
 //go:noinline
 func (i *core[K, T]) WaitForSync(ctx context.Context) error {
 	for !hasSyncedAll(i) {
-		if err := i.Err(); err != nil {
+		if err := i.Err(); err != nil && !i.Started() {
 			return err
 		}
 		refused, changed := i.refusal.last()

@@ -1,8 +1,6 @@
 package informer
 
 import (
-	"context"
-
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/objmeta"
@@ -13,9 +11,6 @@ import (
 type Untyped interface {
 	Untyped() Untyped // itself
 	Resource() string
-	Err() error
-	Run(ctx context.Context) error
-	WaitForSync(ctx context.Context) error
 	Started() bool
 	Done() <-chan struct{}
 	Stats() Stats

@@ -38,7 +38,8 @@ func (i *core[K, T]) WaitForRV(ctx context.Context, rv string) error {
 }
 
 // WaitFor returns nil once until returns true for the store's object under key, see
-// store.Reader.WaitFor. Like WaitForRV, it can end with [ErrStopped] or [ErrHandlerBehind], or with [Informer.Err] before Run.
+// store.Reader.WaitFor. Like WaitForRV, it can end with [ErrStopped] or [ErrHandlerBehind], or with [Informer.Err]
+// before Run.
 //
 //go:noinline
 func (i *Informer[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {

@@ -35,7 +35,8 @@ type Keys[Q comparable] struct {
 	// replica, those in them are added. It is called by one goroutine at a time.
 	All func() iter.Seq[Q]
 
-	// Add adds a key to the queue, such as Queue().Add of a controller. It is not called before the replica runs.
+	// Add adds a key to the queue, such as a function that calls Queue().Add of the controller, which is made later. It
+	// is not called before the replica runs.
 	Add func(Q)
 
 	// CatchUp returns when the caches that reconcile reads are new enough for ranges that have come

@@ -49,13 +49,6 @@
 //
 // [Recorder.Run] writes until its context is done. Then it writes the events that still wait, for
 // Options.FlushTimeout at most. Events that are recorded after that are dropped. So end it after
-// the controllers that use it. A manager (package controller/manager) stops everything that it runs
-// at the same time, so run the recorder beside it:
-//
-//	writing, stop := context.WithCancel(context.Background())
-//	ended := make(chan error, 1)
-//	go func() { ended <- recorder.Run(writing) }()
-//	err := m.Run(ctx)
-//	stop()
-//	<-ended
+// the controllers that use it: manager.Manager.AddToAll does that. Without a manager, give Run a context that you
+// cancel when the controllers have ended.
 package events

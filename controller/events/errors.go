@@ -10,7 +10,7 @@ import (
 
 var (
 	// ErrInvalid is the cause if an event cannot be written: its object has no name, for example.
-	// It is also the cause of an error of [New].
+	// It is also the cause of an error of [Recorder.Err].
 	ErrInvalid = errors.New("not valid")
 
 	// ErrStarted is returned, with Options.Controller, by a second call of [Recorder.Run].

@@ -148,6 +148,17 @@ func (r *Recorder) Err() error {
 	return errors.Join(r.faults...)
 }
 
+// wrong keeps an error of the setup.
+func (r *Recorder) wrong(err error) {
+	r.mu.Lock()
+	r.faults = append(r.faults, err)
+	late := r.started
+	r.mu.Unlock()
+	if late {
+		r.report(&Error{Err: err})
+	}
+}
+
 func (o Options) check() error {
 	var faults []string
 	for _, fault := range validation.IsQualifiedName(o.Controller) {

@@ -394,6 +394,19 @@ func TestKindOfObject(t *testing.T) {
 	})
 }
 
+// A kind that is not valid is reported once Run has begun, because nobody asks for Err then.
+func TestLateReporter(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, events.Options{})
+		s.run()
+		settle()
+		events.For(s.recorder, &kind.Kind[*Website]{}).Normal(&Website{}, "R", "A", "n")
+		if got := s.reported(); len(got) != 1 || !errors.Is(got[0], kind.ErrInvalid) || !errors.Is(s.recorder.Err(), kind.ErrInvalid) {
+			t.Errorf("reported %v, Err is %v", got, s.recorder.Err())
+		}
+	})
+}
+
 func TestMisuse(t *testing.T) {
 	conn := client.Connection{URL: fake.URL}
 	for name, opts := range map[string]events.Options{

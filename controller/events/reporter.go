@@ -32,17 +32,16 @@ type Reporter[T Object] struct {
 }
 
 // For returns a Reporter for objects of the kind k. If k has no name, as with kind.OfResource,
-// each object must have its kind. If k is not valid, [Recorder.Err] and Run return the error of kind.Kind.Check, and
-// the Reporter records nothing. Nor does that of a nil Recorder, which is logged at level Warn.
+// each object must have its kind. If k is not valid, [Recorder.Err] and Run return the error of kind.Kind.Check; after
+// the beginning of Run, OnError gets it. The Reporter then records nothing. The Reporter of a nil Recorder records
+// nothing either; that is logged at level Warn.
 func For[T Object](r *Recorder, k *kind.Kind[T]) Reporter[T] {
 	if r == nil {
 		logs.New(nil, "events", "").Error(fmt.Errorf("events: %s: the recorder is nil, so nothing is recorded", k))
 		return Reporter[T]{}
 	}
 	if err := k.Check(); err != nil {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.faults = append(r.faults, fmt.Errorf("events: %w", err))
+		r.wrong(fmt.Errorf("events: %w", err))
 		return Reporter[T]{}
 	}
 	return Reporter[T]{recorder: r, kind: k.GroupVersionKind}

@@ -19,9 +19,9 @@
 // watch. When these are filled, it starts the controllers, and what [Manager.Add] added; with an [Elector], once this
 // process leads: until then the caches stay warm.
 //
-// When the context of Run is done, or leadership is lost, or something fails, the controllers and what Add added
-// are stopped first, then what AddToAll added, and the caches last. So a reconcile that is under way can read the caches
-// to its end, and record events.
+// When the context of Run is done, or leadership is lost, or something fails, the controllers and what Add added are
+// stopped first, then what AddToAll added, and the caches last. So a reconcile that is under way can read the caches to
+// its end, and record events.
 //
 // # Errors
 //
@@ -33,8 +33,8 @@
 //
 // # Looking at it
 //
-// [Manager.Parts] lists the controllers, the caches, the Elector, and what [Manager.Show] named. The debug page and the metrics take a manager in one
-// call: debug.Page.AddManager and AddManager of with/prometheus.
+// [Manager.Parts] lists the controllers, the caches, the Elector, and what [Manager.Show] named. The debug page and the
+// metrics take a manager in one call: debug.Page.AddManager and AddManager of with/prometheus.
 //
 // # Signals
 //

@@ -15,7 +15,7 @@ var (
 	ErrStarted = errors.New("Run was called before")
 
 	// ErrUnnamed says that something has no name.
-	ErrUnnamed = errors.New("no name")
+	ErrUnnamed = errors.New("it has no name: give it one")
 
 	// ErrNoPart says, with its name or the place of the argument, that a part is nil.
 	ErrNoPart = errors.New("it is nil: make it before you add it")

@@ -111,19 +111,26 @@ func New(opts Options) *Manager {
 // What is wrong is kept, here and in all methods that add something: [Manager.Err] and Run return it. It is [ErrNoPart]
 // with the place of the argument, or [ErrStarted], which is logged at level Warn.
 func (m *Manager) AddCaches(caches ...controller.Cache) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.phase != notStarted {
+	if m.begun() {
 		m.refuse(fmt.Sprintf("caches %q", resourcesOf(caches)), ErrStarted)
 		return
 	}
 	for n, c := range caches {
 		if isNil(c) {
 			m.refuse(fmt.Sprint("cache ", n+1), ErrNoPart)
-		} else {
-			m.addCache(c)
+			continue
 		}
+		m.mu.Lock()
+		m.addCache(c)
+		m.mu.Unlock()
 	}
+}
+
+// begun reports whether Run was called.
+func (m *Manager) begun() bool {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	return m.phase != notStarted
 }
 
 // addCache adds a cache that is not there yet. Called with mu held.
@@ -173,9 +180,7 @@ func isNil(v any) bool {
 func (m *Manager) AddControllers(controllers ...Controller) {
 	for n, c := range controllers {
 		if isNil(c) {
-			m.mu.Lock()
 			m.refuse(fmt.Sprint("controller ", n+1), ErrNoPart)
-			m.mu.Unlock()
 			continue
 		}
 		m.add(part{name: c.Name(), of: c}, fmt.Sprint("controller ", n+1))
@@ -193,43 +198,60 @@ func (m *Manager) AddControllers(controllers ...Controller) {
 func (m *Manager) Add(name string, r Runner) { m.add(part{name: name, of: r}, `""`) }
 
 // AddToAll is Add for a part that serves the others: a recorder of events, or a server for webhooks or metrics. It runs
-// in every process, also before the caches are filled and while another process leads, and is stopped after what Add and
-// AddControllers added.
+// in every process, also before the caches are filled and while another process leads. It is stopped after what Add
+// and AddControllers added, or when three quarters of Options.Grace are over.
 func (m *Manager) AddToAll(name string, r Runner) { m.add(part{name: name, of: r, all: true}, `""`) }
 
 // add adds a part. unnamed stands for its name if it has none.
 func (m *Manager) add(p part, unnamed string) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	var wrong error
-	switch {
-	case m.phase != notStarted:
-		wrong = ErrStarted
-	case p.name == "":
-		wrong = ErrUnnamed
-	case isNil(p.of):
-		wrong = ErrNoPart
-	case slices.ContainsFunc(m.parts, func(o part) bool { return o.name == p.name }):
-		wrong = ErrDuplicate
-	default:
-		m.parts = append(m.parts, p)
+	err := m.take(p)
+	if err == nil {
 		return
 	}
 	about := unnamed
 	if p.name != "" {
 		about = strconv.Quote(p.name)
 	}
-	m.refuse(about, wrong)
-	if !isNil(p.of) {
-		m.refused = append(m.refused, p)
-	}
+	m.refuse(about, err)
 }
 
-// refuse keeps an error of the setup. Called with mu held.
+// take makes p a part that runs, or says why not. What is wrong with p itself is told all the same.
+func (m *Manager) take(p part) error {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	err := m.check(p)
+	switch {
+	case err == nil:
+		m.parts = append(m.parts, p)
+	case !isNil(p.of):
+		m.refused = append(m.refused, p)
+	}
+	return err
+}
+
+// check returns why a part cannot be added. Called with mu held.
+func (m *Manager) check(p part) error {
+	switch {
+	case m.phase != notStarted:
+		return ErrStarted
+	case p.name == "":
+		return ErrUnnamed
+	case isNil(p.of):
+		return ErrNoPart
+	case slices.ContainsFunc(m.parts, func(o part) bool { return o.name == p.name }):
+		return ErrDuplicate
+	}
+	return nil
+}
+
+// refuse keeps an error of the setup.
 func (m *Manager) refuse(part string, err error) {
 	err = fmt.Errorf("manager: %s: %w", part, err)
+	m.mu.Lock()
 	m.invalid = append(m.invalid, err)
-	if m.phase != notStarted {
+	late := m.phase != notStarted
+	m.mu.Unlock()
+	if late {
 		m.logger.Error(err)
 	}
 }
@@ -239,33 +261,63 @@ func (m *Manager) refuse(part string, err error) {
 // goroutine.
 func (m *Manager) Err() error {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.wrong()
-}
-
-// wrong is Err with mu held.
-func (m *Manager) wrong() error {
-	all := slices.Clone(m.invalid)
+	all, parts, caches := slices.Clone(m.invalid), slices.Concat(m.parts, m.refused), m.caches
+	m.mu.Unlock() // a part may call the manager
 	if of, ok := m.opts.Elector.(checked); m.opts.Elector != nil && isNil(m.opts.Elector) {
 		all = append(all, fmt.Errorf("manager: Elector: %w", ErrNoPart))
 	} else if ok {
 		all = append(all, of.Err())
 	}
 	var watched []any // by controllers, which have their errors
-	for _, p := range slices.Concat(m.parts, m.refused) {
-		if of, ok := p.of.(checked); ok {
-			all = append(all, of.Err())
-		}
+	for _, p := range parts {
+		all = append(all, wrongWith(p)...)
 		for _, c := range cachesOf(p) {
 			watched = append(watched, informerOf(c))
 		}
 	}
-	for _, c := range m.caches {
+	for _, c := range caches {
 		if !slices.Contains(watched, informerOf(c)) {
 			all = append(all, c.Err())
 		}
 	}
-	return errors.Join(all...)
+	return errors.Join(distinct(all)...)
+}
+
+// checked is a part that knows what is wrong with its setup.
+type checked interface{ Err() error }
+
+// wrongWith returns the errors of a part. A controller joins its own with those of its caches, which others may have,
+// too.
+func wrongWith(p part) []error {
+	of, ok := p.of.(checked)
+	if !ok {
+		return nil
+	}
+	err := of.Err()
+	if joined, ok := err.(interface{ Unwrap() []error }); ok && isController(p) {
+		return joined.Unwrap()
+	}
+	return []error{err}
+}
+
+// distinct returns each error once.
+func distinct(errs []error) (all []error) {
+	seen := map[error]bool{}
+	for _, err := range errs {
+		if err != nil && reflect.TypeOf(err).Comparable() {
+			if seen[err] {
+				continue
+			}
+			seen[err] = true
+		}
+		all = append(all, err)
+	}
+	return all
+}
+
+func isController(p part) bool {
+	_, ok := p.of.(Controller)
+	return ok
 }
 
 // cachesOf returns the caches of a part that is a controller.
@@ -276,29 +328,36 @@ func cachesOf(p part) []controller.Cache {
 	return nil
 }
 
-// checked is a part that knows what is wrong with its setup.
-type checked interface{ Err() error }
-
 // begin returns the parts to run, or the error for which Run must not start.
 func (m *Manager) begin() (caches []controller.Cache, parts []part, err error) {
 	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.phase != notStarted {
+	again := m.phase != notStarted
+	if !again {
+		m.phase = filling
+	}
+	parts = m.parts
+	m.mu.Unlock() // a part may call the manager
+	if again {
 		return nil, nil, fmt.Errorf("manager: %w", ErrStarted)
 	}
-	if err := m.wrong(); err != nil {
+	if err := m.Err(); err != nil {
+		m.enter(notStarted)
 		return nil, nil, err
 	}
-	for _, p := range m.parts {
-		for _, c := range cachesOf(p) {
-			m.addCache(c)
-		}
+	var watched []controller.Cache
+	for _, p := range parts {
+		watched = append(watched, cachesOf(p)...)
 	}
-	if len(m.caches)+len(m.parts) == 0 {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	for _, c := range watched {
+		m.addCache(c)
+	}
+	if len(m.caches)+len(parts) == 0 {
+		m.phase = notStarted
 		return nil, nil, ErrNothing
 	}
-	m.phase = filling
-	return m.caches, m.parts, nil
+	return m.caches, parts, nil
 }
 
 func (m *Manager) enter(p phase) {

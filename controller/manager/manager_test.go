@@ -23,6 +23,7 @@ import (
 	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
 	"github.com/kinform/kinform/kind"
@@ -226,7 +227,7 @@ func TestMisuse(t *testing.T) {
 		want error
 		text string
 	}{
-		"no name":          {func(m *manager.Manager) { m.Add("", run) }, manager.ErrUnnamed, `manager: "": no name`},
+		"no name":          {func(m *manager.Manager) { m.Add("", run) }, manager.ErrUnnamed, `manager: "": it has no name`},
 		"no part":          {func(m *manager.Manager) { m.AddToAll("one", nil) }, manager.ErrNoPart, `manager: "one": it is nil`},
 		"no function":      {func(m *manager.Manager) { m.Add("one", manager.Func(nil)) }, manager.ErrNoPart, `manager: "one": it is nil`},
 		"twice":            {func(m *manager.Manager) { m.Add("one", run); m.AddToAll("one", run) }, manager.ErrDuplicate, `manager: "one": the name is taken`},
@@ -234,7 +235,7 @@ func TestMisuse(t *testing.T) {
 		"a nil cache":      {func(m *manager.Manager) { m.AddCaches((*informer.Informer[key, *gadget])(nil)) }, manager.ErrNoPart, "manager: cache 1: it is nil"},
 		"no controller":    {func(m *manager.Manager) { m.AddControllers(nil) }, manager.ErrNoPart, "manager: controller 1: it is nil"},
 		"a nil controller": {func(m *manager.Manager) { m.AddControllers((*controller.Controller[key])(nil)) }, manager.ErrNoPart, "manager: controller 1: it is nil"},
-		"a check unnamed":  {func(m *manager.Manager) { m.AddHealthCheck("", run) }, manager.ErrUnnamed, `manager: check "": no name`},
+		"a check unnamed":  {func(m *manager.Manager) { m.AddHealthCheck("", run) }, manager.ErrUnnamed, `manager: check "": it has no name`},
 		"no check":         {func(m *manager.Manager) { m.AddReadyCheck("one", nil) }, manager.ErrNoPart, `manager: check "one": it is nil`},
 		"a check twice":    {func(m *manager.Manager) { m.AddReadyCheck("one", run); m.AddReadyCheck("one", run) }, manager.ErrDuplicate, `manager: check "one": the name is taken`},
 		"nothing":          {func(m *manager.Manager) {}, manager.ErrNothing, "manager: nothing to run"},
@@ -288,21 +289,74 @@ func TestMistakesOfRefusedParts(t *testing.T) {
 	reconcile := func(context.Context, key) error { return nil }
 	one, two, three := controller.New[key]("x", nil), controller.New("x", reconcile), controller.New("", reconcile)
 	lost := errors.New("no URL")
-	controller.For(two, informer.Failed[*gadget]("gadgets", lost))
+	failed := informer.Failed[*gadget]("gadgets", lost)
+	controller.For(one, failed)
+	controller.For(two, failed)
 	controller.For(three, (*informer.Informer[key, *gadget])(nil))
 	err := manager.Run(t.Context(), one, two, three)
 	for _, want := range []error{queue.ErrNoFunc, manager.ErrDuplicate, lost, manager.ErrUnnamed, controller.ErrNoInformer} {
-		if !errors.Is(err, want) {
-			t.Errorf("%v is missing in %v", want, err)
+		if !errors.Is(err, want) || strings.Count(err.Error(), want.Error()) != 1 {
+			t.Errorf("%v is not once in %v", want, err)
 		}
 	}
-	if !strings.Contains(err.Error(), "manager: controller 3: no name") {
+	if !strings.Contains(err.Error(), "manager: controller 3: it has no name") {
 		t.Errorf("the place is missing in %v", err)
 	}
 	if err := manager.New(manager.Options{Elector: (*votes)(nil)}).Run(t.Context()); !errors.Is(err, manager.ErrNoPart) {
 		t.Errorf("a nil Elector: %v", err)
 	}
 }
+
+// A mistake with an index that is made while the caches fill ends nothing.
+func TestIndexMistakeWhileFilling(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var reported []error
+		server, _ := setup(t)
+		refuse(t, server, 20)
+		inf := informerWith(t, server, func(err error) {
+			if errors.Is(err, index.ErrDuplicate) {
+				reported = append(reported, err)
+			}
+		})
+		m := manager.New(manager.Options{})
+		m.AddCaches(inf)
+		end := begin(t, m)
+		synctest.Wait()
+		informer.AddIndex(inf, index.By("name", (*gadget).GetName))
+		informer.AddIndex(inf, index.By("name", (*gadget).GetName))
+		if err := inf.WaitForSync(t.Context()); errors.Is(err, index.ErrDuplicate) {
+			t.Errorf("the wait for a running informer: %v", err)
+		}
+		time.Sleep(time.Hour)
+		if text := get(m.Readyz()); text != "200 ok" || len(reported) != 1 || !errors.Is(m.Err(), index.ErrDuplicate) {
+			t.Errorf("%s, reported %v, Err is %v", text, reported, m.Err())
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// A part may look at the manager when it is asked for its errors.
+func TestErrAsksTheManager(t *testing.T) {
+	m := manager.New(manager.Options{})
+	m.Add("curious", curious{m})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := errors.Join(m.Err(), m.Run(ctx)); err != nil {
+		t.Error(err)
+	}
+}
+
+// curious is a part that asks its manager.
+type curious struct{ m *manager.Manager }
+
+func (c curious) Err() error {
+	c.m.Show("mine", 1)
+	c.m.Parts()
+	return nil
+}
+func (curious) Run(context.Context) error { return nil }
 
 // Run runs the caches of its controllers, before another process gives the leadership up, and stops them last.
 func TestCachesOfControllers(t *testing.T) {

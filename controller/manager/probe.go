@@ -43,19 +43,25 @@ func (m *Manager) AddReadyCheck(name string, ask func(context.Context) error) {
 }
 
 func (m *Manager) addCheck(p probe, name string, ask func(context.Context) error) {
+	if err := m.takeCheck(p, check{name, ask}); err != nil {
+		m.refuse(fmt.Sprintf("check %q", name), err)
+	}
+}
+
+// takeCheck adds a check, or says why not.
+func (m *Manager) takeCheck(p probe, c check) error {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	about := fmt.Sprintf("check %q", name)
 	switch {
-	case name == "":
-		m.refuse(about, ErrUnnamed)
-	case ask == nil:
-		m.refuse(about, ErrNoPart)
-	case slices.ContainsFunc(m.checks[p], func(c check) bool { return c.name == name }):
-		m.refuse(about, ErrDuplicate)
-	default:
-		m.checks[p] = append(m.checks[p], check{name, ask})
+	case c.name == "":
+		return ErrUnnamed
+	case c.ask == nil:
+		return ErrNoPart
+	case slices.ContainsFunc(m.checks[p], func(known check) bool { return known.name == c.name }):
+		return ErrDuplicate
 	}
+	m.checks[p] = append(m.checks[p], c)
+	return nil
 }
 
 // Healthz returns the handler for a liveness probe. It answers 200 unless one of the checks fails

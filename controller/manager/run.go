@@ -48,9 +48,8 @@ func (m *Manager) Run(ctx context.Context) error {
 	warm, chill := context.WithCancel(context.WithoutCancel(ctx))
 	defer chill()
 
-	later, end := context.WithCancel(context.WithoutCancel(ctx))
-	defer end()
-
+	serving, endServing := context.WithCancel(context.WithoutCancel(ctx))
+	defer endServing()
 	var filled, busy, support sync.WaitGroup
 	for _, c := range caches {
 		filled.Go(func() {
@@ -62,22 +61,25 @@ func (m *Manager) Run(ctx context.Context) error {
 			})
 		})
 	}
+	var led []part
 	for _, p := range parts {
 		if p.all {
-			support.Go(func() { m.work(later, stop, p) })
+			support.Go(func() { m.work(serving, stop, p) })
+		} else {
+			led = append(led, p)
 		}
 	}
 	if m.sync(work, caches) {
 		m.enter(ready)
 		m.logger.Debug("caches are filled")
-		m.start(work, stop, &busy, slices.DeleteFunc(slices.Clone(parts), func(p part) bool { return p.all }))
+		m.start(work, stop, &busy, led)
 		<-work.Done()
 	}
 	stop()
 	m.enter(stopped)
-	late := m.wait(end, func() {
+	late := m.wait(endServing, func() {
 		busy.Wait()
-		end() // what serves the others is of use to their ends
+		endServing() // not before: the others may need it to their ends
 		support.Wait()
 	})
 	chill()

@@ -67,8 +67,11 @@ func Example_shardingByServer() {
 		Part: shard.Part[*website.Website]{Hashes: replica.Hashes(), Field: reflector.ShardNamespace},
 	})
 	work, err := shard.Divide(replica, shard.Keys[kinform.Key]{
-		Hashed: shard.ByNamespace, Hash: reflector.ShardHash, // and Scheme: "namespace, by the server's hash" in shard.Options
-		All: sites.AsInformer().Store().Keys, Add: c.Queue().Add, CatchUp: sites.WaitForNow,
+		Hashed:  shard.ByNamespace,
+		Hash:    reflector.ShardHash, // and Scheme: "namespace, by the server's hash" in shard.Options
+		All:     sites.AsInformer().Store().Keys,
+		Add:     func(key kinform.Key) { c.Queue().Add(key) }, // c is made after work
+		CatchUp: sites.WaitForNow,
 	}, reconcile)
 	_, _ = work, err
 }

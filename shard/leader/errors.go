@@ -15,7 +15,7 @@ import (
 )
 
 var (
-	// ErrInvalid is the cause of an error of [New] about its Options.
+	// ErrInvalid is the cause of an error of [Elector.Err] about Options.
 	ErrInvalid = errors.New("not valid")
 
 	// ErrNoFunc is returned by [Elector.Lead], with the key of the Lease, if the function is nil.

@@ -40,8 +40,8 @@ type run struct {
 // request that fails is reported and tried again, so without a leadership Lead waits as long as ctx
 // lasts.
 //
-// Lead returns [Elector.Err] at once if that is not nil, [ErrRunning] while another call runs, and [ErrNoFunc]. It may be called again after
-// it has returned. Every goroutine that it started has ended by then.
+// Lead returns [Elector.Err] at once if that is not nil, [ErrRunning] while another call runs, and [ErrNoFunc]. It may
+// be called again after it has returned. Every goroutine that it started has ended by then.
 func (e *Elector) Lead(ctx context.Context, work func(context.Context)) error {
 	if e.invalid != nil {
 		return e.invalid

@@ -1,0 +1,63 @@
+package controller
+
+import (
+	"fmt"
+	"testing"
+
+	"k8s.io/apimachinery/pkg/types"
+)
+
+// A write is remembered for as many writes as are kept, also if an earlier one of its object is forgotten.
+func TestOwnWritesAreKept(t *testing.T) {
+	var o ownWrites
+	one := types.NamespacedName{Name: "one"}
+	o.add(one, "", "1", "me")
+	o.forget(one)
+	if by := o.author(one, "", "1"); by != nil {
+		t.Errorf("a forgotten write is by %v", by)
+	}
+	o.add(one, "", "2", "me")
+	o.add(one, "2", "3", "me")
+	for n := range ownKept - 2 {
+		o.add(types.NamespacedName{Name: fmt.Sprint("other", n)}, "", "4", "me")
+	}
+	if by := o.author(one, "", "3"); by != "me" {
+		t.Errorf("%d writes later, it is by %v", ownKept-2, by)
+	}
+	o.add(types.NamespacedName{Name: "last"}, "", "5", "me")
+	if by := o.author(one, "", "3"); by != nil {
+		t.Errorf("a creation that is not kept is by %v", by)
+	}
+	if by := o.author(one, "2", "3"); by != "me" {
+		t.Errorf("the update after it is by %v", by)
+	}
+	for n := range ownKept {
+		o.add(types.NamespacedName{Name: fmt.Sprint("more", n)}, "", "6", "me")
+	}
+	if len(o.made) != ownKept || len(o.order) != ownKept {
+		t.Errorf("%d objects, %d writes are kept, want %d", len(o.made), len(o.order), ownKept)
+	}
+}
+
+// A change is of one author if one alone made each step of it.
+func TestAuthor(t *testing.T) {
+	var o ownWrites
+	one := types.NamespacedName{Name: "one"}
+	o.add(one, "", "1", "me")
+	o.add(one, "1", "2", "me")
+	o.add(one, "2", "3", "you")
+	o.add(one, "4", "5", "me")
+	o.add(one, "5", "6", nil)
+	o.add(one, "7", "7", "me") // nothing changed
+	for _, c := range []struct {
+		old, now string
+		want     any
+	}{
+		{"", "1", "me"}, {"1", "2", "me"}, {"", "2", "me"}, {"2", "3", "you"}, {"1", "3", nil}, {"", "3", nil},
+		{"4", "5", "me"}, {"3", "5", nil}, {"5", "6", nil}, {"6", "7", nil}, {"1", "1", nil}, {"", "", nil},
+	} {
+		if by := o.author(one, c.old, c.now); by != c.want {
+			t.Errorf("from %q to %q: %v, want %v", c.old, c.now, by, c.want)
+		}
+	}
+}
