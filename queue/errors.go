@@ -63,8 +63,8 @@ func (e *TerminalError) Unwrap() error {
 
 // Terminal returns an error with which a function called by [Run] says that its key must not be
 // retried. The failure is reported, the key's failure count is cleared, and the key comes back only
-// if it is added again. Beside another error in errors.Join it ends the retries of that, too: return the other one
-// alone. Terminal(nil) is nil.
+// if it is added again. Joined with another error (errors.Join), it ends no retries: that error
+// may need them. Terminal(nil) is nil.
 func Terminal(err error) error {
 	if err == nil {
 		return nil

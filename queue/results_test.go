@@ -82,15 +82,18 @@ func TestJudge(t *testing.T) {
 		opts   RunOptions
 		want   Outcome
 	}{
-		"nil":                  {func(context.Context) error { return nil }, RunOptions{}, Succeeded},
-		"again":                {func(context.Context) error { return Again(time.Hour) }, RunOptions{}, AskedAgain},
-		"again and terminal":   {func(context.Context) error { return errors.Join(Terminal(boom), Again(time.Hour)) }, RunOptions{}, AskedAgain},
-		"terminal":             {func(context.Context) error { return fmt.Errorf("x: %w", Terminal(boom)) }, RunOptions{}, GaveUp},
-		"failed":               {func(context.Context) error { return boom }, RunOptions{}, Failed},
-		"an error that panics": {func(context.Context) error { return fmt.Errorf("x: %w", (*badError)(nil)) }, RunOptions{}, Failed},
-		"its own time is over": {own, RunOptions{Timeout: time.Second}, Failed},
-		"the end of Run":       {own, RunOptions{}, CutShort},
-		"the end of grace":     {own, RunOptions{Grace: time.Second}, CutShort},
+		"nil":                     {func(context.Context) error { return nil }, RunOptions{}, Succeeded},
+		"again":                   {func(context.Context) error { return Again(time.Hour) }, RunOptions{}, AskedAgain},
+		"terminal and a failure":  {func(context.Context) error { return errors.Join(Terminal(boom), errors.New("not written")) }, RunOptions{}, Failed},
+		"terminal, and nothing":   {func(context.Context) error { return errors.Join(Terminal(boom), nil) }, RunOptions{}, GaveUp},
+		"terminal twice, wrapped": {func(context.Context) error { return fmt.Errorf("x: %w", errors.Join(Terminal(boom), Terminal(boom))) }, RunOptions{}, GaveUp},
+		"again and terminal":      {func(context.Context) error { return errors.Join(Terminal(boom), Again(time.Hour)) }, RunOptions{}, AskedAgain},
+		"terminal":                {func(context.Context) error { return fmt.Errorf("x: %w", Terminal(boom)) }, RunOptions{}, GaveUp},
+		"failed":                  {func(context.Context) error { return boom }, RunOptions{}, Failed},
+		"an error that panics":    {func(context.Context) error { return fmt.Errorf("x: %w", (*badError)(nil)) }, RunOptions{}, Failed},
+		"its own time is over":    {own, RunOptions{Timeout: time.Second}, Failed},
+		"the end of Run":          {own, RunOptions{}, CutShort},
+		"the end of grace":        {own, RunOptions{Grace: time.Second}, CutShort},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -18,7 +18,7 @@ const (
 	Succeeded Outcome = iota
 	// AskedAgain: the result is or has [Again]. The key comes back, and has not failed.
 	AskedAgain
-	// GaveUp: the result is or has [Terminal], and no Again. The key is not retried.
+	// GaveUp: the result is or wraps [Terminal], and has no other cause. The key is not retried.
 	GaveUp
 	// CutShort: the call returned the error of Run's context after that had ended. The key comes
 	// back, and has not failed.
@@ -86,12 +86,26 @@ func classify(calls context.Context, err error) verdict {
 			v.err = err
 		}
 		return v
-	case errors.As(err, &terminal):
+	case errors.As(err, &terminal) && onlyTerminal(err):
 		return verdict{outcome: GaveUp, err: err}
 	case calls.Err() != nil && (errors.Is(err, calls.Err()) || errors.Is(err, context.Cause(calls))):
 		return verdict{outcome: CutShort}
 	}
 	return verdict{outcome: Failed, err: err}
+}
+
+// onlyTerminal reports whether err has no cause that a retry could help against. One made by errors.Join may have:
+// reconcile gives up, and could not write why.
+func onlyTerminal(err error) bool {
+	switch e := err.(type) {
+	case *TerminalError:
+		return true
+	case interface{ Unwrap() error }:
+		return onlyTerminal(e.Unwrap())
+	case interface{ Unwrap() []error }:
+		return !slices.ContainsFunc(e.Unwrap(), func(one error) bool { return !onlyTerminal(one) })
+	}
+	return false
 }
 
 // onlyAgain reports whether err has no other cause than Again, as one made by errors.Join may have.
