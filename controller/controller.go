@@ -180,10 +180,8 @@ func (c *Controller[Q]) Name() string { return c.name }
 
 // Informers returns the informers of all watches, each once, in the order of the watches.
 func (c *Controller[Q]) Informers() (all []informer.Untyped) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	for _, in := range c.inputs {
-		if of, ok := in.inf.(interface{ Untyped() informer.Untyped }); ok && !slices.Contains(all, of.Untyped()) {
+	for _, cache := range c.Caches() {
+		if of, ok := cache.(interface{ Untyped() informer.Untyped }); ok {
 			all = append(all, of.Untyped())
 		}
 	}

@@ -238,8 +238,12 @@ func (h *Projected[T, P]) author(ev informer.Event[types.NamespacedName, P]) any
 // forget forgets the writes to an object whose versions begin anew: it was deleted, left with its namespace or part, or
 // the server was restored.
 func (h *Projected[T, P]) forget(ev informer.Event[types.NamespacedName, P]) {
-	old, now := versionsOf(&ev)
-	if ev.Type == informer.Deleted || ev.Replaced || ev.Type == informer.Updated && mayBeOlder(now, old) {
+	anew := ev.Type == informer.Deleted || ev.Replaced
+	if !anew && ev.Type == informer.Updated {
+		old, now := versionsOf(&ev)
+		anew = mayBeOlder(now, old)
+	}
+	if anew {
 		h.engine.writes().forget(ev.Key)
 	}
 }

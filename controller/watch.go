@@ -91,14 +91,11 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 // [ErrNoKeys] and those of [For].
 func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) {
 	w := watching[K, T]{call: "Watch", from: inf, filters: filters}
-	switch known := informerOf(inf); {
-	case known == nil:
-		c.refuse(noInformer[T](w.call))
-	case keys == nil:
+	if known := informerOf(inf); known != nil && keys == nil {
 		c.refuse(fmt.Errorf("controller: Watch of %s: %w", known.Resource(), ErrNoKeys))
-	default:
-		watch(c, w, keys)
+		return
 	}
+	watch(c, w, keys)
 }
 
 // References queues, for every object of referred that is added, updated or deleted, the keys of the objects that
