@@ -342,7 +342,7 @@ func TestSilenceIsSpread(t *testing.T) {
 						most = max(most, seconds[at.Unix()])
 					}
 				}
-				if most > size/3 || len(seconds) < 5 {
+				if most > size/2 || len(seconds) < 5 {
 					t.Errorf("%d of %d list in one second, %d seconds in all", most, size, len(seconds))
 				}
 			})
