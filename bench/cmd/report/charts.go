@@ -1,49 +1,58 @@
 package main
 
 import (
-	"strings"
-
 	"github.com/kinform/kinform/bench/internal/chart"
 	"github.com/kinform/kinform/bench/internal/measure"
 )
 
-// headline has the operations of the chart in README.md: those that programs do most, including
-// those in which we are not faster.
-var headline = []struct{ op, label string }{
-	{"wire/json-watchlist", "first sync from an API server, JSON, streaming list"},
-	{"wire/protobuf-list", "first sync from an API server, protobuf, LIST"},
-	{"relist/same", "relist, nothing changed"},
-	{"watch/handlers=4", "watch event to 4 handlers"},
-	{"latency/http/1000", "watch event to handler over HTTP, median, 1,000/s"},
-	{"update/moved", "update of an object with 3 indexes"},
-	{"by-index/iterated", "100 objects by an index"},
-	{"list", "list of all objects"},
+// named is an operation with its label in a chart.
+type named struct{ op, label string }
+
+// headline has the operations of the chart in README.md: what programs do most with the defaults of both libraries,
+// then single operations, then the two in which client-go is faster by most.
+var headline = []named{
+	{"wire/defaults", "first sync over HTTP, defaults (prepared bytes)"},
+	{"resident/default", "memory per pod in a full cache, defaults"},
+	{"custom/typed-watchlist", "first sync of custom resources over HTTP (prepared bytes)"},
+	{"wire-relist/protobuf", "relist over HTTP, nothing changed (prepared bytes)"},
+	{"wire-events/protobuf", "watch event over HTTP to 1 handler (prepared bytes)"},
+	{"latency/http/1000", "time from server to handler at 1,000 events/s"},
+	{"watch/handlers=4", "watch event to 4 handlers, in memory"},
+	{"get/lister", "get by namespace and name, in memory"},
+	{"by-index/slice", "100 objects by an index, as slice, in memory"},
+	{"list", "list of all objects, as slice, in memory"},
+	{"update/moved", "update of a stored object, 3 indexes, in memory"},
+	{"set/same/no-index", "small object stored again, no index, in memory"},
+	{"fill-and-empty", "longest single write while a store grows, in memory"},
 }
 
-// residents has the bars of the chart of memory per pod, in its order.
-var residents = []struct{ op, label string }{
-	{"resident/default", "kinform, default options"},
+// residents are the pairs of bars of the chart of memory per pod, in its order.
+var residents = []named{
+	{"resident/default", "defaults"},
 	{"resident/lean", "without managedFields"},
-	{"resident/shared", "without managedFields, equal parts shared"},
+	{"resident/shared", "same, equal parts shared (kinform only)"},
 	{"resident/metadata", "metadata only"},
 	{"resident/projected", "projected to a small struct"},
+}
+
+// tables are the pairs of bars of the chart of memory that stores take.
+var tables = []named{
+	{"heap/indexes=0", "no index"},
+	{"heap/indexes=1", "1 index"},
+	{"heap/indexes=3", "3 indexes"},
 }
 
 // charts returns the charts that have results, by file name.
 func (r *report) charts() map[string][]byte {
 	out := map[string][]byte{}
 	if bars := r.headlineBars(); len(bars) > 0 {
-		out["headline.svg"] = chart.Ratios("Kinform beside client-go", "How many times less kinform takes, logarithmic, with 95% confidence. "+
-			"Pods of 4.6 KB. Purple: kinform takes more.", bars)
+		out["headline.svg"] = chart.Ratios("Kinform beside client-go", "How many times less time or memory Kinform takes, on a logarithmic axis, with 95% confidence. "+
+			"Pods of 4.6 KB. Purple: Kinform takes more.", bars)
 	}
-	if bars := r.bars(); len(bars) > 0 {
-		out["ratios.svg"] = chart.Ratios("Kinform beside client-go: ratio per operation", "Times less than client-go, logarithmic. "+
-			"Upright mark: the goal. Orange: goal not reached. Purple: a loss. Thin line: 95% confidence.", bars)
+	if bars := r.pairs(residents); len(bars) > 0 {
+		out["heap.svg"] = chart.Amounts("Heap per pod of 4.6 KB as JSON", "What an informer keeps after its first list from an API server, with the same options on both sides.", bars)
 	}
-	if bars := r.residentBars(); len(bars) > 0 {
-		out["heap.svg"] = chart.Amounts("Heap per pod of 4.6 KB as JSON", "What an informer keeps after its first list from an API server.", bars)
-	}
-	if bars := r.tableBars(); len(bars) > 0 {
+	if bars := r.pairs(tables); len(bars) > 0 {
 		out["tables.svg"] = chart.Amounts("Heap per object, beyond the object", "Bytes that a store takes for a pod, with no index, one and three.", bars)
 	}
 	if panels := r.panels(); len(panels) > 0 {
@@ -71,49 +80,14 @@ func (r *report) headlineBars() (bars []chart.Bar) {
 	return bars
 }
 
-func (r *report) bars() (bars []chart.Bar) {
-	for _, res := range r.results {
-		if res.Op.Missing != "" {
-			continue
+// pairs returns a bar of client-go and one of kinform for each of the operations that was measured.
+func (r *report) pairs(of []named) (bars []chart.Amount) {
+	for _, one := range of {
+		if v, ok := r.verdict(one.op); ok {
+			bars = append(bars,
+				chart.Amount{Label: one.label + ", client-go", Value: v.ClientGo.Median, Text: chart.Bytes(v.ClientGo.Median), Theirs: true, Apart: len(bars) > 0},
+				chart.Amount{Label: one.label + ", kinform", Value: v.Kinform.Median, Text: chart.Bytes(v.Kinform.Median)})
 		}
-		for _, v := range res.Verdicts() {
-			bars = append(bars, chart.Bar{
-				Label: v.Line.Title, Ratio: v.Ratio.Median, Low: v.Ratio.Low, High: v.Ratio.High,
-				Goal: v.Line.Reach, Missed: !v.Reached, Text: chart.Times(v.Ratio.Median),
-			})
-		}
-	}
-	return bars
-}
-
-func (r *report) residentBars() (bars []chart.Amount) {
-	for i, h := range residents {
-		v, ok := r.verdict(h.op)
-		if !ok {
-			continue
-		}
-		if i == 0 {
-			bars = append(bars, chart.Amount{Label: "client-go", Value: v.ClientGo.Median, Text: chart.Bytes(v.ClientGo.Median), Theirs: true})
-		}
-		bars = append(bars, chart.Amount{Label: h.label, Value: v.Kinform.Median, Text: chart.Bytes(v.Kinform.Median)})
-	}
-	return bars
-}
-
-func (r *report) tableBars() (bars []chart.Amount) {
-	for _, res := range r.results {
-		number, ok := strings.CutPrefix(res.Op.Name, "heap/indexes=")
-		if !ok {
-			continue
-		}
-		label := number + " indexes"
-		if number == "1" {
-			label = "1 index"
-		}
-		v := res.Verdicts()[0]
-		bars = append(bars,
-			chart.Amount{Label: label + ", client-go", Value: v.ClientGo.Median, Text: chart.Bytes(v.ClientGo.Median), Theirs: true, Apart: len(bars) > 0},
-			chart.Amount{Label: label + ", kinform", Value: v.Kinform.Median, Text: chart.Bytes(v.Kinform.Median)})
 	}
 	return bars
 }

@@ -15,7 +15,7 @@ func (r *report) markdown() []byte {
 	fmt.Fprintf(&b, "Written by `%s` on %s, in %s.\n", r.command(), r.began.UTC().Format(time.DateOnly), r.took.Round(time.Second))
 	fmt.Fprintf(&b, "%s.\n\n", r.machine)
 	if r.machine.busy() {
-		b.WriteString("**The machine was busy with other things. Ratios are rough, and those of stalls, tails and latencies mean little.**\n\n")
+		b.WriteString("**The machine was busy with other work. Ratios are rough, and the ratios of stalls, tails and latencies mean little.**\n\n")
 	}
 	if r.quick {
 		b.WriteString("**This was a quick run, which only shows that everything works. Its numbers mean nothing.**\n\n")
@@ -23,12 +23,9 @@ func (r *report) markdown() []byte {
 	fmt.Fprintf(&b, `Both sides do the same work on the same %s pods of 4.6 KB, in one process. They take turns of some %v, so that what
 else the machine does slows both alike. A number is the median of up to %d turns; a ratio is the median of the ratios of turns
 that followed each other, client-go's value over kinform's, with its 95%% confidence interval (the statistics are benchstat's).
-*Goal* is the least that the project asks of itself. "≈": the interval contains the goal, another run may say otherwise.
+*Goal* is the minimum that we set for the row. "≈" marks a row whose interval contains the goal: another run may say otherwise.
 
 `, chart.Short(float64(r.plan.pods)), r.plan.options.Slice, r.plan.options.Rounds)
-	if r.drawn("ratios") {
-		b.WriteString("![Ratio per operation](charts/ratios.svg)\n\n")
-	}
 	b.WriteString(r.table())
 	b.WriteString(notes)
 	if r.drawn("heap") {

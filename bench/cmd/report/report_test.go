@@ -58,7 +58,7 @@ func TestQuick(t *testing.T) {
 	if host, err := os.Hostname(); err == nil && len(host) > 4 && strings.Contains(results, host) {
 		t.Error("RESULTS.md names the machine")
 	}
-	for _, name := range []string{"headline.svg", "ratios.svg", "heap.svg", "tables.svg", "growth.svg"} {
+	for _, name := range []string{"headline.svg", "heap.svg", "tables.svg", "growth.svg"} {
 		if svg := read(t, dir, filepath.Join("charts", name)); !strings.HasPrefix(svg, "<svg ") {
 			t.Errorf("%s is no SVG", name)
 		}
@@ -214,15 +214,15 @@ func TestGolden(t *testing.T) {
 		took:    7*time.Minute + 12*time.Second,
 		results: []measure.Result{
 			{
-				Op:      measure.Op{Name: "get", Lines: []measure.Line{{Title: "get", Unit: measure.Nanoseconds, Reach: 1.2, Limits: noAllocs}}},
+				Op:      measure.Op{Name: "get", Lines: []measure.Line{{Title: "get", Unit: measure.Nanoseconds, Goal: 1.2, Limits: noAllocs}}},
 				Kinform: took(100, 0, 0), ClientGo: took(150, 48, 1),
 			},
 			{
-				Op:      measure.Op{Name: "update", Lines: []measure.Line{{Title: "update", Unit: measure.Nanoseconds, Reach: 1.3, Limits: noAllocs}}},
+				Op:      measure.Op{Name: "update", Lines: []measure.Line{{Title: "update", Unit: measure.Nanoseconds, Goal: 1.3, Limits: noAllocs}}},
 				Kinform: took(1000, 32, 1), ClientGo: took(2_000, 144, 7),
 			},
 			{
-				Op:      measure.Op{Name: "slow", Lines: []measure.Line{{Title: "slow", Unit: "p99-ns", Reach: 10}}},
+				Op:      measure.Op{Name: "slow", Lines: []measure.Line{{Title: "slow", Unit: "p99-ns", Goal: 10}}},
 				Kinform: measure.Values{"p99-ns": around(20_000)}, ClientGo: measure.Values{"p99-ns": around(30_000)},
 			},
 			{
@@ -232,10 +232,10 @@ func TestGolden(t *testing.T) {
 				ClientGo: measure.Values{"B/informer": around(29_000), "goroutines/informer": {5, 5}},
 			},
 			{
-				Op:      measure.Op{Name: "heap/indexes=1", Lines: []measure.Line{{Title: "bytes", Unit: "B/object", Reach: 1.33}}},
+				Op:      measure.Op{Name: "heap/indexes=1", Lines: []measure.Line{{Title: "bytes", Unit: "B/object", Goal: 1.33}}},
 				Kinform: measure.Values{"B/object": {38, 38, 38}}, ClientGo: measure.Values{"B/object": {136, 136, 136}},
 			},
-			{Op: measure.Op{Name: "resync", Missing: "there is none", Lines: []measure.Line{{Title: "resync", Unit: measure.Nanoseconds, Reach: 8}}}},
+			{Op: measure.Op{Name: "resync", Missing: "there is none", Lines: []measure.Line{{Title: "resync", Unit: measure.Nanoseconds, Goal: 8}}}},
 		},
 		growth: make([][]measure.Result, len(full.sizes)),
 	}

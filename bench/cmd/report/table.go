@@ -43,8 +43,8 @@ func ratio(e measure.Estimate) string {
 // goal says in words what line asks for.
 func goal(line measure.Line) string {
 	var parts []string
-	if line.Reach > 0 {
-		parts = append(parts, "≥ "+chart.Times(line.Reach))
+	if line.Goal > 0 {
+		parts = append(parts, "≥ "+chart.Times(line.Goal))
 	}
 	for _, limit := range line.Limits {
 		if limit.AtMost == 0 {
@@ -75,11 +75,11 @@ func cells(values measure.Values, line measure.Line) [3]string {
 	return out
 }
 
-// reached says whether the goal was reached, with a mark if another run might have the
-// opposite result.
-func reached(v measure.Verdict) string {
+// met says whether the goal was met, with a mark if another run might have the opposite
+// result.
+func met(v measure.Verdict) string {
 	s := "**no**"
-	if v.Reached {
+	if v.Met {
 		s = "yes"
 	}
 	if v.Close {
@@ -88,7 +88,7 @@ func reached(v measure.Verdict) string {
 	return s
 }
 
-const head = "| operation | kinform | B | allocs | client-go | B | allocs | ratio (95%) | goal | reached |\n" +
+const head = "| operation | kinform | B | allocs | client-go | B | allocs | ratio (95%) | goal | met |\n" +
 	"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |\n"
 
 // table is the table of all operations.
@@ -106,7 +106,7 @@ func (r *report) table() string {
 			ours, theirs := cells(res.Kinform, v.Line), cells(res.ClientGo, v.Line)
 			fmt.Fprintf(&b, "| %s | %s | %s | %s |\n", v.Line.Title,
 				strings.Join(append(ours[:], theirs[:]...), " | "),
-				strings.Join([]string{ratio(v.Ratio), goal(v.Line)}, " | "), reached(v))
+				strings.Join([]string{ratio(v.Ratio), goal(v.Line)}, " | "), met(v))
 		}
 	}
 	return b.String()

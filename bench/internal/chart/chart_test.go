@@ -23,11 +23,11 @@ func samples() map[string][]byte {
 	inf := math.Inf(1)
 	return map[string][]byte{
 		"ratios.svg": Ratios("Ratios", "How much better.", []Bar{
-			{Label: "much better", Ratio: 14_000, Low: 12_000, High: 15_000, Goal: 5000, Text: "14,000×"},
-			{Label: "better, goal missed", Ratio: 1.4, Low: 1.1, High: 2.2, Goal: 2, Missed: true, Text: "1.4×"},
-			{Label: "worse <&>", Ratio: 0.62, Low: 0.55, High: 0.64, Goal: 1.2, Missed: true, Text: "0.62×"},
-			{Label: "no goal, no interval", Ratio: 3, Low: -inf, High: inf, Text: "3×"},
-			{Label: "takes nothing", Ratio: inf, Low: inf, High: inf, Goal: 2, Text: "∞"},
+			{Label: "much better", Ratio: 14_000, Low: 12_000, High: 15_000, Text: "14,000×"},
+			{Label: "better", Ratio: 1.4, Low: 1.1, High: 2.2, Text: "1.4×"},
+			{Label: "worse <&>", Ratio: 0.62, Low: 0.55, High: 0.64, Text: "0.62×"},
+			{Label: "no interval", Ratio: 3, Low: -inf, High: inf, Text: "3×"},
+			{Label: "takes nothing", Ratio: inf, Low: inf, High: inf, Text: "∞"},
 		}),
 		"growth.svg": Growth("Growth", []Panel{
 			{Title: "get", Sizes: []float64{1e3, 1e4, 1e5, 1e6}, Ours: []float64{30, 45, 150, 400}, Theirs: []float64{52, 60, 170, 630}},

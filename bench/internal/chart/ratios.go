@@ -11,10 +11,6 @@ type Bar struct {
 	// Ratio is how many times better kinform is; Low and High bound it, if they are
 	// finite. An infinite Ratio is drawn to the edge.
 	Ratio, Low, High float64
-	// Goal is the ratio asked for, zero for none. Missed says that the operation misses its goal
-	// for the ratio, or another goal.
-	Goal   float64
-	Missed bool
 	// Text is written behind the bar.
 	Text string
 }
@@ -31,7 +27,7 @@ func Ratios(title, subtitle string, bars []Bar) []byte {
 	c := newCanvas(width, height, title)
 	values := []float64{1, 10, 1}
 	for _, b := range bars {
-		values = append(values, b.Ratio, max(b.Goal, 1))
+		values = append(values, b.Ratio)
 	}
 	s := newLogScale(values, labels, width-edge)
 	if s.low == 0.1 && slices.Min(values[2:]) > 0.35 {
@@ -55,11 +51,8 @@ func Ratios(title, subtitle string, bars []Bar) []byte {
 
 func drawBar(c *canvas, s logScale, b Bar, y, labelEnd float64) {
 	class := "ours"
-	switch {
-	case b.Ratio < 1:
+	if b.Ratio < 1 {
 		class = "loss"
-	case b.Missed:
-		class = "short"
 	}
 	from, to := s.at(1), s.at(b.Ratio)
 	c.text(labelEnd, y+13, "", "end", b.Label)
@@ -68,10 +61,6 @@ func drawBar(c *canvas, s logScale, b Bar, y, labelEnd float64) {
 	if !math.IsInf(b.Low, 0) && !math.IsInf(b.High, 0) && b.High > b.Low {
 		c.line(s.at(b.Low), y+9.5, s.at(b.High), y+9.5, "range")
 		after = max(after, s.at(b.High))
-	}
-	if b.Goal > 0 {
-		c.line(s.at(b.Goal), y, s.at(b.Goal), y+19, "mark")
-		after = max(after, s.at(b.Goal))
 	}
 	c.text(after+6, y+13, "", "start", b.Text)
 }

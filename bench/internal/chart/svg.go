@@ -16,13 +16,13 @@ import (
 const style = `<style>
 text { font: 12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
 .ground { fill: #ffffff } .title { font-size: 15px; font-weight: 600 } .soft { fill: #59636e; font-size: 11px }
-.grid { stroke: #d8dee4 } .axis { stroke: #8c959f } .mark { stroke: #1f2328; stroke-width: 2 } .range { stroke: #1f2328; opacity: .45 }
-.ours { fill: #2563eb } .theirs { fill: #a3acb6 } .short { fill: #d97706 } .loss { fill: #c026a3 }
+.grid { stroke: #d8dee4 } .axis { stroke: #8c959f } .range { stroke: #1f2328; opacity: .45 }
+.ours { fill: #2563eb } .theirs { fill: #a3acb6 } .loss { fill: #c026a3 }
 .ours-line { stroke: #2563eb; fill: none; stroke-width: 2.5 } .theirs-line { stroke: #8c959f; fill: none; stroke-width: 2.5 }
 @media (prefers-color-scheme: dark) {
 text { fill: #e6edf3 } .ground { fill: #0d1117 } .soft { fill: #9198a1 }
-.grid { stroke: #2a313a } .axis { stroke: #656c76 } .mark { stroke: #f0f6fc } .range { stroke: #f0f6fc }
-.ours { fill: #4c8dff } .theirs { fill: #5d6773 } .short { fill: #e3913a } .loss { fill: #e05fc8 }
+.grid { stroke: #2a313a } .axis { stroke: #656c76 } .range { stroke: #f0f6fc }
+.ours { fill: #4c8dff } .theirs { fill: #5d6773 } .loss { fill: #e05fc8 }
 .ours-line { stroke: #4c8dff } .theirs-line { stroke: #7d8794 }
 }
 </style>

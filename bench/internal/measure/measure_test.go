@@ -165,21 +165,21 @@ func repeated(v float64) []float64 {
 func TestVerdicts(t *testing.T) {
 	noise := []float64{1, 3.1, 1, 3.1, 1, 3.1, 1, 3.1, 1, 3.1}
 	for i, c := range []struct {
-		line           Line
-		ours, theirs   []float64
-		allocs         float64
-		reached, close bool
-		ratio          float64
+		line         Line
+		ours, theirs []float64
+		allocs       float64
+		met, close   bool
+		ratio        float64
 	}{
-		{line: Line{Reach: 2}, ours: repeated(10), theirs: repeated(30), reached: true, ratio: 3},
-		{line: Line{Reach: 4}, ours: repeated(10), theirs: repeated(30), ratio: 3},
-		{line: Line{Reach: 2}, ours: repeated(1), theirs: noise, reached: true, close: true, ratio: 2.05},
-		{line: Line{Reach: 0}, ours: repeated(10), theirs: repeated(1), reached: true, ratio: 0.1},
-		{line: Line{Reach: 2, Limits: []Limit{{Allocs, 0}}}, ours: repeated(10), theirs: repeated(30), allocs: 0.004, reached: true, ratio: 3},
-		{line: Line{Reach: 2, Limits: []Limit{{Allocs, 0}}}, ours: repeated(10), theirs: repeated(30), allocs: 0.01, ratio: 3},
-		{line: Line{Reach: 2, Limits: []Limit{{Allocs, 0.5}}}, ours: repeated(10), theirs: repeated(30), allocs: 0.5, reached: true, ratio: 3},
-		{line: Line{Reach: 2}, ours: make([]float64, 10), theirs: repeated(30), reached: true, ratio: math.Inf(1)},
-		{line: Line{Reach: 2}, ours: []float64{10, 10, 10}, theirs: []float64{30, 30, 30}, reached: true, ratio: 3}, // no interval
+		{line: Line{Goal: 2}, ours: repeated(10), theirs: repeated(30), met: true, ratio: 3},
+		{line: Line{Goal: 4}, ours: repeated(10), theirs: repeated(30), ratio: 3},
+		{line: Line{Goal: 2}, ours: repeated(1), theirs: noise, met: true, close: true, ratio: 2.05},
+		{line: Line{Goal: 0}, ours: repeated(10), theirs: repeated(1), met: true, ratio: 0.1},
+		{line: Line{Goal: 2, Limits: []Limit{{Allocs, 0}}}, ours: repeated(10), theirs: repeated(30), allocs: 0.004, met: true, ratio: 3},
+		{line: Line{Goal: 2, Limits: []Limit{{Allocs, 0}}}, ours: repeated(10), theirs: repeated(30), allocs: 0.01, ratio: 3},
+		{line: Line{Goal: 2, Limits: []Limit{{Allocs, 0.5}}}, ours: repeated(10), theirs: repeated(30), allocs: 0.5, met: true, ratio: 3},
+		{line: Line{Goal: 2}, ours: make([]float64, 10), theirs: repeated(30), met: true, ratio: math.Inf(1)},
+		{line: Line{Goal: 2}, ours: []float64{10, 10, 10}, theirs: []float64{30, 30, 30}, met: true, ratio: 3}, // no interval
 	} {
 		c.line.Unit = Nanoseconds
 		r := Result{
@@ -188,7 +188,7 @@ func TestVerdicts(t *testing.T) {
 			ClientGo: Values{Nanoseconds: c.theirs},
 		}
 		v := r.Verdicts()[0]
-		if v.Reached != c.reached || v.Close != c.close || (v.Ratio.Median != c.ratio && math.Abs(v.Ratio.Median/c.ratio-1) > 0.01) {
+		if v.Met != c.met || v.Close != c.close || (v.Ratio.Median != c.ratio && math.Abs(v.Ratio.Median/c.ratio-1) > 0.01) {
 			t.Errorf("case %d: %+v", i, v)
 		}
 	}

@@ -12,9 +12,9 @@ type Line struct {
 	Title string
 	// Unit is the measure that is compared. Less is better.
 	Unit string
-	// Reach is the goal for the ratio of client-go's value to kinform's. Zero means that there
-	// is no such goal.
-	Reach float64
+	// Goal is the least ratio of client-go's value to kinform's that we set for this line. Zero means
+	// that there is no such goal.
+	Goal float64
 	// Limits are the values that kinform should not exceed, whatever client-go takes.
 	Limits []Limit
 }
@@ -56,9 +56,9 @@ type Verdict struct {
 	Ratio Estimate
 	// P is the probability that two equal sides would differ like this (Mann-Whitney).
 	P float64
-	// Reached says that the median ratio is Reach at least and no limit is exceeded.
-	Reached bool
-	// Close says that the interval of the ratio includes Reach, so another run might have the
+	// Met says that the median ratio is at least Goal and that no limit is exceeded.
+	Met bool
+	// Close says that the interval of the ratio includes Goal, so another run might have the
 	// opposite result.
 	Close bool
 }
@@ -83,11 +83,11 @@ func (r Result) verdict(line Line) Verdict {
 	t := &benchmath.DefaultThresholds
 	v.P = benchmath.AssumeNothing.Compare(
 		benchmath.NewSample(slices.Clone(ours), t), benchmath.NewSample(slices.Clone(theirs), t)).P
-	v.Reached = v.Ratio.Median >= line.Reach
-	v.Close = line.Reach > 0 && v.Ratio.Known() && (v.Ratio.Low < line.Reach) != (v.Ratio.High < line.Reach)
+	v.Met = v.Ratio.Median >= line.Goal
+	v.Close = line.Goal > 0 && v.Ratio.Known() && (v.Ratio.Low < line.Goal) != (v.Ratio.High < line.Goal)
 	for _, limit := range line.Limits {
 		if round(NewEstimate(r.Kinform[limit.Unit]).Median) > limit.AtMost {
-			v.Reached = false
+			v.Met = false
 		}
 	}
 	return v

@@ -27,8 +27,8 @@ func contended(w *World) []measure.Op {
 		{
 			Name: "write-while-iterating",
 			Lines: []measure.Line{
-				{Title: "write while others iterate all, p99", Unit: "p99-ns", Reach: 20},
-				{Title: "write while others iterate all, p99.9", Unit: "p99.9-ns", Reach: 20},
+				{Title: "write while others iterate all, p99", Unit: "p99-ns", Goal: 20},
+				{Title: "write while others iterate all, p99.9", Unit: "p99.9-ns", Goal: 20},
 			},
 			Setup: w.writeWhileIterating,
 		},

@@ -149,7 +149,7 @@ func customs(w *World) []measure.Op {
 		name, title   string
 		kinform, peer wireStarter
 		streams       bool
-		reach         float64
+		goal          float64
 	}{
 		{"typed-list", "typed, by LIST", startSites[*site], startTypedClientGo, false, 3},
 		{"typed-watchlist", "typed, by WatchList", startSites[*site], startTypedClientGo, true, 3},
@@ -159,8 +159,8 @@ func customs(w *World) []measure.Op {
 		all = append(all, measure.Op{
 			Name: "custom/" + c.name, Whole: true, Rounds: 6,
 			Lines: []measure.Line{
-				{Title: "sync of " + some(n, "custom resource", "custom resources") + " over HTTP, " + c.title, Unit: measure.Nanoseconds, Reach: c.reach},
-				{Title: "peak of the heap in it, custom resources, " + c.title, Unit: "B/peak", Reach: 1},
+				{Title: "sync of " + some(n, "custom resource", "custom resources") + " over HTTP, " + c.title, Unit: measure.Nanoseconds, Goal: c.goal},
+				{Title: "peak of the heap in it, custom resources, " + c.title, Unit: "B/peak", Goal: 1},
 			},
 			Setup: func() (measure.Sides, error) {
 				return wireSyncs(Contents{Kind: "sites", Objects: n, Streams: c.streams}, c.kinform, c.peer, "")

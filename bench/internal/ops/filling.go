@@ -35,7 +35,7 @@ func fillings(w *World) []measure.Op {
 		Lines: []measure.Line{
 			{Title: times("set") + ", processor time", Unit: "set-ns", Limits: []measure.Limit{atMost(longestWrite, "set-ns")}},
 			{Title: times("delete") + ", processor time", Unit: "delete-ns", Limits: []measure.Limit{atMost(longestWrite, "delete-ns")}},
-			{Title: times("get"), Unit: "get-ns", Reach: 1},
+			{Title: times("get"), Unit: "get-ns", Goal: 1},
 		},
 		Setup: func() (measure.Sides, error) { return fillAndEmpty(10 * w.Pods) },
 	}}

@@ -41,8 +41,8 @@ func latencies(w *World) []measure.Op {
 		all = append(all, measure.Op{
 			Name: "latency/decoded/" + r.name,
 			Lines: []measure.Line{
-				{Title: "event to handler at " + r.title + ", p50", Unit: "p50-ns", Reach: 1},
-				{Title: "event to handler at " + r.title + ", p99", Unit: "p99-ns", Reach: 1},
+				{Title: "event to handler at " + r.title + ", p50", Unit: "p50-ns", Goal: 1},
+				{Title: "event to handler at " + r.title + ", p99", Unit: "p99-ns", Goal: 1},
 			},
 			Setup: func() (measure.Sides, error) {
 				return bothSides(func(start starter) (measure.Side, error) {
@@ -56,8 +56,8 @@ func latencies(w *World) []measure.Op {
 		all = append(all, measure.Op{
 			Name: "latency/unmarked/" + r.name,
 			Lines: []measure.Line{
-				{Title: "event of a source that never sets Idle to handler at " + r.title + ", p50", Unit: "p50-ns", Reach: 1},
-				{Title: "event of a source that never sets Idle to handler at " + r.title + ", p99", Unit: "p99-ns", Reach: 1},
+				{Title: "event of a source that never sets Idle to handler at " + r.title + ", p50", Unit: "p50-ns", Goal: 1},
+				{Title: "event of a source that never sets Idle to handler at " + r.title + ", p99", Unit: "p99-ns", Goal: 1},
 			},
 			Setup: func() (measure.Sides, error) {
 				return bothSides(func(start starter) (measure.Side, error) {
@@ -71,9 +71,9 @@ func latencies(w *World) []measure.Op {
 		all = append(all, measure.Op{
 			Name: "latency/http/" + r.name,
 			Lines: []measure.Line{
-				{Title: "event over HTTP to handler at " + r.title + ", p50", Unit: "p50-ns", Reach: 1 / 0.9},
-				{Title: "event over HTTP to handler at " + r.title + ", p99", Unit: "p99-ns", Reach: 1 / 0.8},
-				{Title: "processor time per event over HTTP at " + r.title, Unit: "cpu-ns", Reach: 1 / 0.75},
+				{Title: "event over HTTP to handler at " + r.title + ", p50", Unit: "p50-ns", Goal: 1 / 0.9},
+				{Title: "event over HTTP to handler at " + r.title + ", p99", Unit: "p99-ns", Goal: 1 / 0.8},
+				{Title: "processor time per event over HTTP at " + r.title, Unit: "cpu-ns", Goal: 1 / 0.75},
 			},
 			Setup: func() (measure.Sides, error) { return w.wireLatency(r) },
 		})

@@ -28,8 +28,8 @@ func newCaches(w *World) []measure.Op {
 		{
 			Name: "newcache/sync", Whole: true, Rounds: 6,
 			Lines: []measure.Line{
-				{Title: "NewCache beside controller-runtime: sync of " + n + " over HTTP", Unit: measure.Nanoseconds, Reach: 2},
-				{Title: "NewCache beside controller-runtime: peak of the heap in it", Unit: "B/peak", Reach: 2},
+				{Title: "NewCache beside controller-runtime: sync of " + n + " over HTTP", Unit: measure.Nanoseconds, Goal: 2},
+				{Title: "NewCache beside controller-runtime: peak of the heap in it", Unit: "B/peak", Goal: 2},
 			},
 			Setup: func() (measure.Sides, error) {
 				return w.wire(startCache(controllerruntime.NewCache, nil), startCache(cache.New, nil), "", true)

@@ -25,8 +25,8 @@ func oneLines(w *World) []measure.Op {
 		{
 			Name: "oneline/sync", Whole: true, Rounds: 6,
 			Lines: []measure.Line{
-				{Title: "one changed line: sync of " + n + " over HTTP", Unit: measure.Nanoseconds, Reach: 1 / 0.8},
-				{Title: "one changed line: peak of the heap in it", Unit: "B/peak", Reach: 1},
+				{Title: "one changed line: sync of " + n + " over HTTP", Unit: measure.Nanoseconds, Goal: 1 / 0.8},
+				{Title: "one changed line: peak of the heap in it", Unit: "B/peak", Goal: 1},
 			},
 			Setup: func() (measure.Sides, error) { return w.wire(startOneLine, startWireClientGo, "", true) },
 		},

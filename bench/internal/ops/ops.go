@@ -49,8 +49,8 @@ func All(w *World) []measure.Op {
 }
 
 // line returns a line with a goal for a ratio, in time unless the unit says otherwise.
-func line(title, unit string, reach float64, limits ...measure.Limit) []measure.Line {
-	return []measure.Line{{Title: title, Unit: unit, Reach: reach, Limits: limits}}
+func line(title, unit string, goal float64, limits ...measure.Limit) []measure.Line {
+	return []measure.Line{{Title: title, Unit: unit, Goal: goal, Limits: limits}}
 }
 
 func atMost(v float64, unit string) measure.Limit { return measure.Limit{Unit: unit, AtMost: v} }

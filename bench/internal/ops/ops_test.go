@@ -96,7 +96,7 @@ func TestNames(t *testing.T) {
 				t.Errorf("%s: bad title %q", op.Name, line.Title)
 			}
 			titles[line.Title] = true
-			if line.Reach == 0 && len(line.Limits) == 0 {
+			if line.Goal == 0 && len(line.Limits) == 0 {
 				t.Errorf("%s: no goal", line.Title)
 			}
 		}

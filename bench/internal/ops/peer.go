@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/metadata"
@@ -25,6 +26,21 @@ func startWireClientGo(s *server, accept string, n int) (func(), error) {
 // with large caches set it.
 func startStrippedClientGo(s *server, accept string, n int) (func(), error) {
 	return startPods(s, accept, n, ctrlcache.TransformStripManagedFields())
+}
+
+// startProjectedClientGo is startWireClientGo with a transform to a small struct. It keeps the metadata without which
+// client-go's informer cannot store an object.
+func startProjectedClientGo(s *server, accept string, n int) (func(), error) {
+	type summary struct {
+		metav1.ObjectMeta
+		node  string
+		phase corev1.PodPhase
+	}
+	return startPods(s, accept, n, func(obj any) (any, error) {
+		p := obj.(*corev1.Pod)
+		name := metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, ResourceVersion: p.ResourceVersion}
+		return &summary{name, p.Spec.NodeName, p.Status.Phase}, nil
+	})
 }
 
 // startPods starts client-go's informer of pods. A transform of nil leaves the objects as they are.

@@ -45,10 +45,10 @@ type shelf struct {
 }
 
 // shape is an operation on stores of n items with some indexes.
-func shape(name, title string, reach float64, n, indexes int, sides func(*shelf) measure.Sides) measure.Op {
+func shape(name, title string, goal float64, n, indexes int, sides func(*shelf) measure.Sides) measure.Op {
 	return measure.Op{
 		Name:  name,
-		Lines: line(title, measure.Nanoseconds, reach),
+		Lines: line(title, measure.Nanoseconds, goal),
 		Setup: func() (measure.Sides, error) {
 			items, keys, _ := newItems(n)
 			ours, theirs := manyIndexes(indexes)

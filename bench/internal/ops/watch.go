@@ -13,11 +13,11 @@ func watches(w *World) []measure.Op {
 	var all []measure.Op
 	for _, c := range []struct {
 		handlers int
-		reach    float64
+		goal     float64
 	}{{1, 3}, {4, 3.5}, {16, 3.5}, {40, 3.5}, {200, 10}} {
 		all = append(all, measure.Op{
 			Name:  fmt.Sprintf("watch/handlers=%d", c.handlers),
-			Lines: line("watch event to "+some(c.handlers, "handler", "handlers")+", 1 index", measure.Nanoseconds, c.reach, atMost(0.1, measure.Allocs)),
+			Lines: line("watch event to "+some(c.handlers, "handler", "handlers")+", 1 index", measure.Nanoseconds, c.goal, atMost(0.1, measure.Allocs)),
 			Setup: func() (measure.Sides, error) { return w.watch(c.handlers) },
 		})
 	}

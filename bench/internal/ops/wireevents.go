@@ -11,8 +11,8 @@ func wireEvents(w *World) []measure.Op {
 		all = append(all, measure.Op{
 			Name: "wire-events/" + c.name,
 			Lines: []measure.Line{
-				{Title: "watch event over HTTP to 1 handler, " + c.name, Unit: measure.Nanoseconds, Reach: 1.5},
-				{Title: "processor time of it, " + c.name, Unit: "cpu-ns", Reach: 1 / 0.75},
+				{Title: "watch event over HTTP to 1 handler, " + c.name, Unit: measure.Nanoseconds, Goal: 1.5},
+				{Title: "processor time of it, " + c.name, Unit: "cpu-ns", Goal: 1 / 0.75},
 			},
 			Setup: func() (measure.Sides, error) {
 				return bothOverHTTP(func(start handlerStarter) (measure.Side, error) { return w.wireEvents(start, c.accept) })
