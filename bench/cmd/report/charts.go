@@ -9,14 +9,14 @@ import (
 type named struct{ op, label string }
 
 // headline has the operations of the chart in README.md: what programs do most with the defaults of both libraries,
-// then single operations, then the two in which client-go is faster by most.
+// then single operations, and at the end two in which client-go is faster.
 var headline = []named{
 	{"wire/defaults", "first sync over HTTP, defaults (prepared bytes)"},
 	{"resident/default", "memory per pod in a full cache, defaults"},
 	{"custom/typed-watchlist", "first sync of custom resources over HTTP (prepared bytes)"},
 	{"wire-relist/protobuf", "relist over HTTP, nothing changed (prepared bytes)"},
 	{"wire-events/protobuf", "watch event over HTTP to 1 handler (prepared bytes)"},
-	{"latency/http/1000", "time from server to handler at 1,000 events/s"},
+	{"latency/http/1000", "time from server to handler over HTTP, 1,000 events/s"},
 	{"watch/handlers=4", "watch event to 4 handlers, in memory"},
 	{"get/lister", "get by namespace and name, in memory"},
 	{"by-index/slice", "100 objects by an index, as slice, in memory"},
@@ -30,7 +30,7 @@ var headline = []named{
 var residents = []named{
 	{"resident/default", "defaults"},
 	{"resident/lean", "without managedFields"},
-	{"resident/shared", "same, equal parts shared (kinform only)"},
+	{"resident/shared", "without managedFields, equal parts shared in kinform"},
 	{"resident/metadata", "metadata only"},
 	{"resident/projected", "projected to a small struct"},
 }

@@ -37,7 +37,10 @@ func startProjectedClientGo(s *server, accept string, n int) (func(), error) {
 		phase corev1.PodPhase
 	}
 	return startPods(s, accept, n, func(obj any) (any, error) {
-		p := obj.(*corev1.Pod)
+		p, ok := obj.(*corev1.Pod)
+		if !ok {
+			return obj, nil // client-go transforms the objects of a streaming list twice
+		}
 		name := metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, ResourceVersion: p.ResourceVersion}
 		return &summary{name, p.Spec.NodeName, p.Status.Phase}, nil
 	})
