@@ -20,7 +20,7 @@ var (
 	// the controller's name and the name of the resource.
 
 	// ErrNoKeys says that Watch got no function for keys.
-	ErrNoKeys = errors.New("the function for keys is nil")
+	ErrNoKeys = errors.New("the function for keys is nil: pass one that appends the keys to queue")
 
 	// ErrNoInformer says that For, Owns, Watch or References got a nil informer or handle, or an index of no
 	// informer. It comes with the type of the objects. Unwatch returns it. It is the same value as
@@ -28,11 +28,11 @@ var (
 	ErrNoInformer = informer.ErrNoInformer
 
 	// ErrNoFilter says that a filter is nil.
-	ErrNoFilter = errors.New("the filter is nil")
+	ErrNoFilter = errors.New("the filter is nil: leave it out, or pass a function")
 
-	// ErrNoOwners says, with the names of both resources, that Owns or References came without For: the objects whose
-	// keys are to be queued would never be in the cache, so no key would ever be queued.
-	ErrNoOwners = errors.New("the controller does not watch the latter: call For with the same handle or informer, too")
+	// ErrNoOwners says, with the names of both resources, that Owns or References came without [For] of the objects whose keys
+	// are to be queued: they would never be in the cache, or reconcile would get keys of another kind.
+	ErrNoOwners = errors.New("no For or Watch has the latter: call For with the same handle or informer, or name the one that For has")
 
 	// ErrStopped says that For, Owns, Watch or References came after the end of Run.
 	// informer.ErrStopped says that an informer has stopped.

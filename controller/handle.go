@@ -87,7 +87,7 @@ func (h *Handle[T]) List(namespace string, selector labels.Selector) []T {
 // current is Cached for [CreateOrUpdate]. sure says that the cache is filled, and with all objects,
 // so that an object which it does not have most likely does not exist.
 func (h *Handle[T]) current(key types.NamespacedName) (obj T, found, sure bool) {
-	obj, found = h.Cached(key)
+	obj, found = h.inf.Store().Get(completed(h.namespace, key))
 	return obj, found, h.engine.sure(key)
 }
 
@@ -285,7 +285,7 @@ type cached[T metav1.Object, P any] struct {
 }
 
 func (c *cached[T, P]) keys() (all []types.NamespacedName) {
-	for _, p := range c.inf.List() {
+	for p := range c.inf.Store().Values() {
 		if key, err := c.key(p); err == nil {
 			all = append(all, key)
 		}
@@ -323,7 +323,7 @@ func (c *cached[T, P]) hasUID(obj T) bool {
 }
 
 func (c *cached[T, P]) shown(key types.NamespacedName) (uid types.UID, rv string, ok bool) {
-	p, ok := c.inf.Get(key)
+	p, ok := c.inf.Store().Get(key)
 	if obj, has := any(p).(metav1.Object); ok && has {
 		return obj.GetUID(), obj.GetResourceVersion(), true
 	}

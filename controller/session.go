@@ -43,10 +43,10 @@ type informerRun struct {
 	over chan struct{}      // closed at the end
 }
 
-// checkOwners returns an error unless the owners of in are an input, too. The caller holds mu.
+// checkOwners returns an error unless For or Watch has added the owners of in, too. The caller holds mu.
 func (c *Controller[Q]) checkOwners(in input) error {
-	watched := func(other input) bool { return other.inf == in.owners }
-	if in.owners == nil || watched(in) || slices.ContainsFunc(c.inputs, watched) {
+	watched := func(other input) bool { return other.inf == in.owners && other.owners == nil }
+	if in.owners == nil || slices.ContainsFunc(c.inputs, watched) {
 		return nil
 	}
 	return fmt.Errorf("controller: %s of %s by %s: %w", in.call, in.inf.Resource(), in.owners.Resource(), ErrNoOwners)

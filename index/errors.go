@@ -12,7 +12,7 @@ var (
 
 	// ErrDuplicate says that a store already has an index of that name. Packages above
 	// return the same value for other names that are taken.
-	ErrDuplicate = errors.New("the name is taken")
+	ErrDuplicate = errors.New("the name is taken: give each its own name")
 
 	// ErrInvalid says that a definition is nil, or lacks a name or a function, or that
 	// its type of values is not possible: see [Index].

@@ -63,7 +63,11 @@ func (x Index[K, T, V]) Get(value V) []T {
 	if x.inf == nil {
 		return nil
 	}
-	return x.of.Get(x.inf.reader, value)
+	objs := x.of.Get(x.inf.reader, value)
+	if len(objs) == 0 {
+		x.inf.engine.missed()
+	}
+	return objs
 }
 
 // Keys returns the keys of the objects that have value, in no order, in a new slice.
@@ -96,5 +100,9 @@ func (x Index[K, T, V]) Count(value V) int {
 	if x.inf == nil {
 		return 0
 	}
-	return x.of.Count(x.inf.reader, value)
+	n := x.of.Count(x.inf.reader, value)
+	if n == 0 {
+		x.inf.engine.missed()
+	}
+	return n
 }

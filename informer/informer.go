@@ -31,7 +31,7 @@ type Options[T any] struct {
 	Indexes []index.Definition[T]
 
 	// OnError gets every failure after which the informer continues: *reflector.RequestError,
-	// *reflector.ObjectError, *reflector.SlowListError, *SlowHandlerError, *deltafifo.SlowError,
+	// *reflector.ObjectError, *reflector.SlowListError, *SlowHandlerError, *deltafifo.SlowError, ErrNotRun,
 	// *MutationError, *LostWriteError, ErrContentsVary, and the errors of store.Options.OnError. It also gets every
 	// *PanicError. Run then returns one of these. OnError runs in the goroutine of the failure and
 	// blocks it meanwhile. Several goroutines may call it at once. If it is nil, each failure is
@@ -116,6 +116,8 @@ type engine interface {
 	Lookup(key string) Found
 	Trace(n int)
 	Traced(key string) []Traced
+	// missed is called when a read has found nothing.
+	missed()
 	// lacksNamespaces reports, once, that a list of one namespace has to add their index.
 	lacksNamespaces() bool
 }
@@ -133,7 +135,8 @@ type core[K comparable, T any] struct {
 	synced chan struct{} // closed when the initial list is in the store
 	lag    uint64        // HandlerLag, or less in tests
 
-	faults     faults        // of the setup
+	faults     faults // of the setup
+	unread     unread
 	refusal    refusal       // why the initial list fails
 	badObjects atomic.Uint64 // found by the informer itself; the reflector counts its own
 
@@ -264,11 +267,19 @@ type Informed[K comparable, T any] interface {
 // call Close, EndWaits and Rewind: the informer does. It is a function and no method, because a method
 // would have each package that names an Informer compile the store's writes.
 func Writer[K comparable, T any](of Informed[K, T]) *store.Store[K, T] {
-	return of.AsInformer().typed.(*core[K, T]).store
+	i := of.AsInformer().typed.(*core[K, T])
+	i.unread.known.Store(true)
+	return i.store
 }
 
 // Get returns the object under key and whether there is one. It is that of the store.
-func (i *Informer[K, T]) Get(key K) (T, bool) { return i.reader.Get(key) }
+func (i *Informer[K, T]) Get(key K) (T, bool) {
+	obj, ok := i.reader.Get(key)
+	if !ok {
+		i.engine.missed()
+	}
+	return obj, ok
+}
 
 // Store returns the reading side of the cache. Until the initial list is complete, it has nothing but the
 // writes of this process that were recorded and, in an informer over namespaces, what some of them have listed.

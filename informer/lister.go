@@ -66,7 +66,11 @@ func (l Lister[K, T]) List(selector labels.Selector) []T {
 	if l.namespace != "" && l.inf.engine.lacksNamespaces() {
 		_, _ = index.AddNamespace(indexed[K, T]{l.inf}, namespaceOf[T]) // lists work without it
 	}
-	return index.Select(l.inf.Store(), l.namespace, selector)
+	objs := index.Select(l.inf.Store(), l.namespace, selector)
+	if len(objs) == 0 {
+		l.inf.engine.missed()
+	}
+	return objs
 }
 
 func namespaceOf[T metav1.Object](obj T) (string, bool) { return obj.GetNamespace(), true }
@@ -109,5 +113,9 @@ func (l Lister[K, T]) All(selector labels.Selector) iter.Seq[T] {
 // List returns all objects, in no order, in a new slice. They are shared: treat them as read-only.
 // O(store). See [Lister] for those of a namespace or selector.
 func (i *Informer[K, T]) List() []T {
-	return slices.AppendSeq(make([]T, 0, i.reader.Len()), i.reader.Values())
+	objs := slices.AppendSeq(make([]T, 0, i.reader.Len()), i.reader.Values())
+	if len(objs) == 0 {
+		i.engine.missed()
+	}
+	return objs
 }

@@ -92,6 +92,7 @@ func (i *core[K, T]) Done() <-chan struct{} { return i.session.Load().done }
 func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
+	i.unread.known.Store(true)
 	if i.phase == running || i.phase == stopping {
 		return nil, ErrRunning
 	}

@@ -18,8 +18,8 @@ import (
 //     follows, for which only the objects that the cache lacks are decoded. Handlers and readers see
 //     no change of the objects that stay. While the list fails, they are watched in between. A list
 //     in progress goes on if ranges come, and another one follows.
-//   - A server that selects by Field (feature gate ShardedListAndWatch, alpha in Kubernetes 1.36)
-//     sends only the part. Any other server sends all objects.
+//   - A server that selects by Field (feature gate ShardedListAndWatch, alpha in Kubernetes 1.36,
+//     beta and on by default in 1.38) sends only the part. Any other server sends all objects.
 //
 // No request is sent while the set is empty, until the first ranges come. [Hashes.WaitForLists]
 // waits for lists. A write that is recorded (informer.Informer.RecordWrite) does not enter the cache

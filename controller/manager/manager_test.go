@@ -19,6 +19,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/fake"
@@ -281,6 +282,49 @@ func TestAllMistakes(t *testing.T) {
 				t.Errorf("%v is there more than once in %v", want, err)
 			}
 		}
+	}
+}
+
+// An author makes every mistake at once: Run names each, with its kind, once.
+func TestEverySetupMistake(t *testing.T) {
+	server := client.Connection{URL: fake.URL}
+	gadgets := kind.Of[*gadget](schema.GroupVersion{Version: "v1"}, "gadgets")
+	parts := kind.Of[*gadget](schema.GroupVersion{Version: "v1"}, "parts")
+	nodes := kind.Of[*gadget](schema.GroupVersion{Version: "v1"}, "nodes").Cluster()
+	reconcile := func(context.Context, key) error { panic("runs") }
+	byName := func(field string) *index.Index[*gadget, key] {
+		return index.By(field, func(g *gadget) key { return key{Name: g.Name} })
+	}
+
+	owners, owned := controller.Open(server, gadgets), controller.Open(server, parts)
+	scoped := controller.Open(server, nodes, controller.OpenOptions[*gadget]{Client: client.Options{Namespace: "prod"}})
+	informer.AddIndex(owners, byName("twice"))
+	informer.AddIndex(owners, byName("twice"))
+	one := controller.New("same", reconcile)
+	controller.Owns(one, owners, owned) // without For
+	controller.Watch(one, scoped, nil)
+	controller.For(one, scoped)
+	two := controller.New("same", reconcile)
+	controller.For(two, owners)
+	controller.References(two, owned, informer.AddIndex(owned, byName("of the wrong handle")))
+	three := controller.New[key]("no function", nil)
+	controller.For(three, owners)
+	err := manager.Run(t.Context(), one, two, three)
+	for _, want := range []error{client.ErrScope, index.ErrDuplicate, controller.ErrNoOwners, controller.ErrNoKeys, queue.ErrNoFunc} {
+		if !errors.Is(err, want) {
+			t.Errorf("%v is missing", want)
+		}
+	}
+	for _, want := range []string{
+		`gadgets: index "twice": the name is taken`, `"same": the name is taken`, "Owns of parts by gadgets", "References of parts by parts",
+		"Watch of nodes", "client for nodes in namespace prod", "no function: controller: New",
+	} {
+		if strings.Count(fmt.Sprint(err), want) != 1 {
+			t.Errorf("%q is not there once", want)
+		}
+	}
+	if t.Failed() {
+		t.Logf("the error is:\n%v", err)
 	}
 }
 
