@@ -2,12 +2,15 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"crypto/sha256"
 	"fmt"
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -43,7 +46,7 @@ func buildPrograms(root, version, proxy, to string) error {
 	return os.WriteFile(filepath.Join(to, "SHA256SUMS"), []byte(sums.String()), 0o644)
 }
 
-// buildArchive builds the programs for one platform, and packs them with the license.
+// buildArchive builds the programs for one platform, and packs them with the licenses of all that is linked into them.
 func buildArchive(root string, env []string, archive string) error {
 	bin, err := os.MkdirTemp("", "programs")
 	if err != nil {
@@ -57,8 +60,55 @@ func buildArchive(root string, env []string, archive string) error {
 	if err := addLicense(root, bin); err != nil {
 		return err
 	}
+	notices, err := notices(filepath.Join(root, programsFrom), env, programPackages)
+	if err != nil {
+		return err
+	}
+	if err := os.WriteFile(filepath.Join(bin, "THIRD_PARTY_NOTICES"), notices, 0o644); err != nil {
+		return err
+	}
 	return pack(bin, archive)
 }
+
+// notices returns the licenses and notices of the modules of others that packages are built from.
+func notices(dir string, env, packages []string) ([]byte, error) {
+	const each = "{{with .Module}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}"
+	out, err := command(dir, env, "go", append([]string{"list", "-deps", "-tags", "grpcnotrace", "-f", each}, packages...)...)
+	if err != nil {
+		return nil, err
+	}
+	lines := strings.Split(out, "\n")
+	slices.Sort(lines)
+	var all bytes.Buffer
+	for _, line := range slices.Compact(lines) {
+		name, from, ok := strings.Cut(line, "\t")
+		if !ok || strings.HasPrefix(name, rootPath) {
+			continue
+		}
+		files, err := os.ReadDir(from)
+		if err != nil {
+			return nil, err
+		}
+		found := 0
+		for _, file := range files {
+			if !licenseFile.MatchString(file.Name()) || file.IsDir() {
+				continue
+			}
+			text, err := os.ReadFile(filepath.Join(from, file.Name()))
+			if err != nil {
+				return nil, err
+			}
+			found++
+			fmt.Fprintf(&all, "==== %s: %s\n\n%s\n\n", name, file.Name(), bytes.TrimSpace(text))
+		}
+		if found == 0 {
+			return nil, fmt.Errorf("%s has no license in %s", name, from)
+		}
+	}
+	return all.Bytes(), nil
+}
+
+var licenseFile = regexp.MustCompile(`(?i)^(licen[sc]e|notice|copying|patents)`)
 
 // pack writes the files of a folder to an archive. The same files give the same bytes.
 func pack(dir, archive string) (err error) {
