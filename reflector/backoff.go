@@ -10,6 +10,13 @@ import (
 // answer: 429, 5xx, and lists without use. Other failures have shorter waits, which Backoff can
 // shorten further: the package documentation has all of them, under "Failures and waits".
 //
+// The waits protect the server. Each watch can cost it a TLS handshake and a search in its history:
+// on a line that breaks after 50 ms each time, a hundred reflectors that resumed without a wait would
+// send 2,000 requests a second. A list that breaks midway costs even more. Some servers always have
+// something new: objects whose deletions cannot be decoded, replicas of different age, or a proxy that
+// ends each answer after its first part. Without waits these would cost thousands of lists. With them
+// they cost one list in two seconds.
+//
 // The zero value means the defaults, which are those of client-go's reflector.
 type Backoff struct {
 	// Initial is the wait after the first failure. Zero means 800 ms.
