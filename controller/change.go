@@ -255,6 +255,30 @@ func (o Outcome) String() string {
 // without a write; [SetController] returns one if somebody else has made the object. Other errors:
 // [ErrNoEdit], [ErrNoObject], [ErrNoName], [ErrRenamed], and those of c, a Conflict or
 // AlreadyExists only after five in a row.
+//
+// # Null
+//
+// Null is a value, here and in [PatchStatus]. An edit can set it inside a field of any form, such
+// as a map[string]any, a json.RawMessage or a runtime.RawExtension, and remove it there. Only a
+// json.RawMessage with omitempty can also be null as a whole: the other types do not tell null from
+// a missing field. A pointer without omitempty that an edit sets to nil becomes null. A new element
+// of a list has the nulls that your type shows.
+//
+// A field that your type shows as null because the server does not have it is no change, even if the
+// edit sets another field of a struct that the server does not have. So if a null is required in a new
+// struct without a pointer, the server refuses the struct: give your type a pointer to it.
+//
+// In objects of a CustomResourceDefinition, the server keeps null in nullable fields and in fields
+// without a schema. It removes null from other fields, or puts the default there.
+//
+// # Patches
+//
+// CreateOrUpdate and PatchStatus send patches. A change outside of lists is a merge patch. So is a
+// change of a list of which no element stays, or only scalars: the patch sets the whole list. A
+// change of any other list is a JSON patch, and so is one that sets a null, which a merge patch
+// cannot do. If your type has a struct without a pointer that was zero, and a JSON patch sets a
+// field of it, the server may lack the struct. Then one more request for each such struct finds
+// out. API servers refuse a JSON patch with more than 10,000 changes.
 func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, Outcome, error) {
 	if isNil(obj) {
 		return obj, Unchanged, noObject("CreateOrUpdate", obj)
