@@ -3,7 +3,7 @@
 // [Heap] keeps them in an order that you define.
 //
 //	q := fifo.New[types.NamespacedName, *corev1.Pod]()
-//	q.Add(key, pod)
+//	err := q.Add(key, pod)
 //	item, err := q.Pop(ctx)
 //
 // Package deltafifo is for programs that want every change of an object, including its deletion.
