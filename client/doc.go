@@ -26,8 +26,7 @@
 // # How objects are decoded
 //
 // A body is read value by value and never held as a whole. The client finds the end of each
-// object by the JSON grammar, then decodes the object directly into a new T. So there are two
-// kinds of failure:
+// object, then decodes the object directly into a new T. So there are two kinds of failure:
 //
 //   - One object is bad: a field does not fit its Go type, the kind is wrong, the name is
 //     missing, or the object is null. A panic in the type's UnmarshalJSON counts too, as a
@@ -40,17 +39,15 @@
 // ignored, the last of duplicates wins, invalid UTF-8 becomes U+FFFD, and numbers in untyped
 // values are int64 if possible. No string of an object refers to the body, so a cached object
 // keeps nothing else in memory. Objects share equal strings, and with [Options].SharedParts other
-// parts too.
-//
-// Finding the ends of objects takes about a tenth of the decoding time. It needs a buffer of the
-// size of the largest object until the list or watch ends.
+// parts too. Finding the ends of objects takes about a tenth of the decoding time, and a buffer
+// of the size of the largest object until the list or watch ends.
 //
 // # Encodings
 //
-// If every field of T has a protobuf tag, the client requests Kubernetes protobuf, with JSON as
-// the second choice. For other types it requests JSON. [Options] can select another [Encoding].
-// The Content-Type decides how an answer is decoded. If a server refuses the encoding with 406,
-// the client requests JSON from then on. Request bodies are JSON.
+// If every field of T has a protobuf tag, the client requests Kubernetes protobuf, and otherwise
+// JSON. [Options] can select another [Encoding]. The Content-Type decides how an answer is
+// decoded. If a server refuses the encoding with 406, the client requests JSON from then on.
+// Request bodies are JSON.
 //
 // Answers may be compressed with gzip. The transport of an *http.Client requests and decompresses
 // it, unless its DisableCompression is set. An API server compresses lists of more than 128 KB,
@@ -62,13 +59,11 @@
 //
 // An object over [Options].MaxObjectBytes is skipped, and reported with its key, its version and
 // the type of the event. If even the type is not known, the event is reported as a deletion,
-// because it may be one, and a reflector then lists again. The limit counts uncompressed bytes,
-// so a small answer cannot become a large one in memory.
-//
-// Two bytes of JSON can become a struct of 700 bytes. So an object that would take more than
-// eight times the limit in memory is too large as well. This is estimated, and never too low.
-// With the buffers for reading, no hostile object was found to take more than ten times the
-// limit: 160 MiB by default, for each list or watch that is reading one.
+// because it may be one, and a reflector then lists again. The limit bounds the uncompressed
+// bytes and, as eight times the limit, the estimated memory of the decoded object: two bytes of
+// JSON can become a struct of 700 bytes. With the buffers for reading, no hostile object was
+// found to take more than ten times the limit: 160 MiB by default, for each list or watch that is
+// reading one.
 //
 // # Connections
 //
@@ -78,9 +73,9 @@
 // with/kubeconfig makes a Connection from a kubeconfig, including credential plugins and OIDC.
 //
 // Calls that the server refuses with 429 or 5xx and a Retry-After are retried, and so are reads
-// whose connection broke. Lists and watches are not retried, because a reflector backs off
-// itself. A call other than a watch ends with [ErrStalled] if it receives almost nothing for
-// three minutes. The rate of requests is not limited unless you set Connection.Limiter.
+// whose connection broke, but not lists and watches (see Connection.Retries). A call other than a
+// watch ends with [ErrStalled] if it receives almost nothing for three minutes. The rate of
+// requests is not limited unless you set Connection.Limiter.
 //
 // # Errors
 //
@@ -102,6 +97,6 @@
 // All methods are safe from any goroutine. A Resource is immutable except for its counters, the
 // kind of its last list, and the encoding that the server refused. A list or watch runs in its
 // caller's goroutine, and so does the caller's yield function or loop body. So a slow consumer
-// slows the server down. Long lists, and the initial events of a watch, are decoded by goroutines
-// that end with them: see [Options.Decoders]. Nothing else starts a goroutine.
+// slows the server down. Other goroutines decode long lists and the initial events of a watch,
+// and end with them: see [Options.Decoders]. Nothing else starts a goroutine.
 package client

@@ -10,10 +10,10 @@
 //	err = pods.WaitForSync(ctx)
 //	pod, ok := pods.Get(types.NamespacedName{Namespace: "prod", Name: "web-0"})
 //
-// Goroutine 1 is the caller of [Informer.Run]. If no other event follows a watch event at once, it
-// commits the event itself, because waking another goroutine takes longer. Goroutine 2 only runs
-// while there is something else to commit. In an informer over namespaces ([NewNamespaced]), each
-// namespace has both, and the caller of Run waits.
+// Goroutine 1 is the caller of [Informer.Run]. It also commits a watch event that no other event
+// follows at once, because waking another goroutine takes longer. Goroutine 2 runs only while there
+// is more to commit. In an informer over namespaces ([NewNamespaced]), each namespace has both, and
+// the caller of Run waits.
 //
 // # What a handler can rely on
 //
@@ -23,12 +23,7 @@
 //
 // After each list, the store has the contents of the list. An object gets no event if its version
 // and contents are unchanged. If the contents have changed at an old version, handlers get an
-// update (see [Event]). The store notes a 64-bit hash of each object's bytes, 8 bytes per object.
-// If the hash differs, the objects are decoded and compared, so a different order of members or
-// white space makes no event. If the source has no bytes to hash, the objects are always compared.
-// Objects without a version, as metrics-server lists them, are unchanged if their contents are. The
-// hash has a random seed, so nobody can choose contents that collide. With a probability of 1 in
-// 2^64 (1.8e19), new contents go unseen until the next write of the object.
+// update. [Event] says how the informer notices that.
 //
 // If an object was deleted and created again while no watch saw it, the handler gets one update,
 // flagged Replaced. A delete carries the last known object and says whether the final state is
@@ -50,10 +45,8 @@
 // A slow handler delays nobody until it is [HandlerLag] events behind. Then the informer, and with
 // it the watch, stops taking events until the handler has caught up. No event is dropped. If that
 // takes long, OnError gets a [*SlowHandlerError] that names the handler. The informer never waits
-// for a handler with [LagCoalesce]: such a handler gets the difference once it continues.
-//
-// A handler may wait for the store no matter how far it is behind. The informer continues
-// meanwhile, or ends the wait with [ErrHandlerBehind]: see [Informer.WaitForRV].
+// for a handler with [LagCoalesce]. A handler may wait for the store, however far it is behind: see
+// [Informer.WaitForRV].
 //
 // Store reads are safe from any goroutine at any time. A batch of changes is committed in one step,
 // so a reader never sees half of one.
@@ -71,9 +64,8 @@
 // resource, key and resourceVersion, including panics of key and index functions. If OnError is
 // nil, the informer logs the failures to [Options.Logger].
 //
-// Stats().Failing says since when requests fail, why, and when the next one follows. It is zero
-// while all is well. Stats().LastEvent is the time of the watch's last event.
-// [Informer.WaitForSync] returns the cause if the cache does not fill.
+// Stats().Failing says since when requests fail, and why. If the cache does not fill,
+// [Informer.WaitForSync] returns the cause.
 //
 // When the server was restored from a backup, OnError gets an error that matches
 // reflector.ErrRestored, and Stats().Restores grows. Waits for lost versions end with
