@@ -18,7 +18,7 @@
 //
 // These calls return no errors. Run returns every mistake in the setup before it starts anything.
 //
-// Package client holds connections, with/kubeconfig makes one from a kubeconfig, with/kubernetes has
+// Package client has connections, with/kubeconfig makes one from a kubeconfig, with/kubernetes has
 // the kinds of Kubernetes itself, and package fake is a server for tests.
 //
 // # The way of an object

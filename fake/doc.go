@@ -11,7 +11,7 @@
 // [Patch], [Delete], [Expire]). The code under test uses one of two surfaces that answer alike.
 // One is a [Client], or its reading half, a [Source], both without sockets. The other is HTTP, by
 // [Server.ServeHTTP] or [Server.Client]. A Client has the methods of client.Resource that send
-// requests, so code that declares an interface of the methods it needs accepts either.
+// requests, so an interface of these methods accepts either.
 //
 // # Similarities to the API server
 //
@@ -65,9 +65,8 @@
 //     fieldManager. With [Options].Strategy they begin with its first write, as in the API
 //     server. The first apply names the owners of the fields. Fields that the test's own
 //     functions wrote, or that were written before the last 32 changes of writer, belong to
-//     "before-first-apply" or "unknown". Only OpenAPI says that a struct is owned as a whole, so
-//     without [Rules].TypeConverter each field of such a struct has separate owners. Package
-//     with/kubernetes/openapi has the converter for Kubernetes' own kinds.
+//     "before-first-apply" or "unknown". [Rules].TypeConverter decides which structs are owned as
+//     a whole.
 //   - Garbage collection and the deletion of namespaces are complete when the write that caused
 //     them returns, or a concurrent write of another goroutine.
 //   - Shard selectors work without a feature gate.

@@ -83,8 +83,8 @@
 // All Leases have the label shard.kinform.io/name with the name of the controller, so one watch
 // brings them in the server's order: each replica sees a state of all Leases that the server once
 // had. The proof of the contract needs that, so the assignment is a Lease too and not a ConfigMap.
-// Permissions for one resource are enough: the verbs get, list, watch, create, patch and delete on
-// leases of coordination.k8s.io in the namespace.
+// A replica needs the verbs get, list, watch, create, patch and delete on leases of
+// coordination.k8s.io in the namespace.
 //
 //	kubectl get leases -l shard.kinform.io/name=websites -o yaml
 //
@@ -92,9 +92,9 @@
 // annotation shard.kinform.io/member holds what a replica says. Each has a checksum, so an edit by
 // hand is noticed and makes the annotation invalid.
 //
-// Each replica sees each renewal, so N replicas cost the server N writes and N² watch events in a
-// RetryPeriod. The assignment of 100 replicas takes up to 128 KiB, half of what the annotations of
-// an object may have. More than 100 replicas are not tested.
+// N replicas cost the server N writes and N² watch events in a RetryPeriod. The assignment of 100
+// replicas takes up to 128 KiB, half of what the annotations of an object may have. More than 100
+// replicas are not tested.
 //
 // # Limits
 //
@@ -107,17 +107,16 @@
 // preconditions. The helpers of package controller do so.
 //
 // Without [Keys.CatchUp], the cache of the next owner may lack the last writes of the former one
-// for a moment, as after any restart. Then a resourceVersion protects updates. Names that follow
-// from the key protect creations: a second object gets AlreadyExists. A write that was on its way
-// may even arrive after CatchUp.
+// for a moment, as after any restart. A write that was on its way may even arrive after CatchUp. A
+// resourceVersion then protects updates. Names that follow from the key protect creations: a second
+// object gets AlreadyExists.
 //
 // All replicas need the same hash. If the Options.Scheme of two replicas differ, they do not share
 // the work: the later one waits and reports [ErrScheme]. Two different programs with the same name,
 // namespace and scheme cannot be told apart.
 //
-// Durations may differ between replicas, as during a rolling update that changes them. The longest
-// LeaseDuration that a replica has seen then counts until its process ends. This does not protect a
-// replica if somebody deletes all Leases and then only processes with shorter durations start.
+// Durations may differ between replicas, as during a rolling update that changes them: see
+// [Options].LeaseDuration.
 //
 // Before etcd is restored from a backup, the API server must be away for RenewDeadline, so that no
 // replica works any more. Otherwise two may work on one key until the restore is noticed or

@@ -28,10 +28,10 @@
 // one lookup, or to copy at most 1,024 references. Longer reads work on a frozen view without
 // the lock.
 //
-// A write holds the lock while it makes its changes: usually 0.3–1 µs each. Tables and
-// postings grow and shrink in steps, which makes some writes longer: in a store of 1 million
-// objects with 3 indexes that fills and empties object by object, the longest Set took 144 µs
-// and the longest Delete 111 µs of processor time.
+// A write holds the lock while it makes its changes: usually 0.3–1 µs each. Some writes also
+// grow or shrink a table: in a store of 1 million objects with 3 indexes that fills and
+// empties object by object, the longest Set took 144 µs and the longest Delete 111 µs of
+// processor time.
 //
 // A commit of more than 1,024 changes (in a store of over 65,536 objects, more than a 64th of
 // them) is made on a copy of the store's structures, which is then swapped in. So reads wait
@@ -40,9 +40,9 @@
 //
 // Your functions (key and index functions, Options.Unchanged) run in the goroutine of the
 // write, or of the read that needs them, and never under the lock that readers take. They must
-// not write to the store: writes take turns, so the call would wait for itself. If a function
-// panics, the write leaves out the object and reports the panic; see [Op]. Functions may then
-// be called once more for other objects of the same write.
+// not write to the store, because the call would wait for itself. If a function panics, the
+// write leaves out the object and reports the panic; see [Op]. Functions may then be called
+// once more for other objects of the same write.
 //
 // # Objects
 //

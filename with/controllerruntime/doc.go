@@ -1,4 +1,4 @@
-// Package controllerruntime connects Kinform's caches to programs that use controller-runtime, in
+// Package controllerruntime brings Kinform's caches to programs that use controller-runtime, in
 // three steps.
 //
 // The first step is one line. All informers of the manager's cache become Kinform's:
@@ -33,16 +33,16 @@
 // # NewCache
 //
 // The cache has all methods of controller-runtime's cache and honours all of cache.Options but
-// NewInformer. If that is set, NewCache returns an error, because the cache makes its informers
+// NewInformer: with that, NewCache returns an error, because the cache makes its informers
 // itself. It decodes the objects itself too, in protobuf if their type has it. Equal parts of the
 // objects of a kind are in memory once, and [CacheOptions] can drop their managed fields. So
 // handlers and index functions must not write to an object, as with controller-runtime's cache.
 // Reads return copies, unless they or the options ask for the cache's objects.
 //
 // A list begins with the rarest of the values that it asks for: of its fields, its namespace and
-// its labels. If someone lists a kind of 1,024 objects or more by the value of a label, the cache
-// makes an index for that label. It does so for the first eight labels. That list pays for the
-// index by one look at each object. A label's index takes about 12 bytes per object.
+// its labels. When someone lists a kind of 1,024 objects or more by the value of a label, the
+// cache makes an index for that label, for up to eight labels. That list pays by one look at each
+// object. A label's index takes about 12 bytes per object.
 //
 // What differs from controller-runtime's cache:
 //
