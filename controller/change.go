@@ -182,19 +182,18 @@ func onlyStatus(before, after tree) error {
 	return nil
 }
 
-// PatchStatus calls edit for a copy of obj, and writes the status if edit changed it. It sends
-// nothing if edit changed nothing. It returns the object as stored, or obj if nothing was sent.
-// With an error, it returns the newest state that it knows, which is never nil unless obj is. obj
-// must come from the server or a cache; it is not changed.
+// PatchStatus calls edit for a copy of obj, and writes the status if edit changed it. It returns
+// the object as stored, or obj if it sent nothing. With an error, it returns the newest state that
+// it knows, which is never nil unless obj is. obj must come from the server or a cache; it is not
+// changed.
 //
-// If the object was changed meanwhile, PatchStatus reads it from c and calls edit again for the
-// new state, so edit may be called several times. It should only set what reconcile found out:
-// take the generation that a condition was observed at from reconcile's own object, see
-// [SetCondition].
+// If the object was changed meanwhile, PatchStatus reads it from c and calls edit again for the new
+// state, so edit may be called several times. It should only set what reconcile found out: take the
+// generation that a condition was observed at from reconcile's object, see [SetCondition].
 //
-// If the object is gone, there is no status to write: the error is nil. Other errors: [ErrNoEdit],
-// [ErrNoObject], [ErrNoVersion], [ErrRenamed], [ErrNoStatus]; [ErrNotStatus] if edit changes
-// anything else, and those of c, a Conflict only after five in a row.
+// If the object is gone, there is no status to write, and the error is nil. Other errors:
+// [ErrNoEdit], [ErrNoObject], [ErrNoVersion], [ErrRenamed], [ErrNoStatus]; [ErrNotStatus] if edit
+// changes anything else; and the errors of c, a Conflict only after five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
 	if isNil(obj) {
 		return obj, noObject("PatchStatus", obj)

@@ -109,15 +109,14 @@ var errNotAnObject = errors.New("not a JSON object")
 // key is called again at once, after all queued keys. It is the same as queue.Again.
 func Again(d time.Duration) error { return queue.Again(d) }
 
-// Terminal returns an error with which reconcile says that a repetition of the call would not
-// help, because somebody must change something first. The error is reported like any other, and
-// the key is only called again if it is queued again. Terminal(nil) is nil. It is the same as
-// queue.Terminal.
+// Terminal returns an error with which reconcile says that repeating the call would not help,
+// because somebody must change something first. The error is reported like any other. The key is
+// called again only if it is queued again. Terminal(nil) is nil. It is the same as queue.Terminal.
 func Terminal(err error) error { return queue.Terminal(err) }
 
 // OwnedError is returned by [SetController] for an object that somebody else has made. The name is
-// taken: somebody must rename one of the objects, or delete that one or its owner. Return it from
-// reconcile, so that [Owns] queues the key when that object is gone.
+// taken: somebody must rename one of the objects, or delete that object or its owner. Return the
+// error from reconcile, so that [Owns] queues the key when that object is gone.
 type OwnedError struct {
 	// Object is the namespace and name of the object.
 	Object string
