@@ -233,27 +233,27 @@ func (o Outcome) String() string {
 }
 
 // CreateOrUpdate makes sure that an object is as edit wants it. It reads the object with the
-// namespace and name of obj, calls edit for a copy, and writes the fields that edit changed. If
-// there is no such object, edit is called for a copy of obj, which is then created. It returns the
-// object as stored; with an error, the newest state that it knows, or obj. Treat it as read-only:
-// it may be that of a cache.
+// namespace and name of obj, calls edit for a copy, and writes the fields that edit changed. If there
+// is no such object, it calls edit for a copy of obj, and creates that. It returns the object as
+// stored or, with an error, the newest state that it knows, or obj. Treat the result as read-only: it
+// may come from a cache.
 //
-// If c is a [Handle], the object is read from its cache, which has the handle's own writes. So
-// nothing is sent if nothing changes. The cache may be behind other writers. Their events queue the
-// key again if the controller watches the handle ([Owns]). An object that the cache does not have
-// is asked for first if the handle has a label or field selector, which may hide it, or has not
-// listed yet. Any other c is asked for the object in each call.
+// If c is a [Handle], CreateOrUpdate reads the object from its cache, which has the handle's own
+// writes, so it sends nothing if nothing changes. The cache may be behind other writers. Their events
+// queue the key again if the controller watches the handle ([Owns]). If the cache does not have the
+// object, CreateOrUpdate asks the server first if the handle has a label or field selector, which may
+// hide the object, or has not listed yet. For any other c it asks the server in each call.
 //
-// It sends no write if edit changes nothing, which is decided by JSON. So edit should set single
-// fields. A whole struct such as a PodSpec overwrites the defaults that the server has set, and
-// is written in every call: where that happens, use [Apply]. The same is true of a list: edit the
-// element in it, see the package documentation. Edit must not set the status.
+// It sends no write if edit changes nothing in the object's JSON. So edit should set single fields. A
+// whole struct such as a PodSpec overwrites the defaults that the server has set, and is written in
+// every call. If you need that, use [Apply]. The same is true of a list: edit the element in it, as the
+// package documentation says. Edit must not set the status.
 //
-// If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server
-// and calls edit for the new state, so edit may be called several times. An error of edit ends it,
-// without a write; [SetController] returns one if somebody else has made the object. Other errors:
-// [ErrNoEdit], [ErrNoObject], [ErrNoName], [ErrRenamed], and those of c, a Conflict or
-// AlreadyExists only after five in a row.
+// If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server and
+// calls edit for the new state, so edit may be called several times. An error of edit ends it without a
+// write; [SetController] returns one if somebody else has made the object. Other errors: [ErrNoEdit],
+// [ErrNoObject], [ErrNoName], [ErrRenamed], and the errors of c, a Conflict or AlreadyExists only after
+// five in a row.
 //
 // # Null
 //

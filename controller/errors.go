@@ -30,11 +30,11 @@ var (
 	// ErrNoFilter says that a filter is nil.
 	ErrNoFilter = errors.New("the filter is nil")
 
-	// ErrNoOwners says, with the names of both resources, that Owns or References came without For: the objects whose
-	// keys are to be queued would never be in the cache, so no key would ever be queued.
+	// ErrNoOwners says, with the names of both resources, that Owns or References was called without For. The
+	// cache would never have the objects whose keys they queue, so no key would ever be queued.
 	ErrNoOwners = errors.New("the controller does not watch the latter: call For with the same handle or informer, too")
 
-	// ErrStopped says that For, Owns, Watch or References came after the end of Run.
+	// ErrStopped says that For, Owns, Watch or References was called after the end of Run.
 	// informer.ErrStopped says that an informer has stopped.
 	ErrStopped = errors.New("Run has ended, so nothing can be watched any more")
 
