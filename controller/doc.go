@@ -31,8 +31,8 @@
 //	controller.CreateOrUpdate(ctx, websites, ...)
 //
 // When a write through the handle returns, the cache has its result: by key, in lists, indexes and
-// snapshots. That includes deletions, and the update that removes the last finalizer. There is no call
-// to remember. Handlers get the write at once, with informer.Event.Own, and no second event when the
+// snapshots. That includes deletions, and the update that removes the last finalizer. You need no
+// further call. Handlers get the write at once, with informer.Event.Own, and no second event when the
 // watch brings it later.
 //
 // The result of some writes is not known at once: the answer was lost, there was a conflict, the
@@ -40,8 +40,8 @@
 // calls reconcile again ([Requests.CatchUp]). Usually that takes one GET of the object, so a silent
 // watch does not hold up reconciles. It takes longer if GET is forbidden, and after a write that names
 // no object, such as a DeleteCollection: then all reconcile calls wait for the watch, usually for less
-// than three seconds. After 10 seconds for one handle the key is queued again with an error, as after
-// any failure.
+// than three seconds. If one handle takes more than 10 seconds, the key is queued again with an error,
+// as after any failure.
 //
 // Run catches up for the handles that you gave to For, Owns, Watch and References. It also does so for
 // the handles that reconcile has written through with its own context, unless you gave those calls only
