@@ -21,10 +21,10 @@ import (
 type Backoff struct {
 	// Initial is the wait after the first failure. Zero means 800 ms.
 	Initial time.Duration
-	// Max bounds the wait before jitter. Zero means 30 s. A wait is twice the one before, and Initial again after
-	// 2 minutes without a failure, after a watch that lasted for Max, and once a server is back that was away for 3
-	// seconds or more. Up to the same time again is added at random, so that many clients do not come back at the same
-	// moment.
+	// Max bounds the wait before jitter. Zero means 30 s. Each wait is twice the one before. It is
+	// Initial again after 2 minutes without a failure, after a watch that lasted for Max, and once
+	// a server is back that was away for 3 seconds or more. Jitter adds up to the same time again,
+	// so that many clients do not come back at the same moment.
 	Max time.Duration
 	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means that of
 	// math/rand/v2. Run calls it in its own goroutine.

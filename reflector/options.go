@@ -58,10 +58,10 @@ type Tuning struct {
 	// may belong to an object that could not be used.
 	DisableWatchList bool
 
-	// FirstVersion is the resourceVersion of the first list: its state is not older, unless the server
-	// was restored from a backup, which the sink is told ([Rewinder]). Nil does as client-go does: a
-	// streaming list asks for "", the newest state, which the server sends from its cache, and a LIST
-	// for "0", the present state of the cache.
+	// FirstVersion is the resourceVersion of the first list. The state of that list is not older,
+	// unless the server was restored from a backup; the sink learns of that ([Rewinder]). Nil does
+	// as client-go does: a streaming list asks for "", the newest state, which the server sends
+	// from its cache, and a LIST asks for "0", the present state of the cache.
 	FirstVersion *string
 
 	// IdleTimeout ends a watch that brings neither an event nor a bookmark for so long, and

@@ -30,8 +30,8 @@ type Stats struct {
 	// given the last object. ListedInAll is the number of their objects.
 	ListTime    time.Duration
 	ListedInAll uint64
-	// EndedWatches counts those of Watches that have ended. WatchTime is how long they took, with
-	// the streaming lists that they began with. ShortWatches counts those that ended within a
+	// EndedWatches counts the watches that have ended. WatchTime is how long they took, including
+	// the streaming lists that they began with. ShortWatches counts the watches that ended within a
 	// second and brought nothing: the server refused them, or something closed the connection.
 	EndedWatches uint64
 	WatchTime    time.Duration
@@ -342,8 +342,8 @@ func (c *counters) now(meter ReadCounter, made time.Time) Stats {
 }
 
 // Polling says that lists alone keep the sink up to date, because watches bring nothing. The zero value
-// means that watches do: one has brought something, was idle, or has lasted as long as asked, or twice as
-// long as others that ended nevertheless.
+// means that watches do: a watch has brought something, was idle, has lasted as long as requested, or has
+// lasted twice as long as the watches that ended too early.
 //
 // # Watches that fail
 //
