@@ -15,8 +15,7 @@
 // the middle.
 //
 // A consumer that fails to process a key gives it back with [DeltaFIFO.Requeue]. The key's deltas
-// come again in the next batch, before all newer deltas of the key. So the deltas of a key are in
-// order over all batches.
+// come again in the next batch, before all newer deltas of the key.
 //
 // # Finding deletions
 //
@@ -40,8 +39,8 @@
 // lock must not call the queue.
 //
 // Producers wait while the queue is at its limit, in no particular order. The consumer waits while
-// the queue is empty. Both wait until their context is done or the queue is closed. A context that
-// is done stops Process. It stops other calls only if they would have to wait.
+// the queue is empty. Both waits end when their context is done or the queue is closed. A context
+// that is done stops Process, and other calls only if they would have to wait.
 //
 // # Memory
 //

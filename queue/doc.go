@@ -23,16 +23,15 @@
 // are handed out in turns by class, and first in first out within a class.
 //
 // Delay: a key can be delayed (AddAfter, AddRateLimited) and queued at the same time. If a delayed
-// key is added, it is handed out at once, and again at its time. A delay is never cut short, and
-// fires as soon as the runtime's timer does.
+// key is added, it is handed out at once, and again at its time. A delay is never cut short.
 //
 // # Retries
 //
 // [Queue.AddRateLimited] counts a failure of the key and asks [Options.Limiter] for the delay. The
-// limiters are [Exponential] (the default), [FastSlow] and [Bucket]. [MaxOf] combines limiters,
-// [MaxWait] bounds the delay of one, and [Jitter] spreads it. For other rules, such as a bound per
-// key, implement [Limiter]. [Run] calls AddRateLimited for a key that failed, and [Queue.Forget]
-// for one that did not.
+// limiters are [Exponential] (the default), [FastSlow] and [Bucket]. [MaxOf], [MaxWait] and
+// [Jitter] combine and change limiters. For other rules, such as a bound per key, implement
+// [Limiter]. [Run] calls AddRateLimited for a key that failed, and [Queue.Forget] for one that did
+// not.
 //
 // # Cancellation and lifetime
 //
@@ -41,8 +40,8 @@
 // garbage. Nothing polls.
 //
 // Get gives up when its context ends. After [Queue.ShutDown] the queue ignores adds and drops
-// delays, but still hands out queued keys. [Queue.Drain] waits for that. [Run] returns when all its
-// workers have ended, and leaves the queue open.
+// delays, but still hands out queued keys. [Queue.Drain] waits for that. [Run] leaves the queue
+// open.
 //
 // # User code
 //

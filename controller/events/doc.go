@@ -20,9 +20,9 @@
 // event came since; the next event is then a new object. So put anything that changes with each
 // call, such as a time, into the log and not into the note.
 //
-// client-go compares events differently. It ignores the note, so it shows the first note of a
-// series for ever. It compares the object's resourceVersion, so each update of a status begins a
-// new series. This package neither compares nor writes the version.
+// client-go ignores the note, so it shows the first note of a series for ever. It compares the
+// object's resourceVersion, so each update of a status begins a new series. This package neither
+// compares nor writes the version.
 //
 // # Limits
 //
@@ -32,10 +32,10 @@
 //
 // A request that fails is repeated, first after half a second and then with delays that double up
 // to 30 seconds, or when the server says. After 12 failures in a row its events are dropped. They
-// are dropped at once if the server refuses them, as it does without permission to create and
-// patch events, or in a namespace that is being deleted. Further events of the same series are
-// then dropped unsent for six minutes. If somebody deletes an event, it is written again with the
-// next count.
+// are dropped at once if the server refuses them, because the permission to create and patch
+// events is missing, or the namespace is being deleted. Further events of the series are then
+// dropped unsent for six minutes. If somebody deletes an event, it is written again with the next
+// count.
 //
 // The name of an Event is chosen before its first request, and a patch sets the whole count. So a
 // request whose answer was lost can be sent again, and nothing is written twice. If the server

@@ -55,8 +55,8 @@
 // A process that stops between the write to the socket and the server's answer, or that is
 // suspended with its clock, cannot be fenced: its write may arrive when another one leads. Call
 // [Elector.Leads] right before a write to close all but the time between. To close that too, let
-// the server refuse the write: pass the resourceVersion that it is based on, or for deletions the
-// UID and resourceVersion as preconditions. The helpers of package controller do so.
+// the server refuse the write: pass the resourceVersion that it is based on, or preconditions for
+// deletions. The helpers of package controller do so.
 //
 // If somebody writes another holder into the Lease, or gives it up for the leader, two processes
 // lead until the leader's next renewal. That takes two seconds, or RenewDeadline if the leader is
@@ -70,6 +70,5 @@
 //
 // Lead decides in its caller's goroutine. Work, each request, and the callbacks run in other
 // goroutines, which have ended when Lead returns. A callback or a hanging server cannot hold up the
-// end of a leadership. Each request has half of RenewDeadline. In doubt Lead repeats a request. It
-// goes on until its context is done, work has returned, or the leadership is lost.
+// end of a leadership. Each request has half of RenewDeadline.
 package leader
