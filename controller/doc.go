@@ -145,9 +145,9 @@
 //	})
 //	return err
 //
-// They write what changed in the Go type, and nothing else. So fields that your type lacks stay, both
-// those that a newer API server added and those that you left out. That holds inside lists, too. An
-// element counts as the same before and after if it is equal, or if its name, key, port, type or the
+// The helpers write what changed in the Go type, and nothing else. So fields that your type lacks stay,
+// both those that a newer API server added and those that you left out. That holds inside lists, too.
+// An element counts as the same before and after if it is equal, or if its name, key, port, type or the
 // like is the same. Elements without such a member are matched by their place. An element that stays
 // keeps its unknown fields, even if it moves. All other elements are removed or added. A list whose Go
 // type encodes itself is written as a whole.
@@ -162,8 +162,8 @@
 //
 // A condition tells a user what to do, or what the controller waits for. Put these errors into a
 // condition: a name that is taken ([OwnedError]), a spec that the server refuses (Invalid, Forbidden),
-// a missing object that another one refers to. Also return the error, so that it is reported and
-// retried. If only a change of a watched object can help, return it in [Terminal].
+// a referenced object that does not exist. Also return the error, so that it is reported and retried.
+// If only a change of a watched object can help, return it in [Terminal].
 //
 // Just return all other errors: conflicts, timeouts, errors of a server, a context that ended. The next
 // try usually fixes them, and a condition would cost one more request to a server in trouble. The

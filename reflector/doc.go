@@ -11,9 +11,9 @@
 // # Sources
 //
 // A [Source] lists and watches one collection: a client.Resource, a fake.Source, or two functions of
-// another library's client ([SourceFuncs]). Four functions wrap a source. [Map] changes each object
-// before it is stored, for example to drop parts that nobody reads. [Filter] leaves objects out. [Shard]
-// selects a part of the collection by hash. [Tweak] sets selectors.
+// another library's client ([SourceFuncs]). Functions of this package wrap a source. [Map] changes each
+// object before it is stored, for example to drop parts that nobody reads. [Filter] leaves objects out.
+// [Shard] selects a part of the collection by hash. [Tweak] sets selectors.
 //
 // # Protocol
 //
