@@ -16,22 +16,23 @@ type Applier[T any] interface {
 	Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error)
 }
 
-// Apply makes the fields of config those of manager, by a server-side apply
+// Apply makes manager the owner of the fields of config, by a server-side apply
 // (https://kubernetes.io/docs/reference/using-api/server-side-apply/) that takes them over from
 // other managers. Unlike [CreateOrUpdate], it leaves the server's defaults alone, and removes
-// fields that an earlier config had. It returns the object as stored, and whether a request was
-// sent.
+// fields that an earlier config had. It returns the object as stored, and whether it sent a
+// request.
 //
-// Current is the object as a cache or the server has it, nil if there is none. Apply sends nothing
-// if current's managed fields show that the server has the fields and values of config, and no more
-// of this manager's. In doubt it sends: if current has no managed fields
-// (client.Options.DropManagedFields), if config has a null or an empty object, or states a
-// resourceVersion, or if it states a value in another form than the server, such as the quantity
-// 1000m for 1. If current is behind the server, the next call corrects what this one missed.
+// Current is the object as a cache or the server has it, or nil if there is none. Apply sends
+// nothing if current's managed fields show that the server has the fields and values of config, and
+// that manager owns no others. In doubt it sends: if current has no managed fields
+// (client.Options.DropManagedFields), if config has a null or an empty object, if config states a
+// resourceVersion, or if config states a value in another form than the server, such as the
+// quantity 1000m for 1. If current is behind the server, the next call corrects what this one
+// missed.
 //
 // Config is any value with the JSON form of a part of the object, including metadata.name: an apply
 // configuration of client-go, a map[string]any, an *unstructured.Unstructured, or T if it omits
-// unset fields. See client.Resource.Apply. Errors: [ErrNoManager], and those of c.
+// unset fields. See client.Resource.Apply. Errors: [ErrNoManager], and the errors of c.
 func Apply[T interface {
 	comparable
 	metav1.Object

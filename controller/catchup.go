@@ -78,39 +78,39 @@ func catchUp(ctx context.Context, handle writer) error {
 	return handle.CatchUp(ctx)
 }
 
-// CatchUp returns at once if reads through the handle have every write made through it, which is
-// the usual case. [Controller.Run] calls it before each reconcile for the handles that it was
-// given, and for those that a reconcile has written through with its context. Otherwise CatchUp
-// asks the server, or waits for the cache:
+// CatchUp returns at once if reads through the handle have every write made through it. That is the
+// usual case. [Controller.Run] calls it before each reconcile, for the handles that it was given
+// and for those that a reconcile has written through with its context. If reads may lack a write,
+// CatchUp asks the server or waits for the cache:
 //
-//   - It asks for the object after a write whose answer was lost, after a conflict, after a write
-//     of a status that was not found, after an informer.LostWriteError, and after a write that could
-//     not be recorded because the informer did not run or is 10,000 writes behind. A write of a
-//     [Subresource] asks for the object itself; CatchUp asks again if that failed.
-//   - If the object is not known, it asks for the present version and waits until the watch has
-//     brought that. If the watch has not after half a second, CatchUp finds out what reads lack, as
-//     [Projected.WaitForNow] does and as fast. That is so after a deletion of a collection, after a
-//     creation whose answer was lost and whose name the server was to make, and after a deletion that
-//     could not be recorded.
-//   - It does the same if there are more than 100 objects to ask for, or if a GET is forbidden, has
-//     failed for 10 seconds, or brings what does not fit T or still cannot be recorded.
+//   - It gets the object after a write whose answer was lost, after a conflict, after a write of a
+//     status that was not found, after an informer.LostWriteError, and after a write that could not
+//     be recorded because the informer did not run or is 10,000 writes behind. A write of a
+//     [Subresource] gets the object itself; CatchUp does so again if that failed.
+//   - If the object is not known, CatchUp asks for the present version and waits until the watch
+//     has brought that version. If the watch takes more than half a second, CatchUp finds out what
+//     reads lack, as [Projected.WaitForNow] does and as fast. The object is not known after a
+//     deletion of a collection, after a creation with generateName whose answer was lost, and after
+//     a deletion that could not be recorded.
+//   - It does the same if there are more than 100 objects to get, or if a GET is forbidden, has
+//     failed for 10 seconds, or returns an object that does not fit T or still cannot be recorded.
 //
-// So a watch that brings nothing holds reconciles up only if reads lack more than 100 objects, or
-// one that cannot be asked for. CatchUp does not wait for a namespace of a set that has failed for
-// 10 seconds. Until that namespace is listed or watched again, it holds up only the reconciles of
-// its own keys and of keys without a namespace.
+// So a silent watch holds up reconciles only if reads lack more than 100 objects, or an object that
+// CatchUp cannot get. CatchUp does not wait for a namespace of a set that has failed for 10
+// seconds. Until that namespace is listed or watched again, only its keys and keys without a
+// namespace wait.
 //
 // CatchUp itself has no limit but ctx. [Controller.Run] gives it 10 seconds for each handle, and
 // then queues the key again with the error.
 //
-// CatchUp asks for one object at a time, also if several goroutines call it, and for an object
-// again only after another such write or after two minutes without a sign from the watch.
+// CatchUp gets one object at a time, even if several goroutines call it. It gets an object again
+// only after another such write, or after two minutes without a sign from the watch.
 //
 // If the lists of a server have no version (reflector.Polling), CatchUp does not wait for writes of
-// objects that are not known: nothing tells when reads have them.
+// objects that are not known, because it cannot tell when reads have them.
 //
-// A write whose answer was lost may still be carried out later, while the server works on it.
-// Nothing can tell. Errors: those of Get and List of client.Resource and of
+// If the answer to a write was lost, the server may still be working on it and carry it out later.
+// Nothing can tell. Errors: the errors of Get and List of client.Resource and of
 // informer.Informer.WaitForRV, with the name of the resource.
 func (r *Requests[T]) CatchUp(ctx context.Context) error {
 	return r.engine.CatchUp(ctx)

@@ -182,19 +182,18 @@ func onlyStatus(before, after tree) error {
 	return nil
 }
 
-// PatchStatus calls edit for a copy of obj, and writes the status if edit changed it. It sends
-// nothing if edit changed nothing. It returns the object as stored, or obj if nothing was sent.
-// With an error, it returns the newest state that it knows, which is never nil unless obj is. obj
-// must come from the server or a cache; it is not changed.
+// PatchStatus calls edit for a copy of obj, and writes the status if edit changed it. It returns
+// the object as stored, or obj if it sent nothing. With an error, it returns the newest state that
+// it knows, which is never nil unless obj is. obj must come from the server or a cache; it is not
+// changed.
 //
-// If the object was changed meanwhile, PatchStatus reads it from c and calls edit again for the
-// new state, so edit may be called several times. It should only set what reconcile found out:
-// take the generation that a condition was observed at from reconcile's own object, see
-// [SetCondition].
+// If the object was changed meanwhile, PatchStatus reads it from c and calls edit again for the new
+// state, so edit may be called several times. It should only set what reconcile found out: take the
+// generation that a condition was observed at from reconcile's object, see [SetCondition].
 //
-// If the object is gone, there is no status to write: the error is nil. Other errors: [ErrNoEdit],
-// [ErrNoObject], [ErrNoVersion], [ErrRenamed], [ErrNoStatus]; [ErrNotStatus] if edit changes
-// anything else, and those of c, a Conflict only after five in a row.
+// If the object is gone, there is no status to write, and the error is nil. Other errors:
+// [ErrNoEdit], [ErrNoObject], [ErrNoVersion], [ErrRenamed], [ErrNoStatus]; [ErrNotStatus] if edit
+// changes anything else; and the errors of c, a Conflict only after five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
 	if isNil(obj) {
 		return obj, noObject("PatchStatus", obj)
@@ -234,27 +233,51 @@ func (o Outcome) String() string {
 }
 
 // CreateOrUpdate makes sure that an object is as edit wants it. It reads the object with the
-// namespace and name of obj, calls edit for a copy, and writes the fields that edit changed. If
-// there is no such object, edit is called for a copy of obj, which is then created. It returns the
-// object as stored; with an error, the newest state that it knows, or obj. Treat it as read-only:
-// it may be that of a cache.
+// namespace and name of obj, calls edit for a copy, and writes the fields that edit changed. If there
+// is no such object, it calls edit for a copy of obj, and creates that. It returns the object as
+// stored or, with an error, the newest state that it knows, or obj. Treat the result as read-only: it
+// may come from a cache.
 //
-// If c is a [Handle], the object is read from its cache, which has the handle's own writes. So
-// nothing is sent if nothing changes. The cache may be behind other writers. Their events queue the
-// key again if the controller watches the handle ([Owns]). An object that the cache does not have
-// is asked for first if the handle has a label or field selector, which may hide it, or has not
-// listed yet. Any other c is asked for the object in each call.
+// If c is a [Handle], CreateOrUpdate reads the object from its cache, which has the handle's own
+// writes, so it sends nothing if nothing changes. The cache may be behind other writers. Their events
+// queue the key again if the controller watches the handle ([Owns]). If the cache does not have the
+// object, CreateOrUpdate asks the server first if the handle has a label or field selector, which may
+// hide the object, or has not listed yet. For any other c it asks the server in each call.
 //
-// It sends no write if edit changes nothing, which is decided by JSON. So edit should set single
-// fields. A whole struct such as a PodSpec overwrites the defaults that the server has set, and
-// is written in every call: where that happens, use [Apply]. The same is true of a list: edit the
-// element in it, see the package documentation. Edit must not set the status.
+// It sends no write if edit changes nothing in the object's JSON. So edit should set single fields. A
+// whole struct such as a PodSpec overwrites the defaults that the server has set, and is written in
+// every call. If you need that, use [Apply]. The same is true of a list: edit the element in it, as the
+// package documentation says. Edit must not set the status.
 //
-// If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server
-// and calls edit for the new state, so edit may be called several times. An error of edit ends it,
-// without a write; [SetController] returns one if somebody else has made the object. Other errors:
-// [ErrNoEdit], [ErrNoObject], [ErrNoName], [ErrRenamed], and those of c, a Conflict or
-// AlreadyExists only after five in a row.
+// If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server and
+// calls edit for the new state, so edit may be called several times. An error of edit ends it without a
+// write; [SetController] returns one if somebody else has made the object. Other errors: [ErrNoEdit],
+// [ErrNoObject], [ErrNoName], [ErrRenamed], and the errors of c, a Conflict or AlreadyExists only after
+// five in a row.
+//
+// # Null
+//
+// Null is a value, here and in [PatchStatus]. An edit can set it inside a field of any form, such
+// as a map[string]any, a json.RawMessage or a runtime.RawExtension, and remove it there. Only a
+// json.RawMessage with omitempty can also be null as a whole: the other types do not tell null from
+// a missing field. A pointer without omitempty that an edit sets to nil becomes null. A new element
+// of a list has the nulls that your type shows.
+//
+// A field that your type shows as null because the server does not have it is no change, even if the
+// edit sets another field of a struct that the server does not have. So if a null is required in a new
+// struct without a pointer, the server refuses the struct: give your type a pointer to it.
+//
+// In objects of a CustomResourceDefinition, the server keeps null in nullable fields and in fields
+// without a schema. It removes null from other fields, or puts the default there.
+//
+// # Patches
+//
+// CreateOrUpdate and PatchStatus send patches. A change outside of lists is a merge patch. So is a
+// change of a list of which no element stays, or only scalars: the patch sets the whole list. A
+// change of any other list is a JSON patch, and so is one that sets a null, which a merge patch
+// cannot do. If your type has a struct without a pointer that was zero, and a JSON patch sets a
+// field of it, the server may lack the struct. Then one more request for each such struct finds
+// out. API servers refuse a JSON patch with more than 10,000 changes.
 func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, Outcome, error) {
 	if isNil(obj) {
 		return obj, Unchanged, noObject("CreateOrUpdate", obj)

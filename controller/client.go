@@ -79,9 +79,9 @@ func noObject(where string, obj any) error {
 	return fmt.Errorf("controller: %s: a %T: %w: look at the error of the call that returned it: %w", where, obj, ErrNoObject, client.ErrNotSent)
 }
 
-// IgnoreNotFound returns nil for a NotFound of an API server, and any other error unchanged. Use
-// it for the deletion of objects that may not exist, and for writes to objects that may be gone
-// by now: to repeat such a write would fail again.
+// IgnoreNotFound returns nil for a NotFound of an API server, and any other error unchanged. Use it
+// for the deletion of objects that may not exist, and for writes to objects that may be gone by
+// now, because repeating such a write would fail again.
 func IgnoreNotFound(err error) error {
 	if apierrors.IsNotFound(err) {
 		return nil
@@ -90,8 +90,8 @@ func IgnoreNotFound(err error) error {
 }
 
 // Delete deletes obj, and no other object that got its name meanwhile. It returns nil if obj is
-// gone already, or was never there. If obj is being deleted already, Delete sends nothing. If obj
-// has no UID, whatever object has its name is deleted. Errors: those of c, and [ErrNoObject].
+// gone already, or never existed. If obj is being deleted already, Delete sends nothing. If obj has
+// no UID, Delete deletes any object with its name. Errors: the errors of c, and [ErrNoObject].
 func Delete[T Object[T]](ctx context.Context, c Client[T], obj T, opts metav1.DeleteOptions) error {
 	if isNil(obj) {
 		return noObject("Delete", obj)

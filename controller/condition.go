@@ -6,12 +6,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// SetCondition puts a condition among conditions, in the place of the one of the same type, and
-// reports whether anything changed. Observed is the generation of the object that reconcile
-// looked at: it becomes the condition's ObservedGeneration. If a condition was observed at a later
-// generation, it stays as it is, because this reconcile works with an older object.
+// SetCondition puts a condition among conditions, in place of the condition of the same type, and
+// reports whether anything changed. Observed is the generation of the object that reconcile looked
+// at: it becomes the condition's ObservedGeneration. A condition that was observed at a later
+// generation stays as it is, because this reconcile works with an older object.
 //
-// LastTransitionTime moves only if Status does. A zero LastTransitionTime then means now. The API
+// LastTransitionTime changes only if Status does. A zero LastTransitionTime then means now. The API
 // server wants a Type, a Status and a Reason in CamelCase
 // (https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties).
 func SetCondition(conditions *[]metav1.Condition, observed int64, condition metav1.Condition) (changed bool) {

@@ -32,14 +32,15 @@ type Options[Q comparable] struct {
 	// succeeds, and every failure goes to the informer's OnError.
 	SyncTimeout time.Duration
 
-	// OnError gets the errors of watches that are added while Run runs. It gets an error of [For] and its like in the
-	// goroutine of that call. It gets a [*SyncError], in another goroutine, if the watch is not ready after
-	// SyncTimeout; the watch then goes on trying, and [Unwatch] removes it. Nil logs the error to Logger at level
-	// Warn.
+	// OnError gets the errors of watches that are added while Run runs. The goroutine that calls
+	// [For] or its like reports an error of that call. If the watch is not ready after SyncTimeout,
+	// another goroutine reports a [*SyncError]; the watch then goes on trying, and [Unwatch]
+	// removes it. Nil logs the error to Logger at level Warn.
 	OnError func(error)
 
-	// OwnEvents queues a key also for events that its own reconcile caused. They are left out otherwise, because
-	// the call that wrote knows what it wrote: see the package documentation.
+	// OwnEvents also queues a key for events that its own reconcile caused. Otherwise such events
+	// queue nothing, because the call that wrote knows what it wrote: see the package
+	// documentation.
 	OwnEvents bool
 
 	// InitialPriority is the priority of keys from initial events. If it is negative, later
@@ -47,11 +48,11 @@ type Options[Q comparable] struct {
 	// priority of all changes; resyncs have -100, see [For].
 	InitialPriority int
 
-	// Logger gets a record at level Debug when Run begins, when the handlers have seen the
-	// initial lists, and when Run ends. If Queue.OnError is nil, it also gets a record at
-	// level Warn for a key whose reconcile failed, at most one per key and minute, with the key,
-	// the error and the number of failures omitted since the one before as attributes. Informers
-	// have their own loggers. Nil means slog.Default().
+	// Logger gets a record at level Debug when Run begins, when the handlers have seen the initial
+	// lists, and when Run ends. If Queue.OnError is nil, it also gets a record at level Warn for a
+	// key whose reconcile failed, at most one per key and minute. The attributes are the key, the
+	// error, and the number of failures omitted since the last record. Informers have their own
+	// loggers. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -85,15 +86,16 @@ const (
 	stopped // Run ends or has ended
 )
 
-// New returns a controller without informers. Its name identifies it in its log, its queue if Queue.Name
-// is empty, its handlers (informer.HandlerStats) and errors; it may be empty. Run calls reconcile for keys, as
-// queue.Run does. There may be one Options; none is the zero value.
+// New returns a controller without informers. Its name identifies it in its log, in its queue if
+// Queue.Name is empty, in its handlers (informer.HandlerStats) and in errors. The name may be
+// empty. Run calls reconcile for keys, as queue.Run does. Pass one Options, or none for the zero
+// value.
 //
-// The result of reconcile decides about its key: nil is success, [Again] asks for another call
-// after a time, [Terminal] gives the key up until it is queued again, and any other error and a
-// panic repeat the call with growing delays (queue.Run).
+// The result of reconcile decides what happens to its key: nil is success, [Again] asks for another
+// call after a time, and [Terminal] gives the key up until it is queued again. Any other error, and
+// a panic, repeat the call with growing delays (queue.Run).
 //
-// What is wrong is kept: [Controller.Err] and Run return it. It is queue.ErrNoFunc if reconcile is nil, or
+// [Controller.Err] and Run return a mistake in the setup: queue.ErrNoFunc if reconcile is nil, or
 // [ErrInvalid] for several Options. New panics if Q cannot be a key, as queue.New does.
 func New[Q comparable](name string, reconcile func(context.Context, Q) error, options ...Options[Q]) *Controller[Q] {
 	c := &Controller[Q]{name: name, reconcile: reconcile}
@@ -128,9 +130,9 @@ func oneOf[O any](options []O) (opts O, err error) {
 	return opts, fmt.Errorf("%w: there are %d, give one at most", ErrInvalid, len(options))
 }
 
-// Err returns everything that is wrong with how the controller was set up so far, joined: the errors of
-// [New], [For], [Owns], [Watch] and [References], and those of the handles and informers that it was given. Nil means
-// nothing. It is safe from any goroutine.
+// Err returns every mistake in the setup of the controller so far, joined: the errors of [New],
+// [For], [Owns], [Watch] and [References], and the errors of the handles and informers that it was
+// given. Nil means that there is none. It is safe from any goroutine.
 func (c *Controller[Q]) Err() error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -188,8 +190,8 @@ func (c *Controller[Q]) Informers() (all []informer.Untyped) {
 	return all
 }
 
-// Caches returns what For and its like were given, each cache once, in the order of the calls: a handle if one of them
-// got a handle, and otherwise the informer.
+// Caches returns the caches that For and its like were given, each once, in the order of the calls.
+// It returns a handle if one of the calls got the handle, and otherwise the informer.
 func (c *Controller[Q]) Caches() (all []Cache) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -208,16 +210,21 @@ func (c *Controller[Q]) Caches() (all []Cache) {
 	return all
 }
 
-// Metrics returns the numbers of the queue and of the reconciles. Their durations need
-// Queue.Timing. Cost: see queue.Queue.Metrics.
+// Metrics returns the numbers of the queue and of the reconciles. Durations need Queue.Timing.
+// Cost: see queue.Queue.Metrics.
 func (c *Controller[Q]) Metrics() queue.Metrics { return c.queue.Metrics() }
 
-// Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or the queue is shut down.
-// Then it returns nil. If something is wrong with the setup, it runs nothing and returns [Controller.Err]. Otherwise
-// it returns the error of an informer that failed, informer.ErrGoexit if the source or OnError of an informer ended the
-// goroutine that ran it, informer.ErrStopped if an informer with another runner has stopped, a [*SyncError] after
-// Options.SyncTimeout, and [ErrStarted] when called twice. If the queue is shut down before all informers have synced,
-// Run only notices after that.
+// Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or the
+// queue is shut down. Then it returns nil. If the queue is shut down before all informers have
+// synced, Run notices only after that.
+//
+// If the setup has a mistake, Run runs nothing and returns [Controller.Err]. It can also return
+//
+//   - the error of an informer that failed,
+//   - informer.ErrGoexit, if the source or OnError of an informer ended the goroutine that ran it,
+//   - informer.ErrStopped, if an informer with another runner has stopped,
+//   - a [*SyncError], after Options.SyncTimeout, and
+//   - [ErrStarted], when called twice.
 func (c *Controller[Q]) Run(ctx context.Context) error {
 	s, inputs, err := c.begin(ctx)
 	if err != nil {

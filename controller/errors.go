@@ -30,11 +30,11 @@ var (
 	// ErrNoFilter says that a filter is nil.
 	ErrNoFilter = errors.New("the filter is nil: leave it out, or pass a function")
 
-	// ErrNoOwners says, with the names of both resources, that Owns or References came without [For] of the objects whose keys
-	// are to be queued: they would never be in the cache, or reconcile would get keys of another kind.
+	// ErrNoOwners says, with the names of both resources, that Owns or References was called without [For] of the objects
+	// whose keys they queue. The cache would never have these objects, or reconcile would get keys of another kind.
 	ErrNoOwners = errors.New("no For or Watch has the latter: call For with the same handle or informer, or name the one that For has")
 
-	// ErrStopped says that For, Owns, Watch or References came after the end of Run.
+	// ErrStopped says that For, Owns, Watch or References was called after the end of Run.
 	// informer.ErrStopped says that an informer has stopped.
 	ErrStopped = errors.New("Run has ended, so nothing can be watched any more")
 
@@ -109,15 +109,14 @@ var errNotAnObject = errors.New("not a JSON object")
 // key is called again at once, after all queued keys. It is the same as queue.Again.
 func Again(d time.Duration) error { return queue.Again(d) }
 
-// Terminal returns an error with which reconcile says that a repetition of the call would not
-// help, because somebody must change something first. The error is reported like any other, and
-// the key is only called again if it is queued again. Terminal(nil) is nil. It is the same as
-// queue.Terminal.
+// Terminal returns an error with which reconcile says that repeating the call would not help,
+// because somebody must change something first. The error is reported like any other. The key is
+// called again only if it is queued again. Terminal(nil) is nil. It is the same as queue.Terminal.
 func Terminal(err error) error { return queue.Terminal(err) }
 
 // OwnedError is returned by [SetController] for an object that somebody else has made. The name is
-// taken: somebody must rename one of the objects, or delete that one or its owner. Return it from
-// reconcile, so that [Owns] queues the key when that object is gone.
+// taken: somebody must rename one of the objects, or delete that object or its owner. Return the
+// error from reconcile, so that [Owns] queues the key when that object is gone.
 type OwnedError struct {
 	// Object is the namespace and name of the object.
 	Object string

@@ -38,13 +38,14 @@ func both[K comparable, T any](first, second func(informer.Event[K, T])) func(in
 // metadata. The API server counts the changes of a spec in metadata.generation, and the request to
 // delete an object with finalizers is one of them
 // (https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#metadata).
-// Custom resources without the status subresource count changes of the status, too. Kinds without a
-// generation, such as Service and Node, pass with every update. So do resyncs (informer.Event.Sync)
-// and an object that replaced another one. So does an update whose two resourceVersions are equal:
-// a new default or conversion of the kind, or an upgrade of the API server, changes the spec and not
-// the generation (informer.Event).
+// Custom resources without the status subresource count changes of the status, too.
 //
-// A filter decides about one event. To let pass what one of two filters lets pass, combine them:
+// These events always pass: resyncs (informer.Event.Sync), an object that replaced another one,
+// every update of a kind without a generation, such as Service and Node, and an update whose two
+// resourceVersions are equal. In the last case a new default or conversion of the kind, or an
+// upgrade of the API server, changed the spec and not the generation (informer.Event).
+//
+// If an event should pass when one of two filters lets it pass, combine them:
 //
 //	func(ev informer.Event[kinform.Key, *Website]) bool {
 //		return controller.GenerationChanged(ev) || controller.AnnotationsChanged(ev)
@@ -58,13 +59,13 @@ func GenerationChanged[K comparable, T metav1.Object](ev informer.Event[K, T]) b
 }
 
 // LabelsChanged is a filter that leaves out updates which did not change the labels. Like
-// [GenerationChanged], it lets pass resyncs and an object that replaced another one.
+// [GenerationChanged], it passes resyncs and an object that replaced another one.
 func LabelsChanged[K comparable, T metav1.Object](ev informer.Event[K, T]) bool {
 	return !isChange(ev) || !maps.Equal(ev.Object.GetLabels(), ev.Old.GetLabels())
 }
 
-// AnnotationsChanged is a filter that leaves out updates which did not change the annotations.
-// Like [GenerationChanged], it lets pass resyncs and an object that replaced another one.
+// AnnotationsChanged is a filter that leaves out updates which did not change the annotations. Like
+// [GenerationChanged], it passes resyncs and an object that replaced another one.
 func AnnotationsChanged[K comparable, T metav1.Object](ev informer.Event[K, T]) bool {
 	return !isChange(ev) || !maps.Equal(ev.Object.GetAnnotations(), ev.Old.GetAnnotations())
 }

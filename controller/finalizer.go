@@ -9,29 +9,30 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Finalize keeps a finalizer on obj for as long as it lives, and cleans up once it is deleted
+// Finalize keeps a finalizer on obj while obj lives, and cleans up once obj is deleted
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/finalizers/). Call it first in
-// reconcile, before anything outside the API server is created for obj:
+// reconcile, before you create anything for obj outside the API server:
 //
 //	site, done, err := controller.Finalize(ctx, websites, site, "example.com/dns", removeDNS)
 //	if done || err != nil {
 //		return err
 //	}
 //
-// If obj is not being deleted, Finalize adds the finalizer if it is missing, and returns the
-// object as stored and done == false. When it returns, the server has the finalizer.
+// If obj is not being deleted, Finalize adds the finalizer if it is missing, and returns the object
+// as stored and done == false. When it returns, the server has the finalizer.
 //
 // If obj is being deleted, done is true: reconcile has nothing more to do. Finalize reads the
-// object from c, so that a cache that is behind does not lead to a second cleanup. Deletions are
-// rare, so that request is cheap. If the object still
-// has the finalizer, Finalize calls cleanup, and removes the finalizer once cleanup returns nil.
-// An error of cleanup, such as [Again], is returned unchanged and the finalizer stays. A process
-// may end between cleanup and the removal, so cleanup may run again for the same UID, and must then
-// succeed. Key what it removes by the UID: by then another object may have the name.
+// object from the server, because a stale cache would lead to a second cleanup. If the object still
+// has the finalizer, Finalize calls cleanup, and removes the finalizer once cleanup returns nil. It
+// returns an error of cleanup, such as [Again], unchanged, and the finalizer stays.
+//
+// A process may end between cleanup and the removal. So cleanup may run again for the same UID, and
+// must then succeed. Name what it removes by the UID, because another object may have the name by
+// then.
 //
 // If the object is gone, or another one has its name, done is true and err is nil. Errors:
-// [ErrNoCleanup], [ErrNoObject], [ErrNoFinalizer], [ErrNoVersion], and those of c, a Conflict only
-// after five in a row.
+// [ErrNoCleanup], [ErrNoObject], [ErrNoFinalizer], [ErrNoVersion], and the errors of c, a Conflict
+// only after five in a row.
 func Finalize[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer string, cleanup func(context.Context, T) error) (_ T, done bool, err error) {
 	if isNil(obj) {
 		return obj, true, noObject("Finalize", obj)

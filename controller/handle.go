@@ -21,15 +21,15 @@ import (
 // objects in all namespaces.
 type OpenOptions[P any] struct {
 	// Namespaces limits the handle to a set of namespaces, which may change at any time. Each
-	// namespace lists, watches and fails on its own: see informer.NewNamespaced. So one that cannot be
-	// listed only lacks its own objects, OnError gets its errors, and informer.Stats says how
+	// namespace lists, watches and fails separately: see informer.NewNamespaced. If one cannot be
+	// listed, only its objects are missing, OnError gets its errors, and informer.Stats says how
 	// each is. Reads have the writes through the handle as with one source. A request for an object
-	// in another namespace is not sent and returns [ErrOutside], a Get too. Several handles may
-	// share a set. Nil means the one in Client or, if that has none, all namespaces.
+	// in another namespace, even a Get, is not sent and returns [ErrOutside]. Several handles may
+	// share a set. Nil means the namespace in Client or, if that has none, all namespaces.
 	Namespaces *informer.Namespaces
 
 	// Part limits the cache to the objects of one of several replicas: a shard.Part, whose objects
-	// change while the handle runs. Requests are not limited. It cannot be used together with
+	// change while the handle runs. It does not limit requests. It cannot be used together with
 	// Namespaces. Nil means all objects.
 	Part Part[P]
 
@@ -43,29 +43,33 @@ type OpenOptions[P any] struct {
 
 // Part is a part of the objects of a source. shard.Part is one.
 type Part[P any] interface {
-	// Source returns a source of those objects of from that are in the part. It is called once.
+	// Source returns a source of the objects of from that are in the part. It is called once.
 	Source(from reflector.Source[P]) (reflector.Source[P], error)
-	// Has reports whether an object is in the part now. It is called by any goroutine, and must be quick.
+	// Has reports whether an object is in the part now. Any goroutine calls it, and it must be
+	// quick.
 	Has(obj P) (bool, error)
 }
 
 // Handle serves a controller with one kind: it has a cache, and requests whose results every read
-// of the cache sees at once. See the package documentation. A Handle is an informer.Informed, so
-// [For], [Owns], [Watch], [References] and informer.AddIndex take it. It is also a [Client] for the helpers, and a
-// [Cache] for package controller/manager. [Projected.Cached] and List read the cache; Get and the
-// writes, which are those of [Requests], are requests to the server. Make one with [Open], and do
-// not copy it.
+// of the cache sees at once. See the package documentation. Make one with [Open], and do not copy
+// it.
+//
+// [Projected.Cached] and List read the cache. Get and the writes are requests to the server: see
+// [Requests]. A Handle is an informer.Informed, so [For], [Owns], [Watch], [References] and
+// informer.AddIndex take it. It is also a [Client] for the helpers, and a [Cache] for package
+// controller/manager.
 type Handle[T metav1.Object] struct {
 	Projected[T, T]
 	list func(namespace string, selector labels.Selector) []T // that of a lister
 }
 
-// Open returns a handle on the objects of a kind. There may be one OpenOptions; none is the zero
-// value. Nothing is sent before the informer runs: a [Controller] does that for the handles that it
-// is given.
+// Open returns a handle on the objects of a kind. Pass one OpenOptions, or none for the zero value.
+// The handle sends nothing before its informer runs. A [Controller] runs the informers of the
+// handles that it is given.
 //
-// What is wrong is kept: [Projected.Err], the Run of a controller with the handle, and every request return it. It
-// is an error of client.New, informer.New or informer.NewNamespaced, or [ErrInvalid], and names the kind.
+// If something is wrong, [Projected.Err], the Run of a controller with the handle, and every
+// request return it: an error of client.New, informer.New or informer.NewNamespaced, or
+// [ErrInvalid]. It names the kind.
 func Open[T metav1.Object](server client.Connection, of *kind.Kind[T], options ...OpenOptions[T]) *Handle[T] {
 	h := &Handle[T]{Projected: open(server, of, view[T, T]{
 		key:    store.ObjectKey[T],
@@ -106,11 +110,11 @@ type Projected[T metav1.Object, P any] struct {
 	inf *informer.Informer[types.NamespacedName, P]
 }
 
-// OpenProjected returns a handle whose cache holds the result of part for each object, see
+// OpenProjected returns a handle whose cache holds the result of part for each object: see
 // reflector.Map. key returns the key of a P, which must be the namespace and the name of its
-// object. If P has no UID of its own, a deletion costs a second request, see [Requests.CatchUp].
-// [Open] explains the options and what happens to errors: they are those of Open, and reflector.ErrNoSource if part
-// is nil.
+// object. If P has no UID, a deletion costs a second request: see [Requests.CatchUp]. [Open]
+// explains the options and what happens to errors. The errors are those of Open, and
+// reflector.ErrNoSource if part is nil.
 func OpenProjected[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], options ...OpenOptions[P]) *Projected[T, P] {
 	h := open(server, of, view[T, P]{
 		key:    key,
@@ -220,8 +224,9 @@ func (h *Projected[T, P]) Cached(key types.NamespacedName) (P, bool) {
 // of them.
 func (h *Projected[T, P]) List() []P { return h.inf.List() }
 
-// Err returns everything that is wrong with how the handle was opened and indexed, joined. A controller that the
-// handle was given to returns it from Run. Nil means nothing: it says nothing about requests.
+// Err returns every mistake in how the handle was opened and indexed, joined. The Run of a
+// controller with the handle returns it, too. Nil means that there is none, and says nothing about
+// requests.
 func (h *Projected[T, P]) Err() error { return h.inf.Err() }
 
 // author returns who made the change of an event: the origin of the writes through this handle that made it, and

@@ -238,12 +238,14 @@ func deleteCollection[T metav1.Object](ctx context.Context, r *requests[T], opts
 	return errors.Join(failed...)
 }
 
-// Covers reports whether the cache has all objects of a namespace that the handle selects. Then an
-// object that it lacks did not exist at the version that the watch has reached. It is false for a
-// namespace that is not in OpenOptions.Namespaces, that is refused, that has failed for 10 seconds,
-// that is behind the others since, or whose first list has not come: see informer.Coverage. Reconciles of keys in
-// such a namespace wait for its first list, see the package documentation. A reconcile that reads another
-// namespace than that of its key has to ask. O(1).
+// Covers reports whether the cache has all objects of a namespace that the handle selects. If so,
+// an object that the cache lacks did not exist at the version that the watch has reached. It is
+// false for a namespace that is not in OpenOptions.Namespaces, that is refused, that has failed for
+// 10 seconds, that is behind the others since, or whose first list has not come: see
+// informer.Coverage.
+//
+// Reconciles of keys in such a namespace wait for its first list: see the package documentation. If
+// a reconcile reads a namespace other than that of its key, it has to call Covers. O(1).
 //
 //go:noinline
 func (h *Projected[T, P]) Covers(namespace string) bool {

@@ -32,33 +32,32 @@ const (
 	bookmarkTime = 2 * time.Second
 )
 
-// WaitForNow returns nil once reads through the handle have all changes that anybody had made
-// before the call. Use it where one process goes on with the work of another one, as
-// shard.Keys.CatchUp.
+// WaitForNow returns nil once reads through the handle have all changes that anybody made before
+// the call. Use it when one process continues the work of another one, as shard.Keys.CatchUp.
 //
 // It asks for the present resourceVersion by a list of one object, and waits until the cache has
-// that. If nothing changes in the collection, no event shows how far the cache is, and a bookmark
-// only once a minute, if at all. So after half a second WaitForNow asks the server what reads lack,
-// in the first of these ways that answers:
+// that version. If nothing changes in the collection, no event shows how far the cache is, and a
+// bookmark does so only once a minute, if at all. So after half a second WaitForNow asks the server
+// what reads lack, in the first of these ways that gets an answer:
 //
 //   - by a list, if the collection has 500 objects at most
-//   - by a watch of three seconds from the cache's own version, which servers end with a bookmark
+//   - by a watch of three seconds from the cache's version, which servers end with a bookmark
 //   - by a list of the whole collection, if there is no bookmark within two seconds
 //
-// Then it gets each object that reads lack: mostly none. A handle over several namespaces or
-// selectors asks all of them at once. Calls that come while another one works share the next turn, which
-// begins within half a second.
+// Then it gets each object that reads lack. Usually there is none. A handle over several namespaces
+// or selectors asks all of them at once. Calls that come while another one works share the next
+// turn, which begins within half a second.
 //
-// It takes some milliseconds if the collection is busy. Otherwise it takes half a second if the
-// collection is small, two to three seconds with bookmarks, and as long as a list in addition
-// without them. It takes longer only if the server does not answer, or if reads lack more than 100
-// objects, as they do while the watch is broken.
+// If the collection is busy, WaitForNow takes some milliseconds. Otherwise it takes half a second
+// if the collection is small, and two to three seconds with bookmarks. Without bookmarks, a list
+// comes on top of that. It takes longer only if the server does not answer, or if reads lack more
+// than 100 objects, as they do while the watch is broken.
 //
-// The versions are those of one resource, since versions of different resources do not compare. If
-// the versions of a server do not compare at all, or its lists have none (reflector.Polling), the error
-// matches store.ErrResourceVersion.
-// Namespaces that are refused, or have failed for 10 seconds, are not waited for. Other errors: those of List of
-// client.Resource and of informer.Informer.WaitForRV, with the name of the resource.
+// The versions are those of one resource, because versions of different resources do not compare.
+// If the versions of a server do not compare at all, or its lists have none (reflector.Polling),
+// the error matches store.ErrResourceVersion. WaitForNow does not wait for namespaces that are
+// refused or have failed for 10 seconds. Other errors: those of List of client.Resource and of
+// informer.Informer.WaitForRV, with the name of the resource.
 //
 //go:noinline
 func (h *Projected[T, P]) WaitForNow(ctx context.Context) error { return h.engine.waitForNow(ctx) }

@@ -14,13 +14,13 @@ import (
 // SetController makes owner the controller of obj, by an owner reference
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/): the
 // garbage collector deletes obj after owner, and [Owns] queues owner for events of obj. Of is the
-// kind of owner; if it has no name, as with kind.OfResource, owner's TypeMeta must have it.
+// kind of owner. If it has no name, as with kind.OfResource, owner's TypeMeta must name the kind.
 //
 // Call SetController first in the edit of [CreateOrUpdate] and return its error, so that the edit
-// ends for an object of somebody else: SetController refuses an object that exists (it has a UID)
-// and does not have owner as its controller. To take over an object that has no controller, call
+// ends for somebody else's object: SetController refuses an object that exists (it has a UID) and
+// does not have owner as its controller. To take over an object that has no controller, call
 // [Adopt] instead. If owner is the controller already, at most the version in the reference
-// changes. One reference to owner stays, in the place of the first.
+// changes. If obj has several references to owner, one stays, in the place of the first.
 //
 // It returns an error, and does not change obj, if the reference would be wrong:
 //
@@ -36,9 +36,9 @@ func SetController[O metav1.Object](obj metav1.Object, owner O, of *kind.Kind[O]
 	return setController(obj, owner, of.GroupVersionKind, false)
 }
 
-// Adopt is [SetController], but also takes over an object that exists and has no controller: one
-// that a user has made, or that lost its controller. The garbage collector then deletes it after
-// owner. An object with another controller is still refused with an [*OwnedError].
+// Adopt is [SetController], but also takes over an object that exists and has no controller,
+// because a user made it or it lost its controller. The garbage collector then deletes it after
+// owner. Adopt still refuses an object with another controller with an [*OwnedError].
 func Adopt[O metav1.Object](obj metav1.Object, owner O, of *kind.Kind[O]) error {
 	if of == nil {
 		return of.Check()

@@ -16,16 +16,16 @@ import (
 )
 
 // Requests are the requests of a [Handle]. They are those of client.Resource, with the same errors.
-// The handle records a copy of each answer, so its reads are never older than an answer, and the object that
-// a request returns is yours to change. A handle has them as its own methods. So it is a [Client] and an [Applier], which [CreateOrUpdate], [Apply] and their
-// like take.
+// The handle records a copy of each answer, so its reads are never older than an answer. The object
+// that a request returns is yours to change. A handle has the requests as methods, so it is a
+// [Client] and an [Applier], and [CreateOrUpdate], [Apply] and their like take it.
 //
-// If the handle is for a set of namespaces, each of them returns [ErrOutside] for an object in
-// another one, and sends nothing.
+// If the handle is for a set of namespaces, each request for an object in another namespace returns
+// [ErrOutside] and sends nothing.
 //
 // A dry run is not recorded. If the object in an answer does not match the handle's label
-// selectors, reads have no such object. Field selectors are left to the server: until the watch
-// has caught up, reads may have an object that such a selector leaves out.
+// selectors, reads do not have that object. Only the server evaluates field selectors: until the
+// watch has caught up, reads may have an object that such a selector leaves out.
 type Requests[T metav1.Object] struct {
 	sender    sender[T]
 	engine    engine // the same *requests[T]
@@ -315,13 +315,13 @@ func appliedKey(resource string, config any) (types.NamespacedName, error) {
 	return keyOf(&named), nil
 }
 
-// Delete asks the server to delete an object. If the object waits for its finalizers, reads have
-// it with a deletionTimestamp, and otherwise they do not have it any more.
+// Delete asks the server to delete an object. If the object waits for its finalizers, reads have it
+// with a deletionTimestamp. Otherwise they no longer have it.
 //
 // If reads do not show the object's UID, as in a projection without one, a second request finds out
-// at which version it is gone. If that fails, Delete returns nil all the same, because the object is
-// deleted. Then reads may show the object until CatchUp has returned nil. [Controller.Run] waits for
-// that before it calls reconcile again.
+// at which version it is gone. If that fails, Delete still returns nil, because the object is
+// deleted. Reads may then show the object until CatchUp has returned nil. [Controller.Run] waits
+// for that before it calls reconcile again.
 //
 //go:noinline
 func (r *Requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {

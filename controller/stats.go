@@ -18,10 +18,10 @@ import (
 type Stats struct {
 	// Kind is the kind of the objects. Its name is empty for a kind of kind.OfResource.
 	Kind schema.GroupVersionKind
-	// Resource names the objects that the handle is for, such as "deployments.apps in namespace
-	// prod".
+	// Resource names the objects of the handle, such as "deployments.apps in namespace prod".
 	Resource string
-	// Cache are the numbers of the informer, and Client those of all requests, its own included.
+	// Cache are the numbers of the informer. Client are the numbers of all requests, including the
+	// informer's.
 	Cache  informer.Stats
 	Client client.Stats
 }
@@ -36,7 +36,7 @@ func (r *Requests[T]) Kind() *kind.Kind[T] {
 //go:noinline
 func (r *requests[T]) kind() *kind.Kind[T] { return r.of }
 
-// Stats returns the current numbers. They are read one by one and may be of different moments. It
+// Stats returns the current numbers. They are read one by one and may be from different moments. It
 // is safe from any goroutine.
 //
 //go:noinline

@@ -12,7 +12,7 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// Subresource has the requests of a part or an aspect of a handle's objects, whose body is a B. See
+// Subresource sends the requests of a subresource of a handle's objects, whose body is a B. See
 // client.Subresource. An answer does not show the state of the object itself. So after a write the
 // handle gets the object from the server, and then its reads have the write.
 type Subresource[B metav1.Object] struct {
@@ -38,7 +38,7 @@ type subject interface {
 }
 
 // Subresource returns the requests of a subresource whose body is a T, such as "status" or
-// "ephemeralcontainers". [SubresourceAs] is for others.
+// "ephemeralcontainers". For other bodies use [SubresourceAs].
 //
 //go:noinline
 func (r *Requests[T]) Subresource(name string, more ...string) *Subresource[T] {
@@ -53,7 +53,7 @@ func (r *requests[T]) subresource(name string, more []string) *Subresource[T] {
 	return &Subresource[T]{r, r.client.Subresource(name, more...)}
 }
 
-// Requested is a handle, as [SubresourceAs] takes it: a [Handle], a [Projected] or its [Requests].
+// Requested is a handle as [SubresourceAs] takes it: a [Handle], a [Projected] or its [Requests].
 type Requested[T metav1.Object] interface {
 	requests() *Requests[T]
 }

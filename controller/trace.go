@@ -23,11 +23,12 @@ type Traced struct {
 	Err error
 }
 
-// Trace makes the controller keep its newest n reconciles from now on, the beginnings of those that
-// run, and the last errors of up to 1,000 failing keys: for a debug page. A reconcile then costs
-// some 0.2 µs of processor time more (BenchmarkTrace), with two short locks and no allocation. With
-// the usual key each takes 96 bytes, and keeps its error in memory. Until it is called nothing is
-// kept. A second call with a larger n begins anew; any other call does nothing.
+// Trace makes the controller keep three things from now on, for a debug page: its newest n
+// reconciles, the start times of running reconciles, and the last errors of up to 1,000 failing
+// keys. A reconcile then costs some 0.2 µs more processor time (BenchmarkTrace), with two short
+// locks and no allocation. With the usual key each kept reconcile takes 96 bytes, and keeps its
+// error in memory. Without a call nothing is kept. A second call with a larger n starts over. Any
+// other call does nothing.
 func (c *Controller[Q]) Trace(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -56,7 +57,7 @@ func (c *Controller[Q]) Traced(key string) (all []Traced) {
 	return all
 }
 
-// Reconciling returns since when reconcile runs for a key, and whether it does, with
+// Reconciling reports whether reconcile runs for a key, and since when. It needs
 // [Controller.Trace]. key is a Q.
 func (c *Controller[Q]) Reconciling(key any) (since time.Time, ok bool) {
 	k, isKey := key.(Q)
@@ -70,8 +71,8 @@ func (c *Controller[Q]) Reconciling(key any) (since time.Time, ok bool) {
 	return since, ok
 }
 
-// LastError returns the error of the last reconcile of a key, with [Controller.Trace], and nil if
-// it did not fail. key is a Q.
+// LastError returns the error of the last reconcile of a key, and nil if it did not fail. It needs
+// [Controller.Trace]. key is a Q.
 func (c *Controller[Q]) LastError(key any) error {
 	k, isKey := key.(Q)
 	t := c.trace.Load()

@@ -30,38 +30,40 @@ type watchedHandle interface {
 }
 
 // For queues the key of every object of inf that is added, updated or deleted, unless one of the
-// filters, such as [GenerationChanged], returns false for the event. inf is an informer or a handle
-// on one. If an object was deleted and created again while no watch saw it, its key is queued once:
+// filters, such as [GenerationChanged], returns false for the event. inf is an informer or a
+// handle. If an object was deleted and created again while no watch saw it, its key is queued once:
 // where the difference matters, reconcile must compare UIDs. The filters run in the handler's
 // goroutine.
 //
-// The keys of a resync, and those of objects that a relist found unchanged (informer.Event.Sync),
-// have the priority -100, so changes do not wait behind them: see queue.Options.AgeAfter.
+// The keys of a resync, and of objects that a relist found unchanged (informer.Event.Sync), have
+// the priority -100, so changes do not wait behind them: see queue.Options.AgeAfter.
 //
-// For, Owns, Watch and References leave out events that the reconcile of the same key caused, see Options.OwnEvents.
-// They may be called at any time, also while Run runs: see the package documentation. What is wrong is kept:
-// [Controller.Err] and Run return it. It is [ErrNoInformer], [ErrNoFilter], or [ErrStopped] once Run ends.
+// For, Owns, Watch and References leave out events that the reconcile of the same key caused: see
+// Options.OwnEvents. You may call them at any time, even while Run runs: see the package
+// documentation. [Controller.Err] and Run return their errors: [ErrNoInformer], [ErrNoFilter], or
+// [ErrStopped] once Run ends.
 func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) {
 	add(c, watching[Q, T]{call: "For", from: inf, filters: filters}, func(ev informer.Event[Q, T], enqueue func(Q, int)) {
 		enqueue(ev.Key, c.priority(ev.Initial, ev.Sync))
 	})
 }
 
-// Owns queues the owner of every object of owned that is added, updated or deleted, unless one
-// of the filters returns false for the event. The owner of an object is the object of owners
-// that its controller reference names
+// Owns queues the owner of every object of owned that is added, updated or deleted, unless one of
+// the filters returns false for the event. The owner of an object is the object of owners that its
+// controller reference names
 // (https://kubernetes.io/docs/concepts/overview/working-with-objects/owners-dependents/). The
-// reference's UID must be that of the owner in the cache: an object of another kind can have
-// the same name, and so can another object, once the first was deleted. An owner without a
-// namespace is found as well. If a reference moves, both owners are queued.
+// reference's UID must be the UID of the owner in the cache: an object of another kind can have the
+// same name, and so can another object, once the first was deleted. Owns also finds an owner
+// without a namespace. If a reference moves, it queues both owners.
 //
-// If reconcile returns an [*OwnedError], also one among joined errors or in [Terminal], its key is
-// queued when an object of owned with that name goes or gets another controller, whatever the
-// filters say. The handle or informer must see that object: a label selector may hide it.
+// If reconcile returns an [*OwnedError], even among joined errors or in [Terminal], its key is
+// queued when an object of owned with that name goes or gets another controller, whether or not the
+// filters let the event pass. The handle or informer must see that object: a label selector may
+// hide it.
 //
-// An owner that is not in the cache is not queued. Its own event queues it when it arrives, so
-// add owners with [For], too: otherwise Run returns [ErrNoOwners]. While Run runs, call For first. The other
-// errors are those of For.
+// Owns does not queue an owner that is not in the cache. The owner's event queues it when it
+// arrives, so add owners with [For], too: otherwise Run returns [ErrNoOwners]. While Run runs, call
+// For first. The other errors are those of For.
 func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners informer.Informed[types.NamespacedName, O], owned informer.Informed[K, T], filters ...func(informer.Event[K, T]) bool) {
 	inf := informerOf(owners)
 	if inf == nil {
@@ -84,11 +86,11 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 	})
 }
 
-// Watch calls keys for the object of every event of inf, and in an update or a deletion also for
-// the old object, even if that was a different object (informer.Event.Replaced). It queues all keys
-// that keys appends, each once per event. It leaves out events for which one of the filters returns
-// false. keys and the filters run in the handler's goroutine, one call at a time. The errors are
-// [ErrNoKeys] and those of [For].
+// Watch calls keys for the object of every event of inf. For an update or a deletion it also calls
+// keys for the old object, even if that was a different object (informer.Event.Replaced). It queues
+// all keys that keys appends, each once per event. It leaves out events for which one of the
+// filters returns false. keys and the filters run in the handler's goroutine, one call at a time.
+// The errors are [ErrNoKeys] and those of [For].
 func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) {
 	w := watching[K, T]{call: "Watch", from: inf, filters: filters}
 	if known := informerOf(inf); known != nil && keys == nil {
@@ -98,8 +100,8 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T]
 	watch(c, w, keys)
 }
 
-// References queues, for every object of referred that is added, updated or deleted, the keys of the objects that
-// refer to it. by is an index of these objects by the keys that they refer to:
+// References queues, for every object of referred that is added, updated or deleted, the keys of
+// the objects that refer to it. by is an index of these objects by the keys that they refer to:
 //
 //	bySettings := kinform.Index(backups, "settings", func(b *Backup) kinform.Key {
 //		return kinform.Key{Namespace: b.Namespace, Name: b.Spec.Settings}
@@ -107,9 +109,9 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T]
 //	controller.For(c, backups)
 //	controller.References(c, settings, bySettings)
 //
-// An object that comes later is queued by its own event, so add the objects of the index with [For], too:
-// otherwise Run returns [ErrNoOwners]. The filters are as in For, and so are the other errors. Cost of an event: that of
-// informer.Index.Keys.
+// An object that comes later is queued by its own event, so add the objects of the index with
+// [For], too: otherwise Run returns [ErrNoOwners]. The filters are as in For, and so are the other
+// errors. An event costs as much as informer.Index.Keys.
 func References[Q, K comparable, O, T any](c *Controller[Q], referred informer.Informed[K, T], by informer.Index[Q, O, K], filters ...func(informer.Event[K, T]) bool) {
 	inf := by.AsInformer()
 	if inf == nil {
@@ -221,12 +223,14 @@ func (c *Controller[Q]) enter(in input, register func() (*informer.Registration,
 	return nil
 }
 
-// Unwatch removes what [For], [Owns], [Watch] and [References] added for inf, before Run or while it runs. Their
-// functions are not called for any further event, except that a call which is under way goes on.
-// Keys that are queued stay queued. If Run runs the informer, Unwatch stops it; its store can still
-// be read, but does not change. Unwatch does not stop an informer with another runner, such as one that a manager
-// runs because it was watched before the manager's Run. Run no longer fails when it ends, so call Unwatch before you
-// stop it or release a factory's handle.
+// Unwatch removes what [For], [Owns], [Watch] and [References] added for inf, before Run or while
+// it runs. Their functions are not called for any further event, but a running call goes on. Queued
+// keys stay queued.
+//
+// If Run runs the informer, Unwatch stops it. You can still read its store, but the store no longer
+// changes. Unwatch does not stop an informer with another runner, such as one that a manager runs
+// because it was watched before the manager's Run. Run no longer fails when such an informer ends.
+// So call Unwatch before you stop it or release a factory's handle.
 //
 // Unwatch does not wait, and may be called from reconcile, from handlers and filters. It returns
 // [ErrNoInformer], or [ErrNotWatched] if there is nothing to remove.

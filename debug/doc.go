@@ -1,4 +1,4 @@
-// Package debug is a page, over HTTP, that shows what the informers, queues and controllers of a
+// Package debug is an HTTP page that shows what the informers, queues and controllers of a
 // program do, and why a key is not reconciled now.
 //
 //	page := debug.New(debug.Options{Events: 256, Reconciles: 256})
@@ -7,10 +7,12 @@
 //	err = page.AddController("nodes", c)
 //	mux.Handle("/debug/kinform/", page)
 //
+// The page has no access control: mount it where only operators reach it.
+//
 // # Requests
 //
-// A [Page] answers GET and HEAD only, and changes nothing. The page works under every prefix that
-// ends with a slash. The last part of the path selects the answer:
+// A [Page] answers GET and HEAD only, and changes nothing. It works under every prefix that ends
+// with a slash. The last part of the path selects the answer:
 //
 //	(nothing)          the page itself
 //	state.json         a [State]
@@ -20,19 +22,18 @@
 //	story.json?key=K   a [Story]
 //	events             a stream of States by server-sent events, one per second
 //
-// The page has no access control: mount it where only operators reach it.
-//
 // # Cost and concurrency
 //
-// A page has no goroutine. All viewers share one State per second, and nothing is read while
-// nobody looks. Each viewer is written to by the goroutine of its own request, without a lock, and
-// is dropped when a write takes 10 seconds. A State costs Queue.Snapshot for each queue, O(keys
-// known) under the queue's lock, and O(handlers) for each informer. [Options] says
+// A page has no goroutine. All viewers share one State per second, and the page reads nothing
+// while nobody looks. The goroutine of a viewer's request writes to that viewer, without a lock.
+// A viewer is dropped when a write takes 10 seconds. A State costs Queue.Snapshot for each
+// queue, O(keys known) under the queue's lock, and O(handlers) for each informer. [Options] says
 // what Events and Reconciles cost.
 //
 // # What is shown
 //
-// Names, keys, versions, times and the text of errors. Characters of keys that do not print are
-// shown as escapes such as \u202e or \xff. Objects are shown only with Options.Objects, and never
-// the contents of Secrets, managed fields, or the annotation of kubectl's last apply.
+// The page shows names, keys, versions, times and the text of errors. It shows unprintable
+// characters of keys as escapes such as \u202e or \xff. It shows objects only with
+// Options.Objects, and never the contents of Secrets, managed fields, or the annotation of
+// kubectl's last apply.
 package debug

@@ -36,7 +36,10 @@ type Rules struct {
 	// others are a 405. Nil means all, but for the deletion of all namespaces.
 	Verbs []string
 	// TypeConverter says how a server-side apply merges objects, and refuses those that do not
-	// fit; nil means by the tags of T. Its methods are called without a lock, concurrently.
+	// fit; nil means by the tags of T. Its methods are called without a lock, concurrently. Only
+	// OpenAPI says that a struct is owned as a whole, so without a TypeConverter each field of such a
+	// struct has separate owners. Package with/kubernetes/openapi has the converter for Kubernetes'
+	// own kinds.
 	TypeConverter managedfields.TypeConverter
 	// OpenAPI returns the schema of the kind and those that it refers to, by name, as OpenAPI v3
 	// has them in JSON. The documents below /openapi have them, which kubectl explain reads. The

@@ -6,16 +6,15 @@
 //
 // Add an [Index] to a store in the store's Options, or later with AddIndexes. Then read it as
 // byNode.Get(pods, "node-1"), where pods is a *store.Store or a *store.Reader. A lookup needs no
-// string for the index, and a value of the wrong type does not compile. An object may have any
-// number of values. They may have any comparable type without floats and interfaces in it. A lookup
-// finds equal values only. For any other kind of lookup, the function returns what will be looked
-// up, such as all prefixes of a string.
+// string for the index, and a value of the wrong type does not compile.
+//
+// An object may have any number of values, of any comparable type without floats and interfaces
+// in it. A lookup finds equal values only. For any other kind of lookup, let the function return
+// every value that someone may look up, such as all prefixes of a string.
 //
 // [Namespace] and [Labels] are ready-made indexes. [Select] uses them to turn a label selector
-// into a lookup.
-//
-// An [Indexer] finds a store's indexes by name, for programs that know the index only at run
-// time. [Funcs] defines such indexes.
+// into a lookup. For programs that know the index only at run time, an [Indexer] finds a store's
+// indexes by name, and [Funcs] defines such indexes.
 //
 // # What reads see
 //
@@ -25,7 +24,7 @@
 // # Cost
 //
 // A lookup computes a hash, compares a value and copies the references found. An update that
-// changes none of an object's values compares each value once. An index takes 8 bytes per object,
-// 4 bytes per object and value, and about 70 bytes per distinct value. An object with several
-// values takes another 24 bytes, and 8 bytes per value.
+// changes none of an object's values compares each value once. An index takes 8 bytes per
+// object, 4 bytes per object and value, and about 70 bytes per distinct value. An object with
+// several values takes another 24 bytes, and 8 bytes per value.
 package index

@@ -8,8 +8,8 @@ import (
 )
 
 // Index is an index of an informer's store. Make one with [AddIndex]. All methods are safe from any
-// goroutine, and cost what those of the index.Index do. The objects are shared: treat them as
-// read-only. The zero Index is of no informer and finds nothing.
+// goroutine, and cost as much as the methods of the index.Index. The objects are shared: treat them
+// as read-only. The zero Index belongs to no informer and finds nothing.
 type Index[K comparable, T any, V comparable] struct {
 	inf *Informer[K, T]
 	of  *index.Index[T, V]
@@ -21,13 +21,14 @@ type Index[K comparable, T any, V comparable] struct {
 //	...
 //	podsOf.Get("node-1")
 //
-// If the informer has the index already, for example because of Options.Indexes, it only returns it. Best call
-// it before Run: later it visits every object, see [Informer.AddIndexes].
+// If the informer already has the index, for example because of Options.Indexes, AddIndex only
+// returns it. Call it before Run if you can, because later it visits every object: see
+// [Informer.AddIndexes].
 //
-// What is wrong is kept: [Informer.Err] and Run return it, with the name of the resource and of the index. It is
-// index.ErrInvalid, or index.ErrDuplicate if the name is taken. If Run was called before, Options.OnError gets it, too.
-// If the informer is nil there is nothing that could keep an error: AddIndex logs it to slog.Default() at level Warn
-// and returns the zero Index.
+// [Informer.Err] and Run return a mistake, with the name of the resource and of the index:
+// index.ErrInvalid, or index.ErrDuplicate if the name is taken. If Run was called before,
+// Options.OnError gets the error, too. If the informer is nil, nothing can keep an error. AddIndex
+// then logs it to slog.Default() at level Warn and returns the zero Index.
 func AddIndex[K comparable, T any, V comparable](to Informed[K, T], of *index.Index[T, V]) Index[K, T, V] {
 	var inf *Informer[K, T]
 	if to != nil {

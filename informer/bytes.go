@@ -21,11 +21,12 @@ type objectSize struct {
 	mean float64 // of a sample at that time
 }
 
-// Bytes estimates the memory of the objects in the store, without the store's own: the mean size of
-// 16 objects, times their number. A part that several objects share, such as a string, counts for
-// each of them. An unexported field counts without the memory that it refers to. The mean is
-// computed at the first call, and again a minute after that. Cost: up to some 100 µs when it is
-// found, otherwise that of Store().Len. It reads objects, so nobody may write to them.
+// Bytes estimates the memory of the objects in the store, without the memory of the store itself:
+// the mean size of 16 objects, times their number. A part that several objects share, such as a
+// string, counts for each of them. An unexported field counts without the memory that it refers to.
+// Bytes computes the mean at the first call, and again a minute after that. That takes up to some
+// 100 µs; any other call costs as much as Store().Len. Bytes reads objects, so nobody may write to
+// them.
 func (i *Informer[K, T]) Bytes() uint64 { return i.engine.Bytes() }
 
 func (i *core[K, T]) Bytes() uint64 {

@@ -1,103 +1,97 @@
-// Package informer keeps a typed, indexed cache of one Kubernetes resource and calls handlers
-// for its changes.
+// Package informer keeps a typed, indexed cache of one Kubernetes resource and calls handlers for
+// its changes.
 //
 //	Source[T] ─▶ Reflector[T] ─▶ DeltaFIFO[K,T] ─▶ Store[K,T] ─▶ event log ─▶ handlers
 //	             └ goroutine 1 ┘                    └ goroutine 2 ┘            └ one each ┘
 //
-// Goroutine 1 is that of the caller of [Informer.Run]. It also commits a watch event that no other
-// event follows at once, because waking another goroutine takes longer. Goroutine 2 only runs while
-// there is something else to commit. In an informer over namespaces ([NewNamespaced]), each namespace has
-// both, and the caller of Run waits.
+//	pods, err := informer.New(source, store.ObjectKey, informer.Options[*corev1.Pod]{})
+//	...
+//	go pods.Run(ctx)
+//	err = pods.WaitForSync(ctx)
+//	pod, ok := pods.Get(types.NamespacedName{Namespace: "prod", Name: "web-0"})
+//
+// Goroutine 1 is the caller of [Informer.Run]. It also commits a watch event that no other event
+// follows at once, because waking another goroutine takes longer. Goroutine 2 runs only while there
+// is more to commit. In an informer over namespaces ([NewNamespaced]), each namespace has both, and
+// the caller of Run waits.
 //
 // # What a handler can rely on
 //
-// For each key a handler sees add (update)* delete, in the server's order. The old object of
-// an update is exactly the one that the handler saw last. When the handler runs for an event,
-// the store is at least as new as the event.
+// For each key a handler sees add (update)* delete, in the server's order. The old object of an
+// update is exactly the one that the handler saw last. When the handler runs for an event, the
+// store is at least as new as the event.
 //
-// After each list, the store has the contents of the list. Objects whose version and contents are the
-// same get no event. If the contents have changed at an old version, handlers get an update (see
-// [Event]). The bytes of an object tell whether its contents have changed: the store notes a hash
-// of 64 bits of them, 8 bytes per object. If it is not the same, the objects are decoded and
-// compared, so an order of members or white space makes no event. A source without bytes knows no
-// hash: then the objects are compared. Objects without any version, as metrics-server lists them, are
-// unchanged if their contents are. The hash has a random seed, so nobody can choose contents
-// that collide. By chance, new contents go unseen until the next write of the object with a
-// probability of 1 to 2^64 (1.8e19).
+// After each list, the store has the contents of the list. An object gets no event if its version
+// and contents are unchanged. If the contents have changed at an old version, handlers get an
+// update. [Event] says how the informer notices that.
 //
-// If an object was deleted and created again while no watch saw it, the handler gets one
-// update, flagged Replaced. A delete carries the last known object and says whether the final
-// state is unknown.
+// If an object was deleted and created again while no watch saw it, the handler gets one update,
+// flagged Replaced. A delete carries the last known object and says whether the final state is
+// unknown.
 //
-// A handler can be added at any time. It first gets every object that is there already,
-// flagged Initial. [HandlerOptions] add a filter, resyncs, or [LagCoalesce] for a slow
-// handler. [Informer.Events] is a handler in the form of a loop.
+// You can add a handler at any time. It first gets all existing objects, flagged Initial.
+// [HandlerOptions] add a filter, resyncs, or [LagCoalesce] for a slow handler. [Informer.Events] is
+// a handler in the form of a loop.
 //
-// Objects are shared by the store and all handlers: treat them as read-only. To keep only a part of
+// The store and all handlers share the objects: treat them as read-only. To keep only a part of
 // each object, wrap the source with reflector.Map.
 //
 // # Concurrency
 //
-// Each handler has its own goroutine, which calls it for one event at a time. A handler may
-// call every method of this package, including its own removal. A call that waits ends when
-// the informer stops or its context is done.
+// Each handler has its own goroutine, which calls it for one event at a time. A handler may call
+// every method of this package, including its own removal. A call that waits ends when the informer
+// stops or its context is done.
 //
-// A slow handler delays nobody until it is [HandlerLag] events behind. Then the informer stops
-// taking events, and so does the watch, until the handler has caught up. No event is dropped.
-// If that takes long, OnError gets a [*SlowHandlerError] that names the handler.
-// The informer never waits for a handler with [LagCoalesce]: such a handler gets the
-// difference once it continues.
+// A slow handler delays nobody until it is [HandlerLag] events behind. Then the informer, and with
+// it the watch, stops taking events until the handler has caught up. No event is dropped. If that
+// takes long, OnError gets a [*SlowHandlerError] that names the handler. The informer never waits
+// for a handler with [LagCoalesce]. A handler may wait for the store, however far it is behind: see
+// [Informer.WaitForRV].
 //
-// A handler may wait for the store no matter how far it is behind. The informer continues
-// meanwhile, or ends the wait with [ErrHandlerBehind]: see [Informer.WaitForRV].
+// Store reads are safe from any goroutine at any time. A batch of changes is committed in one step,
+// so a reader never sees half of one.
 //
-// Store reads are safe from any goroutine at any time. A batch of changes is committed in one
-// step, so a reader never sees half of one.
-//
-// Key and index functions run in the informer's goroutines. They must not call the informer:
-// they run with locks held that AddHandler and Remove need. Readers of the store do not need
-// these locks.
+// Key and index functions run in the informer's goroutines. They must not call the informer,
+// because they run with locks held that AddHandler and Remove need. Readers of the store do not
+// need these locks.
 //
 // # Lifetime and failures
 //
-// [Informer.Run] returns when its context is done and every goroutine that it started has
-// ended. It then returns nil. It returns an error only if the informer could not continue: a
-// handler, the source or OnError panicked ([*PanicError]). A panic never leaves its goroutine, and
-// OnError gets it even if Run has another reason to end. Every other failure goes to
-// [Options.OnError] with resource, key and resourceVersion, including panics of key and index
-// functions. If OnError is nil, the informer logs the failures to [Options.Logger].
+// [Informer.Run] returns when its context is done and every goroutine that it started has ended. It
+// then returns nil. It returns an error only if the informer cannot continue because a handler, the
+// source or OnError panicked ([*PanicError]). A panic never leaves its goroutine, and OnError gets
+// it even if Run has another reason to end. Every other failure goes to [Options.OnError] with
+// resource, key and resourceVersion, including panics of key and index functions. If OnError is
+// nil, the informer logs the failures to [Options.Logger].
 //
-// Stats().Failing says since when requests fail, why, and when the next one follows. It is
-// zero while all is well. Stats().LastEvent is the time of the watch's last event.
-// [Informer.WaitForSync] returns the cause if the cache does not fill.
+// Stats().Failing says since when requests fail, and why. If the cache does not fill,
+// [Informer.WaitForSync] returns the cause.
 //
-// When the server has been restored from a backup, OnError gets an error that matches
-// reflector.ErrRestored and Stats().Restores grows. Waits for lost versions end with
-// store.ErrRewound. Each lost write that was recorded is reported as a *[LostWriteError]. In an informer
-// over namespaces, all others then list again.
+// When the server was restored from a backup, OnError gets an error that matches
+// reflector.ErrRestored, and Stats().Restores grows. Waits for lost versions end with
+// store.ErrRewound. Each lost write that was recorded is reported as a [*LostWriteError]. In an
+// informer over namespaces, all other namespaces then list again.
 //
-// [Informer.Done] is closed when Run has ended.
-//
-// After Run has returned, the store can still be read, and Run can be called again. The second
-// run updates the store from its last state, and handlers continue where they stopped: each
-// first gets the events that it missed. A handler that panicked does not get the event again
-// that it panicked on. If its filter panicked, it does. Waits on the store outlast the stop.
-// Waits on the informer ([Informer.WaitForRV], [Informer.WaitFor]) end with it.
+// [Informer.Done] is closed when Run has ended. You can still read the store then, and call Run
+// again. The second run updates the store from its last state, and handlers continue where they
+// stopped: each first gets the events that it missed. A handler that panicked does not get the
+// event again that it panicked on, but it does if its filter panicked. Waits on the store outlast
+// the stop. Waits on the informer ([Informer.WaitForRV], [Informer.WaitFor]) end with it.
 //
 // # Several namespaces
 //
-// [NewNamespaced] makes an informer of a set of namespaces, which can come and go. Each is a part of the
-// collection with its own source, reflector and version, and a key belongs to one part.
+// [NewNamespaced] makes an informer of a set of namespaces, which can come and go. Each is a part
+// of the collection with a separate source, reflector and version. A key belongs to one part.
 //
 // # Reading, and reading your own writes
 //
-// Store() has the newest known state of each object, whoever brought it: list, watch, or the server's
-// answer to a write of this process, see [Informer.RecordWrite] and [Informer.RecordGone]. Get, lists,
-// iteration, indexes and snapshots read the same store. Only list and watch move its resourceVersion.
-// After a write, choose one:
+// Store() has the newest known state of each object, whether a list, the watch, or the server's
+// answer to a write of this process brought it ([Informer.RecordWrite], [Informer.RecordGone]).
+// Get, lists, iteration, indexes and snapshots read the same store. Only list and watch move its
+// resourceVersion. After a write, choose one:
 //
-//   - RecordWrite(answer, "") does not wait. When it returns, all reads have the answer, and handlers
-//     are about to get it.
+//   - RecordWrite(answer, "") does not wait. When it returns, all reads have the answer, and
+//     handlers are about to get it.
 //   - WaitForRV(ctx, answer.GetResourceVersion()) returns once the watch has brought the write.
 //   - WaitFor(ctx, key, func(_ T, exists bool) bool { return !exists }) is for a deletion: a
 //     client's Delete returns no resourceVersion.

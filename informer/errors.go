@@ -29,10 +29,10 @@ var (
 	// nothing for ten seconds and Run was never called. The error that wraps it names the resource.
 	ErrNotRun = errors.New("reads find nothing, because nothing runs this cache: give it to For, Owns, Watch or References of a controller, or to a manager")
 
-	// ErrContentsVary is reported to Options.OnError, once. The error that wraps it names the
-	// resource, and an object whose contents change back and forth at one version: earlier contents
-	// have come back twice. Most likely several servers behind one address have different definitions
-	// or versions. The store has the contents of the newest list.
+	// ErrContentsVary is reported to Options.OnError, once, if the contents of an object change
+	// back and forth at one version: earlier contents have come back twice. The error that wraps it
+	// names the resource and the object. Most likely several servers behind one address have
+	// different definitions or versions. The store has the contents of the newest list.
 	ErrContentsVary = errors.New("contents vary without a new version: do all servers behind the address agree?")
 
 	// ErrTooManyWrites is returned by RecordWrite and RecordGone when the watch is too far behind
@@ -178,9 +178,10 @@ func (e *MutationError) LogValue() slog.Value {
 	)
 }
 
-// LostWriteError says that list and watch did not reach a write within two minutes that
-// [Informer.RecordWrite] or [Informer.RecordGone] recorded, or that a restored server has lost it. Reads
-// keep the write until list or watch tell more, see [Informer.RecordWrite]. Mostly the watch brings nothing.
+// LostWriteError says that list and watch did not reach a write within two minutes after
+// [Informer.RecordWrite] or [Informer.RecordGone] recorded it, or that a restored server has lost
+// the write. Reads keep the write until list or watch bring more: see [Informer.RecordWrite].
+// Usually the cause is a watch that brings nothing.
 type LostWriteError struct {
 	// Resource is the collection's name, Key the object's.
 	Resource, Key string

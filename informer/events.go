@@ -12,11 +12,12 @@ import (
 //	for event := range pods.Events(ctx, informer.HandlerOptions[*corev1.Pod]{}) { … }
 //
 // Ranging over it adds the handler, and leaving the loop removes it. The loop's body has the
-// contract of a handler's callback. It gets the same events, one after the other, as a handler
-// that [Informer.AddHandler] adds at that moment. The informer waits for the body, unless the
-// options say otherwise or ctx is done. The loop ends when ctx is done or the informer stops.
-// Before Run it waits. Each use of the sequence begins anew. It starts no goroutine, and Run
-// does not wait for its body.
+// contract of a handler's callback. It gets the same events, one after the other, as a handler that
+// [Informer.AddHandler] adds at that moment. The informer waits for the body, unless the options
+// say otherwise or ctx is done.
+//
+// Before Run the loop waits. It ends when ctx is done or the informer stops. Each use of the
+// sequence starts over. Events starts no goroutine, and Run does not wait for the loop's body.
 //
 //go:noinline
 func (i *Informer[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Seq[Event[K, T]] {

@@ -9,17 +9,16 @@ type HandlerOptions[T any] struct {
 	// "handler 2" and so on, in the order of addition.
 	Name string
 
-	// Filter selects the objects that the handler gets. An object that begins to pass is Added
-	// for the handler. One that ceases to pass is Deleted, with the last state that passed. An
-	// Updated event stays flagged Replaced if both objects pass. Filter must always return the
-	// same answer for the same object. It runs in the handler's goroutine. Nil lets all
-	// objects pass.
+	// Filter selects the objects that the handler gets. An object that begins to pass is Added for
+	// the handler. An object that ceases to pass is Deleted, with the last state that passed. An
+	// Updated event stays flagged Replaced if both objects pass. Filter must always return the same
+	// answer for the same object. It runs in the handler's goroutine. Nil lets all objects pass.
 	Filter func(obj T) bool
 
-	// Resync is the period after which the handler gets every object again, as an Updated
-	// event that is flagged Sync. The first resync comes after 0.5 to 1.5 periods, so that
-	// handlers which began together do not resync together. Changes are delivered in between
-	// and are not held up. Zero means Options.Resync, negative means never.
+	// Resync is the period after which the handler gets every object again, as an Updated event
+	// that is flagged Sync. The first resync comes after 0.5 to 1.5 periods, so that handlers which
+	// began together do not resync together. A resync does not hold up changes. Zero means
+	// Options.Resync, negative means never.
 	Resync time.Duration
 
 	// Unchanged also delivers the objects that a relist found unchanged, as Updated events

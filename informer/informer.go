@@ -261,11 +261,11 @@ type Informed[K comparable, T any] interface {
 	AsInformer() *Informer[K, T]
 }
 
-// Writer returns the store of an informer itself. It is for adapters to libraries whose caches can be
-// written to, and for tests that fill a cache without a server. Handlers get no event for such a write, but
-// the next event of its key has it as Old. The next change or list of the source overrides it. Do not
-// call Close, EndWaits and Rewind: the informer does. It is a function and no method, because a method
-// would have each package that names an Informer compile the store's writes.
+// Writer returns the writable store of an informer. It is for adapters to libraries whose caches
+// can be written to, and for tests that fill a cache without a server. Handlers get no event for
+// such a write, but the next event of its key has it as Old. The next change or list of the source
+// overrides it. Do not call Close, EndWaits and Rewind: the informer does. Writer is a function
+// because a method would make each package that names an Informer compile the store's writes.
 func Writer[K comparable, T any](of Informed[K, T]) *store.Store[K, T] {
 	i := of.AsInformer().typed.(*core[K, T])
 	i.unread.known.Store(true)
@@ -281,8 +281,9 @@ func (i *Informer[K, T]) Get(key K) (T, bool) {
 	return obj, ok
 }
 
-// Store returns the reading side of the cache. Until the initial list is complete, it has nothing but the
-// writes of this process that were recorded and, in an informer over namespaces, what some of them have listed.
+// Store returns the reading side of the cache. Until the initial list is complete, it has only the
+// recorded writes of this process and, in an informer over namespaces, the objects of namespaces
+// that have listed.
 func (i *Informer[K, T]) Store() *store.Reader[K, T] { return i.reader }
 
 func (i *core[K, T]) keyFunc() store.KeyFunc[K, T] { return i.key }

@@ -13,15 +13,18 @@ import (
 // listed.
 const lateAfter = 10 * time.Second
 
-// LateNamespaceError says that an informer does not wait any longer for the first list of a namespace in
-// this run. Another one has listed, and this one has brought nothing for 10 seconds since: its
-// requests fail, or the server does not answer them. The pause after a failure before that does not
-// count: if the server was away, all come back together. A single one that fails must not stop the
-// others, as when a webhook cannot convert the objects of one namespace. Unlike a refused one, it counts
-// as being listed, so keys of a controller in it wait. Its objects are missing, or as old as at the
-// end of the last run. The informer has
-// synced without them, or does so now. The namespace keeps trying to list, and its objects come when
-// it succeeds. Options.OnError gets one such error for each late namespace, at most once in a run.
+// LateNamespaceError says that an informer no longer waits for the first list of a namespace in
+// this run. Another namespace has listed, and this one has brought nothing for 10 seconds since
+// then: its requests fail, or the server does not answer them. The pause after an earlier failure
+// does not count, because all namespaces come back together if the server was away. A single
+// namespace that fails must not stop the others, as when a webhook cannot convert its objects.
+//
+// The informer has synced without the namespace, or does so now. The objects of the namespace are
+// missing, or as old as at the end of the last run. Unlike a refused namespace, it counts as being
+// listed, so a controller's keys in it wait. The namespace keeps trying to list, and its objects
+// come when it succeeds.
+//
+// Options.OnError gets one such error for each late namespace, at most once in a run.
 type LateNamespaceError struct {
 	// Resource is the name of the namespace's source, Namespace its own.
 	Resource, Namespace string

@@ -54,14 +54,14 @@ func notFound[K comparable, T metav1.Object](l Lister[K, T], key K) error {
 	return apierrors.NewNotFound(schema.ParseGroupResource(resource), name.Name)
 }
 
-// List returns the objects whose labels match selector, in no order, in a new slice. A nil
-// selector matches everything. List uses the indexes of index.Namespace and index.Labels if
-// the store has them, see index.Select. Without them it is O(store).
+// List returns the objects whose labels match selector, in no order, in a new slice. A nil selector
+// matches everything. List uses the indexes of index.Namespace and index.Labels if the store has
+// them: see index.Select. Without them it is O(store).
 //
-// The first list of one namespace while the store has 1,024 objects or more adds an index of the
-// namespaces, unless there is one: see index.AddNamespace. Nothing is committed meanwhile, and other
-// lists do not wait. So a list of a namespace is O(result), and a program that lists none has no
-// such index.
+// If the store has 1,024 objects or more, the first list of one namespace adds an index of the
+// namespaces, unless there is one: see index.AddNamespace. Nothing is committed meanwhile, and
+// other lists do not wait. From then on a list of a namespace is O(result). A program that lists no
+// namespace has no such index.
 func (l Lister[K, T]) List(selector labels.Selector) []T {
 	if l.namespace != "" && l.inf.engine.lacksNamespaces() {
 		_, _ = index.AddNamespace(indexed[K, T]{l.inf}, namespaceOf[T]) // lists work without it
@@ -111,7 +111,7 @@ func (l Lister[K, T]) All(selector labels.Selector) iter.Seq[T] {
 }
 
 // List returns all objects, in no order, in a new slice. They are shared: treat them as read-only.
-// O(store). See [Lister] for those of a namespace or selector.
+// O(store). For the objects of a namespace or selector, see [Lister].
 func (i *Informer[K, T]) List() []T {
 	objs := slices.AppendSeq(make([]T, 0, i.reader.Len()), i.reader.Values())
 	if len(objs) == 0 {

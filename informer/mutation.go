@@ -12,18 +12,18 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// Mutations says how an informer looks for code that writes to shared objects. Options.OnError
-// gets each find as a [*MutationError], once for each state of an object.
+// Mutations says how an informer looks for code that writes to shared objects. Options.OnError gets
+// each find as a [*MutationError], once for each state of an object.
 //
-// The informer copies objects when they enter the store, and compares each object with its
-// copy: after a handler's call the objects of its event, all copied objects at intervals, and
-// all once more at the end of Run. So it also finds writes by code that has an object from the
-// store. It looks at objects recorded by [Informer.RecordWrite], too.
+// The informer copies objects when they enter the store, and compares each object with its copy.
+// After a handler's call it compares the objects of the event, and at intervals and at the end of
+// Run all copied objects. So it also finds writes by code that got an object from the store. It
+// also checks objects that [Informer.RecordWrite] recorded.
 //
-// T must not write to itself, as a type does that computes a field on first use. Copies are
-// made by reflection. Functions, channels and memory that only unexported fields refer to are
-// not compared. A check reads the object as any other reader does, so a check during a write
-// to one of its maps can end the process.
+// T must not write to itself, as a type does that computes a field on first use. Copies are made by
+// reflection. Functions, channels and memory that only unexported fields refer to are not compared.
+// A check reads the object as any other reader does, so a check during a write to one of its maps
+// can end the process.
 type Mutations uint8
 
 const (

@@ -14,57 +14,61 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// NewNamespaced returns an informer of the objects in a set of namespaces, which may change at any time. It is
-// not running.
+// NewNamespaced returns an informer of the objects in a set of namespaces, which may change at any
+// time. It is not running.
 //
 //	pods, err := informer.NewNamespaced("pods", namespaces, func(namespace string) (reflector.Source[*corev1.Pod], error) {
 //		return client.New(server, core.Pods, client.Options{Namespace: namespace})
 //	}, store.ObjectKey, informer.Options[*corev1.Pod]{})
 //
-// name names the collection in errors and logs. source makes the source of a namespace: it is called
-// once each time that the namespace joins the set, one call at a time, and must not change the set. key must
-// return the namespace of an object. The store gets an index of the namespaces, unless it has one
-// (index.AddNamespace).
+// name names the collection in errors and logs. source makes the source of a namespace: it is
+// called once each time that the namespace joins the set, one call at a time, and must not change
+// the set. key must return the namespace of an object. The store gets an index of the namespaces,
+// unless it has one (index.AddNamespace).
 //
-// Each namespace lists, watches and fails on its own. If one cannot list, because it is not permitted
-// to or for any other reason, only its own objects are missing or as old as its last answer.
-// Options.OnError gets its errors, [Stats] says how each is, and it is tried again until it
-// succeeds. A panic in a source ends Run for all. An object that a source brings from another
-// namespace is an error of that object, and is left out. When a namespace leaves the set, its
-// objects leave the store at once, and handlers get a deletion with FinalStateUnknown for each, for which
-// nothing waits.
+// Each namespace lists, watches and fails separately. If one cannot list, for lack of permission or
+// for any other reason, only its objects are missing, or as old as its last answer. Options.OnError
+// gets its errors, [Stats] says how each is, and the informer retries until it succeeds. A panic in
+// a source ends Run for all. An object that a source brings from another namespace is an error of
+// that object, and is left out. When a namespace leaves the set, its objects leave the store at
+// once, and handlers get a deletion with FinalStateUnknown for each. Nothing waits for these.
 //
 // # Synced
 //
 // The store fills as namespaces list, and handlers get these objects as initial ones. The informer
-// has synced when each namespace has listed, was refused in a way that a retry cannot mend
-// (reflector.RequestError.Lasting), or is late. A namespace is late if another one has listed and it has
-// brought nothing for 10 seconds since: Options.OnError gets a [*LateNamespaceError]. If none has
-// listed, the informer waits for the first one that succeeds; if all are refused,
+// has synced when each namespace has listed, was refused permanently
+// (reflector.RequestError.Lasting), or is late. A namespace is late if it has brought nothing for
+// 10 seconds since another one has listed: Options.OnError gets a [*LateNamespaceError]. If none
+// has listed, the informer waits for the first one that succeeds. If all are refused,
 // [Informer.WaitForSync] returns the refusals. A set without namespaces has synced with an empty
-// store. Namespaces that join later, are refused until later, or are late, bring their objects as
-// new ones. The first list of a namespace that joins after the first call of Run has everything that was
-// written before.
+// store.
+//
+// Namespaces that join later, that are refused until later, or that are late, bring their objects
+// as new ones. If a namespace joins after the first call of Run, its first list has everything that
+// was written before.
 //
 // # Versions
 //
-// resourceVersions of one resource compare in all namespaces, but the namespaces are not equally far.
-// The store's version is that of the namespace that is the furthest behind. So [Informer.WaitForRV]
-// waits for all, for up to a minute if one is idle, since only a bookmark then shows how
-// far it is. Namespaces that are refused, that have failed for 10 seconds, that are late, that have never
-// listed, or that are behind the store's version when they come back, do not hold it up, so WaitForRV tells
-// nothing about their objects: [Informer.Coverage] says which those are. They count again when list or watch have
-// brought them as far as the store's version. To wait for one object use [Informer.WaitFor]. A recorded write
-// ([Informer.RecordWrite]) waits for its own namespace only.
+// resourceVersions of one resource compare in all namespaces, but the namespaces are not equally
+// far. The store's version is that of the namespace that is furthest behind. So
+// [Informer.WaitForRV] waits for all namespaces. If one is idle, that takes up to a minute, because
+// only a bookmark then shows how far it is.
 //
-// If a namespace notices that the server was restored from a backup, all others list again, each
-// at most once in two seconds. Until a namespace has listed again, its objects stay as they were, and
-// it does not hold the version up. Only the first of these lists ends waits for lost versions. All
-// namespaces must be of one server, since the versions of several do not compare.
+// A namespace does not hold up the version if it is refused, has failed for 10 seconds, is late,
+// has never listed, or is behind the store's version when it comes back. WaitForRV then tells
+// nothing about its objects: [Informer.Coverage] says which namespaces those are. A namespace
+// counts again once list or watch have brought it as far as the store's version. To wait for one
+// object use [Informer.WaitFor]. A recorded write ([Informer.RecordWrite]) waits for its namespace
+// only.
 //
-// Costs: a goroutine, a queue and a watch for each namespace, and some 12 bytes for each object. Errors:
-// reflector.ErrNoSource; [ErrNamespace]; reflector.ErrNoPruner for a source that is reflector.Changing;
-// those of source, and those of [New].
+// If a namespace notices that the server was restored from a backup, all others list again, each at
+// most once in two seconds. Until a namespace has listed again, its objects stay as they were, and
+// it does not hold up the version. Only the first of these lists ends waits for lost versions. All
+// namespaces must be of one server, because the versions of several servers do not compare.
+//
+// Costs: a goroutine, a queue and a watch for each namespace, and some 12 bytes for each object.
+// Errors: reflector.ErrNoSource; [ErrNamespace]; reflector.ErrNoPruner for a source that is
+// reflector.Changing; and the errors of source and of [New].
 func NewNamespaced[T any](name string, set *Namespaces, source func(namespace string) (reflector.Source[T], error), key store.KeyFunc[types.NamespacedName, T], opts Options[T]) (*Informer[types.NamespacedName, T], error) {
 	switch {
 	case set == nil || source == nil:
@@ -264,24 +268,25 @@ func goOn[K comparable, T any](i *core[K, T]) {
 	}
 }
 
-// Coverage says what the store knows under a key that it lacks.
+// Coverage says what the store knows about a key that it does not have.
 type Coverage uint8
 
 const (
-	// Uncovered: nothing. In an informer over namespaces, the namespace of the key is not in the set. In any
-	// informer, the list that can have the key is refused.
+	// Uncovered: the store knows nothing. In an informer over namespaces, the namespace of the key
+	// is not in the set. In any informer, the list that can have the key is refused.
 	Uncovered Coverage = iota
-	// Listing: the first list that can have the key is on its way, though it may be late. A namespace that is
-	// just being added to the set counts as one.
+	// Listing: the first list that can have the key is on its way, though it may be late. A
+	// namespace that is just being added to the set counts as listing.
 	Listing
-	// Stale: there was none some time ago. List and watch are refused now, or have failed for 10
-	// seconds, or the namespace is not as far as the store's version.
+	// Stale: there was no such object some time ago. List and watch are refused now, or have failed
+	// for 10 seconds, or the namespace is not as far as the store's version.
 	Stale
-	// Covered: there was none at the store's version.
+	// Covered: there was no such object at the store's version.
 	Covered
 )
 
-// Coverage says what the store knows under a key that it lacks. O(1), with the lock of the commits.
+// Coverage says what the store knows about a key that it does not have. O(1), with the lock of the
+// commits.
 //
 //go:noinline
 func (i *Informer[K, T]) Coverage(key K) Coverage { return i.typed.Coverage(key) }

@@ -18,12 +18,12 @@ var ErrNamespace = errors.New("not the name of a namespace")
 
 // Namespaces is a set of namespaces that changes while informers follow it. One set may serve the
 // informers of many resources: see controller.OpenOptions and [NewNamespaced]. The zero value is an
-// empty set, and works. Do not copy a set. All methods may be called by any goroutine, also by
+// empty set, and works. Do not copy a set. Any goroutine may call the methods, including those of
 // handlers and reconciles.
 //
-// A set is an object of its own because a controller has several handles for the same namespaces, and these
-// must agree. A namespace is in the set only once all followers have it, so a write that the set allows is
-// always recorded: nothing would ever show reads what a write elsewhere has done.
+// A controller has several handles for the same namespaces, and these must agree, so they share a
+// set. A namespace is in the set only once all followers have it. So a write that the set allows is
+// always recorded. Otherwise reads would never show its result.
 //
 // The set does not keep its informers alive.
 type Namespaces struct {
@@ -52,12 +52,12 @@ func NewNamespaces(names ...string) *Namespaces {
 	return n
 }
 
-// Add adds namespaces, each of which may be in the set already. All informers that follow the set
-// begin to list and watch them. Add does not wait for that: see [Stats]. A namespace that
-// does not exist on the server counts as empty.
+// Add adds namespaces. Some may be in the set already. All informers that follow the set begin to
+// list and watch them. Add does not wait for that: see [Stats]. A namespace that does not exist on
+// the server counts as empty.
 //
-// An error says which namespaces were not added, to any informer: [ErrNamespace], and those of the
-// functions given to [NewNamespaced].
+// An error says which namespaces were not added, to any informer: [ErrNamespace], and the errors of
+// the functions given to [NewNamespaced].
 func (n *Namespaces) Add(names ...string) error {
 	n.changes.Lock()
 	defer n.changes.Unlock()
@@ -138,8 +138,9 @@ func allOrNone[E any](all []E, do func(E) error, undo func(E)) error {
 	return nil
 }
 
-// Remove removes namespaces, each of which may be absent. The informers that follow the set end
-// their requests there, and their caches lack the objects when Remove returns: see [NewNamespaced].
+// Remove removes namespaces. Some may be absent. The informers that follow the set end their
+// requests there, and their caches do not have the objects any more when Remove returns: see
+// [NewNamespaced].
 func (n *Namespaces) Remove(names ...string) {
 	n.changes.Lock()
 	defer n.changes.Unlock()

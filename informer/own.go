@@ -31,35 +31,36 @@ const (
 	ownFor = 2 * time.Minute
 )
 
-// RecordWrite puts a write of this process into the store: obj is the object in the server's answer.
-// When it returns, all reads have obj: the store, listers, indexes and snapshots. Handlers get an
-// event with [Event.Own]. RecordWrite does not wait for them. Later the watch brings the same state,
-// for which there is no event. Where the watch has brought that state or a newer one already, and
-// where a newer one was recorded, nothing changes. obj is an object of the store then: it is shared, so give
-// a copy if you go on to change it.
+// RecordWrite puts a write of this process into the store: obj is the object in the server's
+// answer. When it returns, all reads have obj: the store, listers, indexes and snapshots. Handlers
+// get an event with [Event.Own]. RecordWrite does not wait for them. When the watch brings the same
+// state later, there is no event. If the watch has already brought that state or a newer one, or if
+// a newer one was recorded, nothing changes. obj is shared from now on, so pass a copy if you go on
+// to change it.
 //
 // rv is the resourceVersion of the answer. It may be empty if T has metadata; a projection without
-// metadata needs it. obj must belong to the informer's collection. If the watch gets past rv without
-// an event of the object, it is not in the informer's selection, or is gone: then it leaves the store
-// as a deletion with FinalStateUnknown.
+// metadata needs it. obj must belong to the informer's collection. If the watch gets past rv
+// without an event of the object, the object is not in the informer's selection, or is gone. It
+// then leaves the store as a deletion with FinalStateUnknown.
 //
-// If the watch does not get that far within two minutes, the informer reports a [*LostWriteError] to
-// Options.OnError, once, and keeps the object until list or watch tell more. If they bring an older state of
-// the object, or a list lacks it, and they go on for two more minutes without the write, it was of a history
-// that the server has lost, as after a restore from a backup that nobody noticed. Then that state enters, or
-// the object leaves: handlers get an update to an older version, or a deletion. So reads may return an older
-// state for a while if the watch is more than about four minutes behind, but not while it brings nothing at
-// all. When the informer notices a restore, it reports the writes that the server has lost.
+// If the watch does not get that far within two minutes, the informer reports a [*LostWriteError]
+// to Options.OnError, once, and keeps the object until list or watch bring more. The write belongs
+// to a history that the server has lost, as after an unnoticed restore from a backup, if list and
+// watch bring an older state of the object, or a list without it, and then go on for two more
+// minutes without the write. That state then enters the store, or the object leaves it: handlers
+// get an update to an older version, or a deletion. So reads may return an older state for a while
+// if the watch is more than about four minutes behind, but not while it brings nothing at all. When
+// the informer notices a restore, it reports the writes that the server has lost.
 //
-// Nothing changes if the source's selection changes (reflector.Changing) and does not have obj now, or if the
-// informer is for a set of namespaces without that of obj.
+// Nothing changes if the source's selection changes (reflector.Changing) and does not have obj now,
+// or if the informer is for a set of namespaces without obj's namespace.
 //
-// Errors: those of the key function; store.ErrResourceVersion, with the resource and the key, if rv
-// is missing or cannot be compared with others; [ErrStopped] while the informer does not run;
-// [ErrTooManyWrites] if the watch is 10,000 objects behind and none of these writes counts as lost, because
-// otherwise the one that was lost first is taken back; [ErrHandlerBehind] if a handler is further
-// behind than the informer lets it be at all. After an error, reads return
-// what they did before. Cost: that of a commit of one operation (store.Store.Commit).
+// Errors: the errors of the key function; store.ErrResourceVersion, with the resource and the key,
+// if rv is missing or cannot be compared with others; [ErrStopped] while the informer does not run;
+// [ErrTooManyWrites] if the watch is 10,000 objects behind and none of these writes counts as lost
+// (otherwise the store takes back the write that was lost first); [ErrHandlerBehind] if a handler
+// is further behind than the informer ever lets it be. After an error, reads return what they did
+// before. It costs as much as a commit of one operation (store.Store.Commit).
 //
 //go:noinline
 func (i *Informer[K, T]) RecordWrite(obj T, rv string) error { return i.typed.RecordWrite(obj, rv) }
@@ -77,16 +78,16 @@ func (i *core[K, T]) RecordWrite(obj T, rv string) error {
 }
 
 // RecordGone takes the object with uid from under key: this process deleted it, removed the last
-// finalizer that its deletion waited for, or learned from the server that it is gone. When it returns,
-// no read has the object, and no state of it comes back. Handlers get a deletion with [Event.Own] and
-// FinalStateUnknown. Another object under key stays, and comes as usual. rv is any resourceVersion at which
-// the object was seen.
+// finalizer that its deletion waited for, or learned from the server that it is gone. When it
+// returns, no read has the object, and no state of it comes back. Handlers get a deletion with
+// [Event.Own] and FinalStateUnknown. Another object under key stays, and comes as usual. rv is any
+// resourceVersion at which the object was seen.
 //
-// If list or watch show the object, and go on for about four minutes without its end, the server has it: the
-// deletion was of another history, as that of a server which was restored from a backup and nobody
-// noticed. Then the object comes back.
+// If list or watch show the object, and go on for about four minutes without its end, the server
+// still has it: the deletion belongs to a history that the server has lost, as after an unnoticed
+// restore from a backup. The object then comes back.
 //
-// Without a uid, rv must be that of the deletion or a later one. Otherwise see
+// Without a uid, rv must be the version of the deletion or a later one. Otherwise see
 // [Informer.RecordWrite]. An object that still waits for finalizers is not gone: record the answer,
 // which has it, as a write.
 //
@@ -103,17 +104,18 @@ func (i *core[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 	return wrote(i, key, ownWrite[T]{rv: rv, uid: uid, gone: true})
 }
 
-// LostWrites returns a number that grows with each recorded write that list and watch did not reach in two
-// minutes, and again every two minutes until they do or the write is undone. It says when to look for the keys, see
-// [Informer.LostKeys]. Stats.LostWrites counts each write once. Cost: one atomic load.
+// LostWrites returns a number that grows with each recorded write that list and watch did not reach
+// in two minutes, and again every two minutes until they do or the write is undone. When it has
+// grown, look for the keys with [Informer.LostKeys]. Stats.LostWrites counts each write once. Cost:
+// one atomic load.
 func (i *Informer[K, T]) LostWrites() uint64 { return i.engine.LostWrites() }
 
 func (i *core[K, T]) LostWrites() uint64 { return i.losses.times.Load() }
 
 // LostKeys returns the keys of the writes that were lost since an earlier call of LostWrites or
-// LostKeys. since is the number that this call returned, and now is the present one. A key may be there
-// twice. complete is false if some keys are not known any more: the informer
-// knows the last 5,000 or more.
+// LostKeys. since is the number that the earlier call returned, and now is the present one. A key
+// may be there twice. complete is false if some keys are no longer known: the informer knows the
+// last 5,000 or more.
 func (i *Informer[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
 	return i.typed.LostKeys(since)
 }

@@ -253,13 +253,13 @@ type NamespaceStats struct {
 	reflector.Stats
 	// Namespace is its name, Resource the name of its source.
 	Namespace, Resource string
-	// Synced says that it has listed in this run, and Late that the informer no longer waits for it to
-	// do so.
+	// Synced says that the namespace has listed in this run. Late says that the informer no longer
+	// waits for its first list.
 	Synced, Late bool
 	// Objects is the number of its objects in the store.
 	Objects int
-	// Refused is the last failure if a retry cannot mend it, such as a missing permission. It is
-	// nil again when a list or a watch has brought something.
+	// Refused is the last failure if it is permanent, such as a missing permission. It is nil again
+	// when a list or a watch has brought something.
 	Refused error
 }
 

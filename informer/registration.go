@@ -87,10 +87,10 @@ func (r *Registration) cease() {
 	}
 }
 
-// AddHandler registers h: before Run, while it runs, after it, or from a handler. A handler
-// that is added after the initial list first gets an Added event, flagged Initial, for every
-// object in the store, and then the changes since; the informer waits for it as for any other.
-// It returns [ErrNoHandler] if h has nothing to call.
+// AddHandler registers h: before Run, while it runs, after it, or from a handler. If the initial
+// list is complete, the handler first gets an Added event, flagged Initial, for every object in the
+// store, and then the changes since. The informer waits for it as for any other. AddHandler returns
+// [ErrNoHandler] if h has nothing to call.
 func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error) {
 	return i.typed.AddHandler(h, opts)
 }

@@ -11,13 +11,13 @@ import (
 
 // Run lists, watches, and calls the handlers until ctx is done, and then returns nil. It returns a
 // [*PanicError] if a handler, the source or OnError panicked, and [ErrRunning] while another call
-// of Run is in progress. If something is wrong with the setup, it returns [Informer.Err] at once.
+// of Run is in progress. If the setup has a mistake, it returns [Informer.Err] at once.
 //
-// Run reads the source in the goroutine of its caller, and commits there after the last event at
-// hand. While more is at hand, another goroutine commits. In an informer over namespaces, each
-// namespace has a goroutine that does so, and the caller's waits. If the source or OnError calls runtime.Goexit in the
-// caller's goroutine, that goroutine ends, and Run does not return. Everything that Run has started
-// ends before, and Done is closed as usual.
+// Run reads the source in its caller's goroutine. It commits there after the last available event.
+// While more are available, another goroutine commits. In an informer over namespaces, each
+// namespace has such a pair of goroutines, and the caller's goroutine waits. If the source or
+// OnError calls runtime.Goexit in the caller's goroutine, that goroutine ends, and Run does not
+// return. Before that, everything that Run has started ends, and Done is closed as usual.
 //
 // A stopped informer can run again. It keeps the handlers that were not removed, with their
 // undelivered events. It also keeps the store and updates it: handlers get the difference.
@@ -80,10 +80,9 @@ func (i *core[K, T]) Started() bool {
 }
 
 // Done is closed when Run has ended: no handler is being called, and Run can be called again.
-// Before the first Run it is open, and is closed when that one ends. If the informer runs
-// again, Done returns a new channel for the new run; the old one stays closed. So a goroutine
-// that got [ErrRunning] from Run can wait for Done and then call Run, unless another goroutine
-// is faster.
+// Before the first Run it is open, and that Run closes it. If the informer runs again, Done returns
+// a new channel for the new run, and the old one stays closed. So a goroutine that got [ErrRunning]
+// from Run can wait for Done and then call Run, unless another goroutine is faster.
 func (i *Informer[K, T]) Done() <-chan struct{} { return i.engine.Done() }
 
 func (i *core[K, T]) Done() <-chan struct{} { return i.session.Load().done }

@@ -7,16 +7,17 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// Err returns everything that is wrong with how the informer was set up, joined: the error of
-// [Failed], and those of [AddIndex]. Nil means nothing. It says nothing about requests: see Stats. It is safe from
-// any goroutine.
+// Err returns every mistake in the setup of the informer, joined: the error of [Failed], and the
+// errors of [AddIndex]. Nil means that there is none, and says nothing about requests: see Stats.
+// It is safe from any goroutine.
 func (i *Informer[K, T]) Err() error { return i.engine.Err() }
 
 func (i *core[K, T]) Err() error { return i.faults.err() }
 
-// Failed returns an informer for a function that opens informers and could not open one, so that it need
-// not return a pair: setup goes on, and finds what else is wrong. The informer holds nothing. Its Run, WaitForSync and
-// Err return err, which should name the resource and say what to do, and may not be nil. Nothing is sent.
+// Failed returns an informer that only holds an error. It is for a function that opens informers
+// and could not open one, so that the function need not return a pair: setup goes on, and finds the
+// other mistakes. Run, WaitForSync and Err of the informer return err, which should name the
+// resource and say what to do, and may not be nil. Nothing is sent.
 func Failed[T any](resource string, err error) *Informer[types.NamespacedName, T] {
 	if err == nil {
 		err = about(resource, errors.New("Failed got no error"))

@@ -29,9 +29,9 @@ type Stats struct {
 	// of those that it did not bring in time, each counted once: see [*LostWriteError].
 	Writes     int
 	LostWrites uint64
-	// HandlerWait is how long the informer has waited for its handlers, without a wait that goes
-	// on. SlowHandlers counts the [SlowHandlerError]s, and Overruns how often coalescing handlers
-	// were left behind, removed ones included.
+	// HandlerWait is how long the informer has waited for its handlers. A wait in progress does not
+	// count yet. SlowHandlers counts the [SlowHandlerError]s. Overruns counts how often coalescing
+	// handlers were left behind, including removed handlers.
 	HandlerWait            time.Duration
 	SlowHandlers, Overruns uint64
 	// Namespaces says how each namespace is, sorted by name. It is nil for an informer that is not over

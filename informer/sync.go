@@ -15,17 +15,18 @@ func (i *Informer[K, T]) Synced() <-chan struct{} { return i.engine.Synced() }
 func (i *core[K, T]) Synced() <-chan struct{} { return i.synced }
 
 // WaitForSync waits until the initial list is in the store. Until then it returns a
-// [*NotSyncingError] if the last list failed in a way that a retry cannot mend
-// (reflector.RequestError.Lasting), or as soon as one does. In an informer over namespaces that
-// must be so for each of them. The informer still retries, since permissions can be granted and
-// resources installed, so a later call can succeed. A program that starts together with its role
-// or its resource should report the error and call again instead of exiting.
+// [*NotSyncingError] if the last list failed permanently (reflector.RequestError.Lasting), or as
+// soon as one does. In an informer over namespaces, all namespaces must have failed so. The
+// informer still retries, because permissions can be granted and resources installed, so a later
+// call can succeed. A program that starts together with its role or its resource should report the
+// error and call again instead of exiting.
 //
-// An account that may list but not watch syncs: lists alone keep the cache up to date then (reflector.Polling).
+// An account that may list but not watch syncs too: lists alone then keep the cache up to date
+// (reflector.Polling).
 //
-// WaitForSync returns [Informer.Err] if something is wrong with the setup and Run was not called. It returns
-// [ErrStopped] if the informer has stopped or stops. If ctx is done it returns an [*UnsyncedError] with ctx's error,
-// which says what has failed so far.
+// WaitForSync returns [Informer.Err] if the setup has a mistake and Run was not called. It returns
+// [ErrStopped] if the informer has stopped or stops. If ctx is done it returns an [*UnsyncedError]
+// with ctx's error, which says what has failed so far.
 //
 // An informer that has synced stays synced, even if it stops and runs again.
 //

@@ -37,14 +37,14 @@ type Turn struct {
 	Missed bool
 }
 
-// Trace makes the informer keep its newest n events from now on, and when each handler got them:
-// for a debug page. [Informer.Traced] returns them. Until Trace is called nothing is kept, and an
-// event costs nothing more. Afterwards each costs about 0.1 µs, and 0.05 µs for each handler, with
+// Trace makes the informer keep its newest n events from now on, and when each handler got them,
+// for a debug page. [Informer.Traced] returns them. Without a call nothing is kept, and an event
+// costs nothing more. With one, each event costs about 0.1 µs, and 0.05 µs for each handler, with
 // an uncontended lock each (BenchmarkTrace). With the usual key, an event takes 112 bytes and 16
 // for each handler, and keeps the texts of its key and version in memory. Resyncs and unchanged
-// objects are no events here.
+// objects do not count as events here.
 //
-// A second call with a larger n begins anew; any other call does nothing.
+// A second call with a larger n starts over. Any other call does nothing.
 func (i *Informer[K, T]) Trace(n int) { i.engine.Trace(n) }
 
 func (i *core[K, T]) Trace(n int) {

@@ -1,6 +1,6 @@
 // Package kind describes a kind of Kubernetes objects by one value: its name, its resource, its
-// scope, and the Go type of its objects. Clients, factories and the fake server take it, so a
-// program names each of these once:
+// scope, and the Go type of its objects. Clients, factories and the fake server take this
+// value, so a program names each kind once:
 //
 //	var Websites = kind.Of[*Website](schema.GroupVersion{Group: "example.com", Version: "v1"}, "websites")
 //
@@ -12,9 +12,8 @@
 // # Go types
 //
 // [Of] takes the kind's name from the name of T: Website for *Website. If your type has another
-// name, say so with [Kind.Named]: objects of another kind than the one described are reported
-// and not used. [As] describes the same kind in another type, for example to read only the
-// metadata:
+// name, say so with [Kind.Named], because objects of any other kind are reported and not used.
+// [As] describes the same kind in another type, for example to read only the metadata:
 //
 //	kind.As[*metav1.PartialObjectMetadata](core.Pods)
 //
@@ -23,6 +22,7 @@
 //
 // # Sharing
 //
-// Clients, handles and [As] share a Kind and do not copy it. So do not write to its fields once you have passed
-// it on. Its methods return changed copies, and copies never share a list that a method changed. It holds no connection and registers nothing. Any goroutine may use it.
+// Clients, handles and [As] share a Kind and do not copy it. So do not write to its fields once
+// you have passed it on. Its methods return changed copies, and copies never share a list that
+// a method changed. A Kind holds no connection and registers nothing. Any goroutine may use it.
 package kind

@@ -16,10 +16,10 @@ var (
 	errOtherConnection = errors.New("the request has another connection than the watch before it")
 )
 
-// Attempt is one request of a reflector to a [Server], from its beginning to its end. The
-// source reports how far the request has come. A [Breaker] can then tell a request that hangs
-// from a watch that has nothing to say. All methods may be called on nil, which does nothing, and any
-// number of times; all but Accepted from any goroutine.
+// Attempt is one request of a reflector to a [Server], from its beginning to its end. The source
+// reports how far the request has come, so that a [Breaker] can tell a request that hangs from a
+// watch that has nothing to say. On nil the methods do nothing. You may call them any number of
+// times and from any goroutine; only Accepted belongs to the goroutine of List or Watch.
 type Attempt struct {
 	// Set by begin and never changed.
 	b          *Breaker
@@ -88,10 +88,11 @@ func (a *Attempt) Send() (fresh bool) {
 	return fresh
 }
 
-// Connected reports that the request has a connection to the server, TLS included if it has TLS, and
-// is not sent yet. Requests that share a connection name the same conn: an early end of a watch whose
-// connection goes on is no restart of the server. conn is nil if the source does not know it. The errors
-// of sources that never call Connected have to say that there was no connection.
+// Connected reports that the request has a connection to the server, including TLS if it uses TLS,
+// and is not sent yet. Requests that share a connection name the same conn. By that the reflector
+// sees that a watch which ended early was not ended by a restart of the server. conn is nil if the
+// source does not know it. If a source never calls Connected, its errors have to say when there was
+// no connection.
 func (a *Attempt) Connected(conn net.Conn) {
 	if a == nil {
 		return

@@ -10,14 +10,21 @@ import (
 // answer: 429, 5xx, and lists without use. Other failures have shorter waits, which Backoff can
 // shorten further: the package documentation has all of them, under "Failures and waits".
 //
+// The waits protect the server. Each watch can cost it a TLS handshake and a search in its history:
+// on a line that breaks after 50 ms each time, a hundred reflectors that resumed without a wait would
+// send 2,000 requests a second. A list that breaks midway costs even more. Some servers always have
+// something new: objects whose deletions cannot be decoded, replicas of different age, or a proxy that
+// ends each answer after its first part. Without waits these would cost thousands of lists. With them
+// they cost one list in two seconds.
+//
 // The zero value means the defaults, which are those of client-go's reflector.
 type Backoff struct {
 	// Initial is the wait after the first failure. Zero means 800 ms.
 	Initial time.Duration
-	// Max bounds the wait before jitter. Zero means 30 s. A wait is twice the one before, and Initial again after
-	// 2 minutes without a failure, after a watch that lasted for Max, and once a server is back that was away for 3
-	// seconds or more. Up to the same time again is added at random, so that many clients do not come back at the same
-	// moment.
+	// Max bounds the wait before jitter. Zero means 30 s. Each wait is twice the one before. It is
+	// Initial again after 2 minutes without a failure, after a watch that lasted for Max, and once
+	// a server is back that was away for 3 seconds or more. Jitter adds up to the same time again,
+	// so that many clients do not come back at the same moment.
 	Max time.Duration
 	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means that of
 	// math/rand/v2. Run calls it in its own goroutine.

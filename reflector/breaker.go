@@ -52,12 +52,20 @@ const (
 // also gives up each watch that began before the outage and has been silent since, because the
 // connection may be half open. That watch begins again at its version.
 //
-// Watches and lists that break off again and again go in turn. The package documentation has all
-// waits, under "Failures and waits".
+// A reflector that succeeds again also ends the waits of reflectors that failed for the same reason:
+// after a denied request at most once in five seconds, and after a busy server at most once in 30
+// seconds. It does not end a wait before the time that the server named. An accepted watch counts as
+// a success, except in two cases. After a watch that ended within a second and brought nothing, the
+// next one must first last twice as long, and at least a second. So must each watch that follows a
+// broken one while lists alone keep the sink up to date.
+//
+// Watches and lists that break off again and again wait in line. Each answer lets the next watch go.
+// A complete list lets two other lists go. A watch that succeeds after a break lets one list go, at
+// most once in 30 seconds. The package documentation has all waits, under "Failures and waits".
 //
 // The zero value is closed: the server is taken to be well. A Breaker is safe for concurrent
 // use and must not be copied. It starts no goroutine, only timers for requests that may hang.
-// A source hands out its breaker as a [Server].
+// A source hands out its breaker as a [Server]. For any other source, the reflector makes one.
 type Breaker struct {
 	mu          sync.Mutex
 	outage      outage

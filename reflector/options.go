@@ -41,14 +41,27 @@ type Tuning struct {
 	WatchTimeout time.Duration
 
 	// DisableWatchList asks for lists in pages. Otherwise a list comes as the beginning of a
-	// watch, which costs the server far less memory (KEP-3157); servers that cannot stream
-	// lists are asked by LIST.
+	// watch, which costs the server far less memory (KEP-3157).
+	//
+	// If a server says that it has no streaming lists, the reflector uses LIST at once. It asks for
+	// a stream again only after a connection breaks, because the next connection may lead to another
+	// server. Any other refusal leads to LIST too, because a server that cannot reach its storage may
+	// answer LIST from its cache. The exception is 429, which waits. An answer that is not from the
+	// Kubernetes API also leads to LIST. The reflector does not report a refusal that finds fault
+	// with the request: if the stream is not the cause, LIST fails as well and is reported.
+	//
+	// A stream that is silent for a minute, or that does not end its list, leads to LIST. All later
+	// lists then come in pages if the server has never sent a whole stream, or if this was the second
+	// such stream in a row. A single one may just have been slow. A stream that breaks off is dropped
+	// and requested again. After the second one in a row, or after one that lasted for Backoff.Max,
+	// the list comes in pages. It also comes in pages after a deletion that cannot be read, or that
+	// may belong to an object that could not be used.
 	DisableWatchList bool
 
-	// FirstVersion is the resourceVersion of the first list: its state is not older, unless the server
-	// was restored from a backup, which the sink is told ([Rewinder]). Nil does as client-go does: a
-	// streaming list asks for "", the newest state, which the server sends from its cache, and a LIST
-	// for "0", the present state of the cache.
+	// FirstVersion is the resourceVersion of the first list. The state of that list is not older,
+	// unless the server was restored from a backup; the sink learns of that ([Rewinder]). Nil does
+	// as client-go does: a streaming list asks for "", the newest state, which the server sends
+	// from its cache, and a LIST asks for "0", the present state of the cache.
 	FirstVersion *string
 
 	// IdleTimeout ends a watch that brings neither an event nor a bookmark for so long, and
@@ -61,12 +74,22 @@ type Tuning struct {
 	// 15 seconds; less than a second counts as one second. See Stats.Polling.
 	PollInterval time.Duration
 
-	// TrustVersions turns off the check for a server that was restored from a backup. The check
-	// runs when a watch resumes after one that ended early. It costs the repetition of up to four
-	// events, or a list of one object, rarely of more. Turn it off for a source that is not a
-	// Kubernetes API and can do neither. A list that is older than the newest version seen still
-	// counts as that of a restored server. A watch still resumes before the events of the newest
-	// version, because there may be more of them.
+	// TrustVersions turns off the check for a server that was restored from a backup. The package
+	// documentation describes the check, under "Restored servers". It runs when a watch resumes after
+	// one that ended early. It costs the repetition of up to four events, or a list of one object,
+	// rarely of more. Turn it off for a source that is not a Kubernetes API and can do neither. A list
+	// that is older than the newest version seen then still counts as that of a restored server. A
+	// watch still resumes before the events of the newest version, because there may be more of them.
+	//
+	// An inconclusive check leads to a list. A second such list waits until a watch has brought
+	// something new or has lasted long. If again none of the known objects is unchanged, a watch of
+	// five seconds is long enough. If all watches end earlier, the list comes five to ten minutes after
+	// the last one (ten to twenty times Backoff.Max if that is longer).
+	//
+	// If the server refuses the list of one object three times in a row, or does not end it, the
+	// reflector watches for a minute at a time and asks again after each watch. It does the same if it
+	// has a connection but gets no answer eight times, because a proxy may let only watches pass. The
+	// first of these watches then lasts five seconds, because the server may have come back meanwhile.
 	TrustVersions bool
 
 	// DecodeAll decodes each object of each list. Otherwise an object that the sink has with the

@@ -26,10 +26,9 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 	return r, nil
 }
 
-// Run lists and watches until ctx is done, and then returns nil. It returns the sink's error
-// if the sink failed, and [ErrStarted] if Run was called before. Run works in its caller's
-// goroutine, which owns the protocol state. A timer watches over each watch. It also returns the error of
-// [Selection.Follow].
+// Run lists and watches until ctx is done, and then returns nil. It returns the sink's error if the
+// sink failed, the error of [Selection.Follow], and [ErrStarted] if Run was called before. Run
+// works in its caller's goroutine, which owns the protocol state. A timer watches over each watch.
 func (r *Reflector[T]) Run(ctx context.Context) error { return r.core.run(ctx) }
 
 // Stats returns the counters. It is safe from any goroutine. The counters are read one by one,

@@ -3,11 +3,11 @@ package reflector
 import "k8s.io/apimachinery/pkg/types"
 
 // Identity is one state of an object, as a list names it before the object is decoded. Version and
-// UID alone do not name a state: the contents of an object can change at its version, because the
-// API server applies defaults and converts when it reads from etcd. A CustomResourceDefinition that
-// gets a default, another conversion webhook and an upgraded server do that. So two equal
-// identities are the same object with the same contents only because their sums are equal, too. A
-// restored server that gives out a version again has other bytes for it, so its lists need no exception.
+// UID alone do not name a state: the API server applies defaults and converts when it reads from
+// etcd, so the contents of an object can change at its version. A new default or conversion webhook
+// in a CustomResourceDefinition does that, and so does an upgrade of the server. Two equal
+// identities have the same contents because their sums are equal, too. If a restored server gives
+// out a version again, the bytes differ, so its lists need no exception.
 type Identity struct {
 	types.NamespacedName
 	UID             types.UID

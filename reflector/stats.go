@@ -30,8 +30,8 @@ type Stats struct {
 	// given the last object. ListedInAll is the number of their objects.
 	ListTime    time.Duration
 	ListedInAll uint64
-	// EndedWatches counts those of Watches that have ended. WatchTime is how long they took, with
-	// the streaming lists that they began with. ShortWatches counts those that ended within a
+	// EndedWatches counts the watches that have ended. WatchTime is how long they took, including
+	// the streaming lists that they began with. ShortWatches counts the watches that ended within a
 	// second and brought nothing: the server refused them, or something closed the connection.
 	EndedWatches uint64
 	WatchTime    time.Duration
@@ -106,8 +106,20 @@ type Relists struct {
 	// that it was not restored.
 	Restored uint64
 	// Ended: the server ended a watch early and kept its connection, as when a
-	// CustomResourceDefinition changes. Contents may be new at unchanged versions then. It also counts
-	// lists that were given up because the next request had another connection.
+	// CustomResourceDefinition changes. Contents may be new at unchanged versions then. The server
+	// usually answers the next watch with 410 Expired, which leads to a list anyway. But if a
+	// bookmark has brought the version of the change, the server resumes the watch. So the reflector
+	// lists after each such end. Five such lists follow at once, and then one in ten minutes. A list
+	// that has to wait follows the end of a later watch on the same connection.
+	//
+	// A restart of the server ends the connection too and costs no list: when the request for the list
+	// gets another connection, the reflector gives it up, and the watch goes on. Ended counts such a
+	// request. It needs a source that says which connection its requests use ([Attempt.Connected]), as
+	// package client does.
+	//
+	// The reflector does not ask discovery. Its hash of a resource (storageVersionHash) does not
+	// change with a default or a webhook, and the OpenAPI document that does change is larger than
+	// most lists.
 	Ended uint64
 	// Moved: the selection of a [Changing] source has got more. The watch ended for that.
 	Moved uint64
@@ -330,15 +342,44 @@ func (c *counters) now(meter ReadCounter, made time.Time) Stats {
 }
 
 // Polling says that lists alone keep the sink up to date, because watches bring nothing. The zero value
-// means that watches do: one has brought something, was idle, or has lasted as long as asked, or twice as
-// long as others that ended nevertheless.
+// means that watches do: a watch has brought something, was idle, has lasted as long as requested, or has
+// lasted twice as long as the watches that ended too early.
+//
+// # Watches that fail
+//
+// If watches fail and bring nothing for Backoff.Max, the reflector lists in place of the next one, and
+// again every Backoff.Max, or up to a third later. An event that cannot be used counts as nothing. If
+// another request finds that the server is back, the watch goes first. Otherwise all clients would list at
+// the end of an outage. Jitter keeps the reflectors of a connection from listing together. If many of them
+// are denied, they share four requests a second: a hundred reflectors list every 50 to 75 s, four hundred
+// up to every 150 s. After InternalErrors the first such list waits for a minute. Each such list that fails
+// doubles the time to the next one, up to ten times. If a [Server] leaves a watch unanswered for
+// Backoff.Max, the watch has failed, even if the server would send its header with the first event.
+//
+// # Silent watches
+//
+// A watch that is accepted and stays silent has not failed if it lasts for Backoff.Max, or if the server
+// closes it in order after a second or more: there may have been nothing to send. But if it ends before the
+// time that its request named, it does not show that watches work. Such watches come from proxies that end
+// each watch before the first bookmark, and from proxies that swallow all events.
+//
+// If no other watch comes for five to ten minutes (for ten to twenty times Backoff.Max if that is longer),
+// the reflector lists in place of the next one. It repeats this until a watch brings something, is idle for
+// Tuning.IdleTimeout, or lasts as long as requested. The interval starts again if the list fails, or if the
+// server was away and comes back before the list. If a proxy swallows all events and its watches last as
+// long as requested, the reflector does not notice.
+//
+// # Lists without a version
+//
+// If a [Server] sends lists without a resourceVersion, as metrics-server does, there is nothing to watch
+// from, and the reflector lists every Tuning.PollInterval.
 type Polling struct {
 	// Since is when that began.
 	Since time.Time
-	// Every is the time between two lists. If lists have no version, nothing can be watched, and it is
-	// Tuning.PollInterval. If watches fail or are silent, the next list is due so long after the last one,
-	// and takes the place of the next watch. If many reflectors of a connection are denied, they list less
-	// often. Stats.Failing has the reason until the next list, if there is one.
+	// Every is the time between two lists: Tuning.PollInterval if lists have no version. If watches fail
+	// or are silent, the next list is due so long after the last one, and takes the place of the next
+	// watch. If many reflectors of a connection are denied, they list less often. Stats.Failing has the
+	// reason until the next list, if there is one.
 	Every time.Duration
 }
 

@@ -53,7 +53,9 @@ type Options struct {
 	Weight int
 
 	// LeaseDuration is how long others wait after the last renewal that they saw. If replicas have
-	// different values, the longest counts. Zero means [DefaultLeaseDuration].
+	// different values, the longest that a replica has seen counts until its process ends. This does
+	// not protect a replica if somebody deletes all Leases and then only processes with shorter
+	// durations start. Zero means [DefaultLeaseDuration].
 	LeaseDuration time.Duration
 
 	// RenewDeadline is how long this replica works after it has sent the last renewal that

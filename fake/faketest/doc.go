@@ -11,16 +11,19 @@
 //
 // The types of recorded events are package reflector's: an informer's Updated is Modified here.
 //
-// [Recorder] waits for the events of a handler and compares them with a test's expectations.
-// [Histories] checks the order of events: for each key add (update)* delete, and no step back in
-// time. [Diff] compares a cache with the server. [WaitIdle] waits, inside a testing/synctest
-// bubble, until nothing more can happen without time passing. [NoLeaks] finds goroutines that a
-// test left running. [Transcript] keeps the requests of a server, to be checked and to be shown
-// when a test fails. [Listen] serves it at an address, for clients that need one.
+//   - [Recorder] waits for the events of a handler and compares them with a test's expectations.
+//   - [Histories] checks the order of events: for each key add (update)* delete, and no step
+//     back in time.
+//   - [Diff] compares a cache with the server.
+//   - [WaitIdle] waits, inside a testing/synctest bubble, until nothing more can happen without
+//     time passing.
+//   - [NoLeaks] finds goroutines that a test left running.
+//   - [Transcript] keeps the requests of a server. Check them, and see them when a test fails.
+//   - [Listen] serves the server at an address, for clients that need one.
 //
 // # Concurrency
 //
 // Recorder, Histories and Transcript are safe for concurrent use and run the caller's Check
-// functions without a lock. The package starts no goroutine but that of [Listen], which ends with
-// the test.
+// functions without a lock. The package starts no goroutine except that of [Listen], which ends
+// with the test.
 package faketest

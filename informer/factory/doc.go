@@ -14,13 +14,14 @@
 // # When two requests share an informer
 //
 // Two requests get one informer if they agree on everything that decides the content of the
-// cache: the Go type, the resource, the namespace and the selectors, no matter how these are
+// cache: the Go type, the resource, the namespace and the selectors, however these are
 // written. For [Project] they must also agree on the decoded type and the name of the
-// projection. *unstructured.Unstructured and *metav1.PartialObjectMetadata are types like any
-// other. For [ForSource] they must also agree on the name of the source.
+// projection, and for [ForSource] on the name of the source. *unstructured.Unstructured and
+// *metav1.PartialObjectMetadata are types like any other.
 //
-// A factory shares no informer over namespaces: what one user of it removes, another one would miss. Pass it on,
-// or let package controller/manager run it.
+// A factory does not share informers over namespaces, because one user could remove a
+// namespace that another one needs. Pass such an informer on, or let package
+// controller/manager run it.
 //
 // # Lifetime
 //
@@ -30,10 +31,10 @@
 // (kubernetes#79610) and ask for it again later.
 //
 // [Factory.Run] returns when its context is done and all goroutines of all informers have
-// ended. An informer fails only if a handler, a source or OnError panics. Then Run ends the others
-// too, because a program should not continue with only a part of its caches.
+// ended. An informer fails only if a handler, a source or OnError panics. Then Run ends the
+// others too, because a program should not continue with only a part of its caches.
 //
-// Another runner may have started an informer before the factory does, such as a
-// controller.Controller. The factory leaves the informer to that runner, and runs it once the
-// runner has ended.
+// If another runner, such as a controller.Controller, has started an informer before the
+// factory does, the factory leaves the informer to that runner, and runs it once the runner
+// has ended.
 package factory

@@ -1,5 +1,5 @@
-// Package controllerruntime joins Kinform's caches to programs of controller-runtime, in three
-// steps.
+// Package controllerruntime brings Kinform's caches to programs that use controller-runtime, in
+// three steps.
 //
 // The first step is one line. All informers of the manager's cache become Kinform's:
 //
@@ -21,50 +21,51 @@
 //		WatchesRawSource(controllerruntime.Source(pods, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{})).
 //		Complete(reconciler)
 //
-// Apart from these, a controller can use Kinform's queue:
+// Independently of these steps, a controller can use Kinform's queue:
 //
 //	builder.WithOptions(controller.Options{NewQueue: controllerruntime.NewQueue[ctrl.Request]})
 //
 // # Several replicas
 //
-// [Divide] divides the requests of a controller among replicas, by package shard. docs/sharding.md
-// has an example.
+// [Divide] divides the requests of a controller among replicas, by package shard.
+// docs/sharding.md has an example.
 //
 // # NewCache
 //
-// The cache has all methods of controller-runtime's and honours all of cache.Options but NewInformer,
-// with which NewCache returns an error: the cache makes its informers itself. It decodes the objects
-// itself, in protobuf if their type has it. Equal parts of the objects of a kind are in memory once,
-// and [CacheOptions] can drop their managed fields. So handlers and index functions must not write
-// to an object, which holds for controller-runtime's cache too. Reads return copies, unless they or
-// the options ask for the cache's own objects.
+// The cache has all methods of controller-runtime's cache and honours all of cache.Options but
+// NewInformer: with that, NewCache returns an error, because the cache makes its informers
+// itself. It decodes the objects itself too, in protobuf if their type has it. Equal parts of the
+// objects of a kind are in memory once, and [CacheOptions] can drop their managed fields. So
+// handlers and index functions must not write to an object, as with controller-runtime's cache.
+// Reads return copies, unless they or the options ask for the cache's objects.
 //
 // A list begins with the rarest of the values that it asks for: of its fields, its namespace and
-// its labels. For the first eight labels by whose value somebody lists a kind of 1,024 objects or
-// more, the cache makes an index; that list pays for it by one look at each object. A label's index
-// takes about 12 bytes per object.
+// its labels. When someone lists a kind of 1,024 objects or more by the value of a label, the
+// cache makes an index for that label, for up to eight labels. That list pays by one look at each
+// object. A label's index takes about 12 bytes per object.
 //
 // What differs from controller-runtime's cache:
 //
 //   - A panic in a handler makes Start return an error, so that the manager ends.
 //     controller-runtime ends the process.
-//   - An object that cannot be decoded, that the transform function refuses, or on which an index
-//     function panics, is left out and logged. An index function's error is logged.
+//   - An object is left out and logged if it cannot be decoded, if the transform function refuses
+//     it, or if an index function panics on it. An index function's error is logged.
 //   - A read of a kind that was removed meanwhile, or that nobody asked for before the end of
-//     Start, returns an error that matches informer.ErrStopped. controller-runtime's waits for the
+//     Start, returns an error that matches informer.ErrStopped. controller-runtime waits for the
 //     end of the read's context.
-//   - Typed objects in handlers, and those that are not copied, have their kind and apiVersion.
+//   - Typed objects in handlers, and objects that are not copied, have their kind and apiVersion.
 //   - Without watch bookmarks there are no streaming lists either. controller-runtime's informers
 //     ask for a stream that never ends its list, and do not sync.
-//   - The informers are no toolscache.SharedIndexInformers. What AddIndexers adds takes memory, and
-//     no method reads it.
-//   - A transform function may write to its object, so objects with one share no parts. Prefer
-//     CacheOptions.DropManagedFields to cache.TransformStripManagedFields.
+//   - The informers are no toolscache.SharedIndexInformers. What AddIndexers adds takes memory,
+//     and no method reads it.
+//   - A transform function may write to its object, so objects with a transform function share no
+//     parts. Prefer CacheOptions.DropManagedFields to cache.TransformStripManagedFields.
 //   - The encodings of the rest.Config are not used: package client chooses.
 //   - If a read waits in vain for the first list, the error says which request fails.
 //
-// The cache does not know of writes. The client of controller-runtime can wait for its own, with
-// this cache as with any.
+// The cache does not know of writes. controller-runtime's client can wait for its own, with this
+// cache as with any.
 //
-// It is a separate module because it needs controller-runtime, which the rest of Kinform does not.
+// This is a separate module because it needs controller-runtime, which the rest of Kinform does
+// not.
 package controllerruntime

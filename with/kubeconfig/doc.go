@@ -18,24 +18,22 @@
 //
 // # In a pod
 //
-// Without a kubeconfig, the process counts as one in a pod if the environment variables
-// KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are both set, which the kubelet does in each
-// container. The files token and ca.crt in /var/run/secrets/kubernetes.io/serviceaccount must then
-// exist: without them, Load returns the error of the file, and not [ErrNoConfig].
+// Without a kubeconfig, Load assumes that it runs in a pod if the environment variables
+// KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are both set. The kubelet sets them in
+// each container. The files token and ca.crt in /var/run/secrets/kubernetes.io/serviceaccount
+// must then exist. If one is missing, Load returns the error of the file and not [ErrNoConfig].
 //
-// A kubeconfig that exists comes first, also in a pod. If its context names no namespace, the pod's
-// own is used if these variables are set and the file token exists. The pod's namespace is the
-// environment variable POD_NAMESPACE if that is set, and otherwise the content of the file namespace
-// in the same folder. If that is missing, too, it is "default".
+// A kubeconfig that exists comes first, even in a pod. If its context names no namespace, Load
+// uses the pod's namespace, provided that these variables are set and the file token exists.
+// The pod's namespace is the environment variable POD_NAMESPACE, or else the content of the
+// file namespace in the same folder, or else "default".
 //
 // # Credentials
 //
 // Certificates, tokens and their files go through [client.NewConnection], so files are read
-// again when they change. Exec plugins (of EKS, GKE, AKS and any other) and OIDC are handled
-// by client-go. A plugin that hangs cannot block a request for ever: see
-// [Options].PluginTimeout. Like kubectl, the package sends no credentials to a server with an
-// http URL.
+// again when they change. client-go handles exec plugins (of EKS, GKE, AKS and any other) and
+// OIDC. A plugin that hangs cannot block a request for ever: see [Options].PluginTimeout. Like
+// kubectl, the package sends no credentials to a server with an http URL.
 //
-// The package is a separate module because it needs client-go, which the rest of Kinform does
-// not.
+// This is a separate module because it needs client-go, which the rest of Kinform does not.
 package kubeconfig

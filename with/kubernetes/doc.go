@@ -4,11 +4,11 @@
 //
 //	pods, err := client.New(conn, core.Pods, client.Options{})
 //
-// These are all kinds that a kube-apiserver serves by default and that k8s.io/api has a Go type
-// for. If a group is served in several versions, its package has the one that the server
-// prefers, and a package below it has the other: autoscaling.HorizontalPodAutoscalers is of v2,
-// and autoscaling/v1 has those of v1. A package links only the types of its group, and those
-// that they refer to.
+// It has all kinds that a kube-apiserver serves by default and that k8s.io/api has a Go type
+// for. If a group is served in several versions, its package has the version that the server
+// prefers, and a package below it has the other: autoscaling.HorizontalPodAutoscalers is v2,
+// and autoscaling/v1 has v1. A package links only the types of its group, and the types that
+// they refer to.
 //
 // Package all lists every kind. Package fakekube registers them with a fake server, where the
 // versions of a resource, and events of both groups, are the same objects.
@@ -16,7 +16,7 @@
 // The packages are generated from the discovery of a real server, which is recorded in
 // internal/generate/discovery.json. Package e2e/builtin compares them with a real server.
 //
-// It is a separate module because it needs k8s.io/api, which the rest of Kinform does not.
+// This is a separate module because it needs k8s.io/api, which the rest of Kinform does not.
 package kubernetes
 
 //go:generate go run ./internal/generate

@@ -1,4 +1,4 @@
-// Package dynamicinformer has the factory of k8s.io/client-go/dynamic/dynamicinformer with
+// Package dynamicinformer is the factory of k8s.io/client-go/dynamic/dynamicinformer with
 // Kinform's informers. A program changes one import:
 //
 //	"github.com/kinform/kinform/with/clientgo/dynamicinformer" // was "k8s.io/client-go/dynamic/dynamicinformer"

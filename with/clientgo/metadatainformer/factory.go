@@ -1,4 +1,4 @@
-// Package metadatainformer has the factory of k8s.io/client-go/metadata/metadatainformer with
+// Package metadatainformer is the factory of k8s.io/client-go/metadata/metadatainformer with
 // Kinform's informers. A program changes one import:
 //
 //	"github.com/kinform/kinform/with/clientgo/metadatainformer" // was "k8s.io/client-go/metadata/metadatainformer"

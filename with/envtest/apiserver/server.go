@@ -1,13 +1,14 @@
-// Package apiserver is a whole API server in memory, for tests: the server of package fake with the
-// kinds of Kubernetes (fakekube), CustomResourceDefinitions (fakecrd), users, RBAC, access reviews
-// and admission webhooks and policies.
+// Package apiserver is a whole API server in memory, for tests. It is the server of package fake
+// with the kinds of Kubernetes (fakekube), CustomResourceDefinitions (fakecrd), users, RBAC,
+// access reviews, and admission webhooks and policies.
 //
 //	server, err := apiserver.New(apiserver.Options{})
 //	web := httptest.NewServer(server)
 //
-// Without a strategy it neither completes nor validates Kubernetes' own kinds: see Options.Fake. The
-// command kube-apiserver of with/strategies has the API server's own, and is the program that envtest
-// starts in the place of the real one. A test in Go that needs no users takes fakekube.New instead.
+// Without a strategy the server neither completes nor validates Kubernetes' own kinds: see
+// Options.Fake. The command kube-apiserver of with/strategies has the API server's own
+// strategies. envtest starts that program in place of the real one. If a test in Go needs no
+// users, use fakekube.New instead.
 package apiserver
 
 import (

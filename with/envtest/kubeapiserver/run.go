@@ -1,6 +1,6 @@
-// Package kubeapiserver is the command line of a kube-apiserver that is the server of package
-// apiserver. The program itself is in with/strategies, and other programs can add to it as that one
-// does.
+// Package kubeapiserver is the command line of a kube-apiserver that runs the server of package
+// apiserver. The program itself is in with/strategies. Other programs can add to the server as
+// that one does.
 package kubeapiserver
 
 import (

@@ -3,17 +3,17 @@
 //
 //	go run github.com/kinform/kinform/with/kubeconfig/kinform-shards -namespace prod websites.example.com
 //
-// It finds the cluster as kubectl does, and needs the verb list on leases of coordination.k8s.io in
-// the namespace. It reads the Leases every second until all keys have an owner, and every owner has
-// renewed its Lease meanwhile. That mostly takes some seconds, the RetryPeriod of the replicas.
-// After -wait it gives up. Then it prints what it has read.
+// It finds the cluster as kubectl does, and needs the verb list on leases of coordination.k8s.io
+// in the namespace. It reads the Leases every second until all keys have an owner and every owner
+// has renewed its Lease meanwhile. That usually takes some seconds, the RetryPeriod of the
+// replicas. After -wait it gives up. Then it prints what it has read.
 //
 // The exit status is 0 if every key has an owner that works, 1 if not, and 2 if the Leases cannot
-// be read or the flags are wrong. No key can have two owners, because the ranges of an assignment
-// do not overlap: one with ranges that do is not valid, and counts as missing.
+// be read or the flags are wrong. No key can have two owners: an assignment whose ranges overlap
+// is not valid, and counts as missing.
 //
-// The times of moves are fencing numbers, which mostly are times, by the clock of the replica that
-// wrote the assignment.
+// The times of moves are fencing numbers. Usually these are times, by the clock of the replica
+// that wrote the assignment.
 package main
 
 import (

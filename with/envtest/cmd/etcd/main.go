@@ -1,5 +1,6 @@
-// Command etcd stands in for etcd where a test environment starts one for [kube-apiserver], whose
-// stand-in needs none. It says that it is healthy, and stores nothing.
+// Command etcd stands in for etcd in a test environment that starts etcd for [kube-apiserver].
+// The stand-in of that command needs no etcd, so this one only says that it is healthy, and
+// stores nothing.
 //
 // [kube-apiserver]: https://pkg.go.dev/github.com/kinform/kinform/with/strategies/cmd/kube-apiserver
 package main
