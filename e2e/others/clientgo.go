@@ -22,7 +22,7 @@ const (
 	hookFile     = "/kinform_test.go"
 )
 
-const resyncs = "It expects the first resync after exactly one period. Kinform's comes after 0.5 to 1.5 periods, so that handlers which began together do not resync together."
+const resyncs = "It expects the first resync after exactly one period. Kinform's comes after 0.5 to 1.5 periods, so that handlers that began together do not resync together."
 
 // ClientGo are the suites of client-go.
 func ClientGo() []Suite {
@@ -52,12 +52,12 @@ var KinformState func(SharedIndexInformer, ResourceEventHandlerRegistration) (ha
 				"TestSharedInformerWatchDisruption": "sets the informer's clock",
 				"TestMutationDetector":              "sets the informer's detector of mutations",
 				"TestWithStoreMetricsDefaulting":    "reads the private type of a store",
-				"TestRemoveWhileActive":             "reads the informer's private list of listeners at the moment of a removal",
+				"TestRemoveWhileActive":             "reads the informer's private list of listeners during a removal",
 			},
 			Differs: map[string]string{
 				"TestListenerResyncPeriods":             resyncs,
 				"TestListenerResyncPeriodsDelayed":      resyncs,
-				"TestStoreResourceVersion":              "It expects that the write of an object moves the version of the store. In Kinform only lists and events of the server move it.",
+				"TestStoreResourceVersion":              "It expects the store's version to move when an object is written. In Kinform only the server's lists and events move it.",
 				"TestCacheTransactionShouldIndexErrors": "It asks the store for the method Transaction, which is not part of `cache.Indexer`. Only client-go's informers call it.",
 			},
 			Added: map[string]string{

@@ -23,7 +23,7 @@ const (
 	priorityqueues = runtimeModule + "/pkg/controller/priorityqueue"
 )
 
-const withKind = "It expects typed objects without their kind and apiVersion in handlers. Those of NewCache have them."
+const withKind = "It expects handlers to get typed objects without kind and apiVersion. NewCache sets both."
 
 const clock = "sets the queue's clock"
 
@@ -67,8 +67,8 @@ func ControllerRuntime() []Suite {
 				"TestWhenAddingMultipleItemsWithRatelimitTrueTheyDontAffectEachOther":                       clock,
 			},
 			Differs: map[string]string{
-				"Controllerworkqueue returns an item as soon as its unlocked": "It expects that a key which was added while it ran has the place of that add. In Kinform it goes to the end when it is given back.",
-				"TestFuzzPriorityQueue": "It expects the higher one of two priorities when an add takes the place of a delay, and that a delay of a queued key is dropped.",
+				"Controllerworkqueue returns an item as soon as its unlocked": "It expects a key that is added while it runs to keep the place of that add. In Kinform the key goes to the end when it is given back.",
+				"TestFuzzPriorityQueue": "It expects an add that replaces a delay to get the higher of both priorities, and a delay of a queued key to be dropped.",
 			},
 			Added: map[string]string{priorityqueues + hookFile: priorityqueueHook + usedHook + usedSpecHook},
 		},
