@@ -178,18 +178,6 @@ func Example_waitFor() {
 	})
 }
 
-func Example_program() {
-	cluster, err := kubeconfig.Load(kubeconfig.Options{})
-	if err != nil {
-		log.Fatal(err)
-	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
-	defer stop()
-	if err := website.Run(ctx, cluster.Connection, noDNS{}); err != nil {
-		log.Fatal(err)
-	}
-}
-
 func Example_manager() {
 	cluster, err := kubeconfig.Load(kubeconfig.Options{})
 	if err != nil {

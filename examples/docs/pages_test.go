@@ -77,7 +77,7 @@ func TestCode(t *testing.T) {
 	blocks := 0
 	for name, text := range pages(t) {
 		for _, block := range goBlock.FindAllStringSubmatch(text, -1) {
-			if blocks++; !contains(files, flat(block[1])) {
+			if blocks++; !contains(files, flat(strings.ReplaceAll(block[1], inPage, inRepository))) {
 				t.Errorf("%s has code that is in no Go file of examples/, bench/twins and with/:\n%s", name, block[1])
 			}
 		}

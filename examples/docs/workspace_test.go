@@ -9,27 +9,48 @@ import (
 	"testing"
 )
 
-var goCommand = regexp.MustCompile(`(?m)^    go ((?:mod|work) init .*)$`)
+var (
+	goCommand = regexp.MustCompile(`(?m)^    go ((?:mod|work) init .*)$`)
+	// A file of the page: a block of code after a line that names it. The next block of the same name continues it.
+	fileBlock = regexp.MustCompile("(?s)\n[^\n]*`([\\w./]+\\.go)`[^\n]*:\n\n```go\n(.*?)```\n")
+)
 
-// TestWorkspace makes the program of the README in a folder of its own, as docs/getting-started.md says. It finds all
-// that it imports.
-func TestWorkspace(t *testing.T) {
+// inPage and inRepository are the paths of the website's package.
+const inPage, inRepository = `"example.com/website"`, `"github.com/kinform/kinform/examples/website"`
+
+// TestStart makes the program of docs/getting-started.md in an empty folder, from the page alone but for what
+// controller-gen writes, and tests it.
+func TestStart(t *testing.T) {
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
+	check(t, err)
+	text, err := os.ReadFile(filepath.Join(root, "docs", "getting-started.md"))
+	check(t, err)
+	page, dir := string(text), t.TempDir()
+
+	files := map[string]string{}
+	for _, block := range fileBlock.FindAllStringSubmatch(page, -1) {
+		if files[block[1]] != "" {
+			files[block[1]] += "\n"
+		}
+		files[block[1]] += block[2]
 	}
-	page, err := os.ReadFile(filepath.Join(root, "docs", "getting-started.md"))
-	if err != nil {
-		t.Fatal(err)
+	if len(files) != 4 {
+		t.Fatalf("the page has %d files, want 4", len(files))
 	}
-	program, err := os.ReadFile(filepath.Join(root, "examples", "readme", "main.go"))
-	if err != nil {
-		t.Fatal(err)
+	for name, code := range files {
+		there, err := os.ReadFile(filepath.Join(root, "examples", "website", name))
+		check(t, err)
+		if strings.ReplaceAll(code, inPage, inRepository) != string(there) {
+			t.Errorf("%s differs from examples/website/%[1]s", name)
+		}
+		check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
+		check(t, os.WriteFile(filepath.Join(dir, name), []byte(code), 0o600))
 	}
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "main.go"), program, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	const generated = "zz_generated.deepcopy.go"
+	code, err := os.ReadFile(filepath.Join(root, "examples", "website", generated))
+	check(t, err)
+	check(t, os.WriteFile(filepath.Join(dir, generated), code, 0o600))
+
 	run := func(args ...string) {
 		t.Helper()
 		for n := range args {
@@ -41,14 +62,15 @@ func TestWorkspace(t *testing.T) {
 			t.Fatalf("go %s: %v: %.2000s", strings.Join(args, " "), err, out)
 		}
 	}
-	commands := goCommand.FindAllStringSubmatch(string(page), -1)
+	commands := goCommand.FindAllStringSubmatch(page, -1)
 	if len(commands) != 2 {
 		t.Fatalf("the page has %d commands for a workspace, want 2", len(commands))
 	}
 	for _, command := range commands {
 		run(strings.Fields(command[1])...)
 	}
-	run("list", "-deps", ".")
+	run("vet", "./...")
+	run("test", "./...")
 }
 
 var replaceCommand = regexp.MustCompile(`(?m)^    go mod edit -replace (\S+)=\.\./kinform(\S*)$`)

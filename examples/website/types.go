@@ -1,8 +1,9 @@
+// +groupName=example.com
+// +versionName=v1
 package website
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform"
@@ -37,28 +38,3 @@ type WebsiteSpec struct {
 type WebsiteStatus struct {
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
-
-// DeepCopyInto copies w into out. controller-gen writes these methods in a real project.
-func (w *Website) DeepCopyInto(out *Website) {
-	*out = *w
-	w.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
-	if w.Status.Conditions != nil {
-		out.Status.Conditions = make([]metav1.Condition, len(w.Status.Conditions))
-		for i := range w.Status.Conditions {
-			w.Status.Conditions[i].DeepCopyInto(&out.Status.Conditions[i])
-		}
-	}
-}
-
-// DeepCopy returns a copy that shares nothing with w.
-func (w *Website) DeepCopy() *Website {
-	if w == nil {
-		return nil
-	}
-	out := new(Website)
-	w.DeepCopyInto(out)
-	return out
-}
-
-// DeepCopyObject implements runtime.Object.
-func (w *Website) DeepCopyObject() runtime.Object { return w.DeepCopy() }
