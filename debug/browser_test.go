@@ -3,14 +3,11 @@ package debug_test
 import (
 	"bufio"
 	"context"
-	"encoding/base64"
 	"encoding/json"
 	"errors"
-	"flag"
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
@@ -23,8 +20,6 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/queue"
 )
-
-var screenshots = flag.String("screenshots", "", "write the screenshots of docs into this folder")
 
 // patience is how long the test waits for what comes within milliseconds.
 const patience = time.Minute
@@ -208,21 +203,6 @@ func (b *browser) look(width, height int, scheme string) {
 	b.call("Emulation.setEmulatedMedia", object{"features": []object{{"name": "prefers-color-scheme", "value": scheme}}}, nil)
 }
 
-func (b *browser) screenshot(name string) {
-	if *screenshots == "" {
-		return
-	}
-	var shot struct{ Data string }
-	b.call("Page.captureScreenshot", object{"format": "png"}, &shot)
-	data, err := base64.StdEncoding.DecodeString(shot.Data)
-	if err == nil {
-		err = os.WriteFile(filepath.Join(*screenshots, name), data, 0o644)
-	}
-	if err != nil {
-		b.t.Error(err)
-	}
-}
-
 // contrast returns the smallest contrast of text with its background, as WCAG defines it, and that
 // text.
 const contrast = `(() => {
@@ -323,16 +303,12 @@ func (b *browser) keyboard(url string) {
 	b.enter()
 	b.until("the story", `document.querySelector("#story h2")?.textContent.includes("a/bad") && document.activeElement.id === "story"`)
 	b.until("its reconciles", `document.querySelector("#story").textContent.includes("<b>no such thing</b>")`)
-	b.screenshot("debug-page-story.png")
 
 	b.tabTo("#controllers button.key")
 	b.eval(`window.before = document.activeElement; window.key = before.dataset.key; true`)
 	b.until("a redraw, which leaves the focus where it was", `!before.isConnected && document.activeElement.dataset.key === key`)
 	b.enter()
 	b.until("the story of a key of a list", `document.querySelector("#story h2").textContent.includes(key)`)
-	b.look(1400, 1000, "dark")
-	b.eval(`document.getElementById("story").hidden = true; scrollTo(0, 0); true`)
-	b.screenshot("debug-page-wide.png")
 }
 
 // hostile looks at what names could do to the page.

@@ -155,10 +155,14 @@ func anchors(page string) (all []string) {
 
 var file = regexp.MustCompile("`([\\w./-]+/\\w+\\.go)`")
 
-// TestFiles checks that the files exist that docs/ names, by their paths from the root.
+// TestFiles checks that the files exist that docs/ names, by their paths from the root. The files of getting-started.md
+// are those of another folder: see TestStart.
 func TestFiles(t *testing.T) {
 	names := 0
 	for name, text := range pages(t) {
+		if name == "getting-started.md" {
+			continue
+		}
 		for _, found := range file.FindAllStringSubmatch(text, -1) {
 			names++
 			if _, err := os.Stat(filepath.Join("../..", found[1])); err != nil {
