@@ -20,7 +20,7 @@ import (
 )
 
 // TestShardCosts measures what replicas cost, and how long a change of them takes. It prints the
-// table of docs/sharding.md and checks nothing but that all objects are worked on. The durations
+// numbers of docs/sharding.md and checks nothing but that all objects are worked on. The durations
 // are the default ones.
 //
 //	KINFORM_E2E=1 KINFORM_LONG=1 go test -timeout 60m -run ShardCosts -v ./e2e -args -shards.objects 20000

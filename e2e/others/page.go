@@ -2,6 +2,7 @@ package others
 
 import (
 	"fmt"
+	"iter"
 	"slices"
 	"strings"
 )
@@ -18,9 +19,7 @@ helpers that read private fields. The tests of controller-runtime's cache use a 
 - **private**: the test reads or sets private parts of the original library, so it does not apply.
 - **apart**: the test calls no constructor that has a counterpart in Kinform.
 
-A Ginkgo spec counts as a test. Specs that passed are not listed by name.
-
-The tests of ` + "`tools/cache`" + ` run for every change, the others every night.
+A Ginkgo spec counts as a test. The tests of ` + "`tools/cache`" + ` run for every change, the others every night.
 `
 
 // Page returns the text of docs/others-tests.md. results are in the order of suites.
@@ -40,30 +39,41 @@ func Section(suite Suite, result Result) string {
 	if suite.With != "" {
 		title += " on " + suite.With
 	}
-	fmt.Fprintf(&out, "\n## %s\n\n| file | passed | differs | private | apart |\n| --- | --- | --- | --- | --- |\n", title)
 	var all File
 	for _, f := range result.Files {
-		fmt.Fprintf(&out, "| %s | %d | %d | %d | %d |\n", f.Name, len(f.Passed), len(f.Differs), len(f.Private), len(f.Apart))
 		all.Passed, all.Differs = append(all.Passed, f.Passed...), append(all.Differs, f.Differs...)
 		all.Private, all.Apart = append(all.Private, f.Private...), append(all.Apart, f.Apart...)
 	}
-	fmt.Fprintf(&out, "| all | %d | %d | %d | %d |\n", len(all.Passed), len(all.Differs), len(all.Private), len(all.Apart))
-	named := slices.DeleteFunc(all.Passed, isSpec)
-	list(&out, "Passed: "+strings.Join(named, ", ")+".", len(named))
-	for _, test := range all.Differs {
-		list(&out, "**"+test+"** differs. "+suite.Differs[test], 1)
+	fmt.Fprintf(&out, "\n## %s\n", title)
+	paragraph(&out, fmt.Sprintf("Passed: %d; differs: %d; private: %d; apart: %d.", len(all.Passed), len(all.Differs), len(all.Private), len(all.Apart)))
+	for reason, tests := range byReason(all.Differs, suite.Differs) {
+		paragraph(&out, "Differs: "+tests+". "+reason)
 	}
-	for _, test := range all.Private {
-		list(&out, "**"+test+"** is private: it "+suite.Private[test]+".", 1)
+	for reason, tests := range byReason(all.Private, suite.Private) {
+		paragraph(&out, "Private, because it "+reason+": "+tests+".")
 	}
 	return out.String()
 }
 
-// list writes a paragraph if there is something to say.
-func list(out *strings.Builder, text string, n int) {
-	if n == 0 {
-		return
+// byReason yields each reason once, with its tests, in the order of the tests.
+func byReason(tests []string, reasons map[string]string) iter.Seq2[string, string] {
+	return func(yield func(reason, tests string) bool) {
+		for i, test := range tests {
+			reason := reasons[test]
+			same := func(other string) bool { return reasons[other] == reason }
+			if slices.IndexFunc(tests, same) < i {
+				continue // it was yielded with an earlier test
+			}
+			others := slices.DeleteFunc(slices.Clone(tests), func(other string) bool { return !same(other) })
+			if !yield(reason, "**"+strings.Join(others, "**, **")+"**") {
+				return
+			}
+		}
 	}
+}
+
+// paragraph writes text in lines.
+func paragraph(out *strings.Builder, text string) {
 	out.WriteByte('\n')
 	width := 0
 	for word := range strings.FieldsSeq(text) {
