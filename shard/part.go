@@ -18,7 +18,7 @@ import (
 //     follows, for which only the objects that the cache lacks are decoded. Handlers and readers see
 //     no change of the objects that stay. While the list fails, they are watched in between. A list
 //     in progress goes on if ranges come, and another one follows.
-//   - A server that selects by Field (feature gate ShardedListAndWatch, alpha in Kubernetes 1.36)
+//   - A server that selects by Field (feature gate ShardedListAndWatch, on by default from Kubernetes 1.38 on)
 //     sends only the part. Any other server sends all objects.
 //
 // No request is sent while the set is empty, until the first ranges come. [Hashes.WaitForLists]
