@@ -90,7 +90,7 @@ func TestJudge(t *testing.T) {
 		"again and terminal":      {func(context.Context) error { return errors.Join(Terminal(boom), Again(time.Hour)) }, RunOptions{}, AskedAgain},
 		"terminal":                {func(context.Context) error { return fmt.Errorf("x: %w", Terminal(boom)) }, RunOptions{}, GaveUp},
 		"failed":                  {func(context.Context) error { return boom }, RunOptions{}, Failed},
-		"an error that panics":    {func(context.Context) error { return fmt.Errorf("x: %w", (*badError)(nil)) }, RunOptions{}, Failed},
+		"an error that panics":    {func(context.Context) error { return fmt.Errorf("x: %w", badError{}) }, RunOptions{}, Failed},
 		"its own time is over":    {own, RunOptions{Timeout: time.Second}, Failed},
 		"the end of Run":          {own, RunOptions{}, CutShort},
 		"the end of grace":        {own, RunOptions{Grace: time.Second}, CutShort},

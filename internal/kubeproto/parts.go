@@ -137,6 +137,9 @@ func (f *field) rule() partRule {
 func keepsApart(t reflect.Type) bool {
 	switch t.Kind() {
 	case reflect.Struct:
+		if t.PkgPath() == "unique" { // as in metav1.FieldsV1 from apimachinery 0.38 on
+			return false
+		}
 		for i := range t.NumField() {
 			if keepsApart(t.Field(i).Type) {
 				return true

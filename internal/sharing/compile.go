@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // Plan describes the walk over objects of one type. It is immutable and may be used by many
@@ -108,12 +109,12 @@ func kindOf(t reflect.Type, follow bool) kind {
 
 // Owned reports whether methods of a type that seem to only read a value may write to
 // it. They may if the type has unexported fields: String of a resource.Quantity keeps its
-// result. Methods of a time do not.
+// result. Methods of a time and of a metav1.FieldsV1 do not.
 func Owned(t reflect.Type) bool {
 	if t.Kind() == reflect.Array {
 		return Owned(t.Elem())
 	}
-	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() {
+	if t.Kind() != reflect.Struct || t == reflect.TypeFor[time.Time]() || t == reflect.TypeFor[metav1.FieldsV1]() {
 		return false
 	}
 	for i := range t.NumField() {

@@ -36,8 +36,8 @@
 //   - Handlers get no events for a program's own writes to the indexer, as in client-go. Reads of
 //     the indexer see whole commits, and a relist is one commit.
 //   - Options for metrics are not used.
-//   - An informer has the method SetShardSelector, which client-go's have from 0.38 on. It
-//     refuses a selector that no server takes.
+//   - An informer has the method SetShardSelector, and factories have the option WithShardSelector, as in client-go
+//     from 0.38 on. Both refuse a selector that no server takes.
 //
 // This is a separate module because it needs client-go, which the rest of Kinform does not.
 package clientgo

@@ -11,8 +11,10 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/fake"
 
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/with/clientgo/dynamicinformer"
 	"github.com/kinform/kinform/with/clientgo/internal/stock"
 )
@@ -71,5 +73,42 @@ func TestFactory(t *testing.T) {
 				t.Errorf("started after Shutdown: %v", synced)
 			}
 		}
+	})
+}
+
+// Two shards have each object once.
+func TestShards(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []runtime.Object
+		for i := range 20 {
+			one := site("prod", fmt.Sprint("s", i))
+			one.SetUID(types.UID(fmt.Sprint(i, " of a factory")))
+			all = append(all, one)
+		}
+		clients := fake.NewSimpleDynamicClientWithCustomListKinds(runtime.NewScheme(), map[schema.GroupVersionResource]string{sites: "SiteList"}, all...)
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := map[string]int{}
+		for n := range 2 {
+			selector, err := reflector.EvenShard(n, 2)
+			if err != nil {
+				t.Fatal(err)
+			}
+			factory := dynamicinformer.NewDynamicSharedInformerFactoryWithOptions(clients, 0, dynamicinformer.WithShardSelector(selector))
+			inf := factory.ForResource(sites).Informer()
+			factory.Start(ctx.Done())
+			defer factory.Shutdown()
+			factory.WaitForCacheSync(ctx.Done())
+			keys := inf.GetStore().ListKeys()
+			for _, key := range keys {
+				seen[key]++
+			}
+			if len(keys) == 0 || len(keys) == len(all) {
+				t.Errorf("shard %d has %q", n, keys)
+			}
+		}
+		if len(seen) != len(all) {
+			t.Errorf("the shards have %v", seen)
+		}
+		cancel()
 	})
 }

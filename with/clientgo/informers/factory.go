@@ -64,7 +64,6 @@ func NewSharedInformerFactoryWithOptions(clients kubernetes.Interface, resync ti
 	}
 	named := append(f.options.stock[:len(f.options.stock):len(f.options.stock)], informers.WithInformerName(f.options.name))
 	f.SharedInformerFactory = informers.NewSharedInformerFactoryWithOptions(clients, resync, named...)
-	f.ours = clientgo.Factory(f.SharedInformerFactory)
 	return f
 }
 
@@ -72,7 +71,6 @@ func NewSharedInformerFactoryWithOptions(clients kubernetes.Interface, resync ti
 // makes other ones, and the groups ask it for them.
 type factory struct {
 	informers.SharedInformerFactory
-	ours    clientgo.Generated[internalinterfaces.NewInformerFunc]
 	clients kubernetes.Interface
 	resync  time.Duration
 	options options
@@ -80,7 +78,11 @@ type factory struct {
 
 // InformerFor implements SharedInformerFactory.
 func (f *factory) InformerFor(obj runtime.Object, newFunc internalinterfaces.NewInformerFunc) cache.SharedIndexInformer {
-	return f.ours.InformerFor(obj, newFunc)
+	return f.SharedInformerFactory.InformerFor(obj, func(clients kubernetes.Interface, resync time.Duration) cache.SharedIndexInformer {
+		inf := clientgo.InsteadOf(newFunc(clients, resync))
+		group.SetShard(inf, f.options.shard)
+		return inf
+	})
 }
 
 // ForResource implements SharedInformerFactory. Only client-go's factory knows the informers of all
@@ -93,7 +95,10 @@ func (f *factory) ForResource(resource schema.GroupVersionResource) (GenericInfo
 	}
 	made, err := stock.Of(given.Informer())
 	if err != nil {
-		return f.SharedInformerFactory.ForResource(resource)
+		if given, err = f.SharedInformerFactory.ForResource(resource); err == nil {
+			group.SetShard(given.Informer(), f.options.shard)
+		}
+		return given, err
 	}
 	inf := f.InformerFor(made.Example, func(kubernetes.Interface, time.Duration) cache.SharedIndexInformer { return given.Informer() })
 	return group.Generic{Shared: inf, List: cache.NewGenericLister(inf.GetIndexer(), resource.GroupResource())}, nil

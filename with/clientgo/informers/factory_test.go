@@ -13,12 +13,15 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	coreinformers "k8s.io/client-go/informers/core/v1"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/with/clientgo/informers"
 	"github.com/kinform/kinform/with/clientgo/internal/stock"
 )
@@ -174,4 +177,40 @@ func TestForeignInformer(t *testing.T) {
 	if generic, err := factory.ForResource(pods); err != nil || generic.Informer() != theirs {
 		t.Errorf("the informer of the resource is %v, %v", generic, err)
 	}
+}
+
+// A factory has one shard of the objects, by its methods and by ForResource.
+func TestShard(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		var all []runtime.Object
+		for i := range 20 {
+			p := pod("prod", fmt.Sprint("p", i), nil)
+			p.UID = types.UID(fmt.Sprint(i, " of a factory"))
+			all = append(all, p, &corev1.Secret{ObjectMeta: p.ObjectMeta})
+		}
+		clients := fake.NewClientset(all...)
+		ctx, cancel := context.WithCancel(t.Context())
+		seen := map[string]int{}
+		for n := range 2 {
+			selector, err := reflector.EvenShard(n, 2)
+			check(t, err)
+			factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithShardSelector(selector))
+			secrets, err := factory.ForResource(corev1.SchemeGroupVersion.WithResource("secrets"))
+			check(t, err)
+			pods := factory.Core().V1().Pods().Informer().GetStore()
+			factory.StartWithContext(ctx)
+			defer factory.Shutdown()
+			check(t, factory.WaitForCacheSyncWithContext(ctx).AsError())
+			if found, others := pods.ListKeys(), secrets.Informer().GetStore().ListKeys(); len(found) == 0 || len(found) != len(others) {
+				t.Errorf("shard %d has %q and %q", n, found, others)
+			}
+			for _, key := range pods.ListKeys() {
+				seen[key]++
+			}
+		}
+		if len(seen) != 20 {
+			t.Errorf("the shards have %v", seen)
+		}
+		cancel()
+	})
 }

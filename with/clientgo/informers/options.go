@@ -4,6 +4,7 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/informers/internalinterfaces"
 	"k8s.io/client-go/tools/cache"
@@ -17,8 +18,9 @@ type SharedInformerOption func(*options)
 type options struct {
 	namespace string
 	tweak     internalinterfaces.TweakListOptionsFunc
+	shard     sharding.Selector
 	name      *cache.InformerName
-	stock     []informers.SharedInformerOption // for client-go: all of them but the name, which two factories cannot share
+	stock     []informers.SharedInformerOption // for client-go: all of them but shard, and name, which two factories cannot share
 }
 
 // WithCustomResyncConfig sets the resync periods of the types of some objects.
@@ -44,6 +46,13 @@ func WithNamespace(namespace string) SharedInformerOption {
 // WithTransform sets a function that changes each object before it is stored.
 func WithTransform(transform cache.TransformFunc) SharedInformerOption {
 	return func(o *options) { o.stock = append(o.stock, informers.WithTransform(transform)) }
+}
+
+// WithShardSelector limits the informers to the objects that selector selects, as reflector.Shard
+// describes; nil means all. Requests with a selector that reflector.Shard refuses fail. client-go has
+// it from 0.38 on; an older client-go's informer that stays has all objects.
+func WithShardSelector(selector sharding.Selector) SharedInformerOption {
+	return func(o *options) { o.shard = selector }
 }
 
 // WithInformerName sets the name under which client-go's metrics would know the informers.

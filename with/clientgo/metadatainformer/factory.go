@@ -7,10 +7,12 @@
 package metadatainformer
 
 import (
+	"context"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/sharding"
 	"k8s.io/client-go/informers"
 	"k8s.io/client-go/metadata"
 	"k8s.io/client-go/metadata/metadatainformer"
@@ -29,11 +31,18 @@ type TweakListOptionsFunc = metadatainformer.TweakListOptionsFunc
 
 // SharedInformerOption is an option of [NewSharedInformerFactoryWithOptions]. It is not the type of
 // the same name in client-go, whose options cannot be read.
-type SharedInformerOption func(*factory)
+type SharedInformerOption func(*options)
 
 // WithTransform sets a function that changes each object before it is stored.
 func WithTransform(transform cache.TransformFunc) SharedInformerOption {
-	return func(f *factory) { f.transform = transform }
+	return func(o *options) { o.transform = transform }
+}
+
+// WithShardSelector limits the informers to the objects that selector selects, as reflector.Shard
+// describes; nil means all. Requests with a selector that reflector.Shard refuses fail. client-go has
+// it from 0.38 on.
+func WithShardSelector(selector sharding.Selector) SharedInformerOption {
+	return func(o *options) { o.shard = selector }
 }
 
 // NewSharedInformerFactory returns a factory for all namespaces. resync is the period of handlers
@@ -45,31 +54,50 @@ func NewSharedInformerFactory(clients metadata.Interface, resync time.Duration) 
 // NewFilteredSharedInformerFactory returns a factory for one namespace, or for all if it is "".
 // tweak may be nil.
 func NewFilteredSharedInformerFactory(clients metadata.Interface, resync time.Duration, namespace string, tweak TweakListOptionsFunc) SharedInformerFactory {
-	return &factory{clients: clients, resync: resync, namespace: namespace, tweak: tweak}
+	return newFactory(clients, resync, options{namespace: namespace, tweak: tweak})
 }
 
 // NewSharedInformerFactoryWithOptions returns a factory with options. See
 // [NewSharedInformerFactory].
 func NewSharedInformerFactoryWithOptions(clients metadata.Interface, resync time.Duration, opts ...SharedInformerOption) SharedInformerFactory {
-	f := &factory{clients: clients, resync: resync, namespace: metav1.NamespaceAll}
+	o := options{namespace: metav1.NamespaceAll}
 	for _, opt := range opts {
-		opt(f)
+		opt(&o)
 	}
-	return f
+	return newFactory(clients, resync, o)
 }
 
-type factory struct {
-	group.Group[schema.GroupVersionResource]
-	clients   metadata.Interface
-	resync    time.Duration
+// options are the options of a factory.
+type options struct {
 	namespace string
 	tweak     TweakListOptionsFunc
 	transform cache.TransformFunc
+	shard     sharding.Selector
+}
+
+func newFactory(clients metadata.Interface, resync time.Duration, opts options) SharedInformerFactory {
+	stock := struct {
+		SharedInformerFactory
+		group.Older
+	}{SharedInformerFactory: metadatainformer.NewSharedInformerFactory(clients, resync)}
+	return newFactoryOf(stock.WaitForCacheSyncWithContext(context.Background()), clients, resync, opts)
+}
+
+// newFactoryOf returns a factory for the type of result, group.Synced or cache.GVRSyncResult.
+func newFactoryOf[R group.Result](_ R, clients metadata.Interface, resync time.Duration, opts options) *factory[R] {
+	return &factory[R]{clients: clients, resync: resync, options: opts}
+}
+
+type factory[R group.Result] struct {
+	group.Group[R]
+	clients metadata.Interface
+	resync  time.Duration
+	options
 }
 
 // ForResource implements SharedInformerFactory.
-func (f *factory) ForResource(resource schema.GroupVersionResource) informers.GenericInformer {
-	return generic(resource, f.Informer(resource, func() cache.SharedIndexInformer {
+func (f *factory[R]) ForResource(resource schema.GroupVersionResource) informers.GenericInformer {
+	return generic(resource, f.Informer(resource, f.shard, func() cache.SharedIndexInformer {
 		indexers := cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}
 		inf := NewFilteredMetadataInformer(f.clients, resource, f.namespace, f.resync, indexers, f.tweak).Informer()
 		_ = inf.SetTransform(f.transform) // fails only after the start

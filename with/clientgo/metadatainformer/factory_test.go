@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata/fake"
 
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/with/clientgo/internal/stock"
 	"github.com/kinform/kinform/with/clientgo/metadatainformer"
 )
@@ -31,7 +32,13 @@ func TestFactory(t *testing.T) {
 		if err := metav1.AddMetaToScheme(scheme); err != nil {
 			t.Fatal(err)
 		}
-		clients := fake.NewSimpleMetadataClient(scheme, about("prod", "one"), about("test", "two"))
+		one, two := about("prod", "one"), about("test", "two")
+		one.UID, two.UID = "one", "b" // their hashes are in either half
+		clients := fake.NewSimpleMetadataClient(scheme, one, two)
+		half, err := reflector.EvenShard(0, 2)
+		if err != nil {
+			t.Fatal(err)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		mark := metadatainformer.WithTransform(func(obj any) (any, error) {
 			obj.(metav1.Object).SetLabels(map[string]string{"seen": "yes"})
@@ -44,6 +51,7 @@ func TestFactory(t *testing.T) {
 			"plain":    {metadatainformer.NewSharedInformerFactory(clients, 0), 2, 0},
 			"filtered": {metadatainformer.NewFilteredSharedInformerFactory(clients, 0, "prod", func(*metav1.ListOptions) {}), 1, 0},
 			"options":  {metadatainformer.NewSharedInformerFactoryWithOptions(clients, 0, mark), 2, 2},
+			"shard":    {metadatainformer.NewSharedInformerFactoryWithOptions(clients, 0, mark, metadatainformer.WithShardSelector(half)), 1, 1},
 		} {
 			generic := made.factory.ForResource(sites)
 			if got := fmt.Sprintf("%T", stock.Untyped(generic.Informer())); got != "*clientgo.sharedInformer" {

@@ -141,7 +141,7 @@ func TestApply(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(got.Spec.Ports) != 2 || len(got.ManagedFields) != 1 || !strings.Contains(string(got.ManagedFields[0].FieldsV1.Raw), `"f:selector":{}`) {
+	if len(got.Spec.Ports) != 2 || len(got.ManagedFields) != 1 || !strings.Contains(got.ManagedFields[0].FieldsV1.GetRawString(), `"f:selector":{}`) {
 		t.Errorf("%d ports, owners %v", len(got.Spec.Ports), got.ManagedFields)
 	}
 }

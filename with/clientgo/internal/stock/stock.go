@@ -17,7 +17,7 @@ import (
 // errInUse is returned by Of for an informer that has started, or that has handlers or objects.
 var errInUse = errors.New("clientgo: the informer is in use already")
 
-// errUnknown is returned by Of for anything but an informer of client-go 0.37.
+// errUnknown is returned by Of for anything but an informer of client-go 0.37 or 0.38.
 var errUnknown = errors.New("clientgo: it is no informer of a client-go that this package knows")
 
 // Informer has the parts from which an informer of client-go was made.
