@@ -121,15 +121,15 @@
 // that proves nothing, and the reflector asks for the objects of earlier events.
 //
 // The reflector reports a server that shows another history with [ErrRestored] and lists the
-// collection at "". A [Rewinder] learns that the versions of this list do not compare with those
-// that it holds. If there is a doubt and no proof, the reflector lists without a report, and the
-// Rewinder compares contents as well as versions. There is a doubt if none of the known objects is
-// as it was, if the newest one has the same version but other contents, or if the server has not
-// reached the newest version seen. So the list is spent in vain if the server only lags, or if the
-// one known object was deleted while there was no watch. No second list follows before a watch has
-// brought something new or lasted long. If none of the known objects is as it was again, a watch of
-// five seconds is long enough. If all watches end earlier, the list comes five to ten minutes after the
-// last one (longer with Backoff.Max, as above).
+// collection at "". A [Rewinder] learns that the versions of this list do not compare with those that
+// it holds. If there is a doubt and no proof, the reflector lists without a report, and the Rewinder
+// compares contents as well as versions. There is a doubt if none of the known objects is as it was,
+// if the newest one has the same version but other contents, if the server has not reached the newest
+// version seen, or if it has and yet a watch repeats nothing for Tuning.IdleTimeout. So the list is
+// spent in vain if the server only lags, or if the one known object was deleted while there was no
+// watch. No second list follows before a watch has brought something new or lasted long. If none of
+// the known objects is as it was again, a watch of five seconds is long enough. If all watches end
+// earlier, the list comes five to ten minutes after the last one (longer with Backoff.Max, as above).
 //
 // If a server refuses the list of one object three times in a row, or does not end it, the
 // reflector watches for a minute at a time and asks for the list again after each watch. It does

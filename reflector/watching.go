@@ -181,7 +181,12 @@ func (r *core) stepAfter(w *watchRequest, end watchEnd) (st step) {
 	case w.replay.strict && w.replay.pending() && isExpired(end.err):
 		return r.repeatLess(w)
 	case w.replay.strict && w.replay.pending() && end.idle:
-		if r.state = r.state.check(); !w.attempt.progress().answered {
+		answered := w.attempt.progress().answered
+		if answered && r.state.confirmed && r.state.unverified == 0 { // it has come that far, and has had its time
+			r.state, st = r.state.doubted(becauseRestored)
+			return st
+		}
+		if r.state = r.state.check(); !answered {
 			return step{err: ErrUnanswered, pause: pauseAway}
 		}
 		return st
