@@ -183,6 +183,40 @@ func TestRestoredAndBumped(t *testing.T) {
 	}
 }
 
+// TestRestoredAndSilent: a server that was restored says nothing, because nothing changes. It has come as far as the
+// newest version seen, so it would have repeated the newest event by now. One list follows, also if another
+// object is as it was.
+func TestRestoredAndSilent(t *testing.T) {
+	for name, lost := range map[string]func(t *testing.T, server *fake.Server){
+		"a creation": func(t *testing.T, server *fake.Server) { must1(fake.Create(server, newWidget("n", "b", "")))(t) },
+		"a deletion": func(t *testing.T, server *fake.Server) {
+			must1(fake.Delete[*widget](server, key{Namespace: "n", Name: "a"}))(t)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server := newServer(t)
+				inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
+				stop := run(t, inf)
+				defer stop()
+				must1(fake.Create(server, newWidget("n", "a", "")))(t)
+				must1(fake.Create(server, newWidget("n", "c", "")))(t)
+				backup := server.Backup()
+				lost(t, server)
+				synctest.Wait()
+				must1(0, server.Restore(backup))(t)
+				server.JumpResourceVersion(2)
+				time.Sleep(10 * time.Minute)
+				compareWidgets(t, server, inf, func(w *widget) (*widget, error) { return w, nil })
+				time.Sleep(time.Hour)
+				if n := inf.Stats().Relists.Restored; n != 1 {
+					t.Errorf("%d lists, want one", n)
+				}
+			})
+		})
+	}
+}
+
 // deafSource never learns that a watch broke off.
 type deafSource struct{ reflector.Source[*widget] }
 
@@ -195,6 +229,26 @@ func (s deafSource) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 		}
 		<-ctx.Done()
 	}
+}
+
+// TestRestoredUnderOverdueWatches: the server does not end the watch in time, because it was restored and nothing has
+// told the client that the connection is lost. Then the server has to show its history, as after a watch that broke off.
+func TestRestoredUnderOverdueWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		opts := informer.Options[*widget]{Reflector: reflector.Tuning{WatchTimeout: time.Minute, IdleTimeout: -1}, OnError: ignore}
+		inf := newInformer(t, deafSource{source(t, server)}, opts)
+		stop := run(t, inf)
+		defer stop()
+		must1(fake.Create(server, newWidget("n", "a", "")))(t)
+		backup := server.Backup()
+		must1(fake.Create(server, newWidget("n", "b", "")))(t)
+		synctest.Wait()
+		must1(0, server.Restore(backup))(t)
+		must1(fake.Create(server, newWidget("n", "c", "")))(t)
+		time.Sleep(5 * time.Minute)
+		compareWidgets(t, server, inf, func(w *widget) (*widget, error) { return w, nil })
+	})
 }
 
 // within is the widgets of a namespace.

@@ -101,8 +101,9 @@
 // A server whose etcd was restored from a backup gives out resourceVersions a second time. It accepts a
 // watch from a version that it has not reached yet, is silent until it reaches it, and then sends the
 // changes after it. No error shows this, and once the server has overtaken the newest version seen, no
-// version shows it either. But the server cannot fake its history. So after a watch ends before its time
-// or goes idle, the reflector checks that the server still has the same history.
+// version shows it either. But the server cannot fake its history. So the reflector checks that the server
+// still has the same history after a watch ends before its time or goes idle, and after the server does not
+// end it in time.
 //
 // The next watch begins up to four events early, and the server must repeat these events with the same
 // uids. An event that was not there before, or a bookmark past an event that is still to come, shows
@@ -118,7 +119,8 @@
 //
 // If the check is inconclusive, the reflector relists silently, and the Rewinder compares contents as
 // well as versions. The check is inconclusive if none of the known objects is unchanged, if the newest
-// one has the same version but other contents, or if the server has not reached the newest version seen.
+// one has the same version but other contents, if the server has not reached the newest version seen, or if
+// it has and yet a watch repeats nothing for Tuning.IdleTimeout.
 // So the list is wasted if the server only lags, or if the one known object was deleted while there was
 // no watch. [Tuning.TrustVersions] says when a second such list follows, and what happens if the server
 // refuses the check.

@@ -103,7 +103,8 @@ func (r *core) watchClosed(ctx context.Context, w *watchRequest) error {
 	w.end.err = causeOf(w.request, w.end.err)
 	w.silent = errors.Is(context.Cause(w.request), errSilent)
 	w.left = moved && (w.end.err == nil || isCanceled(w.end.err))
-	cut := w.left || w.silent || w.limited.Err() != nil && !moved
+	w.end.overdue = w.limited.Err() != nil && !moved
+	cut := w.left || w.silent || w.end.overdue
 	if r.state.phase != streaming && !moved && w.request.Err() != nil && w.attempt.progress().hung() {
 		cut, w.end.err = false, ErrUnanswered
 	}
@@ -181,7 +182,12 @@ func (r *core) stepAfter(w *watchRequest, end watchEnd) (st step) {
 	case w.replay.strict && w.replay.pending() && isExpired(end.err):
 		return r.repeatLess(w)
 	case w.replay.strict && w.replay.pending() && end.idle:
-		if r.state = r.state.check(); !w.attempt.progress().answered {
+		answered := w.attempt.progress().answered
+		if answered && r.state.confirmed && r.state.unverified == 0 { // it has come that far, and has had its time
+			r.state, st = r.state.doubted(becauseRestored)
+			return st
+		}
+		if r.state = r.state.check(); !answered {
 			return step{err: ErrUnanswered, pause: pauseAway}
 		}
 		return st
