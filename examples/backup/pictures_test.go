@@ -81,7 +81,7 @@ func TestPictures(t *testing.T) {
 		}}, c.namespace, c.name))
 		check(err)
 	}
-	time.Sleep(3 * time.Second)
+	time.Sleep(20 * time.Second) // it leads after 15
 	jobs, err := fake.List[*batchv1.Job](server, fake.Selection{})
 	check(err)
 	for _, job := range jobs[:3] {
