@@ -99,6 +99,7 @@ func TestNameIsFreedDuringReconcile(t *testing.T) {
 		owner := newGadget("waits", "")
 		owner.UID = "1"
 		c, runC := delayed[key]("")
+		controller.For(c, inf, func(event) bool { return false })
 		controller.Owns(c, inf, inf, func(event) bool { return false })
 		var calls atomic.Int64
 		ctx, cancel := context.WithCancel(t.Context())

@@ -26,6 +26,7 @@ func TestTakenName(t *testing.T) {
 		owner := newGadget("waits", "")
 		owner.UID = "1"
 		c, runC := delayed[key]("")
+		controller.For(c, inf, func(event) bool { return false })
 		controller.Owns(c, inf, inf, func(event) bool { return false })
 		var calls atomic.Int64
 		taken := new(controller.OwnedError)
