@@ -231,6 +231,26 @@ func (s deafSource) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 	}
 }
 
+// TestRestoredUnderOverdueWatches: the server does not end the watch in time, because it was restored and nothing has
+// told the client that the connection is lost. Then the server has to show its history, as after a watch that broke off.
+func TestRestoredUnderOverdueWatches(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		opts := informer.Options[*widget]{Reflector: reflector.Tuning{WatchTimeout: time.Minute, IdleTimeout: -1}, OnError: ignore}
+		inf := newInformer(t, deafSource{source(t, server)}, opts)
+		stop := run(t, inf)
+		defer stop()
+		must1(fake.Create(server, newWidget("n", "a", "")))(t)
+		backup := server.Backup()
+		must1(fake.Create(server, newWidget("n", "b", "")))(t)
+		synctest.Wait()
+		must1(0, server.Restore(backup))(t)
+		must1(fake.Create(server, newWidget("n", "c", "")))(t)
+		time.Sleep(5 * time.Minute)
+		compareWidgets(t, server, inf, func(w *widget) (*widget, error) { return w, nil })
+	})
+}
+
 // within is the widgets of a namespace.
 func within(t *testing.T, server *fake.Server, namespace string) reflector.Source[*widget] {
 	t.Helper()

@@ -106,19 +106,19 @@
 //
 // # Restored servers
 //
-// A server whose etcd was restored from a backup gives out resourceVersions a second time. It
-// accepts a watch from a version that it has not reached yet, is silent until it has, and then
-// sends the changes after it. No error says so and, once it has overtaken the newest version seen, no
-// version does. But it cannot fake the history. So after a watch that ended before its time, in whatever
-// way, or was idle, the server has to show that it has the history seen. The next watch begins up to four
-// events early, and the server must repeat these events, with the same uids. An event that was not there
-// before, or a bookmark past an event that is still to come, shows another history. The check costs no
-// request and needs no key, so it works for selections, projections and metadata alike. If there were no
-// events since the list, or the server no longer has them or is silent for two seconds, the
-// reflector asks for a list of one object that is not older than the newest version seen. It
-// selects an object that it knows by name: that of the newest event, or else the newest of the
-// list. The server must have the object as it was. If the object has changed since, or is gone,
-// that proves nothing, and the reflector asks for the objects of earlier events.
+// A server whose etcd was restored from a backup gives out resourceVersions a second time. It accepts a
+// watch from a version that it has not reached yet, is silent until it has, and then sends the changes
+// after it. No error says so and, once it has overtaken the newest version seen, no version does. But it
+// cannot fake the history. So after a watch that ended before its time, in whatever way, was idle, or was
+// not ended by the server in time, the server has to show that it has the history seen. The next watch
+// begins up to four events early, and the server must repeat these events, with the same uids. An event
+// that was not there before, or a bookmark past an event that is still to come, shows another history.
+// The check costs no request and needs no key, so it works for selections, projections and metadata
+// alike. If there were no events since the list, or the server no longer has them or is silent for two
+// seconds, the reflector asks for a list of one object that is not older than the newest version seen. It
+// selects an object that it knows by name: that of the newest event, or else the newest of the list. The
+// server must have the object as it was. If the object has changed since, or is gone, that proves
+// nothing, and the reflector asks for the objects of earlier events.
 //
 // The reflector reports a server that shows another history with [ErrRestored] and lists the
 // collection at "". A [Rewinder] learns that the versions of this list do not compare with those that

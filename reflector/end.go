@@ -17,6 +17,7 @@ type watchEnd struct {
 	ignored bool
 	idle    bool // nothing came for Tuning.IdleTimeout, or for the shorter limit of a replay
 	early   bool // it ended before the time that the request named
+	overdue bool // the server did not end it in time, so the client did
 	heard   bool // something came, even if only an object that could not be used
 	useful  bool // something came that could be used
 	// unreached: there was no connection to the server.
@@ -35,4 +36,6 @@ func (e watchEnd) isEmpty() bool { return e.err == nil && e.short && !e.heard }
 // endedUnexpectedly reports whether a watch ended in any other way than at the time that its
 // request named. Then the server, or its storage, may have been replaced: a server also closes
 // watches in order when it shuts down.
-func endedUnexpectedly(end watchEnd) bool { return end.idle || end.early || end.err != nil }
+func endedUnexpectedly(end watchEnd) bool {
+	return end.idle || end.early || end.overdue || end.err != nil
+}

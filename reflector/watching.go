@@ -103,7 +103,8 @@ func (r *core) watchClosed(ctx context.Context, w *watchRequest) error {
 	w.end.err = causeOf(w.request, w.end.err)
 	w.silent = errors.Is(context.Cause(w.request), errSilent)
 	w.left = moved && (w.end.err == nil || isCanceled(w.end.err))
-	cut := w.left || w.silent || w.limited.Err() != nil && !moved
+	w.end.overdue = w.limited.Err() != nil && !moved
+	cut := w.left || w.silent || w.end.overdue
 	if r.state.phase != streaming && !moved && w.request.Err() != nil && w.attempt.progress().hung() {
 		cut, w.end.err = false, ErrUnanswered
 	}
