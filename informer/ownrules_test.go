@@ -21,8 +21,8 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// byHand is a source whose lists are what the test sets, and whose watch brings what the test sends. An
-// error that is not of an object breaks the watch off.
+// byHand is a source whose lists are what the test sets, and whose watch brings what the test sends, and ends in
+// time. An error that is not of an object breaks the watch off.
 type byHand[T any] struct {
 	mu     sync.Mutex
 	lists  int
@@ -65,9 +65,13 @@ func (m *byHand[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq
 			yield(reflector.Event[T]{}, errors.ErrUnsupported)
 			return
 		}
+		ends := time.NewTimer(time.Duration(*opts.TimeoutSeconds) * time.Second)
+		defer ends.Stop()
 		for {
 			select {
 			case <-ctx.Done():
+				return
+			case <-ends.C:
 				return
 			case ev := <-m.events:
 				if !yield(ev.ev, ev.err) {

@@ -8,7 +8,7 @@ import (
 // A server whose storage was restored from a backup gives out resourceVersions a second time,
 // for other changes. It accepts a watch from a version that it has not reached yet, is silent
 // until it has, and then sends the changes after it: changes of a state that nobody has seen.
-// So after a watch that ended before its time, or was idle, the server has to show that its
+// So after a watch that did not end at its time, or was idle, the server has to show that its
 // history is still the one seen, in one of two ways:
 //
 //   - The next watch starts before the newest events (recent.go). The server must repeat these
