@@ -57,7 +57,7 @@ func TestStart(t *testing.T) {
 			args[n] = strings.Replace(args[n], "../kinform", root, 1)
 		}
 		cmd := exec.CommandContext(t.Context(), "go", args...)
-		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=", "PWD="+dir)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "GOWORK=", "GOFLAGS=", "PWD="+dir)
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("go %s: %v: %.2000s", strings.Join(args, " "), err, out)
 		}

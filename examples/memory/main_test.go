@@ -31,10 +31,12 @@ func newServer(t *testing.T) (*fake.Server, client.Connection) {
 	check(t, fake.Register(s, core.Secrets, fake.Rules{}))
 	for n := range pods {
 		pod := fake.Object(&corev1.Pod{}, "prod", fmt.Sprintf("web-%d", n))
-		pod.ManagedFields = []metav1.ManagedFieldsEntry{{
-			Manager: "kubelet", Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", Time: &metav1.Time{Time: time.Unix(int64(n), 0)},
-			FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:tier":{}}},"f:spec":{"f:containers":{}}}`),
-		}}
+		for _, manager := range []string{"kube-controller-manager", "kube-scheduler", "kubelet"} {
+			pod.ManagedFields = append(pod.ManagedFields, metav1.ManagedFieldsEntry{
+				Manager: manager, Operation: "Update", APIVersion: "v1", FieldsType: "FieldsV1", Time: &metav1.Time{Time: time.Unix(int64(n), 0)},
+				FieldsV1: metav1.NewFieldsV1(`{"f:metadata":{"f:labels":{".":{},"f:app":{},"f:tier":{}}},"f:spec":{"f:containers":{}}}`),
+			})
+		}
 		for c := range 3 {
 			pod.Spec.Containers = append(pod.Spec.Containers, corev1.Container{
 				Name: fmt.Sprint(c), Image: "registry.example.com/web:1", Args: []string{"--a", "--b", "--c"},

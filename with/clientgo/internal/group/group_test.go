@@ -21,8 +21,8 @@ func TestNotSynced(t *testing.T) {
 	refused := errors.New("refused")
 	g.Informer(pods, nil, func() cache.SharedIndexInformer {
 		return cache.NewSharedIndexInformer(&cache.ListWatch{
-			ListFunc:  func(metav1.ListOptions) (runtime.Object, error) { return nil, refused },
-			WatchFunc: func(metav1.ListOptions) (watch.Interface, error) { return nil, refused },
+			ListWithContextFunc:  func(context.Context, metav1.ListOptions) (runtime.Object, error) { return nil, refused },
+			WatchFuncWithContext: func(context.Context, metav1.ListOptions) (watch.Interface, error) { return nil, refused },
 		}, nil, 0, nil)
 	})
 	ctx, cancel := context.WithCancelCause(t.Context())
