@@ -290,7 +290,7 @@ type cached[T metav1.Object, P any] struct {
 }
 
 func (c *cached[T, P]) keys() (all []types.NamespacedName) {
-	for p := range c.inf.Store().Values() {
+	for _, p := range c.inf.List() {
 		if key, err := c.key(p); err == nil {
 			all = append(all, key)
 		}

@@ -65,12 +65,16 @@ func newRestored(t *testing.T, seed uint64) *restored {
 	r := &restored{t: t, dice: rand.New(rand.NewPCG(seed, 83)), once: seed%2 == 0}
 	r.server, _ = setup(t)
 	r.line = &lateLine{next: r.server.Client().Transport}
+	jitter := r.dice.Float64()
 	opts := controller.OpenOptions[*gadget]{Informer: informer.Options[*gadget]{
 		OnError: func(err error) { r.note("OnError: %v", err) },
 		Reflector: reflector.Tuning{
-			DisableWatchList: r.dice.IntN(2) == 0, Backoff: reflector.Backoff{Random: rand.New(rand.NewPCG(seed, 84)).Float64},
+			DisableWatchList: r.dice.IntN(2) == 0, Backoff: reflector.Backoff{Random: func() float64 { return jitter }},
 		},
 	}}
+	if r.once {
+		opts.Informer.Reflector.WatchTimeout = 24 * time.Hour // a watch that ended at its time asks for no history
+	}
 	if r.dice.IntN(3) == 0 {
 		opts.Namespaces = informer.NewNamespaces("a", "b")
 	}

@@ -12,25 +12,22 @@ const unreadAfter = 10 * time.Second
 // unread notices that an informer is read although nothing runs it. Such reads find nothing, which a reconcile function
 // takes for the truth.
 type unread struct {
-	known atomic.Bool               // that something fills the store, or that it was reported that nothing does
-	since atomic.Pointer[time.Time] // the first read that found nothing
+	known atomic.Bool  // that something fills the store, or that it was reported that nothing does
+	since atomic.Int64 // the time of the first read that found nothing, in nanoseconds
 }
 
-// missed is called when a read has found nothing. It returns true once, when that is to be reported.
-func (u *unread) missed() bool {
+// missed is called when a read of an informer has found nothing.
+//
+//go:noinline
+func (u *unread) missed(resource string, onError func(error)) {
 	if u.known.Load() {
-		return false
+		return
 	}
-	now := time.Now()
-	if u.since.CompareAndSwap(nil, &now) || now.Sub(*u.since.Load()) < unreadAfter {
-		return false
+	now := time.Now().UnixNano()
+	if u.since.CompareAndSwap(0, now) || now-u.since.Load() < int64(unreadAfter) || u.known.Swap(true) {
+		return
 	}
-	return !u.known.Swap(true)
+	onError(about(resource, ErrNotRun))
 }
 
-// missed reports that nothing runs the informer.
-func (i *core[K, T]) missed() {
-	if i.unread.missed() {
-		i.report(about(i.name, ErrNotRun))
-	}
-}
+func (i *core[K, T]) missed() { i.unread.missed(i.name, i.opts.OnError) }
