@@ -51,7 +51,7 @@ func AddIndex[K comparable, T any, V comparable](to Informed[K, T], of *index.In
 // refuse keeps an error of the setup.
 func (i *core[K, T]) refuse(err error) {
 	i.faults.add(err)
-	if i.Started() {
+	if i.unread.started.Load() {
 		i.report(err)
 	}
 }
@@ -66,7 +66,7 @@ func (x Index[K, T, V]) Get(value V) []T {
 	}
 	objs := x.of.Get(x.inf.reader, value)
 	if len(objs) == 0 {
-		x.inf.engine.missed()
+		x.inf.unread.missed()
 	}
 	return objs
 }
@@ -103,7 +103,7 @@ func (x Index[K, T, V]) Count(value V) int {
 	}
 	n := x.of.Count(x.inf.reader, value)
 	if n == 0 {
-		x.inf.engine.missed()
+		x.inf.unread.missed()
 	}
 	return n
 }

@@ -77,6 +77,7 @@ type Informer[K comparable, T any] struct {
 	reader *store.Reader[K, T] // of the core's store, so that reads cost no call more
 	typed  typed[K, T]
 	engine engine // the same core
+	unread *unread
 }
 
 // typed is the part of a core that handles keys or objects. Only New and NewNamespaced name a core. Go compiles
@@ -104,7 +105,6 @@ type engine interface {
 	Resource() string
 	Err() error
 	Run(ctx context.Context) error
-	Started() bool
 	Done() <-chan struct{}
 	Synced() <-chan struct{}
 	WaitForSync(ctx context.Context) error
@@ -116,8 +116,6 @@ type engine interface {
 	Lookup(key string) Found
 	Trace(n int)
 	Traced(key string) []Traced
-	// missed is called when a read has found nothing.
-	missed()
 	// lacksNamespaces reports, once, that a list of one namespace has to add their index.
 	lacksNamespaces() bool
 }
@@ -206,7 +204,7 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 
 // informerOf returns the Informer of a core. There must be only one.
 func informerOf[K comparable, T any](i *core[K, T]) *Informer[K, T] {
-	return &Informer[K, T]{reader: i.store.Reader(), typed: i, engine: i}
+	return &Informer[K, T]{reader: i.store.Reader(), typed: i, engine: i, unread: &i.unread}
 }
 
 // newCore returns a core without a source and a session.
@@ -219,6 +217,7 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 		name:      name,
 		key:       key,
 		opts:      opts,
+		unread:    unread{resource: name, onError: opts.OnError},
 		logger:    log,
 		synced:    make(chan struct{}),
 		turn:      make(chan struct{}, 1),
@@ -268,7 +267,7 @@ type Informed[K comparable, T any] interface {
 // because a method would make each package that names an Informer compile the store's writes.
 func Writer[K comparable, T any](of Informed[K, T]) *store.Store[K, T] {
 	i := of.AsInformer().typed.(*core[K, T])
-	i.unread.known.Store(true)
+	i.unread.told.Store(true)
 	return i.store
 }
 
@@ -276,7 +275,7 @@ func Writer[K comparable, T any](of Informed[K, T]) *store.Store[K, T] {
 func (i *Informer[K, T]) Get(key K) (T, bool) {
 	obj, ok := i.reader.Get(key)
 	if !ok {
-		i.engine.missed()
+		i.unread.missed()
 	}
 	return obj, ok
 }

@@ -68,7 +68,7 @@ func (l Lister[K, T]) List(selector labels.Selector) []T {
 	}
 	objs := index.Select(l.inf.Store(), l.namespace, selector)
 	if len(objs) == 0 {
-		l.inf.engine.missed()
+		l.inf.unread.missed()
 	}
 	return objs
 }
@@ -113,9 +113,9 @@ func (l Lister[K, T]) All(selector labels.Selector) iter.Seq[T] {
 // List returns all objects, in no order, in a new slice. They are shared: treat them as read-only.
 // O(store). For the objects of a namespace or selector, see [Lister].
 func (i *Informer[K, T]) List() []T {
-	objs := slices.AppendSeq(make([]T, 0, i.reader.Len()), i.reader.Values())
-	if len(objs) == 0 {
-		i.engine.missed()
+	n := i.reader.Len()
+	if n == 0 {
+		i.unread.missed()
 	}
-	return objs
+	return slices.AppendSeq(make([]T, 0, n), i.reader.Values())
 }

@@ -71,13 +71,7 @@ func setOff[K comparable, T any](i *core[K, T], s *session[K, T]) {
 }
 
 // Started reports whether Run was ever called. It is safe from any goroutine. O(1).
-func (i *Informer[K, T]) Started() bool { return i.engine.Started() }
-
-func (i *core[K, T]) Started() bool {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	return i.phase != notStarted
-}
+func (i *Informer[K, T]) Started() bool { return i.unread.started.Load() }
 
 // Done is closed when Run has ended: no handler is being called, and Run can be called again.
 // Before the first Run it is open, and that Run closes it. If the informer runs again, Done returns
@@ -91,7 +85,6 @@ func (i *core[K, T]) Done() <-chan struct{} { return i.session.Load().done }
 func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.unread.known.Store(true)
 	if i.phase == running || i.phase == stopping {
 		return nil, ErrRunning
 	}
@@ -104,6 +97,7 @@ func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 		}
 	}
 	i.phase = running
+	i.unread.started.Store(true)
 	s := i.session.Load()
 	s.Run = usercode.NewRun(ctx)
 	for l := range i.listeners {

@@ -36,7 +36,7 @@ func (i *Informer[K, T]) WaitForSync(ctx context.Context) error { return i.engin
 //go:noinline
 func (i *core[K, T]) WaitForSync(ctx context.Context) error {
 	for !hasSyncedAll(i) {
-		if err := i.Err(); err != nil && !i.Started() {
+		if err := i.Err(); err != nil && !i.unread.started.Load() {
 			return err
 		}
 		refused, changed := i.refusal.last()
@@ -49,7 +49,7 @@ func (i *core[K, T]) WaitForSync(ctx context.Context) error {
 		case <-i.session.Load().life.Done():
 			return i.about(ErrStopped)
 		case <-ctx.Done():
-			return &UnsyncedError{Resource: i.Resource(), NeverRan: !i.Started(), Failing: i.Stats().Failing, Err: ctx.Err()}
+			return &UnsyncedError{Resource: i.Resource(), NeverRan: !i.unread.started.Load(), Failing: i.Stats().Failing, Err: ctx.Err()}
 		}
 	}
 	return nil

@@ -53,7 +53,7 @@ func (i *core[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exist
 
 // whileAlive calls wait with a context that also ends with the informer.
 func whileAlive[K comparable, T any](ctx context.Context, i *core[K, T], wait func(context.Context) error) error {
-	if err := i.Err(); err != nil && !i.Started() {
+	if err := i.Err(); err != nil && !i.unread.started.Load() {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
