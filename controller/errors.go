@@ -20,7 +20,7 @@ var (
 	// the controller's name and the name of the resource.
 
 	// ErrNoKeys says that Watch got no function for keys.
-	ErrNoKeys = errors.New("the function for keys is nil: pass one that appends the keys to queue")
+	ErrNoKeys = errors.New("the function for keys is nil: pass a function that appends keys to dst")
 
 	// ErrNoInformer says that For, Owns, Watch or References got a nil informer or handle, or an index of no
 	// informer. It comes with the type of the objects. Unwatch returns it. It is the same value as
@@ -32,7 +32,7 @@ var (
 
 	// ErrNoOwners says, with the names of both resources, that Owns or References was called without [For] of the objects
 	// whose keys they queue. The cache would never have these objects, or reconcile would get keys of another kind.
-	ErrNoOwners = errors.New("no For or Watch has the latter: call For with the same handle or informer, or name the one that For has")
+	ErrNoOwners = errors.New("the controller has no For or Watch of the latter: call For with the same handle or informer, or name the one that For has")
 
 	// ErrStopped says that For, Owns, Watch or References was called after the end of Run.
 	// informer.ErrStopped says that an informer has stopped.

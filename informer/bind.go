@@ -50,8 +50,11 @@ func AddIndex[K comparable, T any, V comparable](to Informed[K, T], of *index.In
 
 // refuse keeps an error of the setup.
 func (i *core[K, T]) refuse(err error) {
+	i.mu.Lock() // begin has seen it, or has begun
 	i.faults.add(err)
-	if i.unread.started.Load() {
+	begun := i.phase != notStarted
+	i.mu.Unlock()
+	if begun {
 		i.report(err)
 	}
 }

@@ -25,10 +25,6 @@ var (
 	// ErrRunning is returned by Run while another call of Run is in progress.
 	ErrRunning = errors.New("informer: is running")
 
-	// ErrNotRun is reported to Options.OnError, once, if reads of an informer, of an index or of a lister have found
-	// nothing for ten seconds and Run was never called. The error that wraps it names the resource.
-	ErrNotRun = errors.New("reads find nothing, because nothing runs this cache: give it to For, Owns, Watch or References of a controller, or to a manager")
-
 	// ErrContentsVary is reported to Options.OnError, once, if the contents of an object change
 	// back and forth at one version: earlier contents have come back twice. The error that wraps it
 	// names the resource and the object. Most likely several servers behind one address have

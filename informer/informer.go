@@ -31,7 +31,7 @@ type Options[T any] struct {
 	Indexes []index.Definition[T]
 
 	// OnError gets every failure after which the informer continues: *reflector.RequestError,
-	// *reflector.ObjectError, *reflector.SlowListError, *SlowHandlerError, *deltafifo.SlowError, ErrNotRun,
+	// *reflector.ObjectError, *reflector.SlowListError, *SlowHandlerError, *deltafifo.SlowError,
 	// *MutationError, *LostWriteError, ErrContentsVary, and the errors of store.Options.OnError. It also gets every
 	// *PanicError. Run then returns one of these. OnError runs in the goroutine of the failure and
 	// blocks it meanwhile. Several goroutines may call it at once. If it is nil, each failure is
@@ -41,7 +41,8 @@ type Options[T any] struct {
 
 	// Logger gets a record at level Debug when Run begins and ends, when the cache is filled,
 	// when handlers are added and removed, and for everything that reflector.Options.Logger
-	// lists. It gets errors only if OnError is nil. Events are never logged. Nil means
+	// lists. Once, it gets a warning if Run was never called and reads have found nothing for ten
+	// seconds. It gets errors only if OnError is nil. Events are never logged. Nil means
 	// slog.Default(). Users of logr pass slog.New(logr.ToSlogHandler(theirs)).
 	Logger *slog.Logger
 
@@ -217,7 +218,6 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 		name:      name,
 		key:       key,
 		opts:      opts,
-		unread:    unread{resource: name, onError: opts.OnError},
 		logger:    log,
 		synced:    make(chan struct{}),
 		turn:      make(chan struct{}, 1),
@@ -227,6 +227,7 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 		detector:  newDetector[K, T](opts.Mutations),
 		listeners: map[*listener[K, T]]struct{}{},
 	}
+	i.unread.log = &i.logger
 	var err error
 	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: unchanged(&i.versions), OnError: opts.OnError})
 	if err != nil {
@@ -267,7 +268,7 @@ type Informed[K comparable, T any] interface {
 // because a method would make each package that names an Informer compile the store's writes.
 func Writer[K comparable, T any](of Informed[K, T]) *store.Store[K, T] {
 	i := of.AsInformer().typed.(*core[K, T])
-	i.unread.told.Store(true)
+	i.unread.quiet()
 	return i.store
 }
 

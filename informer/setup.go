@@ -25,6 +25,7 @@ func Failed[T any](resource string, err error) *Informer[types.NamespacedName, T
 	none := func(T) (key types.NamespacedName, _ error) { return key, err }
 	i, _ := newCore(resource, none, Options[T]{}) // cannot fail: the type of keys is valid, and there are no indexes
 	i.faults.add(errors.Join(err, firstSession(i)))
+	i.unread.quiet()
 	return informerOf(i)
 }
 

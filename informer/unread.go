@@ -1,36 +1,65 @@
 package informer
 
 import (
+	"log/slog"
+	"sync"
 	"sync/atomic"
 	"time"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
-// unreadAfter is the time for which reads must have found nothing. A program that only begins to run, and reads
-// already, is quicker.
+// unreadAfter is how long reads must find nothing before the warning. A program that reads while it starts runs its
+// informers sooner.
 const unreadAfter = 10 * time.Second
 
-// unread notices that an informer is read although nothing runs it. Such reads find nothing, which a reconcile function
-// takes for the truth.
+// unread knows whether Run was called, and warns if an informer that nothing runs is read. Such reads find nothing, which
+// a reconcile function takes for the truth.
 type unread struct {
-	// Set by New and never changed.
-	resource string
-	onError  func(error)
+	log     *logs.Log   // set by New and never changed
+	started atomic.Bool // Run was called
 
-	started atomic.Bool  // Run was called
-	told    atomic.Bool  // it was reported, or need not be
-	since   atomic.Int64 // the time of the first read that found nothing, in nanoseconds
+	mu    sync.Mutex
+	since time.Time // when a read first found nothing
+	told  bool      // the warning was written, or need not be
 }
 
-// missed is called when a read of an informer has found nothing.
+// missed is called when a read has found nothing.
 //
 //go:noinline
 func (u *unread) missed() {
-	if u.started.Load() || u.told.Load() {
-		return
+	if !u.started.Load() && u.due() {
+		u.log.Error(unreadError{})
 	}
-	now := time.Now().UnixNano()
-	if u.since.CompareAndSwap(0, now) || now-u.since.Load() < int64(unreadAfter) || u.told.Swap(true) {
-		return
+}
+
+// due reports, once, that the warning is due.
+func (u *unread) due() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if u.since.IsZero() {
+		u.since = time.Now()
 	}
-	u.onError(about(u.resource, ErrNotRun))
+	if u.told || time.Since(u.since) < unreadAfter {
+		return false
+	}
+	u.told = true
+	return true
+}
+
+// quiet prevents the warning.
+func (u *unread) quiet() {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	u.told = true
+}
+
+type unreadError struct{}
+
+func (unreadError) Error() string {
+	return "nothing runs this cache: call Run, or give it to For, Owns, Watch or References of a controller, or to a manager"
+}
+
+func (unreadError) LogValue() slog.Value {
+	return slog.GroupValue(slog.String(logs.Message, "reads find nothing"))
 }

@@ -3,6 +3,9 @@
 //
 // The controller reads through handles, which have its own writes at once. So it needs no code for
 // caches that are behind. If nothing changed, it sends nothing.
+//
+// +groupName=example.com
+// +versionName=v1
 package website
 
 import (

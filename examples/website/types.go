@@ -1,5 +1,3 @@
-// +groupName=example.com
-// +versionName=v1
 package website
 
 import (
