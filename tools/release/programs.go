@@ -7,6 +7,7 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -60,55 +61,75 @@ func buildArchive(root string, env []string, archive string) error {
 	if err := addLicense(root, bin); err != nil {
 		return err
 	}
-	notices, err := notices(filepath.Join(root, programsFrom), env, programPackages)
+	others, err := notices(filepath.Join(root, programsFrom), env, programPackages)
 	if err != nil {
 		return err
 	}
-	if err := os.WriteFile(filepath.Join(bin, "THIRD_PARTY_NOTICES"), notices, 0o644); err != nil {
+	if err := os.WriteFile(filepath.Join(bin, "THIRD_PARTY_NOTICES"), others, 0o644); err != nil {
 		return err
 	}
 	return pack(bin, archive)
 }
 
-// notices returns the licenses and notices of the modules of others that packages are built from.
+// notices returns the licenses and notices of Go and of the modules of others that packages are built from. Code that a
+// module has taken over has its license in a folder above it.
 func notices(dir string, env, packages []string) ([]byte, error) {
-	const each = "{{with .Module}}{{.Path}} {{.Version}}\t{{.Dir}}{{end}}"
+	const each = "{{if .Standard}}{{else}}{{.Dir}}\t{{.Module.Dir}}\t{{.Module.Path}} {{.Module.Version}}{{end}}"
 	out, err := command(dir, env, "go", append([]string{"list", "-deps", "-tags", "grpcnotrace", "-f", each}, packages...)...)
 	if err != nil {
 		return nil, err
 	}
-	lines := strings.Split(out, "\n")
-	slices.Sort(lines)
-	var all bytes.Buffer
-	for _, line := range slices.Compact(lines) {
-		name, from, ok := strings.Cut(line, "\t")
-		if !ok || strings.HasPrefix(name, rootPath) {
+	root, err := command(dir, env, "go", "env", "GOROOT")
+	if err != nil {
+		return nil, err
+	}
+	folders, licensed := map[string]string{root: "Go"}, map[string]bool{}
+	for line := range strings.Lines(out) {
+		fields := strings.Split(strings.TrimSpace(line), "\t")
+		if len(fields) != 3 || strings.HasPrefix(fields[2], rootPath) {
 			continue
 		}
-		files, err := os.ReadDir(from)
+		for at, top := fields[0], fields[1]; len(at) >= len(top); at = filepath.Dir(at) {
+			folders[at] = fields[2] + filepath.ToSlash(strings.TrimPrefix(at, top))
+		}
+		licensed[fields[2]] = false
+	}
+	var all bytes.Buffer
+	for _, folder := range slices.Sorted(maps.Keys(folders)) {
+		found, err := addNotices(&all, folder, folders[folder])
 		if err != nil {
 			return nil, err
 		}
-		found := 0
-		for _, file := range files {
-			if !licenseFile.MatchString(file.Name()) || file.IsDir() {
-				continue
-			}
-			text, err := os.ReadFile(filepath.Join(from, file.Name()))
-			if err != nil {
-				return nil, err
-			}
-			found++
-			fmt.Fprintf(&all, "==== %s: %s\n\n%s\n\n", name, file.Name(), bytes.TrimSpace(text))
+		if name := folders[folder]; found {
+			licensed[name] = true
 		}
-		if found == 0 {
-			return nil, fmt.Errorf("%s has no license in %s", name, from)
+	}
+	for name, has := range licensed {
+		if !has {
+			return nil, fmt.Errorf("%s has no license", name)
 		}
 	}
 	return all.Bytes(), nil
 }
 
-var licenseFile = regexp.MustCompile(`(?i)^(licen[sc]e|notice|copying|patents)`)
+// addNotices adds the licenses and notices in one folder, and reports whether there are any.
+func addNotices(all *bytes.Buffer, folder, name string) (found bool, err error) {
+	files, err := os.ReadDir(folder)
+	for _, file := range files {
+		if file.IsDir() || !licenseFile.MatchString(file.Name()) {
+			continue
+		}
+		text, err := os.ReadFile(filepath.Join(folder, file.Name()))
+		if err != nil {
+			return false, err
+		}
+		fmt.Fprintf(all, "==== %s: %s\n\n%s\n\n", name, file.Name(), bytes.TrimSpace(text))
+		found = true
+	}
+	return found, err
+}
+
+var licenseFile = regexp.MustCompile(`(?i)^(licen[sc]e|notice|copying|patents)(\.(txt|md))?$`)
 
 // pack writes the files of a folder to an archive. The same files give the same bytes.
 func pack(dir, archive string) (err error) {

@@ -126,3 +126,19 @@ func TestPack(t *testing.T) {
 		t.Errorf("the same files give %q and %q", sums[0], sums[1])
 	}
 }
+
+// TestNotices: the notices name Go, the modules of others, and code that a module has taken over.
+func TestNotices(t *testing.T) {
+	all, err := notices("../..", []string{"GOWORK=off"}, []string{"./client"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"==== Go: LICENSE", "==== k8s.io/apimachinery v", "/third_party/forked/golang: LICENSE"} {
+		if !strings.Contains(string(all), want) {
+			t.Errorf("%q is missing", want)
+		}
+	}
+	if strings.Contains(string(all), rootPath) {
+		t.Error("the module's own license is among those of others")
+	}
+}
