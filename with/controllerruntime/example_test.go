@@ -3,10 +3,15 @@ package controllerruntime_test
 import (
 	"context"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	ctrl "sigs.k8s.io/controller-runtime"
+	"sigs.k8s.io/controller-runtime/pkg/handler"
+	"sigs.k8s.io/controller-runtime/pkg/reconcile"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/with/clientgo"
+	"github.com/kinform/kinform/with/controllerruntime"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
@@ -18,5 +23,21 @@ func Example_connection() {
 			return err
 		}
 		return kinform.Open(server, core.Pods).Run(ctx)
+	}
+}
+
+func Example_oneController() {
+	_ = func(m ctrl.Manager, reconciler reconcile.Reconciler) error {
+		server, err := clientgo.Connection(m.GetConfig())
+		if err != nil {
+			return err
+		}
+		pods := kinform.Open(server, core.Pods)
+		if err := m.Add(controllerruntime.Runnable(pods)); err != nil {
+			return err
+		}
+		return ctrl.NewControllerManagedBy(m).Named("pods").
+			WatchesRawSource(controllerruntime.Source(pods, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{})).
+			Complete(reconciler)
 	}
 }
