@@ -138,7 +138,7 @@ type following struct {
 	by     Selection // nil if the source has none that changes
 	sink   Pruner    // nil with by
 	moving bool      // the list in progress replaces a watch that can go on
-	before state     // of that watch
+	before *state    // of that watch; nil before the first
 
 	mu        sync.Mutex
 	lists     bool               // the request in progress is one for a list
@@ -244,7 +244,7 @@ func (f *following) goOn(st *state, wait time.Duration) bool {
 	f.holdOff(wait)
 	learned := st.learned
 	learned.rewound = f.before.rewound
-	*st = f.before
+	*st = *f.before
 	st.learned = learned
 	st.relisted = true // so that a doubt leads to no list at once, which would fail, too
 	return true
@@ -272,7 +272,8 @@ func (f *following) turn(ctx context.Context, st *state, stats *counters, log lo
 	}
 	lists := st.lists()
 	if !lists && f.moves() {
-		f.before = *st
+		watched := *st
+		f.before = &watched
 		st.rewound = max(st.rewound, perhapsRewound) // the watch may have had yet to show its history
 		*st, lists = st.relist(""), true
 		logRelist(stats, log, becauseMoved, st.rv)
