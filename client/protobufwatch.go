@@ -17,38 +17,39 @@ type protobufWatch struct {
 }
 
 // next implements eventReader.
-func (d *protobufWatch) next() (event, error) {
-	var none event
+func (d *protobufWatch) next() (ev event, err error) {
 	at := d.in.Offset()
 	frame, err := d.in.Next()
-	switch err = wireError(err); {
+	err = protobufEvent(d, frame, at, wireError(err), &ev)
+	return ev, err
+}
+
+// protobufEvent reads the event in a frame, which began at the offset at, or says why there is none. While next waits
+// for one, this is not on the stack.
+func protobufEvent(d *protobufWatch, frame []byte, at int64, err error, ev *event) error {
+	switch {
 	case err == io.EOF:
-		return none, io.EOF
+		return io.EOF
 	case err == decode.ErrOverLimit:
 		d.watching.events++
 		start, _ := kubeproto.ParseWatchEvent(frame)
-		return oversized(d, start, err)
+		*ev, err = oversized(d, start, err)
+		return err
 	case err != nil:
-		return none, explainWatch(d.watching, err, at)
+		return explainWatch(d.watching, err, at)
 	}
-	return protobufEvent(d, frame, at)
-}
-
-// protobufEvent reads the event in a frame, which began at the offset at. While next waits for one, this is
-// not on the stack.
-func protobufEvent(d *protobufWatch, frame []byte, at int64) (event, error) {
-	var none event
 	got, err := kubeproto.ParseWatchEvent(frame)
 	if err == nil && len(got.Type) == 0 && got.Object == nil {
 		err = errors.New("an event without type and object")
 	}
 	if err != nil && d.watching.events == 0 {
-		return none, d.watching.body.unlike(err)
+		return d.watching.body.unlike(err)
 	} else if err != nil {
-		return none, explainWatch(d.watching, err, at) // nothing in the frame can be trusted
+		return explainWatch(d.watching, err, at) // nothing in the frame can be trusted
 	}
 	d.watching.events++
-	return judgeProtobuf(d, got)
+	*ev, err = judgeProtobuf(d, got)
+	return err
 }
 
 func (d *protobufWatch) ready() bool { return d.in.Ready() }

@@ -99,9 +99,6 @@ func (x indexed[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 func (l Lister[K, T]) All(selector labels.Selector) iter.Seq[T] {
 	return func(yield func(T) bool) {
 		if l.namespace == "" && (selector == nil || selector.Empty()) {
-			if l.inf.reader.Len() == 0 {
-				l.inf.unread.missed()
-			}
 			l.inf.Store().Values()(yield)
 			return
 		}

@@ -21,8 +21,6 @@ import (
 //
 // A stopped informer can run again. It keeps the handlers that were not removed, with their
 // undelivered events. It also keeps the store and updates it: handlers get the difference.
-//
-//go:noinline
 func (i *Informer[K, T]) Run(ctx context.Context) error { return i.engine.Run(ctx) }
 
 //go:noinline
@@ -31,9 +29,8 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = finish(i, s) }() // also if OnError ends this goroutine
 	returned := false
-	defer func() { listenerLeft(i, s, returned, recover()) }() // contain would take twice as much of the stack
+	defer func() { err = ended(i, s, returned, recover()) }() // contain would take twice as much of the stack
 	setOff(i, s)
 	if i.only == nil {
 		<-s.Ctx.Done()
@@ -44,15 +41,17 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// listenerLeft follows the end of what Run does itself: value is what recover returned.
-func listenerLeft[K comparable, T any](i *core[K, T], s *session[K, T], returned bool, value any) {
+// ended ends a run, also if OnError ends this goroutine. value is what recover returned after what Run does itself.
+func ended[K comparable, T any](i *core[K, T], s *session[K, T], returned bool, value any) (err error) {
+	defer func() { err = finish(i, s) }()
 	where := "source"
 	if i.only != nil && i.only.feed.commits {
 		where = "commit"
 	}
-	if err := usercode.Left(where, returned, value); err != nil {
-		runFailed(i, s, err)
+	if left := usercode.Left(where, returned, value); left != nil {
+		runFailed(i, s, left)
 	}
+	return nil
 }
 
 // setOff starts what runs beside the goroutine of Run.

@@ -3,7 +3,6 @@ package informer_test
 import (
 	"bytes"
 	"log/slog"
-	"slices"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -14,15 +13,14 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// TestReadsOfWhatNothingRuns: an author forgets to give a cache to a controller. Every way to read it finds nothing, which
-// must not stay unnoticed.
+// TestReadsOfWhatNothingRuns: an author forgets to give a cache to a controller. Every method that looks something up
+// finds nothing, which must not stay unnoticed.
 func TestReadsOfWhatNothingRuns(t *testing.T) {
 	nodes := index.New("of a node", nodeOf)
 	for name, read := range map[string]func(*informer.Informer[key, *widget]){
 		"Get":         func(inf *informer.Informer[key, *widget]) { inf.Get(key{Name: "w"}) },
 		"List":        func(inf *informer.Informer[key, *widget]) { inf.List() },
 		"Lister.Get":  func(inf *informer.Informer[key, *widget]) { _, _ = informer.NewLister(inf).Get(key{Name: "w"}) },
-		"Lister.All":  func(inf *informer.Informer[key, *widget]) { _ = slices.Collect(informer.NewLister(inf).All(nil)) },
 		"Lister.List": func(inf *informer.Informer[key, *widget]) { informer.NewLister(inf).In("prod").List(nil) },
 		"Index.Get":   func(inf *informer.Informer[key, *widget]) { informer.AddIndex(inf, nodes).Get("node-1") },
 		"Index.Count": func(inf *informer.Informer[key, *widget]) { informer.AddIndex(inf, nodes).Count("node-1") },

@@ -14,11 +14,8 @@ func (r *core) run(ctx context.Context) error {
 	}
 	defer stop()
 	for ctx.Err() == nil {
-		of, ready, err := r.follows.turn(ctx, &r.state, &r.stats, r.log, r.sink)
-		if ready {
-			ready, err = r.listOrCheck(of)
-		}
-		if ready {
+		of, watches, err := r.next(ctx)
+		if watches {
 			// Called here, and not there, so that little of the stack is in use during a watch.
 			err = r.watchOnce(of)
 		}
@@ -30,6 +27,17 @@ func (r *core) run(ctx context.Context) error {
 		r.sink.Discard() // between two pages
 	}
 	return nil
+}
+
+// next prepares the next request, and sends it unless it is a watch. The request's context is of.
+//
+//go:noinline
+func (r *core) next(ctx context.Context) (of context.Context, watches bool, err error) {
+	of, ready, err := r.follows.turn(ctx, &r.state, &r.stats, r.log, r.sink)
+	if ready {
+		watches, err = r.listOrCheck(of)
+	}
+	return of, watches, err
 }
 
 // listOrCheck waits until the breaker admits a request, and sends the next one unless that is a
