@@ -161,8 +161,8 @@ type core[K comparable, T any] struct {
 	turn chan struct{}
 
 	// mu is held while a batch is committed and logged, so that a new handler sees the store
-	// and the log at the same moment. It is taken inside the locks of the queues. No goroutine waits for a handler or for the network with
-	// mu held.
+	// and the log at the same moment. It is taken inside the locks of the queues. No goroutine waits for a
+	// handler or for the network with mu held.
 	mu         sync.Mutex
 	phase      phase
 	places     places

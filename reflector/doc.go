@@ -120,7 +120,7 @@
 // If the check is inconclusive, the reflector relists silently, and the Rewinder compares contents as
 // well as versions. The check is inconclusive if none of the known objects is unchanged, if the newest
 // one has the same version but other contents, if the server has not reached the newest version seen, or if
-// it has and yet a watch repeats nothing for Tuning.IdleTimeout.
+// it has, but the watch then does not repeat all these events within Tuning.IdleTimeout.
 // So the list is wasted if the server only lags, or if the one known object was deleted while there was
 // no watch. [Tuning.TrustVersions] says when a second such list follows, and what happens if the server
 // refuses the check.

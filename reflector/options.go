@@ -76,7 +76,7 @@ type Tuning struct {
 
 	// TrustVersions turns off the check for a server that was restored from a backup. The package
 	// documentation describes the check, under "Restored servers". It runs when a watch resumes after
-	// one that ended early. It costs the repetition of up to four events, or a list of one object,
+	// one that ended early, was idle, or was not ended in time by the server. It costs the repetition of up to four events, or a list of one object,
 	// rarely of more. Turn it off for a source that is not a Kubernetes API and can do neither. A list
 	// that is older than the newest version seen then still counts as that of a restored server. A
 	// watch still resumes before the events of the newest version, because there may be more of them.

@@ -183,7 +183,7 @@ func (r *core) stepAfter(w *watchRequest, end watchEnd) (st step) {
 		return r.repeatLess(w)
 	case w.replay.strict && w.replay.pending() && end.idle:
 		answered := w.attempt.progress().answered
-		if answered && r.state.confirmed && r.state.unverified == 0 { // it has come that far, and has had its time
+		if answered && r.state.confirmed && r.state.unverified == 0 { // the check is over, and this watch had its time to repeat the events
 			r.state, st = r.state.doubted(becauseRestored)
 			return st
 		}

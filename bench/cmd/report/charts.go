@@ -30,7 +30,7 @@ var headline = []named{
 var residents = []named{
 	{"resident/default", "defaults"},
 	{"resident/lean", "without managedFields"},
-	{"resident/shared", "without managedFields, equal parts shared in kinform"},
+	{"resident/shared", "without managedFields (kinform: SharedParts)"},
 	{"resident/metadata", "metadata only"},
 	{"resident/projected", "projected to a small struct"},
 }

@@ -80,8 +80,9 @@ func fatWires(w *World) (all []measure.Op) {
 	return all
 }
 
-// residents measure the objects that stay in memory after a sync. Both sides keep the same: client-go's informers have the
-// transform that drops or projects what kinform's do not decode. SharedParts has no counterpart in client-go.
+// residents measure the objects that stay in memory after a sync. Both sides keep the same fields:
+// client-go's informers have the transform that drops or projects what kinform's do not decode. SharedParts has no
+// counterpart in client-go, whose small struct also needs an ObjectMeta.
 func residents(w *World) (all []measure.Op) {
 	lean := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields = true })
 	shared := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields, o.SharedParts = true, 1<<14 })

@@ -1,4 +1,4 @@
-// Program runs the controller of package website in the cluster of kubectl or, in a pod, in its own.
+// Program runs the controller of package website in the current cluster of kubectl or, in a pod, in the cluster of the pod.
 package main
 
 import (
