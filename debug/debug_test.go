@@ -122,7 +122,7 @@ func TestNamesAndNil(t *testing.T) {
 		}
 	}
 	for err, want := range map[error]string{
-		twice: `debug: controller "sync": the name is taken`,
+		twice: `debug: controller "sync": the name is taken: give each its own name`,
 		none:  `debug: controller "none": it is nil: make it before you add it`,
 		debug.AddInformer[key, *Secret](nil, "x", nil, nil): `debug: informer "x": the page: it is nil: make it before you add it`,
 	} {

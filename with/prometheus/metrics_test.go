@@ -92,8 +92,8 @@ func TestBadNames(t *testing.T) {
 		want error
 		text string
 	}{
-		{"informer twice", m.AddInformer("pods", part), kinformprom.ErrDuplicate, `kinformprom: informer "pods": the name is taken`},
-		{"controller with the name of a queue", m.AddController("pods", part), kinformprom.ErrDuplicate, `kinformprom: queue "pods": the name is taken`},
+		{"informer twice", m.AddInformer("pods", part), kinformprom.ErrDuplicate, `kinformprom: informer "pods": the name is taken: give each its own name`},
+		{"controller with the name of a queue", m.AddController("pods", part), kinformprom.ErrDuplicate, `kinformprom: queue "pods": the name is taken: give each its own name`},
 		{"no name", m.AddQueue("", part), kinformprom.ErrUnnamed, `kinformprom: queue "": it has no name: give it one`},
 		{"nil", m.AddElector("pods", nil), kinformprom.ErrNoPart, `kinformprom: elector "pods": it is nil: make it before you add it`},
 		{"nil pointer", m.AddInformer("nodes", (*kinform.Informer[*corev1.Pod])(nil)), kinformprom.ErrNoPart, `kinformprom: informer "nodes": it is nil: make it before you add it`},
