@@ -68,6 +68,7 @@ type options struct {
 	shard     sharding.Selector
 }
 
+// newFactory finds out which result this client-go wants: see group.Older.
 func newFactory(clients dynamic.Interface, resync time.Duration, opts options) DynamicSharedInformerFactory {
 	stock := struct {
 		DynamicSharedInformerFactory

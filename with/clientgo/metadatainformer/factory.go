@@ -75,6 +75,7 @@ type options struct {
 	shard     sharding.Selector
 }
 
+// newFactory finds out which result this client-go wants: see group.Older.
 func newFactory(clients metadata.Interface, resync time.Duration, opts options) SharedInformerFactory {
 	stock := struct {
 		SharedInformerFactory
