@@ -77,8 +77,8 @@ type Informer[K comparable, T any] struct {
 	// Set by New and never changed.
 	reader *store.Reader[K, T] // of the core's store, so that reads cost no call more
 	typed  typed[K, T]
-	engine engine // the same core
-	unread *unread
+	engine engine  // the same core
+	unread *unread // that of the core, so that a read which finds nothing costs no call of engine
 }
 
 // typed is the part of a core that handles keys or objects. Only New and NewNamespaced name a core. Go compiles
