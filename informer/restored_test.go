@@ -184,36 +184,48 @@ func TestRestoredAndBumped(t *testing.T) {
 }
 
 // TestRestoredAndSilent: a server that was restored says nothing, because nothing changes. It has come as far as the
-// newest version seen, so it would have repeated the newest event by now. One list follows, also if another
-// object is as it was.
+// newest version seen, so it would have repeated the newest event by the end of the watch, however that ends. One list
+// follows, also if another object is as it was.
 func TestRestoredAndSilent(t *testing.T) {
-	for name, lost := range map[string]func(t *testing.T, server *fake.Server){
-		"a creation": func(t *testing.T, server *fake.Server) { must1(fake.Create(server, newWidget("n", "b", "")))(t) },
-		"a deletion": func(t *testing.T, server *fake.Server) {
-			must1(fake.Delete[*widget](server, key{Namespace: "n", Name: "a"}))(t)
-		},
+	atItsTime := reflector.Tuning{WatchTimeout: time.Minute, IdleTimeout: -1, DisableWatchList: true}
+	itself := func(src reflector.Source[*widget]) reflector.Source[*widget] { return src }
+	for watch, c := range map[string]struct {
+		tuning reflector.Tuning
+		source func(reflector.Source[*widget]) reflector.Source[*widget]
+	}{
+		"idle":    {reflector.Tuning{}, itself},
+		"ended":   {atItsTime, itself},
+		"overdue": {atItsTime, func(src reflector.Source[*widget]) reflector.Source[*widget] { return deafSource{src} }},
 	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				server := newServer(t)
-				inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: ignore})
-				stop := run(t, inf)
-				defer stop()
-				must1(fake.Create(server, newWidget("n", "a", "")))(t)
-				must1(fake.Create(server, newWidget("n", "c", "")))(t)
-				backup := server.Backup()
-				lost(t, server)
-				synctest.Wait()
-				must1(0, server.Restore(backup))(t)
-				server.JumpResourceVersion(2)
-				time.Sleep(10 * time.Minute)
-				compareWidgets(t, server, inf, func(w *widget) (*widget, error) { return w, nil })
-				time.Sleep(time.Hour)
-				if n := inf.Stats().Relists.Restored; n != 1 {
-					t.Errorf("%d lists, want one", n)
-				}
+		for name, lost := range map[string]func(t *testing.T, server *fake.Server){
+			"a creation": func(t *testing.T, server *fake.Server) { must1(fake.Create(server, newWidget("n", "b", "")))(t) },
+			"a deletion": func(t *testing.T, server *fake.Server) {
+				must1(fake.Delete[*widget](server, key{Namespace: "n", Name: "a"}))(t)
+			},
+		} {
+			t.Run(watch+"/"+name, func(t *testing.T) {
+				synctest.Test(t, func(t *testing.T) {
+					server := serverWith(t, fake.Options{NoBookmarks: true})
+					src := c.source(source(t, server))
+					inf := newInformer(t, src, informer.Options[*widget]{Reflector: c.tuning, OnError: ignore})
+					stop := run(t, inf)
+					defer stop()
+					must1(fake.Create(server, newWidget("n", "a", "")))(t)
+					must1(fake.Create(server, newWidget("n", "c", "")))(t)
+					backup := server.Backup()
+					lost(t, server)
+					synctest.Wait()
+					must1(0, server.Restore(backup))(t)
+					server.JumpResourceVersion(2)
+					time.Sleep(10 * time.Minute)
+					compareWidgets(t, server, inf, func(w *widget) (*widget, error) { return w, nil })
+					time.Sleep(time.Hour)
+					if n := inf.Stats().Relists.Restored; n != 1 {
+						t.Errorf("%d lists, want one", n)
+					}
+				})
 			})
-		})
+		}
 	}
 }
 

@@ -66,7 +66,12 @@ var byNode = index.New("node", func(dst []string, w *widget) []string { return a
 // newServer is an in-memory API server that has widgets.
 func newServer(t testing.TB) *fake.Server {
 	t.Helper()
-	server := fake.New(fake.Options{})
+	return serverWith(t, fake.Options{})
+}
+
+func serverWith(t testing.TB, opts fake.Options) *fake.Server {
+	t.Helper()
+	server := fake.New(opts)
 	if err := fake.Register(server, kind.Of[*widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets"), fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}

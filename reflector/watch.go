@@ -53,6 +53,11 @@ type watchRequest struct {
 	guard
 }
 
+// hadItsTime reports whether w lasted as long as its request named.
+func (w *watchRequest) hadItsTime(end watchEnd) bool {
+	return end.err == nil && !end.early && !w.left && !w.silent
+}
+
 // refused reports whether the server has not accepted w.
 func (w *watchRequest) refused() bool {
 	return w.attempt != nil && w.attempt.progress().reached() && !w.accepted && !w.end.heard

@@ -172,6 +172,7 @@ func (r *core) noteVain(end watchEnd, nothingNew bool, lived time.Duration) {
 func (r *core) stepAfter(w *watchRequest, end watchEnd) (st step) {
 	end.idle = w.aborted.Load()
 	r.recent.noteEnd(end.at.Sub(r.made))
+	owes, answered := w.replay.strict && w.replay.pending(), w.attempt.progress().answered
 	switch {
 	case errors.Is(end.err, ErrRestored):
 		r.state, st = r.state.restored(end.err)
@@ -179,19 +180,17 @@ func (r *core) stepAfter(w *watchRequest, end watchEnd) (st step) {
 	case errors.Is(end.err, errDiffers):
 		r.state, st = r.state.doubted(becauseRestored)
 		return st
-	case w.replay.strict && w.replay.pending() && isExpired(end.err):
+	case owes && isExpired(end.err):
 		return r.repeatLess(w)
-	case w.replay.strict && w.replay.pending() && end.idle:
-		answered := w.attempt.progress().answered
-		if answered && r.state.confirmed && r.state.unverified == 0 { // the check is over, and this watch had its time to repeat the events
-			r.state, st = r.state.doubted(becauseRestored)
-			return st
-		}
+	case owes && r.state.confirmed && r.state.unverified == 0 && (end.idle && answered || w.hadItsTime(end)):
+		r.state, st = r.state.doubted(becauseRestored) // the check is over, so the server could have repeated the events
+		return st
+	case owes && end.idle:
 		if r.state = r.state.check(); !answered {
 			return step{err: ErrUnanswered, pause: pauseAway}
 		}
 		return st
-	case w.replay.strict && w.replay.pending() && end.err == nil && !end.short && (!r.state.confirmed || r.state.unverified > 0):
+	case owes && end.err == nil && !end.short && (!r.state.confirmed || r.state.unverified > 0):
 		r.state = r.state.check() // the watch was too short for guardReplay, or the list had no answer
 		return st
 	case !w.replay.pending():
@@ -208,7 +207,7 @@ func (r *core) stepAfter(w *watchRequest, end watchEnd) (st step) {
 	if r.state, st = r.state.watchEnded(end); st.pause == pauseAway || st.pause == pauseBusy {
 		r.state.unverified = 0 // the list of one object was not to blame
 	}
-	lasted := end.err == nil && !w.silent && (end.idle || !end.early)
+	lasted := end.err == nil && !w.silent && end.idle || w.hadItsTime(end)
 	if !w.left && r.state.listsLater() && !r.follows.awaitsList() && (lasted || !w.refused() && !end.unreached && r.silence.mayDoubt(end.at)) {
 		r.state, st = r.state.doubted(becauseRestored)
 		return st
