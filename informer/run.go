@@ -29,26 +29,25 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	returned := false
-	defer func() { err = ended(i, s, returned, recover()) }() // contain would take twice as much of the stack
+	defer func() { err = ended(i, s, recover()) }() // contain would take twice as much of the stack
 	setOff(i, s)
 	if i.only == nil {
 		<-s.Ctx.Done()
-	} else if err = i.only.feed.reflector.Run(s.Ctx); err != nil {
+	} else if err := i.only.feed.reflector.Run(s.Ctx); err != nil {
 		s.Fail(err)
 	}
-	returned = true
+	s.returned = true
 	return nil
 }
 
 // ended ends a run, also if OnError ends this goroutine. value is what recover returned after what Run does itself.
-func ended[K comparable, T any](i *core[K, T], s *session[K, T], returned bool, value any) (err error) {
+func ended[K comparable, T any](i *core[K, T], s *session[K, T], value any) (err error) {
 	defer func() { err = finish(i, s) }()
 	where := "source"
 	if i.only != nil && i.only.feed.commits {
 		where = "commit"
 	}
-	if left := usercode.Left(where, returned, value); left != nil {
+	if left := usercode.Left(where, s.returned, value); left != nil {
 		runFailed(i, s, left)
 	}
 	return nil

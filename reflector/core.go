@@ -1,7 +1,6 @@
 package reflector
 
 import (
-	"context"
 	"fmt"
 	"net"
 	"sync/atomic"
@@ -64,7 +63,7 @@ type requests interface {
 	// ask asks a question.
 	ask(c *listCall, q *question)
 	// watch makes the request for a watch that beginWatch begins, and passes on the events until it ends.
-	watch(ctx context.Context, w *watchRequest)
+	watch(w *watchRequest)
 	// endList drops what is kept of the list in progress. If the list is whole, its newest object is the only
 	// known one from now on.
 	endList(whole bool)

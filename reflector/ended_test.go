@@ -63,8 +63,8 @@ func TestEndOfWatch(t *testing.T) {
 					r.core.state = r.core.state.relist("5")
 				}
 				began := time.Now().Add(-c.lived)
-				w := &watchRequest{guard: guard{asked: RequestError{Verb: "watch", ResourceVersion: "5"}}, began: began, listed: began, lasts: cmp.Or(c.lasts, time.Minute), silent: c.silent, end: watchEnd{rv: "5", err: c.err}}
-				r.core.watchEnded(t.Context(), w, c.cut)
+				w := &watchRequest{turn: t.Context(), guard: guard{asked: RequestError{Verb: "watch", ResourceVersion: "5"}}, began: began, listed: began, lasts: cmp.Or(c.lasts, time.Minute), silent: c.silent, end: watchEnd{rv: "5", err: c.err}}
+				r.core.watchEnded(w, c.cut)
 				if away := r.core.breaker.away(); away == c.answered {
 					t.Errorf("away %v", away)
 				}
@@ -84,21 +84,21 @@ func TestEventIsASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, s := endedReflector(t)
 		r.core.carryOut(t.Context(), failedStep(failure("eof", 0)), RequestError{Verb: "watch"}, time.Now())
-		w := &watchRequest{end: watchEnd{rv: "5"}}
+		w := &watchRequest{turn: t.Context(), end: watchEnd{rv: "5"}}
 		w.guard.request = t.Context()
 		w.dog = r.core.guardWatch(w)
 		defer w.dog.stop()
-		if more, err := receivePair(&r.transfer, t.Context(), w, added("a", 6), nil); !more || err != nil || s.nApply != 1 {
+		if more, err := receivePair(&r.transfer, w, added("a", 6), nil); !more || err != nil || s.nApply != 1 {
 			t.Errorf("received: %v, %v, %d applied", more, err, s.nApply)
 		}
 		if r.core.breaker.away() || !w.end.heard || r.Stats().Failing.Err != nil {
 			t.Errorf("away %v, heard %v, %+v", r.core.breaker.away(), w.end.heard, r.Stats().Failing)
 		}
 		r.core.breaker.failed(time.Now(), r.core.opts.Backoff)
-		if _, _ = receivePair(&r.transfer, t.Context(), w, added("a", 7), nil); !r.core.breaker.away() {
+		if _, _ = receivePair(&r.transfer, w, added("a", 7), nil); !r.core.breaker.away() {
 			t.Error("an event of before is taken for an answer")
 		}
-		if more, _ := receivePair(&r.transfer, t.Context(), w, Event[string]{}, failure("eof", 0)); more {
+		if more, _ := receivePair(&r.transfer, w, Event[string]{}, failure("eof", 0)); more {
 			t.Error("the watch goes on after an error")
 		}
 	})
@@ -136,11 +136,11 @@ func TestSkippedIsNotEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := endedReflector(t)
 		r.core.state.phase, r.core.emptyList = streaming, true
-		w := &watchRequest{}
+		w := &watchRequest{turn: t.Context()}
 		w.dog = r.core.guardWatch(w)
 		defer w.dog.stop()
 		bad := &ObjectError{Type: Added, Err: errors.New("bad")}
-		if more, err := receivePair(&r.transfer, t.Context(), w, Event[string]{}, bad); !more || err != nil || r.core.emptyList {
+		if more, err := receivePair(&r.transfer, w, Event[string]{}, bad); !more || err != nil || r.core.emptyList {
 			t.Errorf("received: %v, %v, empty %v", more, err, r.core.emptyList)
 		}
 	})

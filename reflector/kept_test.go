@@ -39,11 +39,11 @@ func TestListedObjectIsLetGo(t *testing.T) {
 	if r.core.listed != nil || r.transfer.listed.newest != nil || r.transfer.listed.block != nil || !kept() {
 		t.Errorf("kept by the list: %t, by the events: %t", r.core.listed != nil, kept())
 	}
-	w := &watchRequest{end: watchEnd{rv: "5"}}
+	w := &watchRequest{turn: t.Context(), end: watchEnd{rv: "5"}}
 	w.dog = r.core.guardWatch(w)
 	defer w.dog.stop()
 	r.core.state.phase = watching
-	if _, err := receivePair(&r.transfer, t.Context(), w, metaEvent(Added, "b", "6"), nil); err != nil {
+	if _, err := receivePair(&r.transfer, w, metaEvent(Added, "b", "6"), nil); err != nil {
 		t.Error(err)
 	}
 	if kept() {

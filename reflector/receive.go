@@ -1,9 +1,6 @@
 package reflector
 
-import (
-	"context"
-	"time"
-)
+import "time"
 
 // receives follows the arrival of one pair of a watch, which has an error or none. It reports whether the
 // watch continues. bad is the error of a single object.
@@ -88,7 +85,7 @@ func (r *core) tookListed(w *watchRequest) {
 }
 
 // receivedOther follows what is no object for the sink in a streaming list.
-func (r *core) receivedOther(ctx context.Context, w *watchRequest, e *notice, bad *ObjectError) (more bool, sinkErr error) {
+func (r *core) receivedOther(w *watchRequest, e *notice, bad *ObjectError) (more bool, sinkErr error) {
 	switch {
 	case bad != nil && bad.Type == Bookmark:
 		return true, nil
@@ -106,11 +103,11 @@ func (r *core) receivedOther(ctx context.Context, w *watchRequest, e *notice, ba
 		w.end.ignored, w.end.err = true, ErrNoInitialEventsEnd
 		return false, nil
 	}
-	return r.streamListed(ctx, w, e.rv)
+	return r.streamListed(w, e.rv)
 }
 
 // streamListed follows the bookmark that ends a streaming list. The watch goes on after it.
-func (r *core) streamListed(ctx context.Context, w *watchRequest, rv string) (more bool, sinkErr error) {
+func (r *core) streamListed(w *watchRequest, rv string) (more bool, sinkErr error) {
 	var st step
 	if r.state, st = r.state.streamListed(rv, r.listed.version); !st.replace {
 		w.next = &st
@@ -128,7 +125,7 @@ func (r *core) streamListed(ctx context.Context, w *watchRequest, rv string) (mo
 	if r.vain == noPause {
 		r.breaker.succeeded(r.endFailing()) // of a request for a watch, unlike the success of a LIST
 	}
-	if sinkErr = r.replace(ctx); r.silence.byLists(&r.state) {
+	if sinkErr = r.replace(w.turn); r.silence.byLists(&r.state) {
 		w.works = r.stats.worksAfter(r.silence.proof(max(lastingAfter, r.proof)))
 	}
 	return sinkErr == nil, sinkErr

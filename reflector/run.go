@@ -7,19 +7,18 @@ func (r *core) run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
 		return ErrStarted
 	}
-	defer r.endFailing()
 	stop, err := r.follows.follow(ctx)
 	if err != nil {
 		return err
 	}
-	defer stop()
+	defer r.leave(stop)
 	for ctx.Err() == nil {
 		of, watches, err := r.next(ctx)
 		if watches {
 			// Called here, and not there, so that little of the stack is in use during a watch.
 			err = r.watchOnce(of)
 		}
-		if err != nil && ctx.Err() == nil && !(interrupted(of) && isCanceled(err)) {
+		if err != nil && ctx.Err() == nil {
 			return err
 		}
 	}
@@ -29,6 +28,12 @@ func (r *core) run(ctx context.Context) error {
 	return nil
 }
 
+// leave ends run. stop ends following the selection.
+func (r *core) leave(stop func()) {
+	stop()
+	r.endFailing()
+}
+
 // next prepares the next request, and sends it unless it is a watch. The request's context is of.
 //
 //go:noinline
@@ -36,6 +41,9 @@ func (r *core) next(ctx context.Context) (of context.Context, watches bool, err 
 	of, ready, err := r.follows.turn(ctx, &r.state, &r.stats, r.log, r.sink)
 	if ready {
 		watches, err = r.listOrCheck(of)
+	}
+	if interrupted(of) && isCanceled(err) {
+		err = nil // the selection has changed
 	}
 	return of, watches, err
 }

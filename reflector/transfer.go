@@ -58,14 +58,14 @@ func (t *transfer[T]) ask(c *listCall, q *question) {
 }
 
 // watch implements requests.
-func (t *transfer[T]) watch(ctx context.Context, w *watchRequest) {
+func (t *transfer[T]) watch(w *watchRequest) {
 	defer endRecall(&t.recall)
-	for ev, err := range openWatch(t, ctx, w) {
+	for ev, err := range openWatch(t, w) {
 		if w.limited.Err() != nil {
 			break // the source goes on regardless
 		}
 		var more bool
-		if more, w.sinkErr = receivePair(t, ctx, w, ev, err); !more {
+		if more, w.sinkErr = receivePair(t, w, ev, err); !more {
 			break
 		}
 	}
@@ -73,18 +73,18 @@ func (t *transfer[T]) watch(ctx context.Context, w *watchRequest) {
 
 // openWatch makes the request. It is a function of its own so that only a small part of the stack is in use
 // during the watch.
-func openWatch[T any](t *transfer[T], ctx context.Context, w *watchRequest) iter.Seq2[Event[T], error] {
+func openWatch[T any](t *transfer[T], w *watchRequest) iter.Seq2[Event[T], error] {
 	source := t.source
 	if t.core.state.phase == streaming {
 		source = beginRecall(&t.recall, source)
 	}
-	opts := t.core.beginWatch(ctx, w)
+	opts := t.core.beginWatch(w)
 	return source.Watch(w.request, opts)
 }
 
 // receivePair handles one pair of a watch. It reports whether the watch continues. The error is
 // the sink's.
-func receivePair[T any](t *transfer[T], ctx context.Context, w *watchRequest, ev Event[T], err error) (more bool, sinkErr error) {
+func receivePair[T any](t *transfer[T], w *watchRequest, ev Event[T], err error) (more bool, sinkErr error) {
 	r := t.core
 	dog := w.dog // the handling may replace it
 	dog.received()
@@ -94,7 +94,7 @@ func receivePair[T any](t *transfer[T], ctx context.Context, w *watchRequest, ev
 	case !more:
 		return false, nil
 	case r.state.phase == streaming:
-		return receiveListed(t, ctx, w, ev, bad)
+		return receiveListed(t, w, ev, bad)
 	case bad != nil:
 		return w.badEvent(bad), nil
 	}
@@ -105,7 +105,7 @@ func receivePair[T any](t *transfer[T], ctx context.Context, w *watchRequest, ev
 	if fresh, more := r.mayApply(w, &e); !fresh {
 		return more, nil
 	}
-	if err := t.sink.Apply(ctx, ev); err != nil {
+	if err := t.sink.Apply(w.turn, ev); err != nil {
 		return false, err
 	}
 	if ev.Type == Bookmark {
@@ -120,10 +120,10 @@ func receivePair[T any](t *transfer[T], ctx context.Context, w *watchRequest, ev
 
 // receiveListed is receivePair for the initial events of a streaming list: the existing objects
 // as Added, and then their changes in the meantime.
-func receiveListed[T any](t *transfer[T], ctx context.Context, w *watchRequest, ev Event[T], bad *ObjectError) (more bool, sinkErr error) {
+func receiveListed[T any](t *transfer[T], w *watchRequest, ev Event[T], bad *ObjectError) (more bool, sinkErr error) {
 	r := t.core
 	if bad == nil && w.lists(ev.Type) {
-		sinkErr = takeListed(t, ctx, ev)
+		sinkErr = takeListed(t, w.turn, ev)
 		r.tookListed(w)
 		return sinkErr == nil, sinkErr
 	}
@@ -132,7 +132,7 @@ func receiveListed[T any](t *transfer[T], ctx context.Context, w *watchRequest, 
 		endRecall(&t.recall)
 	}
 	e := noticeOf(&ev)
-	return r.receivedOther(ctx, w, &e, bad)
+	return r.receivedOther(w, &e, bad)
 }
 
 // endList implements requests.

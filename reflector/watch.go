@@ -29,6 +29,7 @@ const (
 // watchRequest is one watch request, with the streaming list that it may begin with. The goroutine of
 // Run owns it, except for atomic fields and the ones that stop waits for.
 type watchRequest struct {
+	turn    context.Context // in which the sink takes what comes: until Run ends, or the selection changes
 	began   time.Time
 	listed  time.Time     // when the streaming list was whole; began if there is none
 	lasts   time.Duration // the time that the request names

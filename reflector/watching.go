@@ -14,19 +14,19 @@ import (
 // and ending it are functions of their own, so that only a small part of the stack is in use while
 // it waits for events.
 func (r *core) watchOnce(ctx context.Context) error {
-	w := new(watchRequest)
+	w := &watchRequest{turn: ctx}
 	defer r.closeWatch(w) // also when the source or the sink panics
-	r.requests.watch(ctx, w)
-	return r.watchClosed(ctx, w)
+	r.requests.watch(w)
+	return r.watchClosed(w)
 }
 
 // beginWatch begins the request, and starts the watchdog.
-func (r *core) beginWatch(ctx context.Context, w *watchRequest) metav1.ListOptions {
+func (r *core) beginWatch(w *watchRequest) metav1.ListOptions {
 	opts := r.watchOptions()
 	// A server that does not end the watch in time, or a proxy on the way to it, may have lost
 	// the watch.
 	limit := min(time.Duration(*opts.TimeoutSeconds)*time.Second, math.MaxInt64-grace) + grace
-	w.limited, w.giveUp = context.WithTimeout(ctx, limit)
+	w.limited, w.giveUp = context.WithTimeout(w.turn, limit)
 	var accepts func()
 	if r.state.phase != streaming {
 		accepts = func() { r.acceptedWatch(w) }
@@ -86,7 +86,8 @@ func (r *core) closeWatch(w *watchRequest) {
 }
 
 // watchClosed carries out the step after a watch that the source has left.
-func (r *core) watchClosed(ctx context.Context, w *watchRequest) error {
+func (r *core) watchClosed(w *watchRequest) error {
+	ctx := w.turn
 	w.proven.stop()
 	w.works.stop()
 	r.returned(&w.guard, w.dog)
@@ -108,7 +109,7 @@ func (r *core) watchClosed(ctx context.Context, w *watchRequest) error {
 	if r.state.phase != streaming && !moved && w.request.Err() != nil && w.attempt.progress().hung() {
 		cut, w.end.err = false, ErrUnanswered
 	}
-	r.watchEnded(ctx, w, cut)
+	r.watchEnded(w, cut)
 	delay := w.attempt.end()
 	r.breaker.sleep(ctx, noPause, delay, delay)
 	return nil
@@ -116,9 +117,9 @@ func (r *core) watchClosed(ctx context.Context, w *watchRequest) error {
 
 // watchEnded carries out the step that follows the end of a watch. cut: the client ended the watch
 // because it took too long.
-func (r *core) watchEnded(ctx context.Context, w *watchRequest, cut bool) {
+func (r *core) watchEnded(w *watchRequest, cut bool) {
 	if w.next != nil {
-		r.carryOut(ctx, *w.next, w.asked, w.began)
+		r.carryOut(w.turn, *w.next, w.asked, w.began)
 		return
 	}
 	end := w.end
@@ -151,7 +152,7 @@ func (r *core) watchEnded(ctx context.Context, w *watchRequest, cut bool) {
 	if !cut && (end.err == nil || isStatus(end.err)) {
 		r.breaker.answered() // the server closed the watch in order, or refused it
 	}
-	r.carryOut(ctx, st, w.asked, w.began)
+	r.carryOut(w.turn, st, w.asked, w.began)
 }
 
 // noteVain records whether the watch that lasted for so long was in vain. One that breaks later than
