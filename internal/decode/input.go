@@ -3,14 +3,17 @@ package decode
 import "io"
 
 const (
-	// inputRoom is the smallest size of an input's buffer, in bytes. It is enough for a watch with
-	// few events.
+	// inputWait is the smallest size of an input's buffer, in bytes. It is enough for the bookmarks of a watch
+	// that waits for events.
+	inputWait = 1 << 10
+	// inputRoom is the size that follows. It is enough for a watch with few events.
 	inputRoom = 8 << 10
 	// inputRush is the size of the buffer while the stream fills smaller ones, so that there are
 	// fewer reads.
 	inputRush = 64 << 10
-	// inputIdle is the number of reads in a row, each of less than half of inputRoom, after which a
-	// larger buffer is given up. Reads of bookmarks count, and a server sends one a minute.
+	// inputIdle is the number of reads in a row after which a larger buffer is given up for one of inputRoom, or
+	// of inputWait, if each of them brought less than half of that. Reads of bookmarks count, and a server sends
+	// one a minute.
 	inputIdle = 16
 )
 
@@ -24,8 +27,9 @@ type input struct {
 	most int64 // largest number of bytes of a piece
 	err  error // in's error
 
-	rush  bool // the last read that was not small filled the room
-	small int  // number of reads since that brought less than half of inputRoom
+	rush   bool // the last read that was not small filled the room
+	small  int  // number of reads since that brought less than half of inputRoom, up to inputIdle
+	widest int  // the most bytes that one of them brought
 }
 
 func newInput(in io.Reader, most int64) input { return input{in: in, from: -1, most: most} }
@@ -51,9 +55,10 @@ func (in *input) fill() error {
 		return in.err
 	}
 	switch {
-	case in.small >= inputIdle && cap(in.buf) > inputRoom && in.at == len(in.buf) && in.from < 0:
-		in.base += int64(in.at)
-		in.buf, in.at = make([]byte, 0, inputRoom), 0
+	case in.buf == nil:
+		in.buf = make([]byte, 0, inputWait)
+	case in.small >= inputIdle && in.at == len(in.buf) && in.from < 0:
+		in.saveRoom()
 	case len(in.buf) == cap(in.buf):
 		in.makeRoom()
 	}
@@ -61,8 +66,9 @@ func (in *input) fill() error {
 		room := in.buf[len(in.buf):cap(in.buf)]
 		n, err := in.in.Read(room)
 		in.buf, in.err = in.buf[:len(in.buf)+n], err
-		if in.small++; n >= inputRoom/2 {
-			in.rush, in.small = n == len(room), 0
+		in.small, in.widest = in.small+1, max(in.widest, n)
+		if n >= inputRoom/2 {
+			in.rush, in.small, in.widest = n == len(room), 0, 0
 		}
 		if n > 0 {
 			return nil
@@ -73,6 +79,21 @@ func (in *input) fill() error {
 	}
 	in.err = io.ErrNoProgress
 	return in.err
+}
+
+// saveRoom empties buf, which has nothing that is still needed, and makes it smaller if the last reads did not
+// need its size.
+func (in *input) saveRoom() {
+	size := inputRoom
+	if in.widest < inputWait/2 {
+		size = inputWait
+	}
+	in.base += int64(in.at)
+	in.buf, in.at = in.buf[:0], 0
+	if cap(in.buf) > size {
+		in.buf = make([]byte, 0, size)
+	}
+	in.small, in.widest = 0, 0
 }
 
 // makeRoom moves the bytes that are still needed to the beginning of buf. If they fill most of buf,

@@ -150,7 +150,7 @@ func (b *bursts) Read(p []byte) (int, error) {
 // come for some time, whether or not reads end between values.
 func TestBufferFitsTheStream(t *testing.T) {
 	value := `"` + strings.Repeat("x", 3000) + `"` + "\n"
-	for _, little := range []string{"[1]\n", value} {
+	for little, most := range map[string]int{"[1]\n": inputWait, value: inputRoom} {
 		stream := append(bursts{strings.Repeat(value, 100)}, slices.Repeat(bursts{little}, 4*inputIdle)...)
 		r := &Reader{input: newInput(&stream, Unlimited)}
 		for i := range 100 + 4*inputIdle {
@@ -166,8 +166,11 @@ func TestBufferFitsTheStream(t *testing.T) {
 				t.Errorf("%d bytes while much comes", cap(r.buf))
 			}
 		}
-		if cap(r.buf) > inputRoom {
-			t.Errorf("%d bytes after little came", cap(r.buf))
+		if cap(r.buf) > most {
+			t.Errorf("%d bytes after little came, want at most %d", cap(r.buf), most)
+		}
+		if first := newInput(&bursts{little}, Unlimited); first.fill() != nil || cap(first.buf) > inputWait {
+			t.Errorf("%d bytes at the beginning", cap(first.buf))
 		}
 	}
 	const limit = 1000
