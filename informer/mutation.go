@@ -230,17 +230,6 @@ func isOf[T any](w *watched[T], obj, old T) bool { return same(w.obj, obj) || sa
 // intact reports whether the object is unchanged.
 func intact[T any](w *watched[T]) bool { return reflect.DeepEqual(w.obj, w.copied) }
 
-// reportMutations reports the errors whose difference is not empty.
-func reportMutations[K comparable, T any](i *core[K, T], found []*MutationError) {
-	for _, err := range found {
-		err.Resource = i.Resource()
-		if err.Diff = err.diff(); err.Diff != "" {
-			err.diff = nil
-			i.report(err)
-		}
-	}
-}
-
 // detect checks the objects periodically until ctx is done.
 func detect[K comparable, T any](ctx context.Context, i *core[K, T]) {
 	period := checkPeriod

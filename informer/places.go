@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -261,12 +260,4 @@ type NamespaceStats struct {
 	// Refused is the last failure if it is permanent, such as a missing permission. It is nil again
 	// when a list or a watch has brought something.
 	Refused error
-}
-
-// text returns a version as a text.
-func text(version uint64) string {
-	if version == 0 {
-		return ""
-	}
-	return strconv.FormatUint(version, 10)
 }

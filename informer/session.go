@@ -30,37 +30,3 @@ func newSession[K comparable, T any](i *core[K, T]) (*session[K, T], error) {
 	}
 	return s, newReflector(newFeed(i.only, s))
 }
-
-// contain calls user code. It reports a panic or a call of runtime.Goexit there, and ends Run.
-// about completes the error.
-func contain[K comparable, T any](i *core[K, T], s *session[K, T], where string, about func(*PanicError), run func()) {
-	usercode.Contain(where, run, func(err *PanicError) {
-		about(err)
-		runFailed(i, s, err)
-	})
-}
-
-// runFailed ends Run because of err, and reports it.
-func runFailed[K comparable, T any](i *core[K, T], s *session[K, T], err *PanicError) {
-	err.Resource = i.Resource()
-	s.Fail(err)
-	i.report(err)
-}
-
-// report calls OnError. A panic there ends Run. Called while the informer runs.
-func (i *core[K, T]) report(err error) {
-	defer func() {
-		if value := recover(); value != nil {
-			i.session.Load().Fail(located(i, usercode.Panicked("OnError", value)))
-		}
-	}()
-	i.opts.OnError(err)
-}
-
-// located adds the collection's name to an error.
-func located[K comparable, T any](i *core[K, T], err *PanicError) *PanicError {
-	err.Resource = i.Resource()
-	return err
-}
-
-func noKey(*PanicError) {}

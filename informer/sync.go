@@ -3,9 +3,7 @@ package informer
 import (
 	"context"
 	"errors"
-	"sync"
 
-	"github.com/kinform/kinform/internal/broadcast"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -104,28 +102,5 @@ func noteRefusal[K comparable, T any](i *core[K, T]) {
 		i.refusal.set(&NotSyncingError{Resource: i.Resource(), Err: err})
 	} else {
 		i.refusal.set(nil)
-	}
-}
-
-// refusal says why no list comes, as WaitForSync needs it. The zero value is no refusal.
-type refusal struct {
-	mu      sync.Mutex
-	err     *NotSyncingError // nil if there is none
-	changed broadcast.Signal // that err is set
-}
-
-// last returns the refusal, or nil and a channel that is closed when there is one.
-func (r *refusal) last() (*NotSyncingError, <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err, r.changed.Wait()
-}
-
-func (r *refusal) set(err *NotSyncingError) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.err = err
-	if err != nil {
-		r.changed.Send()
 	}
 }

@@ -3,7 +3,6 @@ package informer
 import (
 	"hash/maphash"
 	"reflect"
-	"strconv"
 	"sync"
 
 	"github.com/kinform/kinform/deltafifo"
@@ -151,17 +150,4 @@ func forgetVersion[K comparable, T any](v *versions[K, T], key K) {
 		smaller[hash] = number
 	}
 	v.noted, v.most = smaller, len(smaller)
-}
-
-// parse returns a version as a number, or 0 if it is not a number. Such a version is never
-// equal to another: the object counts as changed.
-func parse(rv string) uint64 {
-	if rv == "" {
-		return 0 // avoids the allocation of ParseUint's error
-	}
-	number, err := strconv.ParseUint(rv, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return number
 }
