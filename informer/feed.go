@@ -2,35 +2,11 @@ package informer
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/reflector"
 )
-
-// feed is what a part needs anew for each Run. It is the sink of the part's reflector, which commits after
-// the last event at hand and leaves everything else to the committer. It also notices when the server
-// answers, because an answer ends the refusal of earlier tries. The reflector's goroutine owns it.
-type feed[K comparable, T any] struct {
-	// Set when it is made and never changed, but for reflector: see newReflector.
-	part      *part[K, T]
-	session   *session[K, T]
-	fifo      *deltafifo.DeltaFIFO[K, T]
-	to        *deltafifo.Sink[K, T]
-	reflector *reflector.Reflector[T] // of the goroutine that runs it
-	commit    func(deltafifo.Batch[K, T]) error
-
-	restores  int           // that were known when the reflector was made
-	floor     uint64        // the version of the store then, if the reflector's first list is the newest
-	changes   changes[K, T] // of the batch in flight; owned by the goroutine that commits it
-	committer committer     // gets what commit does not
-	commits   bool          // the reflector's goroutine, which owns it, commits
-	pruned    atomic.Bool   // Prune has put something into the queue
-	committed bool          // commit has got everything pending since the flag was cleared
-	listing   bool          // the list in progress has delivered something
-	marks     bool          // the source has said that it is idle
-}
 
 // newFeed gives a part what it needs for the next run, but no reflector. Called with mu held, or before the
 // informer is given out.

@@ -3,54 +3,10 @@ package informer
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/keytext"
-	"github.com/kinform/kinform/store"
-)
-
-// listener calls one handler. The goroutine that calls the handler owns every field, unless a
-// comment says otherwise. Between two runs no goroutine owns them.
-type listener[K comparable, T any] struct {
-	// Set when it is registered and never changed.
-	reg     *Registration
-	inf     *core[K, T]
-	handler Handler[K, T]
-	opts    HandlerOptions[T]
-	loop    bool // called by a loop over Events instead of a goroutine of a session
-
-	// Guarded by the informer's mu.
-	active   bool           // the handler is being called
-	leaving  bool           // the handler was removed, or will be after Drain
-	overrun  *overrun[K, T] // the events that it missed; set by the writer that cut the cursor
-	overruns uint64
-	initial  *store.Snapshot[K, T] // the objects of an initialMark in the log; nil if there is none
-
-	// Written with mu held, by the goroutine that owns the rest.
-	cursor *eventlog.Cursor[Event[K, T]]
-
-	found    *store.Snapshot[K, T] // objects to deliver before anything else; nil once that is done
-	early    bool                  // found is only what this process wrote before the informer had a list
-	replayed int                   // number of objects of found that were delivered
-	synced   bool
-
-	rest    []Event[K, T]         // events of the last run of the log, or of an overrun, still to handle
-	logged  bool                  // rest is of the log
-	listed  bool                  // found is the initial list
-	backlog atomic.Int64          // number of events still to come of found or an overrun; 1 while that is being counted
-	due     time.Time             // when to resync next
-	touched map[K]struct{}        // keys handled since the resync began; nil outside a resync
-	turns   atomic.Pointer[turns] // for Trace; nil without
-	current *Event[K, T]          // the event of the last call; nil after a run
-	doing   string                // the function being called: handling or filtering
-}
-
-// Values of listener.doing, and of PanicError.Where.
-const (
-	handling  = "handler"
-	filtering = "filter"
 )
 
 // start begins to call l's handler. Called with mu held, while the informer runs.

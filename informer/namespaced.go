@@ -111,23 +111,6 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 	return inf, nil
 }
 
-// namespaced are the parts of an informer over namespaces. What only such an informer does stands behind functions,
-// so that packages that make none do not compile it for their types.
-type namespaced[K comparable, T any] struct {
-	// Set once.
-	of       func(K) string             // the namespace of a key
-	objects  func(namespace string) []T // what the store has of a namespace
-	count    func(namespace string) int // the number of these objects
-	coming   func() (string, bool)      // a namespace that is being added, if there is one
-	start    func(*session[K, T])       // starts all parts; called with the informer's mu held
-	await    func(*session[K, T])       // sees to parts that do not list; called with the informer's mu held
-	follower *follower                  // of the set
-
-	// Guarded by the informer's mu.
-	parts map[string]*part[K, T] // by namespace
-	begun bool                   // Run was called
-}
-
 // join adds a namespace.
 func join[K comparable, T any](i *core[K, T], namespace string, sourceOf func(string) (reflector.Source[T], error)) error {
 	source, err := sourceOf(namespace)

@@ -6,23 +6,8 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/keytext"
-	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
-
-// part is what an informer gets from one source: all objects or, in an informer over namespaces, those of
-// one namespace. Each part has its reflector, queue, own writes and version, and a key belongs to one part.
-type part[K comparable, T any] struct {
-	place
-
-	// Set when it is made and never changed.
-	inf    *core[K, T]
-	source reflector.Source[T]
-	keeps  func(T) bool // reflector.Changing.Selects of source; nil if its selection does not change
-
-	own  own[K, T]   // writes of this process that are ahead of this part's watch
-	feed *feed[K, T] // of the current run, or the next one before the first, or the last one; guarded by the informer's mu
-}
 
 // isOnly reports whether there are no other parts.
 func isOnly[K comparable, T any](p *part[K, T]) bool { return p.inf.only == p }

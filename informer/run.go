@@ -111,6 +111,26 @@ func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	return s, nil
 }
 
+// newSession returns a session that continues from the store's state. Called with mu held, or before the
+// informer is given out.
+func newSession[K comparable, T any](i *core[K, T]) (*session[K, T], error) {
+	s := &session[K, T]{done: make(chan struct{})}
+	s.life, s.die = context.WithCancelCause(context.Background())
+	if i.only == nil {
+		return s, nil
+	}
+	return s, newReflector(newFeed(i.only, s))
+}
+
+func firstSession[K comparable, T any](i *core[K, T]) error {
+	next, err := newSession(i)
+	if err != nil {
+		return err
+	}
+	i.session.Store(next)
+	return nil
+}
+
 // renew replaces a session that has ended. Called with mu held.
 func renew[K comparable, T any](i *core[K, T]) error {
 	present, _ := i.places.stats(nil)
