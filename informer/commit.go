@@ -239,12 +239,6 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 	return nil
 }
 
-// endInitialList says that the initial list is in the store. Called with mu held.
-func endInitialList[K comparable, T any](i *core[K, T]) {
-	eventlog.Append(&i.log, Event[K, T]{Type: syncedMark})
-	close(i.synced)
-}
-
 // isInitialList reports whether the batch that ends the initial list contains nothing else.
 // Then the store holds exactly the list that handlers must get.
 func isInitialList[K comparable, T any](c *changes[K, T], batch deltafifo.Batch[K, T]) bool {

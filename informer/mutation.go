@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"context"
 	"reflect"
 	"slices"
 	"sync"
@@ -229,24 +228,3 @@ func isOf[T any](w *watched[T], obj, old T) bool { return same(w.obj, obj) || sa
 
 // intact reports whether the object is unchanged.
 func intact[T any](w *watched[T]) bool { return reflect.DeepEqual(w.obj, w.copied) }
-
-// detect checks the objects periodically until ctx is done.
-func detect[K comparable, T any](ctx context.Context, i *core[K, T]) {
-	period := checkPeriod
-	if i.detector.sampling {
-		period = samplePeriod
-	}
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			reportMutations(i, i.detector.check(now))
-			if i.detector.sampling {
-				resample(i.detector, i.store.Snapshot())
-			}
-		}
-	}
-}

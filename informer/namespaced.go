@@ -238,19 +238,6 @@ func ofKnownHistory[K comparable, T any](f *feed[K, T], rv string) (known bool) 
 	return since || !p.again
 }
 
-// goOn follows when nobody waits for a namespace any more. Called with mu held.
-func goOn[K comparable, T any](i *core[K, T]) {
-	synced := hasSyncedAll(i)
-	if i.over == nil || i.phase != running || !synced && !i.places.haveListed() {
-		return
-	}
-	_ = i.store.Commit(text(i.places.recount()), nil) // the store is open
-	if !synced {
-		endInitialList(i)
-		eventlog.Publish(&i.log)
-	}
-}
-
 // Coverage says what the store knows about a key that it does not have.
 type Coverage uint8
 

@@ -18,18 +18,6 @@ type overrun[K comparable, T any] struct {
 	then   store.Snapshot[K, T] // the store after the last one
 }
 
-// cutLagging leaves behind the coalescing handlers that are too slow. Called with mu held,
-// before a commit.
-func cutLagging[K comparable, T any](i *core[K, T]) {
-	for _, l := range i.coalescing {
-		if missed, from, cut := eventlog.Cut(&i.log, l.cursor, i.lag); cut {
-			l.overrun = &overrun[K, T]{missed: missed, from: from, then: i.store.Snapshot()}
-			l.overruns++
-			i.counted.overruns.Add(1)
-		}
-	}
-}
-
 // catchUp makes the difference since l was left behind l's next events. It returns false if l
 // was not left behind: then the handler must stop.
 func catchUp[K comparable, T any](l *listener[K, T]) bool {

@@ -69,6 +69,27 @@ func setOff[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	}
 }
 
+// detect checks the objects periodically until ctx is done.
+func detect[K comparable, T any](ctx context.Context, i *core[K, T]) {
+	period := checkPeriod
+	if i.detector.sampling {
+		period = samplePeriod
+	}
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			reportMutations(i, i.detector.check(now))
+			if i.detector.sampling {
+				resample(i.detector, i.store.Snapshot())
+			}
+		}
+	}
+}
+
 // Started reports whether Run was ever called. It is safe from any goroutine. O(1).
 func (i *Informer[K, T]) Started() bool { return i.unread.started.Load() }
 

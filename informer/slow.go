@@ -97,12 +97,3 @@ func (w *waits) end(now time.Time) {
 	w.waited += now.Sub(w.began)
 	w.alarm.Stop()
 }
-
-// reportSlow reports the handler that is furthest behind.
-func reportSlow[K comparable, T any](i *core[K, T]) {
-	i.counted.slowHandlers.Add(1)
-	name, lag := slowest(i)
-	i.opts.OnError(&SlowHandlerError{
-		Resource: i.Resource(), Handler: name, Behind: lag, Waited: i.waits.waited, Since: i.waits.since,
-	})
-}
