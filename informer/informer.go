@@ -105,6 +105,17 @@ type engine interface {
 	lacksNamespaces() bool
 }
 
+// Found is an informer's knowledge of a key.
+type Found struct {
+	// Object is the object in the store, a T, and Version its resourceVersion. Cached says whether
+	// there is one.
+	Object  any
+	Version string
+	Cached  bool
+	// PendingWrite is the version of [Informer.PendingWrite].
+	PendingWrite string
+}
+
 // Resource names the cached collection, as reflector.Source.Resource does.
 func (i *Informer[K, T]) Resource() string { return i.engine.Resource() }
 

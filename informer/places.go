@@ -244,20 +244,3 @@ func (s *places) dropIdle(now time.Time) (all []*LateNamespaceError) {
 	}
 	return all
 }
-
-// NamespaceStats says how a namespace of an informer is.
-type NamespaceStats struct {
-	// Stats are the counters of its reflector in the present run or the last one. Failing says
-	// since when and why it fails.
-	reflector.Stats
-	// Namespace is its name, Resource the name of its source.
-	Namespace, Resource string
-	// Synced says that the namespace has listed in this run. Late says that the informer no longer
-	// waits for its first list.
-	Synced, Late bool
-	// Objects is the number of its objects in the store.
-	Objects int
-	// Refused is the last failure if it is permanent, such as a missing permission. It is nil again
-	// when a list or a watch has brought something.
-	Refused error
-}
