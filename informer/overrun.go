@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/typekind"
 	"github.com/kinform/kinform/store"
@@ -16,36 +15,6 @@ type overrun[K comparable, T any] struct {
 	missed []Event[K, T]        // the events up to that moment
 	from   uint64               // position of the first one in the log
 	then   store.Snapshot[K, T] // the store after the last one
-}
-
-// catchUp makes the difference since l was left behind l's next events. It returns false if l
-// was not left behind: then the handler must stop.
-func catchUp[K comparable, T any](l *listener[K, T]) bool {
-	i := l.inf
-	i.mu.Lock()
-	missed := l.overrun
-	l.overrun, l.initial = nil, nil
-	if missed == nil || l.reg.removed.Load() {
-		i.mu.Unlock()
-		return false
-	}
-	position := eventlog.Position(l.cursor)
-	if !l.leaving {
-		l.cursor = newCursor(i, l)
-	}
-	if turns := l.turns.Load(); turns != nil {
-		turns.skip(i.trace.Load().place(eventlog.Published(&i.log)))
-	}
-	l.backlog.Store(1)
-	now, synced := i.store.Snapshot(), hasSyncedAll(i)
-	i.mu.Unlock()
-	l.logged = false
-	l.rest = missedEvents(missed, i.versions.meta, position, now, !l.synced)
-	if synced && !l.synced {
-		l.rest = append(l.rest, Event[K, T]{Type: syncedMark})
-	}
-	l.backlog.Store(int64(len(l.rest)))
-	return true
 }
 
 // missedEvents returns the events that bring a handler at position of the log to the state now.
