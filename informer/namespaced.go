@@ -221,39 +221,49 @@ func runReflector[K comparable, T any](f *feed[K, T], ctx context.Context) {
 // versions do not compare are not listed without end.
 const restartsEvery = 2 * time.Second
 
-// ofKnownHistory reports whether a list that a feed has, at a version, is of a known history. If another namespace has shown
-// that the server was restored, it is if its reflector began later: then it is marked as the first list of
-// the restored server. So is a list that must be the newest, and is older than what others had before.
-func ofKnownHistory[K comparable, T any](f *feed[K, T], rv string) (known bool) {
-	p, s := f.part, &f.part.inf.places
-	if isOnly(p) {
-		return true
+// awaitOthers makes the others late that bring nothing, once a namespace has listed. Called with mu held.
+func awaitOthers[K comparable, T any](i *core[K, T], s *session[K, T]) {
+	if i.phase != running || i.places.awaiting || !i.places.lags() {
+		return
 	}
-	p.inf.mu.Lock()
-	defer p.inf.mu.Unlock()
-	since := f.restores == s.restores
-	if at := parse(rv); since && (p.again || at != 0 && at < f.floor) {
-		f.to.Rewound(true)
-	}
-	return since || !p.again
+	i.places.awaiting = true
+	i.places.awaitNewly()
+	s.Go(func() { contain(i, s, "OnError", noKey, func() { awaitNamespaces(i, s) }) })
 }
 
-// Coverage says what the store knows about a key that it does not have.
-type Coverage uint8
+// awaitNamespaces drops late namespaces from the wait for the first lists of a run, until there is none left to wait
+// for. If the server was away, the others come back when they ask again, so their failures before that do not
+// count.
+func awaitNamespaces[K comparable, T any](i *core[K, T], s *session[K, T]) {
+	tick := time.NewTicker(lateAfter)
+	defer tick.Stop()
+	for goesOn := true; goesOn; {
+		select {
+		case <-s.Ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var late []*LateNamespaceError
+		locked(i, func() {
+			if i.places.lags() { // the one that had listed may have been removed
+				late = i.places.dropIdle(time.Now())
+				goOn(i)
+			}
+			goesOn = i.places.lags()
+			i.places.awaiting = goesOn
+		})
+		for _, err := range late {
+			i.report(err)
+		}
+	}
+}
 
-const (
-	// Uncovered: the store knows nothing. In an informer over namespaces, the namespace of the key
-	// is not in the set. In any informer, the list that can have the key is refused.
-	Uncovered Coverage = iota
-	// Listing: the first list that can have the key is on its way, though it may be late. A
-	// namespace that is just being added to the set counts as listing.
-	Listing
-	// Stale: there was no such object some time ago. List and watch are refused now, or have failed
-	// for 10 seconds, or the namespace is not as far as the store's version.
-	Stale
-	// Covered: there was no such object at the store's version.
-	Covered
-)
+// locked calls f with mu held.
+func locked[K comparable, T any](i *core[K, T], f func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f()
+}
 
 // Coverage says what the store knows about a key that it does not have. O(1), with the lock of the
 // commits.
