@@ -20,9 +20,6 @@ import (
 )
 
 const (
-	// lookAfter is how long reads wait for the watch of the cache before the server is asked what
-	// they lack. If that remains unknown, it is asked again after twice the time, and so on.
-	lookAfter = 500 * time.Millisecond
 	// fewObjects is the size up to which a collection is listed at once.
 	fewObjects = 500
 	// A larger one is watched for lookTime. Servers send a bookmark two seconds before the end of a
@@ -267,12 +264,6 @@ func lookHas[T metav1.Object](l *look[T], key types.NamespacedName, rv string) b
 	}
 	_, shown, ok := l.cache.shown(key)
 	return ok && shown != "" && !mayBeOlder(shown, rv)
-}
-
-// mayBeOlder reports whether version a is older than b, and is true if they do not compare.
-func mayBeOlder(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err != nil || order < 0
 }
 
 // watchAll watches all sources for the changes after the cache's version. It fails if one does not

@@ -300,21 +300,6 @@ func (r *requests[T]) apply(ctx context.Context, config any, opts *metav1.ApplyO
 	return wrote(ctx, r, write{key: key, dry: opts.DryRun}, now, err)
 }
 
-// appliedKey returns the namespace and the name in a config for resource.
-func appliedKey(resource string, config any) (types.NamespacedName, error) {
-	if isNil(config) {
-		return types.NamespacedName{}, noObject(resource, config)
-	}
-	if obj, ok := config.(metav1.Object); ok {
-		return keyOf(obj), nil
-	}
-	var named metav1.PartialObjectMetadata
-	if text, err := json.Marshal(config); err == nil {
-		_ = json.Unmarshal(text, &named) // otherwise the client refuses it
-	}
-	return keyOf(&named), nil
-}
-
 // Delete asks the server to delete an object. If the object waits for its finalizers, reads have it
 // with a deletionTimestamp. Otherwise they no longer have it.
 //
@@ -411,14 +396,6 @@ func lookAt[T metav1.Object](r *requests[T], key types.NamespacedName) (s sight)
 // fullKey adds the handle's namespace to a key without one.
 func fullKey[T metav1.Object](r *requests[T], key types.NamespacedName) types.NamespacedName {
 	return completed(r.namespace, key)
-}
-
-// completed adds a namespace to a key without one.
-func completed(namespace string, key types.NamespacedName) types.NamespacedName {
-	if key.Namespace == "" {
-		key.Namespace = namespace
-	}
-	return key
 }
 
 // wrote records the answer to a write.
