@@ -64,3 +64,25 @@ func (w *writers) each(f func(writer)) {
 		}
 	}
 }
+
+type callKey struct{}
+
+// anyCall is a callContext of any type of keys.
+type anyCall interface {
+	origin() any
+	writers() *writers
+}
+
+// callOf returns the call of reconcile to which a context belongs, nil if there is none.
+func callOf(ctx context.Context) anyCall {
+	call, _ := ctx.Value(callKey{}).(anyCall)
+	return call
+}
+
+// originOf returns the origin of the writes with a context, nil if it is of no reconcile.
+func originOf(ctx context.Context) any {
+	if call := callOf(ctx); call != nil {
+		return call.origin()
+	}
+	return nil
+}
