@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -152,12 +151,6 @@ type look[T metav1.Object] struct {
 	cache    cache
 	recorder recorder[T] // of cache
 	sources  []located[T]
-}
-
-// located is a source of objects in a namespace, or in all if it is empty.
-type located[T metav1.Object] struct {
-	resource  *client.Resource[T]
-	namespace string
 }
 
 type keySet = map[types.NamespacedName]struct{}

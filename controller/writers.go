@@ -3,9 +3,6 @@ package controller
 import (
 	"context"
 	"sync"
-	"weak"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // writer is a handle whose reads may be behind its writes.
@@ -25,29 +22,6 @@ type writer interface {
 type writers struct {
 	mu  sync.Mutex
 	all map[any]func() (w writer, live bool) // by weak pointer; nil once the handle is not in use
-}
-
-// noteWriter notes a handle if ctx is that of a reconcile.
-func noteWriter[T metav1.Object](ctx context.Context, r *requests[T]) {
-	call := callOf(ctx)
-	if call == nil {
-		return
-	}
-	w := call.writers()
-	pointer := weak.Make(r)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.all == nil {
-		w.all = map[any]func() (writer, bool){}
-	}
-	if _, known := w.all[pointer]; !known {
-		w.all[pointer] = func() (writer, bool) {
-			if r := pointer.Value(); r != nil {
-				return r, r.cache.live()
-			}
-			return nil, false
-		}
-	}
 }
 
 // each calls f for the handles that have a cache. One without, which only sends requests, has no
