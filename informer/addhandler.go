@@ -33,9 +33,9 @@ func addListener[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	defer i.mu.Unlock()
 	register(i, l)
 	switch i.phase {
-	case running:
-		start(i, i.session.Load(), l)
-	case stopping, stopped:
+	case phaseRunning:
+		startListener(i, i.session.Load(), l)
+	case phaseStopping, phaseStopped:
 		l.reg.cease() // otherwise a waiter would wait for the next Run
 	}
 }
@@ -52,7 +52,7 @@ func register[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 		synced: make(chan struct{}),
 		done:   make(chan struct{}),
 		remove: func(drain bool) {
-			remove(i, l, drain)
+			removeListener(i, l, drain)
 			i.logger.Debug("handler is removed", slog.String("handler", l.reg.name), slog.Bool("drain", drain))
 		},
 	}
@@ -73,8 +73,8 @@ func register[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 // maxResync is the longest period. One and a half times of it must fit a Duration.
 const maxResync = 100 * 365 * 24 * time.Hour
 
-// remove ends l. If l is not being called, it is forgotten at once.
-func remove[K comparable, T any](i *core[K, T], l *listener[K, T], drain bool) {
+// removeListener ends l. If l is not being called, it is forgotten at once.
+func removeListener[K comparable, T any](i *core[K, T], l *listener[K, T], drain bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	l.leaving = true

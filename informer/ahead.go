@@ -81,8 +81,8 @@ func (o *own[K, T]) change(f func(*door.Door[K])) {
 	o.count.Store(int64(door.Len(&o.door)))
 }
 
-// awaits reports whether a write of key is ahead. Safe from any goroutine.
-func awaits[K comparable, T any](o *own[K, T], key K) bool {
+// awaitsOwn reports whether a write of key is ahead. Safe from any goroutine.
+func awaitsOwn[K comparable, T any](o *own[K, T], key K) bool {
 	if o.count.Load() == 0 {
 		return false
 	}

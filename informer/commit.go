@@ -38,7 +38,7 @@ func commitPopped[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T
 		return err
 	}
 	began := time.Now()
-	if err := commit(f, batch); err != nil {
+	if err := commitBatch(f, batch); err != nil {
 		return err
 	}
 	pending := f.fifo.Len()
@@ -52,8 +52,8 @@ func commitPopped[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T
 // would be the largest part of the memory that an initial list needs.
 const largeChunk = 256
 
-// write writes batch to the store, and moves it to version rv.
-func write[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo.Batch[K, T], rv string) error {
+// writeBatch writes batch to the store, and moves it to version rv.
+func writeBatch[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo.Batch[K, T], rv string) error {
 	i, n := p.inf, batch.Len()
 	if n > keepChanges {
 		return i.store.CommitChunks(rv, n, func(yield func([]store.Op[K, T]) bool) { writeChunks(p, c, batch, yield) })
@@ -64,7 +64,7 @@ func write[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo
 	if err := i.store.Commit(rv, c.ops); err != nil {
 		return err
 	}
-	take(i, c)
+	takeOutcomes(i, c)
 	return nil
 }
 
@@ -72,7 +72,7 @@ func write[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo
 func writeChunks[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo.Batch[K, T], yield func([]store.Op[K, T]) bool) {
 	chunk := func() bool {
 		goOn := yield(c.ops)
-		take(p.inf, c)
+		takeOutcomes(p.inf, c)
 		c.begun += len(c.ops)
 		clear(c.ops)
 		clear(c.versions)
@@ -101,16 +101,16 @@ func addOps[K comparable, T any](p *part[K, T], c *changes[K, T], key K, deltas 
 			c.initial++
 		}
 		c.ops = append(c.ops, store.Op[K, T]{
-			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: keeps(p.inf, key, deltas, last, n), Sum: d.Sum,
+			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: keepsStored(p.inf, key, deltas, last, n), Sum: d.Sum,
 		})
 		last = n
 		c.versions = append(c.versions, d.ResourceVersion)
 	}
 }
 
-// keeps reports whether delta n of a key brings nothing new, for objects that do not carry their
+// keepsStored reports whether delta n of a key brings nothing new, for objects that do not carry their
 // version. last is the delta that enters before it, -1 if the store has the state before it.
-func keeps[K comparable, T any](i *core[K, T], key K, deltas []deltafifo.Delta[T], last, n int) bool {
+func keepsStored[K comparable, T any](i *core[K, T], key K, deltas []deltafifo.Delta[T], last, n int) bool {
 	d := &deltas[n]
 	if last >= 0 {
 		before := &deltas[last]
@@ -127,8 +127,8 @@ func keeps[K comparable, T any](i *core[K, T], key K, deltas []deltafifo.Delta[T
 	return false
 }
 
-// take records the outcomes of the ops.
-func take[K comparable, T any](i *core[K, T], c *changes[K, T]) {
+// takeOutcomes records the outcomes of the ops.
+func takeOutcomes[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 	i.detector.committed(c.ops)
 	for n := range c.ops {
 		op := &c.ops[n]
@@ -144,9 +144,9 @@ func take[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 	}
 }
 
-// commit writes the changes to the store and appends their events to the log. An error comes
+// commitBatch writes the changes to the store and appends their events to the log. An error comes
 // from the store and ends Run. f.changes is empty before and after.
-func commit[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T]) error {
+func commitBatch[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T]) error {
 	i, c := f.part.inf, &f.changes
 	began, synced := time.Now(), hasSyncedAll(i)
 	if err := commitLocked(f.part, c, batch); err != nil {
@@ -178,7 +178,7 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 	begins, empty := !hasSyncedAll(i), i.store.Len() == 0
 	rv := batch.ResourceVersion()
 	_, listed := batch.Listed()
-	c.undated = listed && parse(rv) == 0
+	c.undated = listed && parseVersion(rv) == 0
 	ahead := beginOwn(&p.own, batch)
 	if batch.Rewound() && i.places.restored(&p.place) {
 		i.store.Rewind()
@@ -187,9 +187,9 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 		p.hasListed()
 	}
 	if !isOnly(p) {
-		rv = text(i.places.reach(&p.place, parse(rv)))
+		rv = versionText(i.places.reach(&p.place, parseVersion(rv)))
 	}
-	if err := write(p, c, batch, rv); err != nil {
+	if err := writeBatch(p, c, batch, rv); err != nil {
 		return err
 	}
 	ends := begins && i.places.haveListed()

@@ -22,10 +22,10 @@ import (
 type phase uint8
 
 const (
-	notStarted phase = iota
-	running
-	stopping // until Run returns
-	stopped  // until Run is called again
+	phaseNotStarted phase = iota
+	phaseRunning
+	phaseStopping // until Run returns
+	phaseStopped  // until Run is called again
 )
 
 // core is what an Informer drives.
@@ -52,8 +52,8 @@ type core[K comparable, T any] struct {
 	size       objectSize
 	namespaced atomic.Bool // a list has seen to the index of namespaces
 
-	waits *waits     // for handlers; nil before the first
-	pace  pace.Meter // of commits
+	waits *handlerWaits // for handlers; nil before the first
+	pace  pace.Meter    // of commits
 
 	ownLimit int // of writes that are ahead of the watch of a part: maxOwn, or less in tests
 	losses   losses[K]

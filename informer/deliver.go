@@ -101,20 +101,20 @@ func listenerSynced[K comparable, T any](l *listener[K, T]) {
 // deliver calls the handler for ev, if its filter lets ev pass.
 func deliver[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {
 	if l.inf.detector == nil {
-		call(l, ev)
+		callHandler(l, ev)
 		return
 	}
 	enter(l.inf.detector, l.opts.Name, ev)
-	call(l, ev)
+	callHandler(l, ev)
 	reportMutations(l.inf, leaveDetector(l.inf.detector, l.opts.Name, ev))
 }
 
-func call[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {
+func callHandler[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {
 	l.current = ev
 	out, passes := *ev, true
 	if l.opts.Filter != nil {
 		l.doing = filtering
-		passes = filter(&out, l.opts.Filter)
+		passes = filterEvent(&out, l.opts.Filter)
 	}
 	l.doing = handling
 	if passes {
@@ -122,9 +122,9 @@ func call[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {
 	}
 }
 
-// filter turns ev into the event for a handler that sees only passing objects, and reports
+// filterEvent turns ev into the event for a handler that sees only passing objects, and reports
 // whether there is one. It calls pass only for objects of the event.
-func filter[K comparable, T any](ev *Event[K, T], pass func(T) bool) bool {
+func filterEvent[K comparable, T any](ev *Event[K, T], pass func(T) bool) bool {
 	switch {
 	case ev.Type == Deleted:
 		return pass(ev.Old) // the handler saw Old last; the final state may differ

@@ -13,12 +13,12 @@ import (
 func newFeed[K comparable, T any](p *part[K, T], s *session[K, T]) *feed[K, T] {
 	i := p.inf
 	f := &feed[K, T]{part: p, session: s}
-	f.fifo = deltafifo.New(deltafifo.KnownObjects[K, T](&known[K, T]{i.store.Reader(), p}), deltafifo.Options{Limit: i.opts.Pending})
+	f.fifo = deltafifo.New(deltafifo.KnownObjects[K, T](&knownObjects[K, T]{i.store.Reader(), p}), deltafifo.Options{Limit: i.opts.Pending})
 	f.to = deltafifo.NewSink(f.fifo, func(obj T) (K, error) { return keyIn(p, obj) }, i.badObject)
 	f.to.Keep(p.keeps)
 	f.commit = func(batch deltafifo.Batch[K, T]) error {
 		f.commits, f.committed = true, true
-		err := commit(f, batch)
+		err := commitBatch(f, batch)
 		f.commits = false // not after a panic
 		return err
 	}
@@ -46,7 +46,7 @@ func newReflector[K comparable, T any](f *feed[K, T]) (err error) {
 	}
 	rv, newest := i.store.ResourceVersion(), false
 	if !isOnly(p) {
-		rv, newest, f.restores = text(p.at), p.newest && p.at == 0 || p.again, i.places.restores
+		rv, newest, f.restores = versionText(p.at), p.newest && p.at == 0 || p.again, i.places.restores
 	}
 	if newest {
 		rv, f.floor = "", i.places.lowest
@@ -134,7 +134,7 @@ func ofKnownHistory[K comparable, T any](f *feed[K, T], rv string) (known bool) 
 	p.inf.mu.Lock()
 	defer p.inf.mu.Unlock()
 	since := f.restores == s.restores
-	if at := parse(rv); since && (p.again || at != 0 && at < f.floor) {
+	if at := parseVersion(rv); since && (p.again || at != 0 && at < f.floor) {
 		f.to.Rewound(true)
 	}
 	return since || !p.again
@@ -160,7 +160,7 @@ func (f *feed[K, T]) Prune(ctx context.Context) error {
 	i := f.part.inf
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.phase != running || f.part.feed != f {
+	if i.phase != phaseRunning || f.part.feed != f {
 		return ErrStopped
 	}
 	dropUnselected(f.part) // what is in the queue says nothing about own writes

@@ -19,7 +19,7 @@ func waitForHandlers[K comparable, T any](ctx context.Context, i *core[K, T]) er
 	}
 	began := time.Now()
 	if i.waits == nil {
-		i.waits = &waits{}
+		i.waits = &handlerWaits{}
 	}
 	slow := i.waits.begin(began)
 	defer func() {
@@ -42,7 +42,7 @@ func waitForNobody[K comparable, T any](ctx context.Context, i *core[K, T], slow
 	if eventlog.Lagging(&i.log, most) == nil {
 		return nil
 	}
-	i.store.EndWaits(behind(i, most))
+	i.store.EndWaits(behindError(i, most))
 	defer i.store.EndWaits(nil)
 	_, err := waitForLag(ctx, i, most, func() <-chan struct{} { return nil }, slow)
 	return err
@@ -71,8 +71,8 @@ func waitForLag[K comparable, T any](ctx context.Context, i *core[K, T], limit u
 	}
 }
 
-// behind returns the error that names a handler more than most events behind.
-func behind[K comparable, T any](i *core[K, T], most uint64) error {
+// behindError returns the error that names a handler more than most events behind.
+func behindError[K comparable, T any](i *core[K, T], most uint64) error {
 	if name, lag := slowest(i); lag > most {
 		return fmt.Errorf("%w: %s: %q has not been given %d events", ErrHandlerBehind, i.Resource(), name, lag)
 	}

@@ -9,8 +9,8 @@ import (
 	"github.com/kinform/kinform/internal/keytext"
 )
 
-// start begins to call l's handler. Called with mu held, while the informer runs.
-func start[K comparable, T any](i *core[K, T], s *session[K, T], l *listener[K, T]) {
+// startListener begins to call l's handler. Called with mu held, while the informer runs.
+func startListener[K comparable, T any](i *core[K, T], s *session[K, T], l *listener[K, T]) {
 	if l.loop || l.active {
 		return
 	}

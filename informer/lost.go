@@ -39,17 +39,17 @@ func expect[K comparable, T any](p *part[K, T], w dueWrite[K]) {
 	}
 }
 
-// resume waits for the writes that were ahead at the end of the run before. Called with mu held.
-func resume[K comparable, T any](p *part[K, T]) {
+// resumeOwn waits for the writes that were ahead at the end of the run before. Called with mu held.
+func resumeOwn[K comparable, T any](p *part[K, T]) {
 	until := time.Now().Add(ownFor)
 	door.Each(&p.own.door, func(key K, version uint64) {
 		expect(p, dueWrite[K]{key: key, version: version, until: until})
 	})
 }
 
-// rest ends the wait for own writes at the end of Run. The door still knows them: the first list of
+// restOwn ends the wait for own writes at the end of Run. The door still knows them: the first list of
 // the next Run takes none of them back. Called with mu held.
-func rest[K comparable, T any](p *part[K, T]) {
+func restOwn[K comparable, T any](p *part[K, T]) {
 	o := &p.own
 	if o.timer != nil {
 		o.timer.Stop()
@@ -61,7 +61,7 @@ func rest[K comparable, T any](p *part[K, T]) {
 func expireOwn[K comparable, T any](p *part[K, T]) {
 	i := p.inf
 	i.mu.Lock()
-	if i.phase != running {
+	if i.phase != phaseRunning {
 		i.mu.Unlock()
 		return
 	}

@@ -95,14 +95,14 @@ func (d *detector[K, T]) committed(ops []store.Op[K, T]) {
 		if d.sampling && d.size >= sampleSize || op.Delete && same(op.Object, op.Old) {
 			continue
 		}
-		w := watch(d, op.Key, op.Object)
+		w := watchState(d, op.Key, op.Object)
 		if op.Delete {
 			w.retired = now // handlers get the final state
 		}
 	}
 }
 
-func watch[K comparable, T any](d *detector[K, T], key K, obj T) *watched[T] {
+func watchState[K comparable, T any](d *detector[K, T], key K, obj T) *watched[T] {
 	w := &watched[T]{obj: obj, copied: deepcopy.Of(obj)}
 	d.watched[key] = append(d.watched[key], w)
 	d.size++
@@ -202,7 +202,7 @@ func resample[K comparable, T any](d *detector[K, T], all store.Snapshot[K, T]) 
 	clear(d.watched)
 	d.size = 0
 	for n, key := range keys {
-		watch(d, key, objects[n])
+		watchState(d, key, objects[n])
 	}
 }
 

@@ -102,7 +102,7 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 		return nil, err
 	}
 	i.over.follower = &follower{
-		join:  func(namespace string) error { return join(i, namespace, source) },
+		join:  func(namespace string) error { return joinNamespace(i, namespace, source) },
 		leave: func(namespace string) { leaveSet(i, namespace) },
 	}
 	if err := set.follow(i.over.follower); err != nil {
@@ -111,8 +111,8 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 	return inf, nil
 }
 
-// join adds a namespace.
-func join[K comparable, T any](i *core[K, T], namespace string, sourceOf func(string) (reflector.Source[T], error)) error {
+// joinNamespace adds a namespace.
+func joinNamespace[K comparable, T any](i *core[K, T], namespace string, sourceOf func(string) (reflector.Source[T], error)) error {
 	source, err := sourceOf(namespace)
 	if _, changes := source.(reflector.Changing[T]); changes {
 		err = reflector.ErrNoPruner
@@ -129,7 +129,7 @@ func join[K comparable, T any](i *core[K, T], namespace string, sourceOf func(st
 	i.over.parts[namespace] = p
 	i.places.add(&p.place)
 	noteRefusal(i)
-	if i.phase == running {
+	if i.phase == phaseRunning {
 		p.brought.Store(true) // it may have joined right before others are found to be late
 		startPart(p, i.session.Load())
 		awaitOthers(i, i.session.Load())
@@ -144,7 +144,7 @@ func leaveSet[K comparable, T any](i *core[K, T], namespace string) {
 	p := i.over.parts[namespace]
 	delete(i.over.parts, namespace)
 	i.places.remove(&p.place)
-	rest(p)
+	restOwn(p)
 	keepStats(i, countsOf(&p.place))
 	var ops []store.Op[K, T]
 	for key := range keysIn(p) {
@@ -153,7 +153,7 @@ func leaveSet[K comparable, T any](i *core[K, T], namespace string) {
 	_ = commitOps(i, ops, "", false) // the store is open
 	eventlog.Publish(&i.log)
 	noteRefusal(i)
-	goOn(i)
+	goOnWithout(i)
 }
 
 // startAll starts the reflectors of all namespaces. Called with mu held.
@@ -162,7 +162,7 @@ func startAll[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	for _, p := range allParts(i) {
 		startPart(p, s)
 	}
-	goOn(i) // there may be no namespace
+	goOnWithout(i) // there may be no namespace
 }
 
 // startPart starts the goroutine of a namespace, which runs its reflectors, one after the other. Called with mu
@@ -171,15 +171,15 @@ func startPart[K comparable, T any](p *part[K, T], s *session[K, T]) {
 	f := newFeed(p, s)
 	s.feeding.Go(func() {
 		defer closeFeed(f) // also if the source or OnError ends this goroutine
-		for ctx := next(f); ctx != nil; ctx = next(f) {
+		for ctx := nextReflector(f); ctx != nil; ctx = nextReflector(f) {
 			runReflector(f, ctx)
 		}
 	})
 }
 
-// next makes the next reflector of a feed, and returns its context: nil if the informer stops, or if the
+// nextReflector makes the next reflector of a feed, and returns its context: nil if the informer stops, or if the
 // namespace was removed.
-func next[K comparable, T any](f *feed[K, T]) (ctx context.Context) {
+func nextReflector[K comparable, T any](f *feed[K, T]) (ctx context.Context) {
 	p, i := f.part, f.part.inf
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -223,7 +223,7 @@ const restartsEvery = 2 * time.Second
 
 // awaitOthers makes the others late that bring nothing, once a namespace has listed. Called with mu held.
 func awaitOthers[K comparable, T any](i *core[K, T], s *session[K, T]) {
-	if i.phase != running || i.places.awaiting || !i.places.lags() {
+	if i.phase != phaseRunning || i.places.awaiting || !i.places.lags() {
 		return
 	}
 	i.places.awaiting = true
@@ -247,7 +247,7 @@ func awaitNamespaces[K comparable, T any](i *core[K, T], s *session[K, T]) {
 		locked(i, func() {
 			if i.places.lags() { // the one that had listed may have been removed
 				late = i.places.dropIdle(time.Now())
-				goOn(i)
+				goOnWithout(i)
 			}
 			goesOn = i.places.lags()
 			i.places.awaiting = goesOn

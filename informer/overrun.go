@@ -39,8 +39,8 @@ func missedEvents[K comparable, T any](o *overrun[K, T], meta objmeta.Reader[T],
 	return events
 }
 
-// change is the state of a key that a handler saw last, and the current one.
-type change[K comparable, T any] struct {
+// missedChange is the state of a key that a handler saw last, and the current one.
+type missedChange[K comparable, T any] struct {
 	key      K
 	old, now T
 	had, has bool
@@ -49,15 +49,15 @@ type change[K comparable, T any] struct {
 // missedChanges returns one change for every key of missed, and for every key whose object was
 // written since. It does not look at the rest of the store: with a handler that is often left
 // behind, that would keep one processor busy.
-func missedChanges[K comparable, T any](o *overrun[K, T], missed []Event[K, T], now store.Snapshot[K, T]) []change[K, T] {
-	var all []change[K, T]
+func missedChanges[K comparable, T any](o *overrun[K, T], missed []Event[K, T], now store.Snapshot[K, T]) []missedChange[K, T] {
+	var all []missedChange[K, T]
 	number := map[K]int{}
-	find := func(key K, old T, had bool) *change[K, T] {
+	find := func(key K, old T, had bool) *missedChange[K, T] {
 		n, known := number[key]
 		if !known {
 			n = len(all)
 			number[key] = n
-			all = append(all, change[K, T]{key: key, old: old, had: had})
+			all = append(all, missedChange[K, T]{key: key, old: old, had: had})
 		}
 		return &all[n]
 	}

@@ -137,7 +137,7 @@ func (i *core[K, T]) PendingWrite(key K) (rv string, ok bool) {
 
 // wrote commits an own write, unless the store is past it.
 func wrote[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) error {
-	if parse(w.rv) == 0 {
+	if parseVersion(w.rv) == 0 {
 		return i.about(fmt.Errorf("%s: %w: %q", keytext.Of(key), store.ErrResourceVersion, w.rv))
 	}
 	failed, err := commitOwn(i, key, w)
@@ -153,7 +153,7 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 	defer i.mu.Unlock()
 	defer eventlog.Publish(&i.log)
 	switch {
-	case i.phase != running:
+	case i.phase != phaseRunning:
 		return nil, ErrStopped
 	case eventlog.Lagging(&i.log, awaitedLag*i.lag) != nil:
 		return nil, i.about(ErrHandlerBehind)
@@ -162,7 +162,7 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 	if p == nil || !w.gone && p.keeps != nil && !p.keeps(w.obj) {
 		return nil, nil // a list follows before it is in the selection
 	}
-	if door.Len(&p.own.door) >= i.ownLimit && !awaits(&p.own, key) {
+	if door.Len(&p.own.door) >= i.ownLimit && !awaitsOwn(&p.own, key) {
 		room := false
 		if failed, room = makeRoomForOwn(p); !room {
 			return failed, ErrTooManyWrites
@@ -205,8 +205,8 @@ func makeRoomForOwn[K comparable, T any](p *part[K, T]) (failed []*reflector.Obj
 // the write changes the store. Called with mu held.
 func enters[K comparable, T any](p *part[K, T], key K, w ownWrite[T]) bool {
 	i := p.inf
-	waited := awaits(&p.own, key)
-	has, is := held(i, key), door.State{UID: string(w.uid), Version: parse(w.rv)}
+	waited := awaitsOwn(&p.own, key)
+	has, is := held(i, key), door.State{UID: string(w.uid), Version: parseVersion(w.rv)}
 	if w.gone && !has.Any && !waited && is.Version <= reached(p) {
 		return false // list and watch have brought the deletion already, and will not bring it again
 	}

@@ -14,7 +14,7 @@ import (
 // stays asks the door about a delta of a key whose own write is ahead. It reports whether the delta is
 // older than that write. undated: its batch has a list without a version that compares. Called with mu held.
 func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], undated bool) bool {
-	if !awaits(&p.own, key) {
+	if !awaitsOwn(&p.own, key) {
 		return false
 	}
 	if p.keeps != nil && d.Type != deltafifo.Deleted && !p.keeps(d.Object) {
@@ -26,7 +26,7 @@ func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], und
 	if rv == "" && !missing {
 		rv = meta.Version(d.Object)
 	}
-	is := door.State{UID: string(meta.UID(d.Object)), Version: parse(rv)}
+	is := door.State{UID: string(meta.UID(d.Object)), Version: parseVersion(rv)}
 	verdict := door.Enters // then the store compares the contents
 	has := door.Held{Any: true}
 	p.own.change(func(at *door.Door[K]) {
@@ -132,7 +132,7 @@ func held[K comparable, T any](i *core[K, T], key K) door.Held {
 	if !ok {
 		return door.Held{}
 	}
-	is := door.State{UID: string(i.versions.meta.UID(obj)), Version: parse(i.versions.meta.Version(obj)), Sum: sum}
+	is := door.State{UID: string(i.versions.meta.UID(obj)), Version: parseVersion(i.versions.meta.Version(obj)), Sum: sum}
 	if is.Version == 0 {
 		is.Version = versionOf(&i.versions, key)
 	}

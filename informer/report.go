@@ -18,7 +18,7 @@ func (i *core[K, T]) Err() error { return i.faults.err() }
 func (i *core[K, T]) refuse(err error) {
 	i.mu.Lock() // begin has seen it, or has begun
 	i.faults.add(err)
-	begun := i.phase != notStarted
+	begun := i.phase != phaseNotStarted
 	i.mu.Unlock()
 	if begun {
 		i.report(err)

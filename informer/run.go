@@ -30,7 +30,7 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 		return err
 	}
 	returned := false
-	defer func() { err = ended(i, s, returned, recover()) }() // contain would take twice as much of the stack
+	defer func() { err = concludeRun(i, s, returned, recover()) }() // contain would take twice as much of the stack
 	setOff(i, s)
 	if i.only == nil {
 		<-s.Ctx.Done()
@@ -41,9 +41,9 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// ended ends a run, also if OnError ends this goroutine. value is what recover returned after what Run does itself.
-func ended[K comparable, T any](i *core[K, T], s *session[K, T], returned bool, value any) (err error) {
-	defer func() { err = finish(i, s) }()
+// concludeRun ends a run, also if OnError ends this goroutine. value is what recover returned after what Run does itself.
+func concludeRun[K comparable, T any](i *core[K, T], s *session[K, T], returned bool, value any) (err error) {
+	defer func() { err = finishRun(i, s) }()
 	where := "source"
 	if i.only != nil && i.only.feed.commits {
 		where = "commit"
@@ -105,26 +105,26 @@ func (i *core[K, T]) Done() <-chan struct{} { return i.session.Load().done }
 func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.phase == running || i.phase == stopping {
+	if i.phase == phaseRunning || i.phase == phaseStopping {
 		return nil, ErrRunning
 	}
 	if err := i.Err(); err != nil {
 		return nil, err
 	}
-	if i.phase == stopped {
-		if err := renew(i); err != nil {
+	if i.phase == phaseStopped {
+		if err := renewSession(i); err != nil {
 			return nil, err
 		}
 	}
-	i.phase = running
+	i.phase = phaseRunning
 	i.unread.started.Store(true)
 	s := i.session.Load()
 	s.Run = usercode.NewRun(ctx)
 	for l := range i.listeners {
-		start(i, s, l)
+		startListener(i, s, l)
 	}
 	for _, p := range allParts(i) {
-		resume(p)
+		resumeOwn(p)
 	}
 	if i.over != nil {
 		i.over.start(s)
@@ -152,8 +152,8 @@ func firstSession[K comparable, T any](i *core[K, T]) error {
 	return nil
 }
 
-// renew replaces a session that has ended. Called with mu held.
-func renew[K comparable, T any](i *core[K, T]) error {
+// renewSession replaces a session that has ended. Called with mu held.
+func renewSession[K comparable, T any](i *core[K, T]) error {
 	present, _ := i.places.stats(nil)
 	keepStats(i, present)
 	next, err := newSession(i)
@@ -169,14 +169,14 @@ func renew[K comparable, T any](i *core[K, T]) error {
 // its context is done.
 func stopRun[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	i.mu.Lock()
-	i.phase = stopping // no handler can be started any more
+	i.phase = phaseStopping // no handler can be started any more
 	i.mu.Unlock()
 	s.die(ErrStopped)        // a handler that waits for the store goes on
 	eventlog.WakeAll(&i.log) // so does one that waits for events: s.Ctx is done
 }
 
-// finish waits for all goroutines and returns why they ended: nil if Run's context ended.
-func finish[K comparable, T any](i *core[K, T], s *session[K, T]) error {
+// finishRun waits for all goroutines and returns why they ended: nil if Run's context ended.
+func finishRun[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 	s.Cancel()    // no goroutine goes on for long after that
 	stopRun(i, s) // nobody calls a committer after that, but the namespaces' reflectors
 	s.feeding.Wait()
@@ -184,7 +184,7 @@ func finish[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 		closeFeed(p.feed)
 	}
 	s.Wait()
-	defer over(i, s) // also if OnError or the logger ends this goroutine
+	defer allowRun(i, s) // also if OnError or the logger ends this goroutine
 	contain(i, s, "OnError", noKey, func() {
 		if i.detector != nil {
 			reportMutations(i, i.detector.check(time.Now()))
@@ -199,17 +199,17 @@ func fedParts[K comparable, T any](i *core[K, T]) (all []*part[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, p := range allParts(i) {
-		if rest(p); p.feed != nil {
+		if restOwn(p); p.feed != nil {
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// over lets Run be called again.
-func over[K comparable, T any](i *core[K, T], s *session[K, T]) {
+// allowRun lets Run be called again.
+func allowRun[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.phase = stopped
+	i.phase = phaseStopped
 	close(s.done)
 }

@@ -34,7 +34,7 @@ func requestFailed[K comparable, T any](p *part[K, T], err error) {
 		i.mu.Lock()
 		i.places.fail(&p.place, failed)
 		noteRefusal(i)
-		goOn(i)
+		goOnWithout(i)
 		i.mu.Unlock()
 	}
 	if bad := (*reflector.ObjectError)(nil); errors.As(err, &bad) {
@@ -70,13 +70,13 @@ func endInitialList[K comparable, T any](i *core[K, T]) {
 	close(i.synced)
 }
 
-// goOn follows when nobody waits for a namespace any more. Called with mu held.
-func goOn[K comparable, T any](i *core[K, T]) {
+// goOnWithout follows when nobody waits for a namespace any more. Called with mu held.
+func goOnWithout[K comparable, T any](i *core[K, T]) {
 	synced := hasSyncedAll(i)
-	if i.over == nil || i.phase != running || !synced && !i.places.haveListed() {
+	if i.over == nil || i.phase != phaseRunning || !synced && !i.places.haveListed() {
 		return
 	}
-	_ = i.store.Commit(text(i.places.recount()), nil) // the store is open
+	_ = i.store.Commit(versionText(i.places.recount()), nil) // the store is open
 	if !synced {
 		endInitialList(i)
 		eventlog.Publish(&i.log)

@@ -94,7 +94,7 @@ func bare[K comparable, T any](v *versions[K, T], d *deltafifo.Delta[T]) bool {
 // versions, it reports whether nothing is noted.
 func hasVersion[K comparable, T any](v *versions[K, T], key K, rv string) bool {
 	if number := versionOf(v, key); rv != "" {
-		return number != 0 && number == parse(rv)
+		return number != 0 && number == parseVersion(rv)
 	} else {
 		return number == 0
 	}
@@ -117,7 +117,7 @@ func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 	}
 	number := uint64(0)
 	if rv != "" && !op.Delete && v.meta.Version(op.Object) == "" {
-		number = parse(rv)
+		number = parseVersion(rv)
 	}
 	if number == 0 && len(v.noted) == 0 {
 		return

@@ -13,9 +13,9 @@ func older(a, b string) bool {
 	return err == nil && c < 0
 }
 
-// parse returns a version as a number, or 0 if it is not a number. Such a version is never
+// parseVersion returns a version as a number, or 0 if it is not a number. Such a version is never
 // equal to another: the object counts as changed.
-func parse(rv string) uint64 {
+func parseVersion(rv string) uint64 {
 	if rv == "" {
 		return 0 // avoids the allocation of ParseUint's error
 	}
@@ -26,8 +26,8 @@ func parse(rv string) uint64 {
 	return number
 }
 
-// text returns a version as a text.
-func text(version uint64) string {
+// versionText returns a version as a text.
+func versionText(version uint64) string {
 	if version == 0 {
 		return ""
 	}
