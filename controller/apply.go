@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -131,27 +130,6 @@ func withoutNulls(v any) {
 	}
 }
 
-// hasNull reports whether a value of JSON is null or has one in it.
-func hasNull(v any) bool {
-	switch v := v.(type) {
-	case nil:
-		return true
-	case tree:
-		for _, member := range v {
-			if hasNull(member) {
-				return true
-			}
-		}
-	case []any:
-		for _, element := range v {
-			if hasNull(element) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
 // covered reports whether owned, a part of managed fields ([metav1.FieldsV1] has their form), has
 // exactly the fields of want, and have the same values in them.
 func covered(owned tree, want, have any) bool {
@@ -241,20 +219,4 @@ func named(name string, element any, loose bool) bool {
 		}
 	}
 	return true
-}
-
-func decodeTree(raw []byte) (tree, error) {
-	var t tree
-	err := decode(raw, &t)
-	if err == nil && t == nil {
-		err = errNotAnObject
-	}
-	return t, err
-}
-
-// decode reads JSON without losing digits: a float64 does not hold every int64.
-func decode(raw []byte, into any) error {
-	d := json.NewDecoder(bytes.NewReader(raw))
-	d.UseNumber()
-	return d.Decode(into)
 }

@@ -11,10 +11,6 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// catchUpTime is how long a reconcile waits for its handles. After that its key is queued again,
-// with the error, so that the delay is reported and other keys get a turn.
-const catchUpTime = 10 * time.Second
-
 // listingDelay is how long a key waits for its namespace before it is tried again.
 const listingDelay = time.Second
 

@@ -113,16 +113,6 @@ func (c change[T]) learn(ctx context.Context, obj T, guesses []pointer) error {
 	return nil
 }
 
-// newest asks the server for obj. The error is errGone if obj is gone, also if another object has
-// its name now.
-func newest[T Object[T]](ctx context.Context, c Client[T], obj T) (T, error) {
-	now, err := c.Get(ctx, keyOf(obj), metav1.GetOptions{})
-	if apierrors.IsNotFound(err) || err == nil && now.GetUID() != obj.GetUID() {
-		return obj, errGone
-	}
-	return now, err
-}
-
 // withoutStatus returns the error of a status that was not found. API servers give the same answer
 // for an object that is gone and for a kind that has no status subresource.
 func withoutStatus[T Object[T]](ctx context.Context, c change[T], obj T, err error) error {

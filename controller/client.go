@@ -2,12 +2,14 @@ package controller
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
@@ -54,6 +56,14 @@ func copyOf[T any](obj T) T {
 	return deepcopy.Of(obj)
 }
 
+// completed adds a namespace to a key without one.
+func completed(namespace string, key types.NamespacedName) types.NamespacedName {
+	if key.Namespace == "" {
+		key.Namespace = namespace
+	}
+	return key
+}
+
 // nameOf names obj in errors: its kind or, if obj does not state it, its type, and its key.
 func nameOf(obj metav1.Object) string {
 	kind := ownKind(obj).Kind
@@ -61,6 +71,15 @@ func nameOf(obj metav1.Object) string {
 		kind = fmt.Sprintf("%T", obj)
 	}
 	return kind + " " + keytext.Of(keyOf(obj))
+}
+
+// ownKind returns the kind in obj's TypeMeta, or an empty one.
+func ownKind(obj metav1.Object) schema.GroupVersionKind {
+	typed, ok := obj.(interface{ GetObjectKind() schema.ObjectKind })
+	if !ok {
+		return schema.GroupVersionKind{}
+	}
+	return typed.GetObjectKind().GroupVersionKind()
 }
 
 // about returns err with the name of an object.
@@ -115,4 +134,29 @@ func Delete[T Object[T]](ctx context.Context, c Client[T], obj T, opts metav1.De
 		}
 	}
 	return IgnoreNotFound(err)
+}
+
+// newest asks the server for obj. The error is errGone if obj is gone, also if another object has
+// its name now.
+func newest[T Object[T]](ctx context.Context, c Client[T], obj T) (T, error) {
+	now, err := c.Get(ctx, keyOf(obj), metav1.GetOptions{})
+	if apierrors.IsNotFound(err) || err == nil && now.GetUID() != obj.GetUID() {
+		return obj, errGone
+	}
+	return now, err
+}
+
+// appliedKey returns the namespace and the name in a config for resource.
+func appliedKey(resource string, config any) (types.NamespacedName, error) {
+	if isNil(config) {
+		return types.NamespacedName{}, noObject(resource, config)
+	}
+	if obj, ok := config.(metav1.Object); ok {
+		return keyOf(obj), nil
+	}
+	var named metav1.PartialObjectMetadata
+	if text, err := json.Marshal(config); err == nil {
+		_ = json.Unmarshal(text, &named) // otherwise the client refuses it
+	}
+	return keyOf(&named), nil
 }

@@ -77,6 +77,53 @@ type Controller[Q comparable] struct {
 	session *session // nil before Run
 }
 
+// Cache is an informer of any type, or a handle on one: *informer.Informer, *factory.Handle and
+// [*Handle] implement it. Package controller/manager runs caches that controllers share.
+type Cache interface {
+	Run(context.Context) error
+	Done() <-chan struct{}
+	WaitForSync(context.Context) error
+	Resource() string
+	// Err returns what is wrong with its setup.
+	Err() error
+}
+
+// input is an informer with the controller's handler on it.
+type input struct {
+	inf     Cache
+	reg     *informer.Registration
+	handle  watchedHandle // nil if it is no handle
+	call    string        // that added it
+	owners  Cache         // whose keys it queues, if For has to add it; nil for For and Watch
+	removed chan struct{} // closed by Unwatch
+}
+
+// watchedHandle is a handle that was given to For or its like.
+type watchedHandle interface {
+	Cache
+	writer
+}
+
+// session is the call of Run.
+type session struct {
+	// Set by begin and never changed.
+	outer context.Context // Run's
+	ctx   context.Context // ends with outer, with the workers, or if an informer fails
+	end   context.CancelFunc
+
+	tasks sync.WaitGroup // none begins in phase stopped
+
+	// Guarded by the controller's mu, until the tasks have ended.
+	informers map[Cache]*informerRun
+	failed    []error
+}
+
+// informerRun is a time in which the session runs one informer, or follows its run.
+type informerRun struct {
+	stop context.CancelFunc // nil if Unwatch has called it
+	over chan struct{}      // closed at the end
+}
+
 // phase is a stage of a controller's life.
 type phase uint8
 
@@ -171,6 +218,15 @@ func (c *Controller[Q]) refuse(err error) {
 	}
 }
 
+// checkOwners returns an error unless For or Watch has added the owners of in, too. The caller holds mu.
+func (c *Controller[Q]) checkOwners(in input) error {
+	watched := func(other input) bool { return other.inf == in.owners && other.owners == nil }
+	if in.owners == nil || slices.ContainsFunc(c.inputs, watched) {
+		return nil
+	}
+	return fmt.Errorf("controller: %s of %s by %s: %w", in.call, in.inf.Resource(), in.owners.Resource(), ErrNoOwners)
+}
+
 // Queue returns the queue. Use it to add keys from other places, and for its metrics.
 func (c *Controller[Q]) Queue() *queue.Queue[Q] { return c.queue }
 
@@ -214,39 +270,6 @@ func (c *Controller[Q]) Caches() (all []Cache) {
 // Cost: see queue.Queue.Metrics.
 func (c *Controller[Q]) Metrics() queue.Metrics { return c.queue.Metrics() }
 
-// Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or the
-// queue is shut down. Then it returns nil. If the queue is shut down before all informers have
-// synced, Run notices only after that.
-//
-// If the setup has a mistake, Run runs nothing and returns [Controller.Err]. It can also return
-//
-//   - the error of an informer that failed,
-//   - informer.ErrGoexit, if the source or OnError of an informer ended the goroutine that ran it,
-//   - informer.ErrStopped, if an informer with another runner has stopped,
-//   - a [*SyncError], after Options.SyncTimeout, and
-//   - [ErrStarted], when called twice.
-func (c *Controller[Q]) Run(ctx context.Context) error {
-	s, inputs, err := c.begin(ctx)
-	if err != nil {
-		return err
-	}
-	c.logger.Debug("runs")
-	defer c.logger.Debug("has stopped")
-	err = c.work(s.ctx, inputs)
-	inputs = c.finish()
-	s.end()
-	s.tasks.Wait()
-	c.queue.ShutDown()
-	for _, in := range inputs {
-		in.reg.Remove()
-		<-in.reg.Done()
-	}
-	if cause := errors.Join(s.failed...); cause != nil {
-		return cause
-	}
-	return err
-}
-
 // named adds the controller's name to an error, if it has one.
 func (c *Controller[Q]) named(err error) error {
 	if c.name == "" {
@@ -255,11 +278,26 @@ func (c *Controller[Q]) named(err error) error {
 	return fmt.Errorf("%s: %w", c.name, err)
 }
 
-// work waits for the handlers to sync and then runs the workers.
-func (c *Controller[Q]) work(ctx context.Context, inputs []input) error {
-	if synced, err := c.sync(ctx, inputs); !synced {
-		return err
+// syncPriority is the priority of keys that nothing has changed for. It is that of
+// controller-runtime.
+const syncPriority = -100
+
+// priority returns the priority of a key from an event.
+func (c *Controller[Q]) priority(initial, sync bool) int {
+	switch {
+	case initial:
+		return c.opts.InitialPriority
+	case sync:
+		return syncPriority
 	}
-	c.logger.Debug("caches are filled")
-	return queue.Run(ctx, c.queue, c.opts.Run, caughtUp(c, noted(&c.taken, traced(c, attributed(c, c.reconcile)), c.queue.Add)))
+	return 0
+}
+
+// enqueue adds a key. One that waits with a lower priority gets this one.
+func (c *Controller[Q]) enqueue(key Q, priority int) {
+	if priority == 0 {
+		c.queue.Add(key)
+		return
+	}
+	c.queue.AddWith(key, queue.AddOptions{Priority: priority})
 }

@@ -10,6 +10,10 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
+// catchUpTime is how long a reconcile waits for its handles. After that its key is queued again,
+// with the error, so that the delay is reported and other keys get a turn.
+const catchUpTime = 10 * time.Second
+
 // debt lists the events that a handle must see before its reads have all its writes. The zero value
 // is none.
 type debt struct {

@@ -1,11 +1,41 @@
 package controller
 
 import (
+	"encoding/json"
 	"maps"
 	"reflect"
 	"slices"
 	"strconv"
+
+	"k8s.io/apimachinery/pkg/types"
 )
+
+// patchOf returns the patch that turns one state of an object of type t into another one. The
+// version is that of the first state; known says which of the guesses of earlier patches are right.
+// There is no data if the states are equal.
+//
+// A merge patch is for changes outside of lists that set no null. It fits whatever the server has. A
+// list would be replaced as a whole, with all that the Go type does not show, and a null would remove
+// a member. A JSON patch sets nulls, and changes the elements of lists by their index, which holds for
+// the version that it tests first. A strategic merge patch would need the merge keys of the server's type,
+// and custom resources do not take it.
+func patchOf(t reflect.Type, before, after tree, version string, known map[string]bool) (p patch, err error) {
+	d := difference{of: t}
+	d.tree(nil, "", before, after)
+	if len(d.steps) == 0 {
+		return p, nil
+	}
+	if !d.unmergeable {
+		p.form = types.MergePatchType
+		p.data, err = json.Marshal(merged(d.steps, version))
+		return p, err
+	}
+	d = difference{of: t, known: known}
+	d.tree(nil, "", before, after)
+	p.form, p.guesses = types.JSONPatchType, d.guesses
+	p.data, err = json.Marshal(append([]step{testVersion(version)}, d.steps...))
+	return p, err
+}
 
 // difference has the steps that turn one state of an object into another one. Both states are what
 // a Go type shows of the object. The server may have more, which the steps leave alone.

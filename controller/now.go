@@ -14,15 +14,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/resourceversion"
 
-	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
 const (
-	// lookAfter is how long reads wait for the watch of the cache before the server is asked what
-	// they lack. If that remains unknown, it is asked again after twice the time, and so on.
-	lookAfter = 500 * time.Millisecond
 	// fewObjects is the size up to which a collection is listed at once.
 	fewObjects = 500
 	// A larger one is watched for lookTime. Servers send a bookmark two seconds before the end of a
@@ -157,12 +153,6 @@ type look[T metav1.Object] struct {
 	sources  []located[T]
 }
 
-// located is a source of objects in a namespace, or in all if it is empty.
-type located[T metav1.Object] struct {
-	resource  *client.Resource[T]
-	namespace string
-}
-
 type keySet = map[types.NamespacedName]struct{}
 
 // listAll compares lists with reads. A limit that is not 0 is that of each list. complete is false, and
@@ -267,12 +257,6 @@ func lookHas[T metav1.Object](l *look[T], key types.NamespacedName, rv string) b
 	}
 	_, shown, ok := l.cache.shown(key)
 	return ok && shown != "" && !mayBeOlder(shown, rv)
-}
-
-// mayBeOlder reports whether version a is older than b, and is true if they do not compare.
-func mayBeOlder(a, b string) bool {
-	order, err := resourceversion.CompareResourceVersion(a, b)
-	return err != nil || order < 0
 }
 
 // watchAll watches all sources for the changes after the cache's version. It fails if one does not

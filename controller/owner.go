@@ -96,12 +96,3 @@ func mayOwn(owner, obj metav1.Object, kind schema.GroupVersionKind) error {
 	}
 	return nil
 }
-
-// ownKind returns the kind in obj's TypeMeta, or an empty one.
-func ownKind(obj metav1.Object) schema.GroupVersionKind {
-	typed, ok := obj.(interface{ GetObjectKind() schema.ObjectKind })
-	if !ok {
-		return schema.GroupVersionKind{}
-	}
-	return typed.GetObjectKind().GroupVersionKind()
-}

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/resourceversion"
 )
 
 // ownKept is the number of writes that ownWrites keeps.
@@ -90,4 +91,10 @@ func (o *ownWrites) author(key types.NamespacedName, old, now string) (by any) {
 		now = w.base
 	}
 	return nil
+}
+
+// mayBeOlder reports whether version a is older than b, and is true if they do not compare.
+func mayBeOlder(a, b string) bool {
+	order, err := resourceversion.CompareResourceVersion(a, b)
+	return err != nil || order < 0
 }

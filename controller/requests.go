@@ -3,153 +3,13 @@ package controller
 import (
 	"context"
 	"encoding/json"
-	"errors"
-	"time"
+	"fmt"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/internal/keytext"
 )
-
-// Requests are the requests of a [Handle]. They are those of client.Resource, with the same errors.
-// The handle records a copy of each answer, so its reads are never older than an answer. The object
-// that a request returns is yours to change. A handle has the requests as methods, so it is a
-// [Client] and an [Applier], and [CreateOrUpdate], [Apply] and their like take it.
-//
-// If the handle is for a set of namespaces, each request for an object in another namespace returns
-// [ErrOutside] and sends nothing.
-//
-// A dry run is not recorded. If the object in an answer does not match the handle's label
-// selectors, reads do not have that object. Only the server evaluates field selectors: until the
-// watch has caught up, reads may have an object that such a selector leaves out.
-type Requests[T metav1.Object] struct {
-	sender    sender[T]
-	engine    engine // the same *requests[T]
-	namespace string // of keys that have none
-}
-
-// sender is the part of requests that needs T. It is a *requests[T], which only the functions
-// that open handles name. Go compiles all methods of a generic type wherever the type is named, so a package
-// that holds a handle compiles the few lines of [Requests], and not the client.
-type sender[T metav1.Object] interface {
-	get(ctx context.Context, key types.NamespacedName, opts *metav1.GetOptions) (T, error)
-	create(ctx context.Context, obj T, opts *metav1.CreateOptions) (T, error)
-	update(ctx context.Context, obj T, opts *metav1.UpdateOptions, status bool) (T, error)
-	patch(ctx context.Context, p *patchRequest) (T, error)
-	apply(ctx context.Context, config any, opts *metav1.ApplyOptions) (T, error)
-	subresource(name string, more []string) *Subresource[T]
-	kind() *kind.Kind[T]
-}
-
-// patchRequest is a patch of an object, or of its status.
-type patchRequest struct {
-	key    types.NamespacedName
-	pt     types.PatchType
-	data   []byte
-	opts   metav1.PatchOptions
-	status bool
-}
-
-// engine is the part of requests that needs no type parameter, so a package that holds handles of many kinds
-// compiles nothing of it.
-type engine interface {
-	writer
-	subject
-	remove(ctx context.Context, key types.NamespacedName, opts *metav1.DeleteOptions) error
-	removeAll(ctx context.Context, opts *metav1.DeleteOptions, list *metav1.ListOptions) error
-	serverVersion(ctx context.Context, key string) (string, error)
-	// waitForNow is [Projected.WaitForNow], and so on.
-	waitForNow(ctx context.Context) error
-	covers(namespace string) bool
-	// stats returns the numbers of all requests.
-	stats() client.Stats
-	// writes returns the latest writes through the handle.
-	writes() *ownWrites
-	// sure reports whether an object that the cache does not have most likely does not exist.
-	sure(key types.NamespacedName) bool
-	// opened returns the connection of the handle, or why it could not be opened.
-	opened() (client.Connection, error)
-}
-
-// requests are the sender of a handle.
-type requests[T metav1.Object] struct {
-	of        *kind.Kind[T]
-	invalid   error // why the handle could not be opened; then what follows is not set
-	server    client.Connection
-	client    *client.Resource[T]
-	members   *members[T]     // nil without OpenOptions.Namespaces
-	namespace string          // of keys that have none
-	labels    labels.Selector // of the handle's objects
-	selects   bool            // by labels or fields
-	cache     cache
-	recorder  recorder[T] // the same *cached[T, P]
-	own       ownWrites
-	debt      debt
-	turn      chan struct{} // holds a value while CatchUp works
-	nows      turns         // of WaitForNow
-}
-
-// recorder is the part of the informer that Requests use for an object.
-type recorder[T any] interface {
-	// record is RecordWrite of the informer.
-	record(obj T) error
-	// hasUID reports whether reads of obj have its UID.
-	hasUID(obj T) bool
-	// keeps reports whether an object that the server sends belongs into the cache.
-	keeps(obj T) bool
-}
-
-// cache is the part of the informer that Requests use and that needs no type parameter.
-type cache interface {
-	// recordGone is RecordGone of the informer.
-	recordGone(key types.NamespacedName, uid types.UID, rv string) error
-	// shown returns what reads have under key; without metadata, uid and rv are empty.
-	shown(key types.NamespacedName) (uid types.UID, rv string, ok bool)
-	// keys returns the keys of all objects that reads have.
-	keys() []types.NamespacedName
-	// version returns the version of the store, which is empty before the first list.
-	version() string
-	// lost and lostKeys are LostWrites and LostKeys of the informer.
-	lost() uint64
-	lostKeys(since uint64) ([]types.NamespacedName, uint64, bool)
-	waitFor(ctx context.Context, rv string) error
-	waitGone(ctx context.Context, key types.NamespacedName) error
-	// live reports whether the informer runs and has its first list.
-	live() bool
-	informer() any
-	listing(namespace string) bool
-	// stale returns the namespaces that are not up to date with the version of the cache. A cache
-	// that is not divided by namespace is the namespace "".
-	stale() []string
-	// covers reports whether a namespace is up to date with that version.
-	covers(namespace string) bool
-	// waits reports whether the keys of a stale namespace wait. They do not if it was refused from
-	// the start.
-	waits(namespace string) bool
-}
-
-func openRequests[T metav1.Object](r *requests[T], server client.Connection, opts client.Options) (err error) {
-	if r.client, err = client.New(server, r.of, opts); err != nil {
-		return err
-	}
-	r.server, r.namespace, r.turn = server, opts.Namespace, make(chan struct{}, 1)
-	r.nows.gate = make(chan struct{}, 1)
-	r.selects = opts.LabelSelector != "" || opts.FieldSelector != ""
-	r.labels, err = labels.Parse(opts.LabelSelector)
-	return err // client.New has parsed it
-}
-
-func (r *requests[T]) opened() (client.Connection, error) { return r.server, r.invalid }
-
-func (r *requests[T]) writes() *ownWrites { return &r.own }
-
-func (r *requests[T]) sure(key types.NamespacedName) bool {
-	return !r.selects && r.cache.version() != "" && r.cache.covers(key.Namespace)
-}
 
 // Get asks the server for an object.
 //
@@ -166,26 +26,25 @@ func (r *requests[T]) get(ctx context.Context, key types.NamespacedName, opts *m
 	return obj, err
 }
 
-// read asks the server for an object, and records the answer. missed says why that could not be
-// recorded.
-func read[T metav1.Object](ctx context.Context, r *requests[T], key types.NamespacedName, opts metav1.GetOptions) (obj T, missed, err error) {
-	if err := r.check(key); err != nil {
-		return obj, nil, err
+// ServerVersion asks the server for the object under the key with this text, and returns its
+// resourceVersion. It is for programs that look at handles of any type. Errors: those of Get, and
+// one for a text that is no key.
+//
+//go:noinline
+func (r *Requests[T]) ServerVersion(ctx context.Context, key string) (string, error) {
+	return r.engine.serverVersion(ctx, key)
+}
+
+func (r *requests[T]) serverVersion(ctx context.Context, key string) (string, error) {
+	of, ok := keytext.As[types.NamespacedName](key)
+	if !ok {
+		return "", fmt.Errorf("%q is no key", key)
 	}
-	seen := lookAt(r, key)
-	since := r.debt.since(seen.key)
-	obj, err = r.client.Get(ctx, key, opts)
-	newest := opts.ResourceVersion == ""
-	switch {
-	case err == nil:
-		missed = record(ctx, r, obj)
-	case newest && seen.has && isGone(err, key):
-		missed = recordGone(ctx, r, seen)
+	obj, err := r.get(ctx, of, &metav1.GetOptions{})
+	if err != nil {
+		return "", err
 	}
-	if newest && since > 0 && missed == nil && (err == nil || apierrors.IsNotFound(err)) {
-		r.debt.settled(seen.key, since)
-	}
-	return obj, missed, err
+	return obj.GetResourceVersion(), nil
 }
 
 // Create writes a new object. A nil object is [ErrNoObject], here and in Update and Apply.
@@ -300,21 +159,6 @@ func (r *requests[T]) apply(ctx context.Context, config any, opts *metav1.ApplyO
 	return wrote(ctx, r, write{key: key, dry: opts.DryRun}, now, err)
 }
 
-// appliedKey returns the namespace and the name in a config for resource.
-func appliedKey(resource string, config any) (types.NamespacedName, error) {
-	if isNil(config) {
-		return types.NamespacedName{}, noObject(resource, config)
-	}
-	if obj, ok := config.(metav1.Object); ok {
-		return keyOf(obj), nil
-	}
-	var named metav1.PartialObjectMetadata
-	if text, err := json.Marshal(config); err == nil {
-		_ = json.Unmarshal(text, &named) // otherwise the client refuses it
-	}
-	return keyOf(&named), nil
-}
-
 // Delete asks the server to delete an object. If the object waits for its finalizers, reads have it
 // with a deletionTimestamp. Otherwise they no longer have it.
 //
@@ -378,192 +222,4 @@ func (r *requests[T]) removeAll(ctx context.Context, opts *metav1.DeleteOptions,
 		return err
 	}
 	return r.CatchUp(ctx)
-}
-
-// write is one request that writes, before its answer.
-type write struct {
-	key  types.NamespacedName
-	seen sight
-	dry  []string
-	// base is the version that the write replaces, empty for a creation; known says that no
-	// other version can be between base and the answer's.
-	base  string
-	known bool
-	// status says that only the status is written. A server that does not find it may have the
-	// object.
-	status bool
-}
-
-// sight is the state of a key that reads had before a request.
-type sight struct {
-	key types.NamespacedName
-	uid types.UID
-	rv  string
-	has bool
-}
-
-func lookAt[T metav1.Object](r *requests[T], key types.NamespacedName) (s sight) {
-	s.key = fullKey(r, key)
-	s.uid, s.rv, s.has = r.cache.shown(s.key)
-	return s
-}
-
-// fullKey adds the handle's namespace to a key without one.
-func fullKey[T metav1.Object](r *requests[T], key types.NamespacedName) types.NamespacedName {
-	return completed(r.namespace, key)
-}
-
-// completed adds a namespace to a key without one.
-func completed(namespace string, key types.NamespacedName) types.NamespacedName {
-	if key.Namespace == "" {
-		key.Namespace = namespace
-	}
-	return key
-}
-
-// wrote records the answer to a write.
-func wrote[T metav1.Object](ctx context.Context, r *requests[T], w write, now T, err error) (T, error) {
-	noteWriter(ctx, r)
-	switch {
-	case len(w.dry) > 0:
-	case w.status && isGone(err, w.key):
-		r.debt.doubt(fullKey(r, w.key))
-	case err != nil:
-		noteFailed(ctx, r, w.seen, w.key, err)
-	default:
-		if w.known {
-			r.own.add(keyOf(now), w.base, now.GetResourceVersion(), originOf(ctx))
-		}
-		learn(ctx, r, now)
-	}
-	return now, err
-}
-
-// learn records a state of an object that the server sent. If that fails, the server can be asked for
-// what is there, but not for what is not: the watch may be about to bring an older state.
-func learn[T metav1.Object](ctx context.Context, r *requests[T], obj T) {
-	switch err := record(ctx, r, obj); {
-	case err == nil:
-	case isThere(r, obj):
-		r.debt.doubt(keyOf(obj))
-	default:
-		r.debt.unknown(keyOf(obj).Namespace)
-	}
-}
-
-// isThere reports whether reads are to have an object that the server sent.
-func isThere[T metav1.Object](r *requests[T], obj T) bool { return !finished(obj) && matches(r, obj) }
-
-// record records a state of an object that the server sent, unless that fails.
-func record[T metav1.Object](ctx context.Context, r *requests[T], obj T) error {
-	switch {
-	case isThere(r, obj):
-		return r.recorder.record(obj)
-	case finished(obj):
-		return recordEnd(ctx, r, obj)
-	}
-	// even if reads do not have it: the watch may be about to bring an older state
-	return r.cache.recordGone(keyOf(obj), "", obj.GetResourceVersion())
-}
-
-// matches reports whether the labels of obj are among those that the handle selects.
-func matches[T metav1.Object](r *requests[T], obj T) bool {
-	return r.labels.Matches(labels.Set(obj.GetLabels()))
-}
-
-// finished reports whether the server has deleted obj although it answered with it: it was being
-// deleted, and nothing holds it up any more. A namespace, which its contents hold, has no grace
-// period.
-func finished(obj metav1.Object) bool {
-	grace := obj.GetDeletionGracePeriodSeconds()
-	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && grace != nil && *grace == 0
-}
-
-// recordEnd records that obj, which the server sent, is gone.
-func recordEnd[T metav1.Object](ctx context.Context, r *requests[T], obj T) error {
-	s := sight{key: keyOf(obj), rv: obj.GetResourceVersion()}
-	if r.recorder.hasUID(obj) {
-		s.uid = obj.GetUID()
-	}
-	return recordGone(ctx, r, s)
-}
-
-// noteGone records that an object that reads have shown is gone from the server.
-func noteGone[T metav1.Object](ctx context.Context, r *requests[T], seen sight) {
-	if recordGone(ctx, r, seen) != nil {
-		r.debt.unknown(seen.key.Namespace)
-	}
-}
-
-// recordGone is noteGone unless that fails. Without its UID, only a version from after the deletion tells
-// the object apart from later ones.
-func recordGone[T metav1.Object](ctx context.Context, r *requests[T], seen sight) (err error) {
-	if seen.uid == "" || seen.rv == "" {
-		seen.uid = ""
-		if seen.rv, err = versionNow(ctx, r, seen.key.Namespace); err != nil {
-			return err
-		}
-	}
-	return r.cache.recordGone(seen.key, seen.uid, seen.rv)
-}
-
-// noteFailed notes a write that failed, if the server may have carried it out, or if it shows that
-// reads are behind.
-func noteFailed[T metav1.Object](ctx context.Context, r *requests[T], seen sight, key types.NamespacedName, err error) {
-	switch {
-	case errors.Is(err, client.ErrNotSent):
-	case isGone(err, key):
-		if seen.has {
-			noteGone(ctx, r, seen)
-		}
-	case isRefusal(err) && !errors.Is(err, client.ErrUnclear):
-	case key.Name == "": // the server makes the name
-		r.debt.unknown(fullKey(r, key).Namespace)
-	default:
-		r.debt.doubt(fullKey(r, key))
-	}
-}
-
-// isGone reports whether err says that there is no object under key.
-func isGone(err error, key types.NamespacedName) bool {
-	var st apierrors.APIStatus
-	return apierrors.IsNotFound(err) && errors.As(err, &st) && st.Status().Details != nil && st.Status().Details.Name == key.Name
-}
-
-// isRefusal reports whether err says that the server did nothing. A conflict and a JSON patch that
-// does not fit do not count: the client may have repeated a write that was carried out, and reads
-// are behind anyway.
-func isRefusal(err error) bool {
-	var st apierrors.APIStatus
-	if !errors.As(err, &st) {
-		return false
-	}
-	code := st.Status().Code
-	return code >= 400 && code < 500 && code != 408 && code != 409 && !misfits(err)
-}
-
-// settle asks the server for an object in doubt. If that is forbidden, fails for a time, if the
-// object does not fit its type, or if the answer cannot be recorded, the watch has to come as far. An
-// object outside of the handle's namespaces is in doubt no more.
-func settle[T metav1.Object](ctx context.Context, r *requests[T], key types.NamespacedName) error {
-	since := r.debt.since(key)
-	_, missed, err := read(ctx, r, key, metav1.GetOptions{})
-	switch {
-	case missed != nil:
-		r.debt.unknown(key.Namespace)
-	case err == nil || apierrors.IsNotFound(err):
-		return nil
-	case errors.Is(err, ErrOutside):
-		// The cache drops the namespace soon. Until then reads are as old as before the write.
-		if err := r.cache.waitGone(ctx, key); err != nil {
-			return err
-		}
-	case apierrors.IsForbidden(err) || apierrors.IsMethodNotSupported(err) || errors.Is(err, client.ErrAccepted),
-		r.debt.failed(key, time.Now()) >= catchUpTime:
-		r.debt.unknown(key.Namespace)
-	default:
-		return err
-	}
-	r.debt.settled(key, since)
-	return nil
 }

@@ -3,81 +3,11 @@ package controller
 import (
 	"context"
 	"errors"
-	"fmt"
-	"slices"
-	"sync"
 	"time"
 
 	"github.com/kinform/kinform/controller/internal/follow"
 	"github.com/kinform/kinform/internal/usercode"
 )
-
-// Cache is an informer of any type, or a handle on one: *informer.Informer, *factory.Handle and
-// [*Handle] implement it. Package controller/manager runs caches that controllers share.
-type Cache interface {
-	Run(context.Context) error
-	Done() <-chan struct{}
-	WaitForSync(context.Context) error
-	Resource() string
-	// Err returns what is wrong with its setup.
-	Err() error
-}
-
-// session is the call of Run.
-type session struct {
-	// Set by begin and never changed.
-	outer context.Context // Run's
-	ctx   context.Context // ends with outer, with the workers, or if an informer fails
-	end   context.CancelFunc
-
-	tasks sync.WaitGroup // none begins in phase stopped
-
-	// Guarded by the controller's mu, until the tasks have ended.
-	informers map[Cache]*informerRun
-	failed    []error
-}
-
-// informerRun is a time in which the session runs one informer, or follows its run.
-type informerRun struct {
-	stop context.CancelFunc // nil if Unwatch has called it
-	over chan struct{}      // closed at the end
-}
-
-// checkOwners returns an error unless For or Watch has added the owners of in, too. The caller holds mu.
-func (c *Controller[Q]) checkOwners(in input) error {
-	watched := func(other input) bool { return other.inf == in.owners && other.owners == nil }
-	if in.owners == nil || slices.ContainsFunc(c.inputs, watched) {
-		return nil
-	}
-	return fmt.Errorf("controller: %s of %s by %s: %w", in.call, in.inf.Resource(), in.owners.Resource(), ErrNoOwners)
-}
-
-func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	if c.phase != notStarted {
-		return nil, nil, c.named(fmt.Errorf("controller: %w", ErrStarted))
-	}
-	if err := c.wrong(); err != nil {
-		return nil, nil, err
-	}
-	c.phase = running
-	s := &session{outer: ctx, informers: map[Cache]*informerRun{}}
-	s.ctx, s.end = context.WithCancel(ctx)
-	c.session = s
-	for _, in := range c.inputs {
-		start(c, in.inf, false)
-	}
-	return s, slices.Clone(c.inputs), nil
-}
-
-// finish makes sure that no task begins any more, and returns the inputs.
-func (c *Controller[Q]) finish() []input {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.phase = stopped
-	return c.inputs
-}
 
 // join makes an input part of the session. Called with mu held.
 func (c *Controller[Q]) join(in input) {

@@ -1,16 +1,10 @@
 package controller
 
 import (
-	"context"
-	"fmt"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -57,27 +51,6 @@ func (r *requests[T]) stats() client.Stats {
 		all = plus(all, r.members.stats())
 	}
 	return all
-}
-
-// ServerVersion asks the server for the object under the key with this text, and returns its
-// resourceVersion. It is for programs that look at handles of any type. Errors: those of Get, and
-// one for a text that is no key.
-//
-//go:noinline
-func (r *Requests[T]) ServerVersion(ctx context.Context, key string) (string, error) {
-	return r.engine.serverVersion(ctx, key)
-}
-
-func (r *requests[T]) serverVersion(ctx context.Context, key string) (string, error) {
-	of, ok := keytext.As[types.NamespacedName](key)
-	if !ok {
-		return "", fmt.Errorf("%q is no key", key)
-	}
-	obj, err := r.get(ctx, of, &metav1.GetOptions{})
-	if err != nil {
-		return "", err
-	}
-	return obj.GetResourceVersion(), nil
 }
 
 // Handlers returns the statistics of all handlers of the cache, see informer.Informer.Handlers.

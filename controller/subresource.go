@@ -2,40 +2,13 @@ package controller
 
 import (
 	"context"
-	"errors"
 
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/kind"
 )
-
-// Subresource sends the requests of a subresource of a handle's objects, whose body is a B. See
-// client.Subresource. An answer does not show the state of the object itself. So after a write the
-// handle gets the object from the server, and then its reads have the write.
-type Subresource[B metav1.Object] struct {
-	of     subject
-	client subresource[B]
-}
-
-// subresource is a client.Subresource, which a package that holds a handle does not compile.
-type subresource[B metav1.Object] interface {
-	Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (B, error)
-	Create(ctx context.Context, body B, opts metav1.CreateOptions) (B, error)
-	Update(ctx context.Context, body B, opts metav1.UpdateOptions) (B, error)
-	Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (B, error)
-	Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (B, error)
-}
-
-// subject is a [Requests] of any type.
-type subject interface {
-	check(key types.NamespacedName) error
-	resource() string
-	// wroteSubresource follows a write of a subresource.
-	wroteSubresource(ctx context.Context, key types.NamespacedName, err error)
-}
 
 // Subresource returns the requests of a subresource whose body is a T, such as "status" or
 // "ephemeralcontainers". For other bodies use [SubresourceAs].
@@ -142,20 +115,4 @@ func checkBody[B metav1.Object](s *Subresource[B], body B) error {
 		return noObject(s.of.resource(), body)
 	}
 	return s.of.check(keyOf(body))
-}
-
-func (r *requests[T]) wroteSubresource(ctx context.Context, key types.NamespacedName, err error) {
-	noteWriter(ctx, r)
-	if !errors.Is(err, client.ErrNotSent) && (!isRefusal(err) || apierrors.IsNotFound(err)) {
-		key = fullKey(r, key)
-		r.debt.doubt(key)
-		_ = settle(ctx, r, key) // CatchUp does so if that fails
-	}
-}
-
-func (r *requests[T]) resource() string {
-	if r.invalid != nil {
-		return r.of.String()
-	}
-	return r.client.Resource()
 }

@@ -8,8 +8,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kinform/kinform/informer"
 )
 
 // takenNames knows which keys found the name of an object taken. The zero value knows none.
@@ -74,26 +72,6 @@ func (n *takenNames[Q]) waiting(name types.NamespacedName) (keys []Q) {
 		keys = append(keys, key)
 	}
 	return keys
-}
-
-// released returns a handler that queues the keys which wait for the name of an object, when the
-// object goes or gets another controller.
-func released[K, Q comparable, T metav1.Object](c *Controller[Q]) func(informer.Event[K, T]) {
-	return func(ev informer.Event[K, T]) {
-		if ev.Type == informer.Added {
-			return
-		}
-		if ev.Type == informer.Updated && !ev.Replaced && controllerOf(ev.Old) == controllerOf(ev.Object) {
-			return
-		}
-		c.taken.gone.Add(1) // before some is read: noted sets some before it reads gone
-		if !c.taken.some.Load() {
-			return
-		}
-		for _, key := range c.taken.waiting(keyOf(ev.Object)) {
-			c.enqueue(key, 0)
-		}
-	}
 }
 
 // controllerOf returns the UID of an object's controller, empty for none.

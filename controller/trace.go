@@ -2,26 +2,10 @@ package controller
 
 import (
 	"context"
-	"errors"
-	"sync"
 	"time"
 
 	"github.com/kinform/kinform/internal/keytext"
-	"github.com/kinform/kinform/queue"
 )
-
-// maxErrors bounds the failing keys whose last error is kept.
-const maxErrors = 1000
-
-// Traced is a reconcile that has ended: see [Controller.Trace].
-type Traced struct {
-	Began time.Time
-	Took  time.Duration
-	// Result is "panicked", or the text of a queue.Outcome, such as "gave up".
-	Result string
-	// Err is the error that reconcile returned.
-	Err error
-}
 
 // Trace makes the controller keep three things from now on, for a debug page: its newest n
 // reconciles, the start times of running reconciles, and the last errors of up to 1,000 failing
@@ -84,21 +68,6 @@ func (c *Controller[Q]) LastError(key any) error {
 	return t.errors[k]
 }
 
-// trace keeps the reconciles of a controller.
-type trace[Q comparable] struct {
-	recent *ring[call[Q]]
-
-	mu      sync.Mutex
-	running map[Q]time.Time
-	errors  map[Q]error // of keys whose last reconcile failed
-}
-
-// call is a reconcile that has ended.
-type call[Q comparable] struct {
-	key Q
-	Traced
-}
-
 // traced returns a function that calls reconcile and notes the call, also if it panics.
 func traced[Q comparable](c *Controller[Q], reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
@@ -107,41 +76,4 @@ func traced[Q comparable](c *Controller[Q], reconcile func(context.Context, Q) e
 		}
 		return reconcile(ctx, key)
 	}
-}
-
-func (t *trace[Q]) call(ctx context.Context, key Q, reconcile func(context.Context, Q) error) (err error) {
-	began, returned := time.Now(), false
-	t.mu.Lock()
-	t.running[key] = began
-	t.mu.Unlock()
-	defer func() { ended(ctx, t, call[Q]{key, Traced{Began: began, Took: time.Since(began), Err: err}}, returned) }()
-	err = reconcile(ctx, key)
-	returned = true
-	return err
-}
-
-// errNoReturn stands for a panic, whose value goes to the queue's OnError, or runtime.Goexit.
-var errNoReturn = errors.New("reconcile panicked")
-
-func ended[Q comparable](ctx context.Context, t *trace[Q], c call[Q], returned bool) {
-	outcome := queue.Failed
-	if returned {
-		outcome = queue.Judge(ctx, c.Err)
-		c.Result = outcome.String()
-	} else {
-		c.Err, c.Result = errNoReturn, "panicked"
-	}
-	t.mu.Lock()
-	delete(t.running, c.key)
-	_, known := t.errors[c.key]
-	switch outcome {
-	case queue.Succeeded, queue.AskedAgain:
-		delete(t.errors, c.key)
-	case queue.GaveUp, queue.Failed:
-		if known || len(t.errors) < maxErrors {
-			t.errors[c.key] = c.Err
-		}
-	}
-	t.mu.Unlock()
-	t.recent.add(c)
 }

@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"bytes"
 	"encoding/json"
 	"slices"
 )
@@ -57,4 +58,41 @@ func isScalar(value any) bool {
 		return false
 	}
 	return true
+}
+
+func decodeTree(raw []byte) (tree, error) {
+	var t tree
+	err := decode(raw, &t)
+	if err == nil && t == nil {
+		err = errNotAnObject
+	}
+	return t, err
+}
+
+// decode reads JSON without losing digits: a float64 does not hold every int64.
+func decode(raw []byte, into any) error {
+	d := json.NewDecoder(bytes.NewReader(raw))
+	d.UseNumber()
+	return d.Decode(into)
+}
+
+// hasNull reports whether a value of JSON is null or has one in it.
+func hasNull(v any) bool {
+	switch v := v.(type) {
+	case nil:
+		return true
+	case tree:
+		for _, member := range v {
+			if hasNull(member) {
+				return true
+			}
+		}
+	case []any:
+		for _, element := range v {
+			if hasNull(element) {
+				return true
+			}
+		}
+	}
+	return false
 }

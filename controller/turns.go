@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// lookAfter is how long reads wait for the watch of the cache before the server is asked what
+// they lack. If that remains unknown, it is asked again after twice the time, and so on.
+const lookAfter = 500 * time.Millisecond
+
 // turns has goroutines work for each other: all calls of do that come before a turn begins share it. A turn
 // begins when the one before it ends, or lookAfter after that one began.
 type turns struct {

@@ -10,24 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/queue"
 )
-
-// input is an informer with the controller's handler on it.
-type input struct {
-	inf     Cache
-	reg     *informer.Registration
-	handle  watchedHandle // nil if it is no handle
-	call    string        // that added it
-	owners  Cache         // whose keys it queues, if For has to add it; nil for For and Watch
-	removed chan struct{} // closed by Unwatch
-}
-
-// watchedHandle is a handle that was given to For or its like.
-type watchedHandle interface {
-	Cache
-	writer
-}
 
 // For queues the key of every object of inf that is added, updated or deleted, unless one of the
 // filters, such as [GenerationChanged], returns false for the event. inf is an informer or a
@@ -263,26 +246,22 @@ func noInformer[T any](call string) error {
 	return fmt.Errorf("controller: %s of %T: %w", call, *new(T), ErrNoInformer)
 }
 
-// syncPriority is the priority of keys that nothing has changed for. It is that of
-// controller-runtime.
-const syncPriority = -100
-
-// priority returns the priority of a key from an event.
-func (c *Controller[Q]) priority(initial, sync bool) int {
-	switch {
-	case initial:
-		return c.opts.InitialPriority
-	case sync:
-		return syncPriority
+// released returns a handler that queues the keys which wait for the name of an object, when the
+// object goes or gets another controller.
+func released[K, Q comparable, T metav1.Object](c *Controller[Q]) func(informer.Event[K, T]) {
+	return func(ev informer.Event[K, T]) {
+		if ev.Type == informer.Added {
+			return
+		}
+		if ev.Type == informer.Updated && !ev.Replaced && controllerOf(ev.Old) == controllerOf(ev.Object) {
+			return
+		}
+		c.taken.gone.Add(1) // before some is read: noted sets some before it reads gone
+		if !c.taken.some.Load() {
+			return
+		}
+		for _, key := range c.taken.waiting(keyOf(ev.Object)) {
+			c.enqueue(key, 0)
+		}
 	}
-	return 0
-}
-
-// enqueue adds a key. One that waits with a lower priority gets this one.
-func (c *Controller[Q]) enqueue(key Q, priority int) {
-	if priority == 0 {
-		c.queue.Add(key)
-		return
-	}
-	c.queue.AddWith(key, queue.AddOptions{Priority: priority})
 }

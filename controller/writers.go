@@ -3,9 +3,6 @@ package controller
 import (
 	"context"
 	"sync"
-	"weak"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // writer is a handle whose reads may be behind its writes.
@@ -27,29 +24,6 @@ type writers struct {
 	all map[any]func() (w writer, live bool) // by weak pointer; nil once the handle is not in use
 }
 
-// noteWriter notes a handle if ctx is that of a reconcile.
-func noteWriter[T metav1.Object](ctx context.Context, r *requests[T]) {
-	call := callOf(ctx)
-	if call == nil {
-		return
-	}
-	w := call.writers()
-	pointer := weak.Make(r)
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	if w.all == nil {
-		w.all = map[any]func() (writer, bool){}
-	}
-	if _, known := w.all[pointer]; !known {
-		w.all[pointer] = func() (writer, bool) {
-			if r := pointer.Value(); r != nil {
-				return r, r.cache.live()
-			}
-			return nil, false
-		}
-	}
-}
-
 // each calls f for the handles that have a cache. One without, which only sends requests, has no
 // reads.
 func (w *writers) each(f func(writer)) {
@@ -63,4 +37,26 @@ func (w *writers) each(f func(writer)) {
 			f(r)
 		}
 	}
+}
+
+type callKey struct{}
+
+// anyCall is a callContext of any type of keys.
+type anyCall interface {
+	origin() any
+	writers() *writers
+}
+
+// callOf returns the call of reconcile to which a context belongs, nil if there is none.
+func callOf(ctx context.Context) anyCall {
+	call, _ := ctx.Value(callKey{}).(anyCall)
+	return call
+}
+
+// originOf returns the origin of the writes with a context, nil if it is of no reconcile.
+func originOf(ctx context.Context) any {
+	if call := callOf(ctx); call != nil {
+		return call.origin()
+	}
+	return nil
 }

@@ -48,17 +48,6 @@ func AddIndex[K comparable, T any, V comparable](to Informed[K, T], of *index.In
 	return Index[K, T, V]{inf: inf, of: of}
 }
 
-// refuse keeps an error of the setup.
-func (i *core[K, T]) refuse(err error) {
-	i.mu.Lock() // begin has seen it, or has begun
-	i.faults.add(err)
-	begun := i.phase != notStarted
-	i.mu.Unlock()
-	if begun {
-		i.report(err)
-	}
-}
-
 // AsInformer returns the informer of the index, nil for the zero Index. With it an index is an [Informed].
 func (x Index[K, T, V]) AsInformer() *Informer[K, T] { return x.inf }
 

@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"sync"
 	"time"
 
 	"github.com/kinform/kinform/internal/objsize"
@@ -13,13 +12,6 @@ const (
 	// sampledFor is how long their mean is used.
 	sampledFor = time.Minute
 )
-
-// objectSize is the mean size of an object.
-type objectSize struct {
-	mu   sync.Mutex
-	at   time.Time
-	mean float64 // of a sample at that time
-}
 
 // Bytes estimates the memory of the objects in the store, without the memory of the store itself:
 // the mean size of 16 objects, times their number. A part that several objects share, such as a

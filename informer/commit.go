@@ -6,38 +6,11 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/deltafifo"
-	"github.com/kinform/kinform/internal/capacity"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/keytext"
-	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
-
-// changes is a batch on its way into the store, with its ops and their outcomes.
-type changes[K comparable, T any] struct {
-	ops      []store.Op[K, T] // all ops of a small batch, or one chunk of a large one
-	versions []string         // resourceVersion of each op's object, as its event gave it
-	begun    int              // number of ops in earlier chunks
-	deltas   int              // number of deltas so far
-	stayed   []int            // numbers of the deltas that are older than an own write
-	initial  int              // number of ops that belong to the initial list
-	undated  bool             // the batch has a list without a version that compares
-	outcomes []outcome[T]     // of every op that was not a plain addition, in order
-	failed   []*reflector.ObjectError
-	lost     []*LostWriteError
-	vary     error // ErrContentsVary, once
-	full     capacity.Meter
-}
-
-// outcome is the outcome of an op that was not a plain addition.
-type outcome[T any] struct {
-	at        int // number of the op in the batch
-	old       T
-	had       bool
-	unchanged bool
-	failed    bool
-}
 
 // commitPending commits batches until nothing is pending.
 func commitPending[K comparable, T any](f *feed[K, T]) error {
@@ -65,7 +38,7 @@ func commitPopped[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T
 		return err
 	}
 	began := time.Now()
-	if err := commit(f, batch); err != nil {
+	if err := commitBatch(f, batch); err != nil {
 		return err
 	}
 	pending := f.fifo.Len()
@@ -79,8 +52,8 @@ func commitPopped[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T
 // would be the largest part of the memory that an initial list needs.
 const largeChunk = 256
 
-// write writes batch to the store, and moves it to version rv.
-func write[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo.Batch[K, T], rv string) error {
+// writeBatch writes batch to the store, and moves it to version rv.
+func writeBatch[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo.Batch[K, T], rv string) error {
 	i, n := p.inf, batch.Len()
 	if n > keepChanges {
 		return i.store.CommitChunks(rv, n, func(yield func([]store.Op[K, T]) bool) { writeChunks(p, c, batch, yield) })
@@ -91,7 +64,7 @@ func write[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo
 	if err := i.store.Commit(rv, c.ops); err != nil {
 		return err
 	}
-	take(i, c)
+	takeOutcomes(i, c)
 	return nil
 }
 
@@ -99,7 +72,7 @@ func write[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo
 func writeChunks[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo.Batch[K, T], yield func([]store.Op[K, T]) bool) {
 	chunk := func() bool {
 		goOn := yield(c.ops)
-		take(p.inf, c)
+		takeOutcomes(p.inf, c)
 		c.begun += len(c.ops)
 		clear(c.ops)
 		clear(c.versions)
@@ -128,16 +101,16 @@ func addOps[K comparable, T any](p *part[K, T], c *changes[K, T], key K, deltas 
 			c.initial++
 		}
 		c.ops = append(c.ops, store.Op[K, T]{
-			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: keeps(p.inf, key, deltas, last, n), Sum: d.Sum,
+			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: keepsStored(p.inf, key, deltas, last, n), Sum: d.Sum,
 		})
 		last = n
 		c.versions = append(c.versions, d.ResourceVersion)
 	}
 }
 
-// keeps reports whether delta n of a key brings nothing new, for objects that do not carry their
+// keepsStored reports whether delta n of a key brings nothing new, for objects that do not carry their
 // version. last is the delta that enters before it, -1 if the store has the state before it.
-func keeps[K comparable, T any](i *core[K, T], key K, deltas []deltafifo.Delta[T], last, n int) bool {
+func keepsStored[K comparable, T any](i *core[K, T], key K, deltas []deltafifo.Delta[T], last, n int) bool {
 	d := &deltas[n]
 	if last >= 0 {
 		before := &deltas[last]
@@ -154,8 +127,8 @@ func keeps[K comparable, T any](i *core[K, T], key K, deltas []deltafifo.Delta[T
 	return false
 }
 
-// take records the outcomes of the ops.
-func take[K comparable, T any](i *core[K, T], c *changes[K, T]) {
+// takeOutcomes records the outcomes of the ops.
+func takeOutcomes[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 	i.detector.committed(c.ops)
 	for n := range c.ops {
 		op := &c.ops[n]
@@ -171,9 +144,9 @@ func take[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 	}
 }
 
-// commit writes the changes to the store and appends their events to the log. An error comes
+// commitBatch writes the changes to the store and appends their events to the log. An error comes
 // from the store and ends Run. f.changes is empty before and after.
-func commit[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T]) error {
+func commitBatch[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T]) error {
 	i, c := f.part.inf, &f.changes
 	began, synced := time.Now(), hasSyncedAll(i)
 	if err := commitLocked(f.part, c, batch); err != nil {
@@ -205,7 +178,7 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 	begins, empty := !hasSyncedAll(i), i.store.Len() == 0
 	rv := batch.ResourceVersion()
 	_, listed := batch.Listed()
-	c.undated = listed && parse(rv) == 0
+	c.undated = listed && parseVersion(rv) == 0
 	ahead := beginOwn(&p.own, batch)
 	if batch.Rewound() && i.places.restored(&p.place) {
 		i.store.Rewind()
@@ -214,9 +187,9 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 		p.hasListed()
 	}
 	if !isOnly(p) {
-		rv = text(i.places.reach(&p.place, parse(rv)))
+		rv = versionText(i.places.reach(&p.place, parseVersion(rv)))
 	}
-	if err := write(p, c, batch, rv); err != nil {
+	if err := writeBatch(p, c, batch, rv); err != nil {
 		return err
 	}
 	ends := begins && i.places.haveListed()
@@ -237,23 +210,6 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 		i.over.await(i.session.Load())
 	}
 	return nil
-}
-
-// endInitialList says that the initial list is in the store. Called with mu held.
-func endInitialList[K comparable, T any](i *core[K, T]) {
-	eventlog.Append(&i.log, Event[K, T]{Type: syncedMark})
-	close(i.synced)
-}
-
-// isInitialList reports whether the batch that ends the initial list contains nothing else.
-// Then the store holds exactly the list that handlers must get.
-func isInitialList[K comparable, T any](c *changes[K, T], batch deltafifo.Batch[K, T]) bool {
-	for i := range c.outcomes {
-		if c.outcomes[i].had {
-			return false
-		}
-	}
-	return c.initial == batch.Len()
 }
 
 // logInitialList appends the initial list, which is in the store already. One mark stands for
@@ -291,43 +247,4 @@ func logEvents[K comparable, T any](i *core[K, T], c *changes[K, T], batch delta
 			}
 		}
 	}
-}
-
-// eventOf returns the event for a committed delta, and false if there is none.
-func eventOf[K comparable, T any](meta objmeta.Reader[T], key K, d *deltafifo.Delta[T], o *outcome[T]) (Event[K, T], bool) {
-	ev := Event[K, T]{Key: key, Object: d.Object}
-	deleted := d.Type == deltafifo.Deleted
-	switch {
-	case o.failed, o.unchanged, deleted && !o.had:
-		return ev, false
-	case d.FinalStateUnknown:
-		// The store's object is the one that handlers saw last. The FIFO's may be an object
-		// that the store refused.
-		ev.Type, ev.Object, ev.Old, ev.FinalStateUnknown = Deleted, o.old, o.old, true
-	case deleted:
-		ev.Type, ev.Old = Deleted, o.old
-	case o.had:
-		ev.Type, ev.Old, ev.Replaced = Updated, o.old, meta.Differ(o.old, d.Object)
-	default:
-		ev.Type, ev.Initial = Added, d.Initial
-	}
-	return ev, true
-}
-
-// keepChanges is the largest number of deltas that are committed in one piece, and the largest
-// capacity that the next batch reuses. A full FIFO stays below it, a large list does not.
-const keepChanges = 2 * deltafifo.DefaultLimit
-
-// reset empties c. It keeps no reference to an object, and no memory of a large list, of the
-// initial list, or of a burst that is over.
-func reset[K comparable, T any](c *changes[K, T]) {
-	most := max(cap(c.ops), cap(c.outcomes))
-	if tooLarge := c.full.TooLarge(most, c.begun+len(c.ops)); most > keepChanges || c.initial > 0 || tooLarge {
-		*c = changes[K, T]{}
-		return
-	}
-	clear(c.ops)
-	clear(c.versions)
-	clear(c.outcomes)
-	*c = changes[K, T]{ops: c.ops[:0], versions: c.versions[:0], outcomes: c.outcomes[:0], stayed: c.stayed[:0], full: c.full}
 }

@@ -73,10 +73,10 @@ func TestRepetitionsInABatch(t *testing.T) {
 	delta := func(version int) deltafifo.Delta[state] {
 		return deltafifo.Delta[state]{Type: deltafifo.Updated, Object: state{id: 1, version: version}, ResourceVersion: "7"}
 	}
-	if !keeps(i, 1, []deltafifo.Delta[state]{delta(2), delta(2)}, 0, 1) {
+	if !keepsStored(i, 1, []deltafifo.Delta[state]{delta(2), delta(2)}, 0, 1) {
 		t.Error("the same contents at the same version count as new")
 	}
-	if keeps(i, 1, []deltafifo.Delta[state]{delta(2), delta(3)}, 0, 1) {
+	if keepsStored(i, 1, []deltafifo.Delta[state]{delta(2), delta(3)}, 0, 1) {
 		t.Error("other contents at the same version do not count as new")
 	}
 }
@@ -128,7 +128,7 @@ func commitList(t *testing.T, i *core[int, state], list ...state) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := commit(i.only.feed, batch); err != nil {
+	if err := commitBatch(i.only.feed, batch); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -17,14 +17,14 @@ type committer struct {
 
 // States of a committer. After an error, or if commit does not return, it never rests again.
 const (
-	resting uint32 = iota // the goroutine has ended, or is about to
-	looking               // for something pending
-	called                // while it was looking, so it looks again before it rests
+	resting   uint32 = iota // the goroutine has ended, or is about to
+	looking                 // for something pending
+	lookAgain               // while it was looking, so it looks again before it rests
 )
 
 // call makes the committer commit what is pending.
 func (c *committer) call() {
-	if c.state.Swap(called) == resting {
+	if c.state.Swap(lookAgain) == resting {
 		c.running.Go(func() {
 			makeRoom(0)
 			c.run()

@@ -39,7 +39,7 @@ func (i *core[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Se
 		register(i, l)
 		i.mu.Unlock()
 		defer release(l)
-		defer leave(i, l)
+		defer leaveLoop(i, l)
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
 		if life.Err() != nil {
@@ -49,13 +49,13 @@ func (i *core[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Se
 		defer stop()
 		// If iter.Pull runs the loop, its body may never return. Nothing may wait for it from
 		// now on.
-		defer context.AfterFunc(ctx, func() { leave(i, l) })()
+		defer context.AfterFunc(ctx, func() { leaveLoop(i, l) })()
 		runListener(ctx, l)
 	}
 }
 
-// leave ends a loop over Events. Calling it again does nothing.
-func leave[K comparable, T any](i *core[K, T], l *listener[K, T]) {
+// leaveLoop ends a loop over Events. Calling it again does nothing.
+func leaveLoop[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	forgetRun(i, l)

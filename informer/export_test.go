@@ -10,7 +10,7 @@ func SetOwnLimit[K comparable, T any](i *Informer[K, T], n int) { coreOf(i).ownL
 
 // Comparer returns what the queue asks about the objects of a list.
 func Comparer[K comparable, T any](i *Informer[K, T]) deltafifo.Comparer[K, T] {
-	return &known[K, T]{i.reader, coreOf(i).only}
+	return &knownObjects[K, T]{i.reader, coreOf(i).only}
 }
 
 func coreOf[K comparable, T any](i *Informer[K, T]) *core[K, T] { return i.typed.(*core[K, T]) }

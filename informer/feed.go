@@ -2,47 +2,23 @@ package informer
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/reflector"
 )
 
-// feed is what a part needs anew for each Run. It is the sink of the part's reflector, which commits after
-// the last event at hand and leaves everything else to the committer. It also notices when the server
-// answers, because an answer ends the refusal of earlier tries. The reflector's goroutine owns it.
-type feed[K comparable, T any] struct {
-	// Set when it is made and never changed, but for reflector: see newReflector.
-	part      *part[K, T]
-	session   *session[K, T]
-	fifo      *deltafifo.DeltaFIFO[K, T]
-	to        *deltafifo.Sink[K, T]
-	reflector *reflector.Reflector[T] // of the goroutine that runs it
-	commit    func(deltafifo.Batch[K, T]) error
-
-	restores  int           // that were known when the reflector was made
-	floor     uint64        // the version of the store then, if the reflector's first list is the newest
-	changes   changes[K, T] // of the batch in flight; owned by the goroutine that commits it
-	committer committer     // gets what commit does not
-	commits   bool          // the reflector's goroutine, which owns it, commits
-	pruned    atomic.Bool   // Prune has put something into the queue
-	committed bool          // commit has got everything pending since the flag was cleared
-	listing   bool          // the list in progress has delivered something
-	marks     bool          // the source has said that it is idle
-}
-
 // newFeed gives a part what it needs for the next run, but no reflector. Called with mu held, or before the
 // informer is given out.
 func newFeed[K comparable, T any](p *part[K, T], s *session[K, T]) *feed[K, T] {
 	i := p.inf
 	f := &feed[K, T]{part: p, session: s}
-	f.fifo = deltafifo.New(deltafifo.KnownObjects[K, T](&known[K, T]{i.store.Reader(), p}), deltafifo.Options{Limit: i.opts.Pending})
+	f.fifo = deltafifo.New(deltafifo.KnownObjects[K, T](&knownObjects[K, T]{i.store.Reader(), p}), deltafifo.Options{Limit: i.opts.Pending})
 	f.to = deltafifo.NewSink(f.fifo, func(obj T) (K, error) { return keyIn(p, obj) }, i.badObject)
 	f.to.Keep(p.keeps)
 	f.commit = func(batch deltafifo.Batch[K, T]) error {
 		f.commits, f.committed = true, true
-		err := commit(f, batch)
+		err := commitBatch(f, batch)
 		f.commits = false // not after a panic
 		return err
 	}
@@ -70,7 +46,7 @@ func newReflector[K comparable, T any](f *feed[K, T]) (err error) {
 	}
 	rv, newest := i.store.ResourceVersion(), false
 	if !isOnly(p) {
-		rv, newest, f.restores = text(p.at), p.newest && p.at == 0 || p.again, i.places.restores
+		rv, newest, f.restores = versionText(p.at), p.newest && p.at == 0 || p.again, i.places.restores
 	}
 	if newest {
 		rv, f.floor = "", i.places.lowest
@@ -147,6 +123,23 @@ func (f *feed[K, T]) Replace(ctx context.Context, resourceVersion string) error 
 	return handOver(f, f.to.Replace(ctx, resourceVersion))
 }
 
+// ofKnownHistory reports whether a list that a feed has, at a version, is of a known history. If another namespace has shown
+// that the server was restored, it is if its reflector began later: then it is marked as the first list of
+// the restored server. So is a list that must be the newest, and is older than what others had before.
+func ofKnownHistory[K comparable, T any](f *feed[K, T], rv string) (known bool) {
+	p, s := f.part, &f.part.inf.places
+	if isOnly(p) {
+		return true
+	}
+	p.inf.mu.Lock()
+	defer p.inf.mu.Unlock()
+	since := f.restores == s.restores
+	if at := parseVersion(rv); since && (p.again || at != 0 && at < f.floor) {
+		f.to.Rewound(true)
+	}
+	return since || !p.again
+}
+
 // Skipped implements reflector.Sink.
 //
 //go:noinline
@@ -167,7 +160,7 @@ func (f *feed[K, T]) Prune(ctx context.Context) error {
 	i := f.part.inf
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.phase != running || f.part.feed != f {
+	if i.phase != phaseRunning || f.part.feed != f {
 		return ErrStopped
 	}
 	dropUnselected(f.part) // what is in the queue says nothing about own writes

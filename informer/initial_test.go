@@ -39,7 +39,7 @@ func TestInitialListWithMore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := commit(i.only.feed, batch); err != nil {
+	if err := commitBatch(i.only.feed, batch); err != nil {
 		t.Fatal(err)
 	}
 	events, err := eventlog.TryNext(cursor)

@@ -75,7 +75,7 @@ func TestLargeBatches(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if err := commit(i.only.feed, batch); err != nil {
+		if err := commitBatch(i.only.feed, batch); err != nil {
 			t.Fatal(err)
 		}
 		if cap(c.ops) > keepChanges {

@@ -3,58 +3,14 @@ package informer
 import (
 	"context"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/keytext"
-	"github.com/kinform/kinform/store"
 )
 
-// listener calls one handler. The goroutine that calls the handler owns every field, unless a
-// comment says otherwise. Between two runs no goroutine owns them.
-type listener[K comparable, T any] struct {
-	// Set when it is registered and never changed.
-	reg     *Registration
-	inf     *core[K, T]
-	handler Handler[K, T]
-	opts    HandlerOptions[T]
-	loop    bool // called by a loop over Events instead of a goroutine of a session
-
-	// Guarded by the informer's mu.
-	active   bool           // the handler is being called
-	leaving  bool           // the handler was removed, or will be after Drain
-	overrun  *overrun[K, T] // the events that it missed; set by the writer that cut the cursor
-	overruns uint64
-	initial  *store.Snapshot[K, T] // the objects of an initialMark in the log; nil if there is none
-
-	// Written with mu held, by the goroutine that owns the rest.
-	cursor *eventlog.Cursor[Event[K, T]]
-
-	found    *store.Snapshot[K, T] // objects to deliver before anything else; nil once that is done
-	early    bool                  // found is only what this process wrote before the informer had a list
-	replayed int                   // number of objects of found that were delivered
-	synced   bool
-
-	rest    []Event[K, T]         // events of the last run of the log, or of an overrun, still to handle
-	logged  bool                  // rest is of the log
-	listed  bool                  // found is the initial list
-	backlog atomic.Int64          // number of events still to come of found or an overrun; 1 while that is being counted
-	due     time.Time             // when to resync next
-	touched map[K]struct{}        // keys handled since the resync began; nil outside a resync
-	turns   atomic.Pointer[turns] // for Trace; nil without
-	current *Event[K, T]          // the event of the last call; nil after a run
-	doing   string                // the function being called: handling or filtering
-}
-
-// Values of listener.doing, and of PanicError.Where.
-const (
-	handling  = "handler"
-	filtering = "filter"
-)
-
-// start begins to call l's handler. Called with mu held, while the informer runs.
-func start[K comparable, T any](i *core[K, T], s *session[K, T], l *listener[K, T]) {
+// startListener begins to call l's handler. Called with mu held, while the informer runs.
+func startListener[K comparable, T any](i *core[K, T], s *session[K, T], l *listener[K, T]) {
 	if l.loop || l.active {
 		return
 	}
@@ -158,139 +114,39 @@ func nextEvents[K comparable, T any](l *listener[K, T]) ([]Event[K, T], error) {
 	return eventlog.Next(l.cursor)
 }
 
-// replay delivers the objects of found. It returns false if the handler must stop. Walking
-// needs a large stack, so replay walks only if there is something to deliver.
-func replay[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
-	if l.found == nil {
-		return true
-	}
-	if l.found.Len() > 0 && !walk(ctx, l) {
+// catchUp makes the difference since l was left behind l's next events. It returns false if l
+// was not left behind: then the handler must stop.
+func catchUp[K comparable, T any](l *listener[K, T]) bool {
+	i := l.inf
+	i.mu.Lock()
+	missed := l.overrun
+	l.overrun, l.initial = nil, nil
+	if missed == nil || l.reg.removed.Load() {
+		i.mu.Unlock()
 		return false
 	}
-	early := l.early
-	l.found, l.early, l.current, l.replayed = nil, false, nil, 0
-	if !early {
-		listenerSynced(l)
+	position := eventlog.Position(l.cursor)
+	if !l.leaving {
+		l.cursor = newCursor(i, l)
 	}
+	if turns := l.turns.Load(); turns != nil {
+		turns.skip(i.trace.Load().place(eventlog.Published(&i.log)))
+	}
+	l.backlog.Store(1)
+	now, synced := i.store.Snapshot(), hasSyncedAll(i)
+	i.mu.Unlock()
+	l.logged = false
+	l.rest = missedEvents(missed, i.versions.meta, position, now, !l.synced)
+	if synced && !l.synced {
+		l.rest = append(l.rest, Event[K, T]{Type: syncedMark})
+	}
+	l.backlog.Store(int64(len(l.rest)))
 	return true
 }
 
-// walk delivers the objects of found that an earlier run has not delivered yet.
-func walk[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
-	n := 0
-	var ev Event[K, T] // one for all, since the handler gets a copy
-	for key, obj := range l.found.All() {
-		if n++; n <= l.replayed {
-			continue // the order of a snapshot does not change
-		}
-		if !mayContinue(ctx, l) {
-			return false
-		}
-		l.replayed++
-		traceWalk(l, l.replayed)
-		l.backlog.Store(int64(l.found.Len() - l.replayed))
-		ev = Event[K, T]{Type: Added, Initial: true, Key: key, Object: obj}
-		deliver(l, &ev)
+func newCursor[K comparable, T any](i *core[K, T], l *listener[K, T]) *eventlog.Cursor[Event[K, T]] {
+	if l.opts.Lag == LagCoalesce {
+		return eventlog.NewLossyCursor(&i.log)
 	}
-	return true
-}
-
-// takeInitial makes the initial list the next thing to deliver.
-func takeInitial[K comparable, T any](l *listener[K, T]) {
-	l.inf.mu.Lock()
-	defer l.inf.mu.Unlock()
-	l.found, l.initial, l.listed = l.initial, nil, true
-}
-
-// handleRest calls the handler for the rest of a run of the log. It returns false if the
-// handler must stop. Then the remaining events wait for the next Run.
-func handleRest[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
-	for len(l.rest) > 0 {
-		if !mayContinue(ctx, l) {
-			return false
-		}
-		if l.backlog.Load() > 0 {
-			l.backlog.Store(int64(len(l.rest)))
-		}
-		ev, position := &l.rest[0], eventlog.Position(l.cursor)-uint64(len(l.rest))
-		l.rest = l.rest[1:] // first, since the handler may not return
-		switch {
-		case ev.Type == syncedMark:
-			listenerSynced(l)
-		case ev.Type == initialMark:
-			takeInitial(l)
-			if !replay(ctx, l) {
-				return false
-			}
-		case ev.Sync && !l.opts.Unchanged:
-		default:
-			if l.touched != nil {
-				l.touched[ev.Key] = struct{}{}
-			}
-			if l.logged && !ev.Sync {
-				traceTurn(l, position)
-			}
-			deliver(l, ev)
-		}
-	}
-	l.rest, l.current = nil, nil
-	l.backlog.Store(0)
-	return true
-}
-
-// mayContinue reports whether the handler may be called once more.
-func mayContinue[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
-	return !l.reg.removed.Load() && ctx.Err() == nil
-}
-
-func listenerSynced[K comparable, T any](l *listener[K, T]) {
-	if !l.synced {
-		l.synced = true
-		close(l.reg.synced)
-	}
-}
-
-// deliver calls the handler for ev, if its filter lets ev pass.
-func deliver[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {
-	if l.inf.detector == nil {
-		call(l, ev)
-		return
-	}
-	enter(l.inf.detector, l.opts.Name, ev)
-	call(l, ev)
-	reportMutations(l.inf, leaveDetector(l.inf.detector, l.opts.Name, ev))
-}
-
-func call[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {
-	l.current = ev
-	out, passes := *ev, true
-	if l.opts.Filter != nil {
-		l.doing = filtering
-		passes = filter(&out, l.opts.Filter)
-	}
-	l.doing = handling
-	if passes {
-		l.handler.Handle(out)
-	}
-}
-
-// filter turns ev into the event for a handler that sees only passing objects, and reports
-// whether there is one. It calls pass only for objects of the event.
-func filter[K comparable, T any](ev *Event[K, T], pass func(T) bool) bool {
-	switch {
-	case ev.Type == Deleted:
-		return pass(ev.Old) // the handler saw Old last; the final state may differ
-	case ev.Type != Updated || ev.Sync:
-		return pass(ev.Object)
-	}
-	switch before, after := pass(ev.Old), pass(ev.Object); {
-	case before && after:
-	case after:
-		ev.Type, ev.Replaced, ev.Old = Added, false, *new(T)
-	case before:
-		ev.Type, ev.Replaced, ev.Object = Deleted, false, ev.Old
-	default:
-		return false
-	}
-	return true
+	return eventlog.NewCursor(&i.log)
 }

@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"context"
 	"reflect"
 	"slices"
 	"sync"
@@ -96,14 +95,14 @@ func (d *detector[K, T]) committed(ops []store.Op[K, T]) {
 		if d.sampling && d.size >= sampleSize || op.Delete && same(op.Object, op.Old) {
 			continue
 		}
-		w := watch(d, op.Key, op.Object)
+		w := watchState(d, op.Key, op.Object)
 		if op.Delete {
 			w.retired = now // handlers get the final state
 		}
 	}
 }
 
-func watch[K comparable, T any](d *detector[K, T], key K, obj T) *watched[T] {
+func watchState[K comparable, T any](d *detector[K, T], key K, obj T) *watched[T] {
 	w := &watched[T]{obj: obj, copied: deepcopy.Of(obj)}
 	d.watched[key] = append(d.watched[key], w)
 	d.size++
@@ -203,7 +202,7 @@ func resample[K comparable, T any](d *detector[K, T], all store.Snapshot[K, T]) 
 	clear(d.watched)
 	d.size = 0
 	for n, key := range keys {
-		watch(d, key, objects[n])
+		watchState(d, key, objects[n])
 	}
 }
 
@@ -229,35 +228,3 @@ func isOf[T any](w *watched[T], obj, old T) bool { return same(w.obj, obj) || sa
 
 // intact reports whether the object is unchanged.
 func intact[T any](w *watched[T]) bool { return reflect.DeepEqual(w.obj, w.copied) }
-
-// reportMutations reports the errors whose difference is not empty.
-func reportMutations[K comparable, T any](i *core[K, T], found []*MutationError) {
-	for _, err := range found {
-		err.Resource = i.Resource()
-		if err.Diff = err.diff(); err.Diff != "" {
-			err.diff = nil
-			i.report(err)
-		}
-	}
-}
-
-// detect checks the objects periodically until ctx is done.
-func detect[K comparable, T any](ctx context.Context, i *core[K, T]) {
-	period := checkPeriod
-	if i.detector.sampling {
-		period = samplePeriod
-	}
-	ticker := time.NewTicker(period)
-	defer ticker.Stop()
-	for {
-		select {
-		case <-ctx.Done():
-			return
-		case now := <-ticker.C:
-			reportMutations(i, i.detector.check(now))
-			if i.detector.sampling {
-				resample(i.detector, i.store.Snapshot())
-			}
-		}
-	}
-}

@@ -102,7 +102,7 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 		return nil, err
 	}
 	i.over.follower = &follower{
-		join:  func(namespace string) error { return join(i, namespace, source) },
+		join:  func(namespace string) error { return joinNamespace(i, namespace, source) },
 		leave: func(namespace string) { leaveSet(i, namespace) },
 	}
 	if err := set.follow(i.over.follower); err != nil {
@@ -111,25 +111,8 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 	return inf, nil
 }
 
-// namespaced are the parts of an informer over namespaces. What only such an informer does stands behind functions,
-// so that packages that make none do not compile it for their types.
-type namespaced[K comparable, T any] struct {
-	// Set once.
-	of       func(K) string             // the namespace of a key
-	objects  func(namespace string) []T // what the store has of a namespace
-	count    func(namespace string) int // the number of these objects
-	coming   func() (string, bool)      // a namespace that is being added, if there is one
-	start    func(*session[K, T])       // starts all parts; called with the informer's mu held
-	await    func(*session[K, T])       // sees to parts that do not list; called with the informer's mu held
-	follower *follower                  // of the set
-
-	// Guarded by the informer's mu.
-	parts map[string]*part[K, T] // by namespace
-	begun bool                   // Run was called
-}
-
-// join adds a namespace.
-func join[K comparable, T any](i *core[K, T], namespace string, sourceOf func(string) (reflector.Source[T], error)) error {
+// joinNamespace adds a namespace.
+func joinNamespace[K comparable, T any](i *core[K, T], namespace string, sourceOf func(string) (reflector.Source[T], error)) error {
 	source, err := sourceOf(namespace)
 	if _, changes := source.(reflector.Changing[T]); changes {
 		err = reflector.ErrNoPruner
@@ -146,7 +129,7 @@ func join[K comparable, T any](i *core[K, T], namespace string, sourceOf func(st
 	i.over.parts[namespace] = p
 	i.places.add(&p.place)
 	noteRefusal(i)
-	if i.phase == running {
+	if i.phase == phaseRunning {
 		p.brought.Store(true) // it may have joined right before others are found to be late
 		startPart(p, i.session.Load())
 		awaitOthers(i, i.session.Load())
@@ -161,7 +144,7 @@ func leaveSet[K comparable, T any](i *core[K, T], namespace string) {
 	p := i.over.parts[namespace]
 	delete(i.over.parts, namespace)
 	i.places.remove(&p.place)
-	rest(p)
+	restOwn(p)
 	keepStats(i, countsOf(&p.place))
 	var ops []store.Op[K, T]
 	for key := range keysIn(p) {
@@ -170,7 +153,7 @@ func leaveSet[K comparable, T any](i *core[K, T], namespace string) {
 	_ = commitOps(i, ops, "", false) // the store is open
 	eventlog.Publish(&i.log)
 	noteRefusal(i)
-	goOn(i)
+	goOnWithout(i)
 }
 
 // startAll starts the reflectors of all namespaces. Called with mu held.
@@ -179,7 +162,7 @@ func startAll[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	for _, p := range allParts(i) {
 		startPart(p, s)
 	}
-	goOn(i) // there may be no namespace
+	goOnWithout(i) // there may be no namespace
 }
 
 // startPart starts the goroutine of a namespace, which runs its reflectors, one after the other. Called with mu
@@ -188,15 +171,15 @@ func startPart[K comparable, T any](p *part[K, T], s *session[K, T]) {
 	f := newFeed(p, s)
 	s.feeding.Go(func() {
 		defer closeFeed(f) // also if the source or OnError ends this goroutine
-		for ctx := next(f); ctx != nil; ctx = next(f) {
+		for ctx := nextReflector(f); ctx != nil; ctx = nextReflector(f) {
 			runReflector(f, ctx)
 		}
 	})
 }
 
-// next makes the next reflector of a feed, and returns its context: nil if the informer stops, or if the
+// nextReflector makes the next reflector of a feed, and returns its context: nil if the informer stops, or if the
 // namespace was removed.
-func next[K comparable, T any](f *feed[K, T]) (ctx context.Context) {
+func nextReflector[K comparable, T any](f *feed[K, T]) (ctx context.Context) {
 	p, i := f.part, f.part.inf
 	i.mu.Lock()
 	defer i.mu.Unlock()
@@ -238,52 +221,49 @@ func runReflector[K comparable, T any](f *feed[K, T], ctx context.Context) {
 // versions do not compare are not listed without end.
 const restartsEvery = 2 * time.Second
 
-// ofKnownHistory reports whether a list that a feed has, at a version, is of a known history. If another namespace has shown
-// that the server was restored, it is if its reflector began later: then it is marked as the first list of
-// the restored server. So is a list that must be the newest, and is older than what others had before.
-func ofKnownHistory[K comparable, T any](f *feed[K, T], rv string) (known bool) {
-	p, s := f.part, &f.part.inf.places
-	if isOnly(p) {
-		return true
-	}
-	p.inf.mu.Lock()
-	defer p.inf.mu.Unlock()
-	since := f.restores == s.restores
-	if at := parse(rv); since && (p.again || at != 0 && at < f.floor) {
-		f.to.Rewound(true)
-	}
-	return since || !p.again
-}
-
-// goOn follows when nobody waits for a namespace any more. Called with mu held.
-func goOn[K comparable, T any](i *core[K, T]) {
-	synced := hasSyncedAll(i)
-	if i.over == nil || i.phase != running || !synced && !i.places.haveListed() {
+// awaitOthers makes the others late that bring nothing, once a namespace has listed. Called with mu held.
+func awaitOthers[K comparable, T any](i *core[K, T], s *session[K, T]) {
+	if i.phase != phaseRunning || i.places.awaiting || !i.places.lags() {
 		return
 	}
-	_ = i.store.Commit(text(i.places.recount()), nil) // the store is open
-	if !synced {
-		endInitialList(i)
-		eventlog.Publish(&i.log)
+	i.places.awaiting = true
+	i.places.awaitNewly()
+	s.Go(func() { contain(i, s, "OnError", noKey, func() { awaitNamespaces(i, s) }) })
+}
+
+// awaitNamespaces drops late namespaces from the wait for the first lists of a run, until there is none left to wait
+// for. If the server was away, the others come back when they ask again, so their failures before that do not
+// count.
+func awaitNamespaces[K comparable, T any](i *core[K, T], s *session[K, T]) {
+	tick := time.NewTicker(lateAfter)
+	defer tick.Stop()
+	for goesOn := true; goesOn; {
+		select {
+		case <-s.Ctx.Done():
+			return
+		case <-tick.C:
+		}
+		var late []*LateNamespaceError
+		locked(i, func() {
+			if i.places.lags() { // the one that had listed may have been removed
+				late = i.places.dropIdle(time.Now())
+				goOnWithout(i)
+			}
+			goesOn = i.places.lags()
+			i.places.awaiting = goesOn
+		})
+		for _, err := range late {
+			i.report(err)
+		}
 	}
 }
 
-// Coverage says what the store knows about a key that it does not have.
-type Coverage uint8
-
-const (
-	// Uncovered: the store knows nothing. In an informer over namespaces, the namespace of the key
-	// is not in the set. In any informer, the list that can have the key is refused.
-	Uncovered Coverage = iota
-	// Listing: the first list that can have the key is on its way, though it may be late. A
-	// namespace that is just being added to the set counts as listing.
-	Listing
-	// Stale: there was no such object some time ago. List and watch are refused now, or have failed
-	// for 10 seconds, or the namespace is not as far as the store's version.
-	Stale
-	// Covered: there was no such object at the store's version.
-	Covered
-)
+// locked calls f with mu held.
+func locked[K comparable, T any](i *core[K, T], f func()) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	f()
+}
 
 // Coverage says what the store knows about a key that it does not have. O(1), with the lock of the
 // commits.

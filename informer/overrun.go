@@ -4,7 +4,6 @@ import (
 	"reflect"
 	"slices"
 
-	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/typekind"
 	"github.com/kinform/kinform/store"
@@ -16,48 +15,6 @@ type overrun[K comparable, T any] struct {
 	missed []Event[K, T]        // the events up to that moment
 	from   uint64               // position of the first one in the log
 	then   store.Snapshot[K, T] // the store after the last one
-}
-
-// cutLagging leaves behind the coalescing handlers that are too slow. Called with mu held,
-// before a commit.
-func cutLagging[K comparable, T any](i *core[K, T]) {
-	for _, l := range i.coalescing {
-		if missed, from, cut := eventlog.Cut(&i.log, l.cursor, i.lag); cut {
-			l.overrun = &overrun[K, T]{missed: missed, from: from, then: i.store.Snapshot()}
-			l.overruns++
-			i.counted.overruns.Add(1)
-		}
-	}
-}
-
-// catchUp makes the difference since l was left behind l's next events. It returns false if l
-// was not left behind: then the handler must stop.
-func catchUp[K comparable, T any](l *listener[K, T]) bool {
-	i := l.inf
-	i.mu.Lock()
-	missed := l.overrun
-	l.overrun, l.initial = nil, nil
-	if missed == nil || l.reg.removed.Load() {
-		i.mu.Unlock()
-		return false
-	}
-	position := eventlog.Position(l.cursor)
-	if !l.leaving {
-		l.cursor = newCursor(i, l)
-	}
-	if turns := l.turns.Load(); turns != nil {
-		turns.skip(i.trace.Load().place(eventlog.Published(&i.log)))
-	}
-	l.backlog.Store(1)
-	now, synced := i.store.Snapshot(), hasSyncedAll(i)
-	i.mu.Unlock()
-	l.logged = false
-	l.rest = missedEvents(missed, i.versions.meta, position, now, !l.synced)
-	if synced && !l.synced {
-		l.rest = append(l.rest, Event[K, T]{Type: syncedMark})
-	}
-	l.backlog.Store(int64(len(l.rest)))
-	return true
 }
 
 // missedEvents returns the events that bring a handler at position of the log to the state now.
@@ -82,8 +39,8 @@ func missedEvents[K comparable, T any](o *overrun[K, T], meta objmeta.Reader[T],
 	return events
 }
 
-// change is the state of a key that a handler saw last, and the current one.
-type change[K comparable, T any] struct {
+// missedChange is the state of a key that a handler saw last, and the current one.
+type missedChange[K comparable, T any] struct {
 	key      K
 	old, now T
 	had, has bool
@@ -92,15 +49,15 @@ type change[K comparable, T any] struct {
 // missedChanges returns one change for every key of missed, and for every key whose object was
 // written since. It does not look at the rest of the store: with a handler that is often left
 // behind, that would keep one processor busy.
-func missedChanges[K comparable, T any](o *overrun[K, T], missed []Event[K, T], now store.Snapshot[K, T]) []change[K, T] {
-	var all []change[K, T]
+func missedChanges[K comparable, T any](o *overrun[K, T], missed []Event[K, T], now store.Snapshot[K, T]) []missedChange[K, T] {
+	var all []missedChange[K, T]
 	number := map[K]int{}
-	find := func(key K, old T, had bool) *change[K, T] {
+	find := func(key K, old T, had bool) *missedChange[K, T] {
 		n, known := number[key]
 		if !known {
 			n = len(all)
 			number[key] = n
-			all = append(all, change[K, T]{key: key, old: old, had: had})
+			all = append(all, missedChange[K, T]{key: key, old: old, had: had})
 		}
 		return &all[n]
 	}

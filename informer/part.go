@@ -6,23 +6,8 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/keytext"
-	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
-
-// part is what an informer gets from one source: all objects or, in an informer over namespaces, those of
-// one namespace. Each part has its reflector, queue, own writes and version, and a key belongs to one part.
-type part[K comparable, T any] struct {
-	place
-
-	// Set when it is made and never changed.
-	inf    *core[K, T]
-	source reflector.Source[T]
-	keeps  func(T) bool // reflector.Changing.Selects of source; nil if its selection does not change
-
-	own  own[K, T]   // writes of this process that are ahead of this part's watch
-	feed *feed[K, T] // of the current run, or the next one before the first, or the last one; guarded by the informer's mu
-}
 
 // isOnly reports whether there are no other parts.
 func isOnly[K comparable, T any](p *part[K, T]) bool { return p.inf.only == p }
@@ -56,7 +41,7 @@ func allParts[K comparable, T any](i *core[K, T]) []*part[K, T] {
 // with mu held.
 func reached[K comparable, T any](p *part[K, T]) uint64 {
 	if isOnly(p) {
-		return parse(p.inf.store.ResourceVersion())
+		return parseVersion(p.inf.store.ResourceVersion())
 	}
 	return p.at
 }
@@ -70,21 +55,23 @@ func keyIn[K comparable, T any](p *part[K, T], obj T) (K, error) {
 	return key, err
 }
 
-// known is what the store has of a part, in the form that the FIFO needs. It does not embed the reader,
+// knownObjects is what the store has of a part, in the form that the FIFO needs. It does not embed the reader,
 // whose methods would all be compiled once more for every T.
-type known[K comparable, T any] struct {
+type knownObjects[K comparable, T any] struct {
 	reader *store.Reader[K, T]
 	part   *part[K, T]
 }
 
 // Get implements deltafifo.KnownObjects.
-func (c *known[K, T]) Get(key K) (T, bool) { return c.reader.Get(key) }
+func (c *knownObjects[K, T]) Get(key K) (T, bool) { return c.reader.Get(key) }
 
 // GetMany is Get for many keys, which the FIFO prefers.
-func (c *known[K, T]) GetMany(keys []K, yield func(int, T, bool) bool) { c.reader.GetMany(keys, yield) }
+func (c *knownObjects[K, T]) GetMany(keys []K, yield func(int, T, bool) bool) {
+	c.reader.GetMany(keys, yield)
+}
 
 // Len implements deltafifo.KnownObjects.
-func (c *known[K, T]) Len() int {
+func (c *knownObjects[K, T]) Len() int {
 	if isOnly(c.part) {
 		return c.reader.Len()
 	}
@@ -92,7 +79,7 @@ func (c *known[K, T]) Len() int {
 }
 
 // All implements deltafifo.KnownObjects.
-func (c *known[K, T]) All() iter.Seq2[K, T] {
+func (c *knownObjects[K, T]) All() iter.Seq2[K, T] {
 	if isOnly(c.part) {
 		return c.reader.All()
 	}
@@ -111,13 +98,13 @@ func keysIn[K comparable, T any](p *part[K, T]) iter.Seq2[K, T] {
 }
 
 // GetSum implements deltafifo.Comparer.
-func (c *known[K, T]) GetSum(key K) (T, uint64, bool) { return c.reader.GetSum(key) }
+func (c *knownObjects[K, T]) GetSum(key K) (T, uint64, bool) { return c.reader.GetSum(key) }
 
 // Equal implements deltafifo.Comparer.
-func (c *known[K, T]) Equal(known, listed T) bool { return sameContents(known, listed) }
+func (c *knownObjects[K, T]) Equal(known, listed T) bool { return sameContents(known, listed) }
 
 // Brought implements deltafifo.Comparer.
-func (c *known[K, T]) Brought(key K) (T, bool) {
+func (c *knownObjects[K, T]) Brought(key K) (T, bool) {
 	obj, ok := c.reader.Get(key) // first: an own write is in the door before it is in the store
 	if kept, has, ahead := putOwn(&c.part.own, key); ahead {
 		return kept.obj, has
@@ -126,28 +113,28 @@ func (c *known[K, T]) Brought(key K) (T, bool) {
 }
 
 // Awaits implements deltafifo.Comparer.
-func (c *known[K, T]) Awaits(key K) bool { return awaits(&c.part.own, key) }
+func (c *knownObjects[K, T]) Awaits(key K) bool { return awaitsOwn(&c.part.own, key) }
 
 // Ahead implements deltafifo.Comparer.
-func (c *known[K, T]) Ahead() bool { return c.part.own.count.Load() > 0 }
+func (c *knownObjects[K, T]) Ahead() bool { return c.part.own.count.Load() > 0 }
 
 // Awaited implements deltafifo.Comparer.
-func (c *known[K, T]) Awaited() ([]K, uint64) { return c.part.own.awaited() }
+func (c *knownObjects[K, T]) Awaited() ([]K, uint64) { return c.part.own.awaited() }
 
 // Same implements deltafifo.Comparer.
-func (c *known[K, T]) Same(key K, known T, listed deltafifo.State) bool {
+func (c *knownObjects[K, T]) Same(key K, known T, listed deltafifo.State) bool {
 	return sameVersion(&c.part.inf.versions, key, known, listed)
 }
 
 // Omits implements deltafifo.Comparer. It returns false if a handler wants unchanged objects. It
 // also returns false if the list is older than the store: then the server went back in time, and
 // versions from before and after cannot be compared.
-func (c *known[K, T]) Omits(resourceVersion string) bool {
+func (c *knownObjects[K, T]) Omits(resourceVersion string) bool {
 	i := c.part.inf
 	i.mu.Lock()
 	wanted, at := i.unchanged > 0, c.reader.ResourceVersion()
 	if !isOnly(c.part) {
-		at = text(c.part.at)
+		at = versionText(c.part.at)
 	}
 	i.mu.Unlock()
 	return !wanted && !older(resourceVersion, at)

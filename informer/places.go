@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -246,27 +245,19 @@ func (s *places) dropIdle(now time.Time) (all []*LateNamespaceError) {
 	return all
 }
 
-// NamespaceStats says how a namespace of an informer is.
-type NamespaceStats struct {
-	// Stats are the counters of its reflector in the present run or the last one. Failing says
-	// since when and why it fails.
-	reflector.Stats
-	// Namespace is its name, Resource the name of its source.
-	Namespace, Resource string
-	// Synced says that the namespace has listed in this run. Late says that the informer no longer
-	// waits for its first list.
-	Synced, Late bool
-	// Objects is the number of its objects in the store.
-	Objects int
-	// Refused is the last failure if it is permanent, such as a missing permission. It is nil again
-	// when a list or a watch has brought something.
-	Refused error
-}
+// Coverage says what the store knows about a key that it does not have.
+type Coverage uint8
 
-// text returns a version as a text.
-func text(version uint64) string {
-	if version == 0 {
-		return ""
-	}
-	return strconv.FormatUint(version, 10)
-}
+const (
+	// Uncovered: the store knows nothing. In an informer over namespaces, the namespace of the key
+	// is not in the set. In any informer, the list that can have the key is refused.
+	Uncovered Coverage = iota
+	// Listing: the first list that can have the key is on its way, though it may be late. A
+	// namespace that is just being added to the set counts as listing.
+	Listing
+	// Stale: there was no such object some time ago. List and watch are refused now, or have failed
+	// for 10 seconds, or the namespace is not as far as the store's version.
+	Stale
+	// Covered: there was no such object at the store's version.
+	Covered
+)

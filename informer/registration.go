@@ -1,14 +1,9 @@
 package informer
 
 import (
-	"cmp"
 	"context"
-	"log/slog"
-	"strconv"
 	"sync"
 	"sync/atomic"
-
-	"github.com/kinform/kinform/internal/eventlog"
 )
 
 // Registration is a handler's registration with an informer. All methods may be called from
@@ -84,89 +79,5 @@ func (r *Registration) cease() {
 	if !r.ceased {
 		close(r.done)
 		r.ceased = true
-	}
-}
-
-// AddHandler registers h: before Run, while it runs, after it, or from a handler. If the initial
-// list is complete, the handler first gets an Added event, flagged Initial, for every object in the
-// store, and then the changes since. The informer waits for it as for any other. AddHandler returns
-// [ErrNoHandler] if h has nothing to call.
-func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error) {
-	return i.typed.AddHandler(h, opts)
-}
-
-func (i *core[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error) {
-	if isNil(h) {
-		return nil, ErrNoHandler
-	}
-	l := &listener[K, T]{inf: i, handler: h, opts: opts}
-	addListener(i, l)
-	i.logger.Debug("handler is added", slog.String("handler", l.reg.name))
-	return l.reg, nil
-}
-
-// addListener registers l and starts it if the informer runs.
-func addListener[K comparable, T any](i *core[K, T], l *listener[K, T]) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	register(i, l)
-	switch i.phase {
-	case running:
-		start(i, i.session.Load(), l)
-	case stopping, stopped:
-		l.reg.cease() // otherwise a waiter would wait for the next Run
-	}
-}
-
-// register gives l a view of the store and the log at the same moment. Called with mu held.
-func register[K comparable, T any](i *core[K, T], l *listener[K, T]) {
-	i.named++
-	if l.opts.Name == "" {
-		l.opts.Name = "handler " + strconv.Itoa(i.named)
-	}
-	l.opts.Resync = min(cmp.Or(l.opts.Resync, i.opts.Resync), maxResync)
-	l.reg = &Registration{
-		name:   l.opts.Name,
-		synced: make(chan struct{}),
-		done:   make(chan struct{}),
-		remove: func(drain bool) {
-			remove(i, l, drain)
-			i.logger.Debug("handler is removed", slog.String("handler", l.reg.name), slog.Bool("drain", drain))
-		},
-	}
-	l.cursor = newCursor(i, l)
-	traceFrom(i, l)
-	if l.opts.Lag == LagCoalesce {
-		i.coalescing = append(i.coalescing, l)
-	}
-	if l.opts.Unchanged {
-		i.unchanged++
-	}
-	if hasSyncedAll(i) || i.store.Len() > 0 {
-		l.found, l.early = new(i.store.Snapshot()), !hasSyncedAll(i)
-	}
-	i.listeners[l] = struct{}{}
-}
-
-func newCursor[K comparable, T any](i *core[K, T], l *listener[K, T]) *eventlog.Cursor[Event[K, T]] {
-	if l.opts.Lag == LagCoalesce {
-		return eventlog.NewLossyCursor(&i.log)
-	}
-	return eventlog.NewCursor(&i.log)
-}
-
-// remove ends l. If l is not being called, it is forgotten at once.
-func remove[K comparable, T any](i *core[K, T], l *listener[K, T], drain bool) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	l.leaving = true
-	if drain {
-		eventlog.Finish(l.cursor)
-	} else {
-		eventlog.Close(l.cursor)
-	}
-	if !l.active {
-		forgetRun(i, l)
-		release(l)
 	}
 }

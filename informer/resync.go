@@ -11,9 +11,6 @@ import (
 // resyncStride is the number of objects that a resync delivers before it looks for changes.
 const resyncStride = 32
 
-// maxResync is the longest period. One and a half times of it must fit a Duration.
-const maxResync = 100 * 365 * 24 * time.Hour
-
 // firstResync spreads the phases of handlers over one period.
 func firstResync[K comparable, T any](l *listener[K, T]) time.Duration {
 	return time.Duration((0.5 + rand.Float64()) * float64(l.opts.Resync))

@@ -29,7 +29,7 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = ended(i, s, recover()) }() // contain would take twice as much of the stack
+	defer func() { err = concludeRun(i, s, recover()) }() // contain would take twice as much of the stack
 	setOff(i, s)
 	if i.only == nil {
 		<-s.Ctx.Done()
@@ -40,9 +40,9 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	return nil
 }
 
-// ended ends a run, also if OnError ends this goroutine. value is what recover returned after what Run does itself.
-func ended[K comparable, T any](i *core[K, T], s *session[K, T], value any) (err error) {
-	defer func() { err = finish(i, s) }()
+// concludeRun ends a run, also if OnError ends this goroutine. value is what recover returned after what Run does itself.
+func concludeRun[K comparable, T any](i *core[K, T], s *session[K, T], value any) (err error) {
+	defer func() { err = finishRun(i, s) }()
 	where := "source"
 	if i.only != nil && i.only.feed.commits {
 		where = "commit"
@@ -68,6 +68,27 @@ func setOff[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	}
 }
 
+// detect checks the objects periodically until ctx is done.
+func detect[K comparable, T any](ctx context.Context, i *core[K, T]) {
+	period := checkPeriod
+	if i.detector.sampling {
+		period = samplePeriod
+	}
+	ticker := time.NewTicker(period)
+	defer ticker.Stop()
+	for {
+		select {
+		case <-ctx.Done():
+			return
+		case now := <-ticker.C:
+			reportMutations(i, i.detector.check(now))
+			if i.detector.sampling {
+				resample(i.detector, i.store.Snapshot())
+			}
+		}
+	}
+}
+
 // Started reports whether Run was ever called. It is safe from any goroutine. O(1).
 func (i *Informer[K, T]) Started() bool { return i.unread.started.Load() }
 
@@ -83,26 +104,26 @@ func (i *core[K, T]) Done() <-chan struct{} { return i.session.Load().done }
 func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.phase == running || i.phase == stopping {
+	if i.phase == phaseRunning || i.phase == phaseStopping {
 		return nil, ErrRunning
 	}
 	if err := i.Err(); err != nil {
 		return nil, err
 	}
-	if i.phase == stopped {
-		if err := renew(i); err != nil {
+	if i.phase == phaseStopped {
+		if err := renewSession(i); err != nil {
 			return nil, err
 		}
 	}
-	i.phase = running
+	i.phase = phaseRunning
 	i.unread.started.Store(true)
 	s := i.session.Load()
 	s.Run = usercode.NewRun(ctx)
 	for l := range i.listeners {
-		start(i, s, l)
+		startListener(i, s, l)
 	}
 	for _, p := range allParts(i) {
-		resume(p)
+		resumeOwn(p)
 	}
 	if i.over != nil {
 		i.over.start(s)
@@ -110,8 +131,28 @@ func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	return s, nil
 }
 
-// renew replaces a session that has ended. Called with mu held.
-func renew[K comparable, T any](i *core[K, T]) error {
+// newSession returns a session that continues from the store's state. Called with mu held, or before the
+// informer is given out.
+func newSession[K comparable, T any](i *core[K, T]) (*session[K, T], error) {
+	s := &session[K, T]{done: make(chan struct{})}
+	s.life, s.die = context.WithCancelCause(context.Background())
+	if i.only == nil {
+		return s, nil
+	}
+	return s, newReflector(newFeed(i.only, s))
+}
+
+func firstSession[K comparable, T any](i *core[K, T]) error {
+	next, err := newSession(i)
+	if err != nil {
+		return err
+	}
+	i.session.Store(next)
+	return nil
+}
+
+// renewSession replaces a session that has ended. Called with mu held.
+func renewSession[K comparable, T any](i *core[K, T]) error {
 	present, _ := i.places.stats(nil)
 	keepStats(i, present)
 	next, err := newSession(i)
@@ -127,14 +168,14 @@ func renew[K comparable, T any](i *core[K, T]) error {
 // its context is done.
 func stopRun[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	i.mu.Lock()
-	i.phase = stopping // no handler can be started any more
+	i.phase = phaseStopping // no handler can be started any more
 	i.mu.Unlock()
 	s.die(ErrStopped)        // a handler that waits for the store goes on
 	eventlog.WakeAll(&i.log) // so does one that waits for events: s.Ctx is done
 }
 
-// finish waits for all goroutines and returns why they ended: nil if Run's context ended.
-func finish[K comparable, T any](i *core[K, T], s *session[K, T]) error {
+// finishRun waits for all goroutines and returns why they ended: nil if Run's context ended.
+func finishRun[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 	s.Cancel()    // no goroutine goes on for long after that
 	stopRun(i, s) // nobody calls a committer after that, but the namespaces' reflectors
 	s.feeding.Wait()
@@ -142,7 +183,7 @@ func finish[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 		closeFeed(p.feed)
 	}
 	s.Wait()
-	defer over(i, s) // also if OnError or the logger ends this goroutine
+	defer allowRun(i, s) // also if OnError or the logger ends this goroutine
 	contain(i, s, "OnError", noKey, func() {
 		if i.detector != nil {
 			reportMutations(i, i.detector.check(time.Now()))
@@ -157,17 +198,17 @@ func fedParts[K comparable, T any](i *core[K, T]) (all []*part[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for _, p := range allParts(i) {
-		if rest(p); p.feed != nil {
+		if restOwn(p); p.feed != nil {
 			all = append(all, p)
 		}
 	}
 	return all
 }
 
-// over lets Run be called again.
-func over[K comparable, T any](i *core[K, T], s *session[K, T]) {
+// allowRun lets Run be called again.
+func allowRun[K comparable, T any](i *core[K, T], s *session[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	i.phase = stopped
+	i.phase = phaseStopped
 	close(s.done)
 }

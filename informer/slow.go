@@ -45,9 +45,9 @@ func (e *SlowHandlerError) LogValue() slog.Value {
 	)
 }
 
-// waits counts the time that an informer waits for its handlers. Only the goroutine that commits
+// handlerWaits counts the time that an informer waits for its handlers. Only the goroutine that commits
 // uses it. The zero value has waited for nobody.
-type waits struct {
+type handlerWaits struct {
 	since    time.Time     // when the present period began
 	waited   time.Duration // since then, without the wait that goes on
 	reported bool          // in the present period
@@ -56,7 +56,7 @@ type waits struct {
 }
 
 // begin starts a wait, and returns a channel that gets a value when report is due.
-func (w *waits) begin(now time.Time) <-chan time.Time {
+func (w *handlerWaits) begin(now time.Time) <-chan time.Time {
 	if now.Sub(w.since) >= slowPeriod {
 		w.next(now)
 	}
@@ -69,10 +69,10 @@ func (w *waits) begin(now time.Time) <-chan time.Time {
 	return w.alarm.C
 }
 
-func (w *waits) next(now time.Time) { w.since, w.waited, w.reported = now, 0, false }
+func (w *handlerWaits) next(now time.Time) { w.since, w.waited, w.reported = now, 0, false }
 
 // due returns how long the wait that goes on has to last until there is something to do.
-func (w *waits) due(now time.Time) time.Duration {
+func (w *handlerWaits) due(now time.Time) time.Duration {
 	if w.reported {
 		return w.since.Add(slowPeriod).Sub(now)
 	}
@@ -80,7 +80,7 @@ func (w *waits) due(now time.Time) time.Duration {
 }
 
 // ring follows the alarm. It reports whether the waits are to be reported.
-func (w *waits) ring(now time.Time) (report bool) {
+func (w *handlerWaits) ring(now time.Time) (report bool) {
 	w.waited += now.Sub(w.began)
 	w.began = now
 	if w.reported {
@@ -93,16 +93,7 @@ func (w *waits) ring(now time.Time) (report bool) {
 }
 
 // end ends the wait.
-func (w *waits) end(now time.Time) {
+func (w *handlerWaits) end(now time.Time) {
 	w.waited += now.Sub(w.began)
 	w.alarm.Stop()
-}
-
-// reportSlow reports the handler that is furthest behind.
-func reportSlow[K comparable, T any](i *core[K, T]) {
-	i.counted.slowHandlers.Add(1)
-	name, lag := slowest(i)
-	i.opts.OnError(&SlowHandlerError{
-		Resource: i.Resource(), Handler: name, Behind: lag, Waited: i.waits.waited, Since: i.waits.since,
-	})
 }

@@ -1,11 +1,9 @@
 package informer
 
 import (
-	"context"
 	"errors"
-	"sync"
 
-	"github.com/kinform/kinform/internal/broadcast"
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -13,47 +11,6 @@ import (
 func (i *Informer[K, T]) Synced() <-chan struct{} { return i.engine.Synced() }
 
 func (i *core[K, T]) Synced() <-chan struct{} { return i.synced }
-
-// WaitForSync waits until the initial list is in the store. Until then it returns a
-// [*NotSyncingError] if the last list failed permanently (reflector.RequestError.Lasting), or as
-// soon as one does. In an informer over namespaces, all namespaces must have failed so. The
-// informer still retries, because permissions can be granted and resources installed, so a later
-// call can succeed. A program that starts together with its role or its resource should report the
-// error and call again instead of exiting.
-//
-// An account that may list but not watch syncs too: lists alone then keep the cache up to date
-// (reflector.Polling).
-//
-// WaitForSync returns [Informer.Err] if the setup has a mistake and Run was not called. It returns
-// [ErrStopped] if the informer has stopped or stops. If ctx is done it returns an [*UnsyncedError]
-// with ctx's error, which says what has failed so far.
-//
-// An informer that has synced stays synced, even if it stops and runs again.
-//
-//go:noinline
-func (i *Informer[K, T]) WaitForSync(ctx context.Context) error { return i.engine.WaitForSync(ctx) }
-
-//go:noinline
-func (i *core[K, T]) WaitForSync(ctx context.Context) error {
-	for !hasSyncedAll(i) {
-		if err := i.Err(); err != nil && !i.unread.started.Load() {
-			return err
-		}
-		refused, changed := i.refusal.last()
-		if refused != nil {
-			return refused
-		}
-		select {
-		case <-i.synced:
-		case <-changed:
-		case <-i.session.Load().life.Done():
-			return i.about(ErrStopped)
-		case <-ctx.Done():
-			return &UnsyncedError{Resource: i.Resource(), NeverRan: !i.unread.started.Load(), Failing: i.Stats().Failing, Err: ctx.Err()}
-		}
-	}
-	return nil
-}
 
 // hasSyncedAll reports whether the initial list is in the store. With mu held the answer stays
 // the same.
@@ -77,7 +34,7 @@ func requestFailed[K comparable, T any](p *part[K, T], err error) {
 		i.mu.Lock()
 		i.places.fail(&p.place, failed)
 		noteRefusal(i)
-		goOn(i)
+		goOnWithout(i)
 		i.mu.Unlock()
 	}
 	if bad := (*reflector.ObjectError)(nil); errors.As(err, &bad) {
@@ -107,25 +64,21 @@ func noteRefusal[K comparable, T any](i *core[K, T]) {
 	}
 }
 
-// refusal says why no list comes, as WaitForSync needs it. The zero value is no refusal.
-type refusal struct {
-	mu      sync.Mutex
-	err     *NotSyncingError // nil if there is none
-	changed broadcast.Signal // that err is set
+// endInitialList says that the initial list is in the store. Called with mu held.
+func endInitialList[K comparable, T any](i *core[K, T]) {
+	eventlog.Append(&i.log, Event[K, T]{Type: syncedMark})
+	close(i.synced)
 }
 
-// last returns the refusal, or nil and a channel that is closed when there is one.
-func (r *refusal) last() (*NotSyncingError, <-chan struct{}) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.err, r.changed.Wait()
-}
-
-func (r *refusal) set(err *NotSyncingError) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.err = err
-	if err != nil {
-		r.changed.Send()
+// goOnWithout follows when nobody waits for a namespace any more. Called with mu held.
+func goOnWithout[K comparable, T any](i *core[K, T]) {
+	synced := hasSyncedAll(i)
+	if i.over == nil || i.phase != phaseRunning || !synced && !i.places.haveListed() {
+		return
+	}
+	_ = i.store.Commit(versionText(i.places.recount()), nil) // the store is open
+	if !synced {
+		endInitialList(i)
+		eventlog.Publish(&i.log)
 	}
 }

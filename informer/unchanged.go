@@ -3,7 +3,6 @@ package informer
 import (
 	"hash/maphash"
 	"reflect"
-	"strconv"
 	"sync"
 
 	"github.com/kinform/kinform/deltafifo"
@@ -95,7 +94,7 @@ func bare[K comparable, T any](v *versions[K, T], d *deltafifo.Delta[T]) bool {
 // versions, it reports whether nothing is noted.
 func hasVersion[K comparable, T any](v *versions[K, T], key K, rv string) bool {
 	if number := versionOf(v, key); rv != "" {
-		return number != 0 && number == parse(rv)
+		return number != 0 && number == parseVersion(rv)
 	} else {
 		return number == 0
 	}
@@ -118,7 +117,7 @@ func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
 	}
 	number := uint64(0)
 	if rv != "" && !op.Delete && v.meta.Version(op.Object) == "" {
-		number = parse(rv)
+		number = parseVersion(rv)
 	}
 	if number == 0 && len(v.noted) == 0 {
 		return
@@ -151,17 +150,4 @@ func forgetVersion[K comparable, T any](v *versions[K, T], key K) {
 		smaller[hash] = number
 	}
 	v.noted, v.most = smaller, len(smaller)
-}
-
-// parse returns a version as a number, or 0 if it is not a number. Such a version is never
-// equal to another: the object counts as changed.
-func parse(rv string) uint64 {
-	if rv == "" {
-		return 0 // avoids the allocation of ParseUint's error
-	}
-	number, err := strconv.ParseUint(rv, 10, 64)
-	if err != nil {
-		return 0
-	}
-	return number
 }

@@ -28,17 +28,6 @@ func (i *Informer[K, T]) Untyped() Untyped { return i }
 // IndexStats returns the sizes of the indexes of the store, see index.Indexer.Stats.
 func (i *Informer[K, T]) IndexStats() []index.Stats { return i.reader.Indexer().Stats() }
 
-// Found is an informer's knowledge of a key.
-type Found struct {
-	// Object is the object in the store, a T, and Version its resourceVersion. Cached says whether
-	// there is one.
-	Object  any
-	Version string
-	Cached  bool
-	// PendingWrite is the version of [Informer.PendingWrite].
-	PendingWrite string
-}
-
 // Lookup returns what the informer knows about the key that has this text in logs and errors. Cost:
 // O(1) for strings and types.NamespacedName, otherwise it looks at all keys of the store.
 //

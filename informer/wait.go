@@ -1,12 +1,6 @@
 package informer
 
-import (
-	"context"
-	"fmt"
-	"time"
-
-	"github.com/kinform/kinform/internal/eventlog"
-)
+import "context"
 
 // WaitForRV returns nil once the store holds the server's changes up to resourceVersion rv,
 // see store.Reader.WaitForRV. Unlike that method, it also ends with [ErrStopped] when the
@@ -51,6 +45,47 @@ func (i *core[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exist
 	return whileAlive(ctx, i, func(ctx context.Context) error { return i.store.WaitFor(ctx, key, until) })
 }
 
+// WaitForSync waits until the initial list is in the store. Until then it returns a
+// [*NotSyncingError] if the last list failed permanently (reflector.RequestError.Lasting), or as
+// soon as one does. In an informer over namespaces, all namespaces must have failed so. The
+// informer still retries, because permissions can be granted and resources installed, so a later
+// call can succeed. A program that starts together with its role or its resource should report the
+// error and call again instead of exiting.
+//
+// An account that may list but not watch syncs too: lists alone then keep the cache up to date
+// (reflector.Polling).
+//
+// WaitForSync returns [Informer.Err] if the setup has a mistake and Run was not called. It returns
+// [ErrStopped] if the informer has stopped or stops. If ctx is done it returns an [*UnsyncedError]
+// with ctx's error, which says what has failed so far.
+//
+// An informer that has synced stays synced, even if it stops and runs again.
+//
+//go:noinline
+func (i *Informer[K, T]) WaitForSync(ctx context.Context) error { return i.engine.WaitForSync(ctx) }
+
+//go:noinline
+func (i *core[K, T]) WaitForSync(ctx context.Context) error {
+	for !hasSyncedAll(i) {
+		if err := i.Err(); err != nil && !i.unread.started.Load() {
+			return err
+		}
+		refused, changed := i.refusal.last()
+		if refused != nil {
+			return refused
+		}
+		select {
+		case <-i.synced:
+		case <-changed:
+		case <-i.session.Load().life.Done():
+			return i.about(ErrStopped)
+		case <-ctx.Done():
+			return &UnsyncedError{Resource: i.Resource(), NeverRan: !i.unread.started.Load(), Failing: i.Stats().Failing, Err: ctx.Err()}
+		}
+	}
+	return nil
+}
+
 // whileAlive calls wait with a context that also ends with the informer.
 func whileAlive[K comparable, T any](ctx context.Context, i *core[K, T], wait func(context.Context) error) error {
 	if err := i.Err(); err != nil && !i.unread.started.Load() {
@@ -61,88 +96,4 @@ func whileAlive[K comparable, T any](ctx context.Context, i *core[K, T], wait fu
 	stop := context.AfterFunc(i.session.Load().life, func() { cancel(ErrStopped) })
 	defer stop()
 	return wait(ctx)
-}
-
-// awaitedLag is the factor by which HandlerLag grows while somebody waits for the store.
-const awaitedLag = 4
-
-// waitForHandlers waits until no handler is too far behind. It does not wait for a handler
-// that may itself be waiting for the next commit.
-func waitForHandlers[K comparable, T any](ctx context.Context, i *core[K, T]) error {
-	if eventlog.Lagging(&i.log, i.lag) == nil {
-		return nil
-	}
-	began := time.Now()
-	if i.waits == nil {
-		i.waits = &waits{}
-	}
-	slow := i.waits.begin(began)
-	defer func() {
-		ended := time.Now()
-		i.waits.end(ended)
-		i.counted.handlerWait.Add(int64(ended.Sub(began)))
-	}()
-	awaited, err := waitForLag(ctx, i, i.lag, i.store.Awaited, slow)
-	if awaited {
-		err = waitForNobody(ctx, i, slow)
-	}
-	return err
-}
-
-// waitForNobody is waitForHandlers while somebody waits for the store. If a handler is too far
-// behind even for that, waitForNobody ends all waits, so the handler continues if it was among
-// the waiters.
-func waitForNobody[K comparable, T any](ctx context.Context, i *core[K, T], slow <-chan time.Time) error {
-	most := awaitedLag * i.lag
-	if eventlog.Lagging(&i.log, most) == nil {
-		return nil
-	}
-	i.store.EndWaits(behind(i, most))
-	defer i.store.EndWaits(nil)
-	_, err := waitForLag(ctx, i, most, func() <-chan struct{} { return nil }, slow)
-	return err
-}
-
-// waitForLag waits until no handler is more than limit events behind. It returns true if the
-// channel of awaited is closed before. Whenever slow has a value, it reports the slowest handler if
-// a report is due.
-func waitForLag[K comparable, T any](ctx context.Context, i *core[K, T], limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
-	for {
-		moved := eventlog.Lagging(&i.log, limit)
-		if moved == nil {
-			return false, nil
-		}
-		select {
-		case <-moved:
-		case <-awaited():
-			return true, nil
-		case <-slow:
-			if i.waits.ring(time.Now()) {
-				reportSlow(i)
-			}
-		case <-ctx.Done():
-			return false, ctx.Err()
-		}
-	}
-}
-
-// behind returns the error that names a handler more than most events behind.
-func behind[K comparable, T any](i *core[K, T], most uint64) error {
-	if name, lag := slowest(i); lag > most {
-		return fmt.Errorf("%w: %s: %q has not been given %d events", ErrHandlerBehind, i.Resource(), name, lag)
-	}
-	return ErrHandlerBehind
-}
-
-// slowest returns the handler that is furthest behind, of those that the informer waits for, and by
-// how many events.
-func slowest[K comparable, T any](i *core[K, T]) (name string, lag uint64) {
-	i.mu.Lock()
-	defer i.mu.Unlock()
-	for l := range i.listeners {
-		if n := eventlog.Lag(l.cursor); n >= lag && l.opts.Lag == LagWait {
-			name, lag = l.opts.Name, n
-		}
-	}
-	return name, lag
 }

@@ -1,0 +1,79 @@
+package controller
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/kinform/kinform/queue"
+)
+
+// Run runs the informers, and calls reconcile for keys as queue.Run does, until ctx is done or the
+// queue is shut down. Then it returns nil. If the queue is shut down before all informers have
+// synced, Run notices only after that.
+//
+// If the setup has a mistake, Run runs nothing and returns [Controller.Err]. It can also return
+//
+//   - the error of an informer that failed,
+//   - informer.ErrGoexit, if the source or OnError of an informer ended the goroutine that ran it,
+//   - informer.ErrStopped, if an informer with another runner has stopped,
+//   - a [*SyncError], after Options.SyncTimeout, and
+//   - [ErrStarted], when called twice.
+func (c *Controller[Q]) Run(ctx context.Context) error {
+	s, inputs, err := c.begin(ctx)
+	if err != nil {
+		return err
+	}
+	c.logger.Debug("runs")
+	defer c.logger.Debug("has stopped")
+	err = c.work(s.ctx, inputs)
+	inputs = c.finish()
+	s.end()
+	s.tasks.Wait()
+	c.queue.ShutDown()
+	for _, in := range inputs {
+		in.reg.Remove()
+		<-in.reg.Done()
+	}
+	if cause := errors.Join(s.failed...); cause != nil {
+		return cause
+	}
+	return err
+}
+
+// work waits for the handlers to sync and then runs the workers.
+func (c *Controller[Q]) work(ctx context.Context, inputs []input) error {
+	if synced, err := c.sync(ctx, inputs); !synced {
+		return err
+	}
+	c.logger.Debug("caches are filled")
+	return queue.Run(ctx, c.queue, c.opts.Run, caughtUp(c, noted(&c.taken, traced(c, attributed(c, c.reconcile)), c.queue.Add)))
+}
+
+func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.phase != notStarted {
+		return nil, nil, c.named(fmt.Errorf("controller: %w", ErrStarted))
+	}
+	if err := c.wrong(); err != nil {
+		return nil, nil, err
+	}
+	c.phase = running
+	s := &session{outer: ctx, informers: map[Cache]*informerRun{}}
+	s.ctx, s.end = context.WithCancel(ctx)
+	c.session = s
+	for _, in := range c.inputs {
+		start(c, in.inf, false)
+	}
+	return s, slices.Clone(c.inputs), nil
+}
+
+// finish makes sure that no task begins any more, and returns the inputs.
+func (c *Controller[Q]) finish() []input {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.phase = stopped
+	return c.inputs
+}

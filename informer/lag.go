@@ -1,0 +1,114 @@
+package informer
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/kinform/kinform/internal/eventlog"
+)
+
+// awaitedLag is the factor by which HandlerLag grows while somebody waits for the store.
+const awaitedLag = 4
+
+// waitForHandlers waits until no handler is too far behind. It does not wait for a handler
+// that may itself be waiting for the next commit.
+func waitForHandlers[K comparable, T any](ctx context.Context, i *core[K, T]) error {
+	if eventlog.Lagging(&i.log, i.lag) == nil {
+		return nil
+	}
+	began := time.Now()
+	if i.waits == nil {
+		i.waits = &handlerWaits{}
+	}
+	slow := i.waits.begin(began)
+	defer func() {
+		ended := time.Now()
+		i.waits.end(ended)
+		i.counted.handlerWait.Add(int64(ended.Sub(began)))
+	}()
+	awaited, err := waitForLag(ctx, i, i.lag, i.store.Awaited, slow)
+	if awaited {
+		err = waitForNobody(ctx, i, slow)
+	}
+	return err
+}
+
+// waitForNobody is waitForHandlers while somebody waits for the store. If a handler is too far
+// behind even for that, waitForNobody ends all waits, so the handler continues if it was among
+// the waiters.
+func waitForNobody[K comparable, T any](ctx context.Context, i *core[K, T], slow <-chan time.Time) error {
+	most := awaitedLag * i.lag
+	if eventlog.Lagging(&i.log, most) == nil {
+		return nil
+	}
+	i.store.EndWaits(behindError(i, most))
+	defer i.store.EndWaits(nil)
+	_, err := waitForLag(ctx, i, most, func() <-chan struct{} { return nil }, slow)
+	return err
+}
+
+// waitForLag waits until no handler is more than limit events behind. It returns true if the
+// channel of awaited is closed before. Whenever slow has a value, it reports the slowest handler if
+// a report is due.
+func waitForLag[K comparable, T any](ctx context.Context, i *core[K, T], limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
+	for {
+		moved := eventlog.Lagging(&i.log, limit)
+		if moved == nil {
+			return false, nil
+		}
+		select {
+		case <-moved:
+		case <-awaited():
+			return true, nil
+		case <-slow:
+			if i.waits.ring(time.Now()) {
+				reportSlow(i)
+			}
+		case <-ctx.Done():
+			return false, ctx.Err()
+		}
+	}
+}
+
+// behindError returns the error that names a handler more than most events behind.
+func behindError[K comparable, T any](i *core[K, T], most uint64) error {
+	if name, lag := slowest(i); lag > most {
+		return fmt.Errorf("%w: %s: %q has not been given %d events", ErrHandlerBehind, i.Resource(), name, lag)
+	}
+	return ErrHandlerBehind
+}
+
+// slowest returns the handler that is furthest behind, of those that the informer waits for, and by
+// how many events.
+func slowest[K comparable, T any](i *core[K, T]) (name string, lag uint64) {
+	i.mu.Lock()
+	defer i.mu.Unlock()
+	for l := range i.listeners {
+		if n := eventlog.Lag(l.cursor); n >= lag && l.opts.Lag == LagWait {
+			name, lag = l.opts.Name, n
+		}
+	}
+	return name, lag
+}
+
+// reportSlow reports the handler that is furthest behind.
+func reportSlow[K comparable, T any](i *core[K, T]) {
+	i.counted.slowHandlers.Add(1)
+	name, lag := slowest(i)
+	i.opts.OnError(&SlowHandlerError{
+		Resource: i.Resource(), Handler: name, Behind: lag, Waited: i.waits.waited, Since: i.waits.since,
+	})
+}
+
+// cutLagging leaves behind the coalescing handlers that are too slow. Called with mu held,
+// before a commit.
+func cutLagging[K comparable, T any](i *core[K, T]) {
+	for _, l := range i.coalescing {
+		if missed, from, cut := eventlog.Cut(&i.log, l.cursor, i.lag); cut {
+			l.overrun = &overrun[K, T]{missed: missed, from: from, then: i.store.Snapshot()}
+			l.overruns++
+			i.counted.overruns.Add(1)
+		}
+	}
+}

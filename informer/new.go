@@ -1,0 +1,98 @@
+package informer
+
+import (
+	"errors"
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
+)
+
+// New returns an informer that is not running. key returns the key of an object. Most callers
+// pass store.ObjectKey: then K is types.NamespacedName, and the type arguments can be left
+// out:
+//
+//	pods, err := informer.New(source, store.ObjectKey, informer.Options[*corev1.Pod]{})
+//
+// It returns reflector.ErrNoSource, [ErrNoKeyFunc], store.ErrKeyType, or the error of
+// store.New for the indexes.
+func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
+	if source == nil {
+		return nil, fmt.Errorf("informer of %T: %w", *new(T), reflector.ErrNoSource)
+	}
+	if key == nil {
+		return nil, fmt.Errorf("%s: %w", source.Resource(), ErrNoKeyFunc)
+	}
+	i, err := newCore(source.Resource(), key, opts)
+	if err != nil {
+		return nil, err
+	}
+	i.only = &part[K, T]{inf: i, source: source, place: place{resource: source.Resource()}}
+	i.places.add(&i.only.place)
+	if c, ok := source.(reflector.Changing[T]); ok {
+		i.only.keeps = c.Selects
+	}
+	return informerOf(i), firstSession(i)
+}
+
+// newCore returns a core without a source and a session.
+func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Options[T]) (*core[K, T], error) {
+	log := logs.New(opts.Logger, "informer", name)
+	if opts.OnError == nil {
+		opts.OnError = log.Error
+	}
+	i := &core[K, T]{
+		name:      name,
+		key:       key,
+		opts:      opts,
+		logger:    log,
+		synced:    make(chan struct{}),
+		turn:      make(chan struct{}, 1),
+		lag:       HandlerLag,
+		ownLimit:  maxOwn,
+		versions:  newVersions[K, T](),
+		detector:  newDetector[K, T](opts.Mutations),
+		listeners: map[*listener[K, T]]struct{}{},
+	}
+	i.unread.log = &i.logger
+	var err error
+	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: unchanged(&i.versions), OnError: opts.OnError})
+	if err != nil {
+		return nil, i.about(err)
+	}
+	return i, nil
+}
+
+// informerOf returns the Informer of a core. There must be only one.
+func informerOf[K comparable, T any](i *core[K, T]) *Informer[K, T] {
+	return &Informer[K, T]{reader: i.store.Reader(), typed: i, engine: i, unread: &i.unread}
+}
+
+// Failed returns an informer that only holds an error. It is for a function that opens informers
+// and could not open one, so that the function need not return a pair: setup goes on, and finds the
+// other mistakes. Run, WaitForSync and Err of the informer return err, which should name the
+// resource and say what to do, and may not be nil. Nothing is sent.
+func Failed[T any](resource string, err error) *Informer[types.NamespacedName, T] {
+	if err == nil {
+		err = about(resource, errors.New("Failed got no error"))
+	}
+	none := func(T) (key types.NamespacedName, _ error) { return key, err }
+	i, _ := newCore(resource, none, Options[T]{}) // cannot fail: the type of keys is valid, and there are no indexes
+	i.faults.add(errors.Join(err, firstSession(i)))
+	i.unread.quiet()
+	return informerOf(i)
+}
+
+// Writer returns the writable store of an informer. It is for adapters to libraries whose caches
+// can be written to, and for tests that fill a cache without a server. Handlers get no event for
+// such a write, but the next event of its key has it as Old. The next change or list of the source
+// overrides it. Do not call Close, EndWaits and Rewind: the informer does. Writer is a function
+// because a method would make each package that names an Informer compile the store's writes.
+func Writer[K comparable, T any](of Informed[K, T]) *store.Store[K, T] {
+	i := of.AsInformer().typed.(*core[K, T])
+	i.unread.quiet()
+	return i.store
+}
