@@ -145,12 +145,13 @@ func (p *Page) AddReplica(name string, r Replica) error {
 // there: controllers, queues, caches, replicas, and the informers of factories. Parts that come
 // later appear, and parts that end disappear. If a name is taken, a number follows it: "pods 2". If
 // a part is added to the manager after this call, it keeps events and reconciles from the next look
-// at the page on. Errors: [ErrNoPart].
-func (p *Page) AddManager(m *manager.Manager) error {
-	if p == nil || m == nil {
-		return noPart(p, "manager", "")
+// at the page on. If the page is nil, m.Err and m.Run return [ErrNoPart].
+func (p *Page) AddManager(m *manager.Manager) {
+	if p == nil {
+		m.AddError(noPart(p, "manager", ""))
+		return
 	}
-	return p.addSource(m.Parts)
+	p.addSource(m.Parts)
 }
 
 // AddFactory adds the informers of a factory, each under the name of its resource, as
@@ -159,7 +160,8 @@ func (p *Page) AddFactory(f *factory.Factory) error {
 	if p == nil || f == nil {
 		return noPart(p, "factory", "")
 	}
-	return p.addSource(func() []manager.Part { return manager.InformersOf(f) })
+	p.addSource(func() []manager.Part { return manager.InformersOf(f) })
+	return nil
 }
 
 // add adds a view under a name that is free among its sort.

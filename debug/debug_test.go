@@ -113,7 +113,6 @@ func TestNamesAndNil(t *testing.T) {
 		none:  debug.ErrNoPart,
 		p.page.AddQueue("r", (*queue.Queue[string])(nil)):   debug.ErrNoPart,
 		p.page.AddReplica("r", nil):                         debug.ErrNoPart,
-		p.page.AddManager(nil):                              debug.ErrNoPart,
 		p.page.AddFactory(nil):                              debug.ErrNoPart,
 		debug.AddInformer[key, *Secret](nil, "x", nil, nil): debug.ErrNoPart,
 	} {

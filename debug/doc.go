@@ -2,8 +2,8 @@
 // program do, and why a key is not reconciled now.
 //
 //	page := debug.New(debug.Options{Events: 256, Reconciles: 256})
-//	err := page.AddManager(m) // all of a manager; or one by one:
-//	err = debug.AddInformer(page, "pods", pods, nil)
+//	page.AddManager(m) // all of a manager; or one by one:
+//	err := debug.AddInformer(page, "pods", pods, nil)
 //	err = page.AddController("nodes", c)
 //	mux.Handle("/debug/kinform/", page)
 //

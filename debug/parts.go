@@ -23,12 +23,11 @@ type views struct {
 }
 
 // addSource adds something whose parts come and go.
-func (p *Page) addSource(parts func() []manager.Part) error {
+func (p *Page) addSource(parts func() []manager.Part) {
 	p.mu.Lock()
 	p.sources = append(p.sources, parts)
 	p.mu.Unlock()
 	p.views() // which begins to keep events and reconciles
-	return nil
 }
 
 // views returns the parts that exist at present.

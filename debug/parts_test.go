@@ -112,6 +112,15 @@ func (p *program) names() string {
 	return strings.Join(all, ", ")
 }
 
+// A page that is nil is an error of the manager.
+func TestNoPage(t *testing.T) {
+	m := manager.New(manager.Options{})
+	(*debug.Page)(nil).AddManager(m)
+	if err := m.Run(t.Context()); !errors.Is(err, debug.ErrNoPart) || err.Error() != "debug: manager: the page: it is nil: make it before you add it" {
+		t.Errorf("Run returned %v", err)
+	}
+}
+
 // One call shows all of a manager, and what comes and goes. Events and reconciles are recorded.
 func TestManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -132,9 +141,7 @@ func TestManager(t *testing.T) {
 		m.Show("nil", nil)
 		page := debug.New(debug.Options{Events: 8, Reconciles: 8})
 		p := program{t: t, page: page}
-		if err := page.AddManager(m); err != nil {
-			t.Fatal(err)
-		}
+		page.AddManager(m)
 		ctx, cancel := context.WithCancel(t.Context())
 		ended := make(chan error)
 		go func() { ended <- m.Run(ctx) }()

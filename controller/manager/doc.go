@@ -37,7 +37,7 @@
 //
 // [Manager.Parts] lists the controllers, the caches, the Elector, and what [Manager.Show] named.
 // The debug page and the metrics take a manager in one call: debug.Page.AddManager and AddManager
-// of with/prometheus.
+// of with/prometheus. What they find wrong is an error of Run ([Manager.AddError]).
 //
 // # Signals
 //

@@ -244,9 +244,11 @@ func (m *Manager) check(p part) error {
 	return nil
 }
 
-// refuse keeps an error of the setup.
-func (m *Manager) refuse(part string, err error) {
-	err = fmt.Errorf("manager: %s: %w", part, err)
+// refuse keeps what is wrong with a part.
+func (m *Manager) refuse(part string, err error) { m.keep(fmt.Errorf("manager: %s: %w", part, err)) }
+
+// keep keeps an error of the setup.
+func (m *Manager) keep(err error) {
 	m.mu.Lock()
 	m.invalid = append(m.invalid, err)
 	late := m.phase != notStarted
@@ -281,6 +283,14 @@ func (m *Manager) Err() error {
 		}
 	}
 	return errors.Join(distinct(all)...)
+}
+
+// AddError adds what is wrong with the setup of something that belongs to the manager but is not part of it, such as
+// metrics: [Manager.Err] and Run return it. Once Run has begun, it is logged. Nil does nothing.
+func (m *Manager) AddError(err error) {
+	if err != nil {
+		m.keep(err)
+	}
 }
 
 // checked is a part that knows what is wrong with its setup.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"runtime"
@@ -239,7 +240,8 @@ func TestMisuse(t *testing.T) {
 		"a check unnamed":  {func(m *manager.Manager) { m.AddHealthCheck("", run) }, manager.ErrUnnamed, `manager: check "": it has no name`},
 		"no check":         {func(m *manager.Manager) { m.AddReadyCheck("one", nil) }, manager.ErrNoPart, `manager: check "one": it is nil`},
 		"a check twice":    {func(m *manager.Manager) { m.AddReadyCheck("one", run); m.AddReadyCheck("one", run) }, manager.ErrDuplicate, `manager: check "one": the name is taken`},
-		"nothing":          {func(m *manager.Manager) {}, manager.ErrNothing, "manager: nothing to run"},
+		"of metrics":       {func(m *manager.Manager) { m.AddError(io.ErrUnexpectedEOF); m.AddError(nil) }, io.ErrUnexpectedEOF, io.ErrUnexpectedEOF.Error()},
+		"nothing":          {func(m *manager.Manager) { m.AddError(nil) }, manager.ErrNothing, "manager: nothing to run"},
 	} {
 		m := manager.New(manager.Options{})
 		test.add(m)

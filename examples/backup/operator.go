@@ -4,6 +4,9 @@
 //
 // At each turn of the schedule, and when the image, the settings or the credentials change, another Job begins. The
 // one before is deleted.
+//
+// +groupName=example.com
+// +versionName=v1
 package backup
 
 import (
@@ -17,7 +20,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
@@ -91,21 +93,18 @@ func (o *operator) reconcile(ctx context.Context, key kinform.Key) error {
 	job, err := o.job(ctx, backup, fmt.Sprint(turn, settings.Data, secret.ResourceVersion))
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		refused := metav1.Condition{Status: metav1.ConditionFalse, Reason: string(apierrors.ReasonForError(err)), Message: err.Error()}
-		return errors.Join(err, o.report(ctx, backup, backup.Status.Job, refused))
+		return errors.Join(err, o.wait(ctx, backup, string(apierrors.ReasonForError(err)), err.Error()))
 	case err != nil:
 		return err
 	}
-	if err := o.report(ctx, backup, job.Name, stateOf(job)); err != nil {
-		return err
-	}
-	if err := o.clean(ctx, backup, job.Name); err != nil {
+	err = errors.Join(o.report(ctx, backup, job.Name, stateOf(job)), o.clean(ctx, backup, job.Name))
+	if err != nil {
 		return err
 	}
 	return controller.Again(next)
 }
 
-// wait tells people what is missing. When it comes, the Backup is reconciled again.
+// wait tells people why no Job begins. When what is missing comes, the Backup is reconciled again.
 func (o *operator) wait(ctx context.Context, backup *Backup, reason, message string) error {
 	o.events.Warning(backup, reason, "Start", "%s", message)
 	missing := metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
@@ -128,10 +127,7 @@ func (o *operator) job(ctx context.Context, backup *Backup, configuration string
 	if known, ok := o.jobs.Cached(key); ok {
 		return known, nil
 	}
-	job := &batchv1.Job{}
-	job.Namespace = key.Namespace
-	job.Name = key.Name
-	job.Labels = map[string]string{"backup": backup.Name}
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: key.Namespace, Name: key.Name}}
 	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "backup", Image: backup.Spec.Image, Env: []corev1.EnvVar{
 		{Name: "SETTINGS", Value: backup.Spec.Settings.Key().String()},
@@ -170,10 +166,10 @@ func (o *operator) report(ctx context.Context, backup *Backup, job string, ready
 
 // clean deletes the Jobs of earlier turns and configurations, and their pods.
 func (o *operator) clean(ctx context.Context, backup *Backup, present string) error {
-	background := metav1.DeletePropagationBackground
-	for _, job := range o.jobs.List(backup.Namespace, labels.SelectorFromSet(labels.Set{"backup": backup.Name})) {
+	withPods := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
+	for _, job := range o.jobs.List(backup.Namespace, nil) {
 		if job.Name != present && metav1.IsControlledBy(job, backup) {
-			if err := controller.Delete(ctx, o.jobs, job, metav1.DeleteOptions{PropagationPolicy: &background}); err != nil {
+			if err := controller.Delete(ctx, o.jobs, job, withPods); err != nil {
 				return err
 			}
 		}

@@ -52,7 +52,7 @@ func TestPictures(t *testing.T) {
 	}
 	m := backup.New(client.Connection{URL: fake.URL, HTTP: server.Client()}, "ops", cleanup)
 	page := debug.New(debug.Options{Events: 64, Reconciles: 64})
-	check(page.AddManager(m))
+	page.AddManager(m)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(ctx) }()

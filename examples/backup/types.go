@@ -2,7 +2,6 @@ package backup
 
 import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform"
@@ -15,6 +14,9 @@ var Backups = kinform.KindOf[*Backup](schema.GroupVersion{Group: "example.com", 
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:subresource:status
+// +kubebuilder:printcolumn:name=Ready,type=string,JSONPath=`.status.conditions[0].status`
+// +kubebuilder:printcolumn:name=Reason,type=string,JSONPath=`.status.conditions[0].reason`
+// +kubebuilder:printcolumn:name=Job,type=string,JSONPath=`.status.job`
 type Backup struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
@@ -26,10 +28,14 @@ type Backup struct {
 //
 // +kubebuilder:object:generate=true
 type BackupSpec struct {
-	Image       string          `json:"image"`
-	Every       metav1.Duration `json:"every"`       // time between two runs, at least a minute
-	Settings    Reference       `json:"settings"`    // a ConfigMap
-	Credentials Reference       `json:"credentials"` // a Secret
+	// Image is what the Jobs run.
+	Image string `json:"image"`
+	// Every is the time between two runs, such as 24h, and at least a minute.
+	Every metav1.Duration `json:"every"`
+	// Settings names a ConfigMap.
+	Settings Reference `json:"settings"`
+	// Credentials names a Secret.
+	Credentials Reference `json:"credentials"`
 }
 
 // Reference names an object, which may be in another namespace.
@@ -45,29 +51,7 @@ func (r Reference) Key() kinform.Key { return kinform.Key(r) }
 //
 // +kubebuilder:object:generate=true
 type BackupStatus struct {
-	Job        string             `json:"job,omitempty"` // the newest one
+	// Job is the name of the newest one.
+	Job        string             `json:"job,omitempty"`
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
 }
-
-// DeepCopyInto copies b into out. controller-gen writes these methods in a real project.
-func (b *Backup) DeepCopyInto(out *Backup) {
-	*out = *b
-	b.ObjectMeta.DeepCopyInto(&out.ObjectMeta)
-	out.Status.Conditions = nil
-	for i := range b.Status.Conditions {
-		out.Status.Conditions = append(out.Status.Conditions, *b.Status.Conditions[i].DeepCopy())
-	}
-}
-
-// DeepCopy returns a copy that shares nothing with b.
-func (b *Backup) DeepCopy() *Backup {
-	if b == nil {
-		return nil
-	}
-	out := new(Backup)
-	b.DeepCopyInto(out)
-	return out
-}
-
-// DeepCopyObject implements runtime.Object.
-func (b *Backup) DeepCopyObject() runtime.Object { return b.DeepCopy() }

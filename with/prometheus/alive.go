@@ -9,37 +9,34 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// Manager is a *manager.Manager.
-type Manager interface{ Parts() []manager.Part }
-
 // Factory is a *factory.Factory.
 type Factory interface{ Informers() []informer.Untyped }
 
 // AddManager adds everything that belongs to a manager (manager.Manager.Parts), each under its name
 // there: controllers, queues, caches, the Elector, replicas and factories. Parts that come later
 // appear, and informers of factories that go vanish. If a name is taken, a number follows it: "pods
-// 2". Do not add the same parts otherwise, or they are counted twice. It returns [ErrNoPart], or
-// [ErrDuplicate] for a manager that was added before.
-func (m *Metrics) AddManager(mgr Manager) error {
-	return m.addAlive("manager", mgr, func() []manager.Part { return mgr.Parts() })
+// 2". Do not add the same parts otherwise, or they are counted twice. If the manager was added before,
+// mgr.Err and mgr.Run return [ErrDuplicate].
+func (m *Metrics) AddManager(mgr *manager.Manager) {
+	mgr.AddError(m.addAlive("manager", mgr, mgr.Parts))
 }
 
 // AddFactory adds the informers of a factory, each under the name of its resource, as
 // [Metrics.AddManager] does: they appear when somebody asks the factory for them, and vanish when
-// the last handle is released.
+// the last handle is released. It returns [ErrNoPart], or [ErrDuplicate] for a factory that was added before.
 func (m *Metrics) AddFactory(f Factory) error {
 	return m.addAlive("factory", f, func() []manager.Part { return manager.InformersOf(f) })
 }
 
 func (m *Metrics) addAlive(what string, value any, list func() []manager.Part) error {
 	if isNil(value) {
-		return refuse(what, "", ErrNoPart)
+		return fmt.Errorf("kinformprom: %s: %w", what, ErrNoPart)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, a := range m.alive {
 		if a.value == value {
-			return refuse(what, "", ErrDuplicate)
+			return fmt.Errorf("kinformprom: %s added twice: %w", what, ErrDuplicate)
 		}
 	}
 	m.alive = append(m.alive[:len(m.alive):len(m.alive)], &alive{value: value, list: list, known: map[any]part{}})

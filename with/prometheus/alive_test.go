@@ -54,14 +54,10 @@ func TestManager(t *testing.T) {
 	elector := leader.New(server, leader.Options{Namespace: "prod", Name: "restarter"})
 	mgr := manager.New(manager.Options{Elector: elector})
 	m, registry := kinformprom.New(), prometheus.NewPedanticRegistry()
-	must(t, errors.Join(m.AddManager(mgr), registry.Register(m)))
-	if err := m.AddManager(mgr); !errors.Is(err, kinformprom.ErrDuplicate) {
-		t.Errorf("the manager again: %v", err)
-	}
-	for _, err := range []error{m.AddManager(nil), m.AddManager((*manager.Manager)(nil)), m.AddFactory(nil)} {
-		if !errors.Is(err, kinformprom.ErrNoPart) {
-			t.Errorf("nil: %v", err)
-		}
+	m.AddManager(mgr)
+	must(t, errors.Join(mgr.Err(), registry.Register(m)))
+	if err := m.AddFactory(nil); !errors.Is(err, kinformprom.ErrNoPart) {
+		t.Errorf("nil: %v", err)
 	}
 	pods := kinform.Open(server, core.Pods)
 	nodes := kinform.Open(server, kind.As[*corev1.Pod](core.Nodes))
@@ -98,6 +94,17 @@ func TestManager(t *testing.T) {
 	first.Release()
 	if got := named(t, registry, "kinform_informer_objects"); got != "nodes, pods, pods 2" {
 		t.Errorf("after the release: %s", got)
+	}
+}
+
+// A manager that is added twice does not run.
+func TestManagerTwice(t *testing.T) {
+	mgr := manager.New(manager.Options{})
+	m := kinformprom.New()
+	m.AddManager(mgr)
+	m.AddManager(mgr)
+	if err := mgr.Run(t.Context()); !errors.Is(err, kinformprom.ErrDuplicate) || err.Error() != "kinformprom: manager added twice: the name is taken: give each its own name" {
+		t.Errorf("Run returned %v", err)
 	}
 }
 

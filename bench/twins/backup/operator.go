@@ -120,21 +120,18 @@ func (r reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	job, err := r.job(ctx, &backup, fmt.Sprint(turn, settings.Data, secret.ResourceVersion))
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		refused := metav1.Condition{Status: metav1.ConditionFalse, Reason: string(apierrors.ReasonForError(err)), Message: err.Error()}
-		return ctrl.Result{}, errors.Join(err, r.report(ctx, &backup, backup.Status.Job, refused))
+		return ctrl.Result{}, errors.Join(err, r.wait(ctx, &backup, string(apierrors.ReasonForError(err)), err.Error()))
 	case err != nil:
 		return ctrl.Result{}, err
 	}
-	if err := r.report(ctx, &backup, job.Name, stateOf(job)); err != nil {
-		return ctrl.Result{}, err
-	}
-	if err := r.clean(ctx, &backup, job.Name); err != nil {
+	err = errors.Join(r.report(ctx, &backup, job.Name, stateOf(job)), r.clean(ctx, &backup, job.Name))
+	if err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: next}, nil
 }
 
-// wait tells people what is missing. When it comes, the Backup is reconciled again.
+// wait tells people why no Job begins. When what is missing comes, the Backup is reconciled again.
 func (r reconciler) wait(ctx context.Context, backup *Backup, reason, message string) error {
 	r.events.Eventf(backup, nil, corev1.EventTypeWarning, reason, "Start", "%s", message)
 	missing := metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
@@ -153,13 +150,11 @@ func schedule(backup *Backup) (turn int64, next time.Duration) {
 func (r reconciler) job(ctx context.Context, backup *Backup, configuration string) (*batchv1.Job, error) {
 	sum := fnv.New32a()
 	fmt.Fprint(sum, backup.UID, backup.Spec, configuration)
-	job := &batchv1.Job{}
-	job.Namespace = backup.Namespace
-	job.Name = fmt.Sprintf("%s-%08x", backup.Name, sum.Sum32())
+	name := fmt.Sprintf("%s-%08x", backup.Name, sum.Sum32())
+	job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Namespace: backup.Namespace, Name: name}}
 	if err := r.Get(ctx, client.ObjectKeyFromObject(job), job); !apierrors.IsNotFound(err) {
 		return job, err
 	}
-	job.Labels = map[string]string{"backup": backup.Name}
 	job.Spec.Template.Spec.RestartPolicy = corev1.RestartPolicyNever
 	job.Spec.Template.Spec.Containers = []corev1.Container{{Name: "backup", Image: backup.Spec.Image, Env: []corev1.EnvVar{
 		{Name: "SETTINGS", Value: backup.Spec.Settings.Key().String()},
@@ -205,7 +200,7 @@ func (r reconciler) report(ctx context.Context, backup *Backup, job string, read
 // clean deletes the Jobs of earlier turns and configurations.
 func (r reconciler) clean(ctx context.Context, backup *Backup, present string) error {
 	var jobs batchv1.JobList
-	if err := r.List(ctx, &jobs, client.InNamespace(backup.Namespace), client.MatchingLabels{"backup": backup.Name}); err != nil {
+	if err := r.List(ctx, &jobs, client.InNamespace(backup.Namespace)); err != nil {
 		return err
 	}
 	for i := range jobs.Items {

@@ -4,7 +4,6 @@ package main
 
 import (
 	"context"
-	"errors"
 	"log"
 	"net/http"
 	"os"
@@ -28,15 +27,14 @@ func main() {
 		log.Fatal(err)
 	}
 	m := backup.New(cluster.Connection, cluster.Namespace, cleanup)
-	metrics := kinformprom.New()
-	registry := prometheus.NewRegistry()
 	page := debug.New(debug.Options{Events: 64, Reconciles: 64})
-	if err := errors.Join(metrics.AddManager(m), registry.Register(metrics), page.AddManager(m)); err != nil {
-		log.Fatal(err)
-	}
+	page.AddManager(m)
+	metrics := kinformprom.New()
+	metrics.AddManager(m)
+	m.AddError(prometheus.Register(metrics))
 	http.Handle("/healthz", m.Healthz())
 	http.Handle("/readyz", m.Readyz())
-	http.Handle("/metrics", promhttp.HandlerFor(registry, promhttp.HandlerOpts{}))
+	http.Handle("/metrics", promhttp.Handler())
 	go func() { log.Fatal(http.ListenAndServe(":8080", nil)) }()           // also while the caches are being filled
 	go func() { log.Fatal(http.ListenAndServe("localhost:8081", page)) }() // for kubectl port-forward
 	if err := m.Run(ctx); err != nil {
