@@ -2,9 +2,12 @@ package backup_test
 
 import (
 	"context"
+	"errors"
 	"net/http"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -18,9 +21,10 @@ import (
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/examples/backup"
-	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/with/kubernetes/batch"
 	"github.com/kinform/kinform/with/kubernetes/coordination"
 	"github.com/kinform/kinform/with/kubernetes/core"
@@ -29,100 +33,175 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-var nightly = kinform.Key{Namespace: "prod", Name: "nightly"}
+var (
+	nightly = kinform.Key{Namespace: "prod", Name: "nightly"}
+	disks   = kinform.Key{Namespace: "shared", Name: "disks"}
+	login   = kinform.Key{Namespace: "vault", Name: "login"}
+)
 
-// world is a server in memory and the operator at work.
+// world is a server in memory. Replicas of the operator work on it. Make one inside a synctest bubble.
 type world struct {
-	*stage.Stage
-	t       *testing.T
-	cleaned map[types.UID]int // Backups that were cleaned up
+	t      *testing.T
+	server *fake.Server
+
+	mu      sync.Mutex
+	cleaned map[types.UID]int // how often Backups were cleaned up
 }
 
-func newWorld(t *testing.T) world {
-	w := world{t: t, cleaned: map[types.UID]int{}}
-	cleanup := func(_ context.Context, b *backup.Backup) error {
-		w.cleaned[b.UID]++
-		return nil
-	}
-	w.Stage = stage.New(t, fake.Options{CollectGarbage: true}, func(ctx context.Context, server client.Connection) error {
-		server.HTTP = &http.Client{Transport: noContents{t, server.HTTP.Transport}}
-		return backup.New(server, "prod", cleanup).Run(ctx)
-	}, stage.Kind(backup.Backups), stage.Kind(batch.Jobs), stage.Kind(core.ConfigMaps), stage.Kind(core.Secrets),
-		stage.Kind(coordination.Leases), stage.Kind(events.Events))
+func newWorld(t *testing.T, opts fake.Options) *world {
+	opts.CollectGarbage = true
+	w := &world{t: t, server: fake.New(opts), cleaned: map[types.UID]int{}}
+	w.check(errors.Join(
+		fake.Register(w.server, backup.Backups, fake.Rules{}),
+		fake.Register(w.server, batch.Jobs, fake.Rules{}),
+		fake.Register(w.server, core.ConfigMaps, fake.Rules{}),
+		fake.Register(w.server, core.Secrets, fake.Rules{}),
+		fake.Register(w.server, coordination.Leases, fake.Rules{}),
+		fake.Register(w.server, events.Events, fake.Rules{}),
+	))
 	return w
 }
 
-// noContents fails the test if a request asks for more of Secrets than the metadata.
-type noContents struct {
-	t *testing.T
-	http.RoundTripper
+func (w *world) check(err error) {
+	w.t.Helper()
+	if err != nil {
+		w.t.Fatal(err)
+	}
 }
 
-func (n noContents) RoundTrip(r *http.Request) (*http.Response, error) {
-	if accept := r.Header.Get("Accept"); strings.Contains(r.URL.Path, "/secrets") && !strings.Contains(accept, "as=PartialObjectMetadata") {
-		n.t.Errorf("%s %s asks for %q", r.Method, r.URL, accept)
+// replica is a process with the operator.
+type replica struct {
+	t     *testing.T
+	next  http.RoundTripper
+	apart atomic.Bool // it does not reach the server any more
+	end   context.CancelFunc
+	ended chan error
+}
+
+// start starts a replica, which leads after a minute if no other does.
+func (w *world) start() *replica {
+	r := &replica{t: w.t, next: w.server.Client().Transport, ended: make(chan error, 1)}
+	ctx, end := context.WithCancel(context.Background())
+	r.end = end
+	m := backup.New(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: r}}, "backups", w.cleanup)
+	go func() { r.ended <- m.Run(ctx) }()
+	time.Sleep(time.Minute)
+	synctest.Wait()
+	return r
+}
+
+// stop stops the replica, and returns the result of Run.
+func (r *replica) stop() error {
+	r.end()
+	return <-r.ended
+}
+
+// RoundTrip fails the test if a request asks for more of Secrets than the metadata.
+func (r *replica) RoundTrip(request *http.Request) (*http.Response, error) {
+	accept := request.Header.Get("Accept")
+	if strings.Contains(request.URL.Path, "/secrets") && !strings.Contains(accept, "as=PartialObjectMetadata") {
+		r.t.Errorf("%s %s asks for %q", request.Method, request.URL, accept)
 	}
-	return n.RoundTripper.RoundTrip(r)
+	if r.apart.Load() {
+		return nil, errors.New("no route to host")
+	}
+	return r.next.RoundTrip(request)
+}
+
+func (w *world) cleanup(_ context.Context, b *backup.Backup) error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.cleaned[b.UID]++
+	return nil
 }
 
 // create makes the Backup and its Secret.
-func (w world) create(every time.Duration) *backup.Backup {
-	stage.Create(w.Stage, fake.Object(&corev1.Secret{Data: map[string][]byte{"key": []byte("1")}}, "vault", "login"))
-	return stage.Create(w.Stage, fake.Object(&backup.Backup{Spec: backup.BackupSpec{
+func (w *world) create(every time.Duration) *backup.Backup {
+	w.t.Helper()
+	_, err := fake.Create(w.server, fake.Object(&corev1.Secret{Data: map[string][]byte{"key": []byte("1")}}, login.Namespace, login.Name))
+	w.check(err)
+	b, err := fake.Create(w.server, fake.Object(&backup.Backup{Spec: backup.BackupSpec{
 		Image:       "dump:1",
 		Every:       metav1.Duration{Duration: every},
-		Settings:    backup.Reference{Namespace: "shared", Name: "disks"},
-		Credentials: backup.Reference{Namespace: "vault", Name: "login"},
-	}}, "prod", "nightly"))
+		Settings:    backup.Reference(disks),
+		Credentials: backup.Reference(login),
+	}}, nightly.Namespace, nightly.Name))
+	w.check(err)
+	return b
 }
 
-// want checks the reason of the condition, and that the Job of the status is the only one.
-func (w world) want(reason string) (job string) {
+// createSettings makes the ConfigMap.
+func (w *world) createSettings() {
 	w.t.Helper()
-	w.Breathe()
-	b := stage.Get[*backup.Backup](w.Stage, nightly)
+	_, err := fake.Create(w.server, fake.Object(&corev1.ConfigMap{Data: map[string]string{"disk": "a"}}, disks.Namespace, disks.Name))
+	w.check(err)
+}
+
+// patch changes an object by a merge patch, as a user does.
+func patch[T metav1.Object](w *world, key kinform.Key, merge string) {
+	w.t.Helper()
+	_, err := fake.Patch[T](w.server, key, []byte(merge))
+	w.check(err)
+}
+
+// settle gives the operator ten seconds.
+func (w *world) settle() {
+	time.Sleep(10 * time.Second)
+	synctest.Wait()
+}
+
+// want checks the reason of the condition, and that the Job of the status is the only one, which it returns.
+func (w *world) want(reason string) *batchv1.Job {
+	w.t.Helper()
+	w.settle()
+	b, err := fake.Get[*backup.Backup](w.server, nightly)
+	w.check(err)
 	if len(b.Status.Conditions) != 1 || b.Status.Conditions[0].Reason != reason {
 		w.t.Errorf("conditions %v, want %s", b.Status.Conditions, reason)
 	}
-	jobs, err := fake.List[*batchv1.Job](w.Server, fake.Selection{})
-	w.Check(err)
+	jobs, err := fake.List[*batchv1.Job](w.server, fake.Selection{})
+	w.check(err)
 	if len(jobs) != 1 || jobs[0].Name != b.Status.Job {
-		w.t.Errorf("%d jobs, the status has %q", len(jobs), b.Status.Job)
+		w.t.Fatalf("%d jobs, the status has %q", len(jobs), b.Status.Job)
 	}
-	return b.Status.Job
+	return jobs[0]
+}
+
+// jobsCreated returns how many creates of Jobs the operator has sent.
+func (w *world) jobsCreated() int {
+	return w.server.Requests().Count(faults.VerbCreate, batch.Jobs.GroupResource())
 }
 
 // A Backup waits for what it refers to, runs, and runs again when that changes.
 func TestBackup(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
+		w := newWorld(t, fake.Options{})
+		r := w.start()
 		w.create(30 * 24 * time.Hour)
-		w.Settle() // until this process leads
-		if b := stage.Get[*backup.Backup](w.Stage, nightly); len(b.Status.Conditions) != 1 || b.Status.Conditions[0].Reason != "NoSettings" {
-			t.Errorf("without settings: %v", b.Status)
+		w.settle()
+		if b, err := fake.Get[*backup.Backup](w.server, nightly); err != nil || len(b.Status.Conditions) != 1 || b.Status.Conditions[0].Reason != "NoSettings" {
+			t.Errorf("without settings: %v, %v", b.Status, err)
 		}
-		stage.Create(w.Stage, fake.Object(&corev1.ConfigMap{Data: map[string]string{"disk": "a"}}, "shared", "disks"))
+		w.createSettings()
 		first := w.want("Running")
-		stage.Patch[*corev1.ConfigMap](w.Stage, kinform.Key{Namespace: "shared", Name: "disks"}, `{"data":{"disk":"b"}}`)
+		patch[*corev1.ConfigMap](w, disks, `{"data":{"disk":"b"}}`)
 		second := w.want("Running")
-		stage.Patch[*corev1.Secret](w.Stage, kinform.Key{Namespace: "vault", Name: "login"}, `{"data":{"key":"Mg=="}}`)
+		patch[*corev1.Secret](w, login, `{"data":{"key":"Mg=="}}`)
 		third := w.want("Running")
-		job := stage.Get[*batchv1.Job](w.Stage, kinform.Key{Namespace: "prod", Name: third})
-		if env := job.Spec.Template.Spec.Containers[0].Env; len(env) != 2 || env[0].Value != "shared/disks" || env[1].Value != "vault/login" {
+		if env := third.Spec.Template.Spec.Containers[0].Env; len(env) != 2 || env[0].Value != "shared/disks" || env[1].Value != "vault/login" {
 			t.Errorf("the environment is %v", env)
 		}
-		stage.Patch[*backup.Backup](w.Stage, nightly, `{"spec":{"image":"dump:2"}}`)
+		patch[*backup.Backup](w, nightly, `{"spec":{"image":"dump:2"}}`)
 		fourth := w.want("Running")
-		if names := slices.Compact([]string{first, second, third, fourth}); len(names) != 4 {
+		if names := slices.Compact([]string{first.Name, second.Name, third.Name, fourth.Name}); len(names) != 4 {
 			t.Errorf("jobs %q", names)
 		}
-		job = stage.Get[*batchv1.Job](w.Stage, kinform.Key{Namespace: "prod", Name: fourth})
-		job.Status.Succeeded = 1
-		_, err := fake.UpdateStatus(w.Server, job)
-		w.Check(err)
+		fourth.Status.Succeeded = 1
+		_, err := fake.UpdateStatus(w.server, fourth)
+		w.check(err)
 		w.want("Complete")
-		recorded, err := fake.List[*eventsv1.Event](w.Server, fake.Selection{})
-		w.Check(err)
+		recorded, err := fake.List[*eventsv1.Event](w.server, fake.Selection{})
+		w.check(err)
 		var reasons []string
 		for _, event := range recorded {
 			reasons = append(reasons, event.Reason)
@@ -131,6 +210,27 @@ func TestBackup(t *testing.T) {
 		if want := []string{"NoSettings", "Started", "Started", "Started", "Started"}; !slices.Equal(reasons, want) {
 			t.Errorf("events %q, want %q", reasons, want)
 		}
+		w.check(r.stop())
+	})
+}
+
+// The user is told why the server refuses a Job.
+func TestRefused(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, fake.Options{})
+		bad, err := faults.Parse("refuse create jobs.batch code=403 reason=Forbidden")
+		w.check(err)
+		w.check(w.server.Inject(bad...))
+		r := w.start()
+		w.createSettings()
+		w.create(24 * time.Hour)
+		synctest.Wait()
+		b, err := fake.Get[*backup.Backup](w.server, nightly)
+		if err != nil || len(b.Status.Conditions) != 1 || b.Status.Conditions[0].Reason != "Forbidden" {
+			t.Errorf("refused: %v, %v", b.Status, err)
+		}
+		w.want("Running") // and it is tried again
+		w.check(r.stop())
 	})
 }
 
@@ -138,50 +238,91 @@ func TestBackup(t *testing.T) {
 // was away at the time.
 func TestSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		stage.Create(w.Stage, fake.Object(&corev1.ConfigMap{}, "shared", "disks"))
+		w := newWorld(t, fake.Options{})
+		w.createSettings()
 		begin := w.create(10 * time.Minute).CreationTimestamp
 		at := func(age time.Duration) { time.Sleep(time.Until(begin.Add(age))) }
-		at(time.Minute) // this process leads
-		names := []string{w.want("Running")}
+		r := w.start()
+		names := []string{w.want("Running").Name}
 		for turn := range 4 {
 			next := time.Duration(turn+1) * 10 * time.Minute
 			if turn == 2 {
-				w.Stop()
+				w.check(r.stop())
 				at(next + time.Minute)
-				w.Start()
+				r = w.start()
 			} else {
 				at(next - 30*time.Second)
-				if name := w.want("Running"); name != names[len(names)-1] {
-					t.Errorf("%s begins before its turn", name)
+				if job := w.want("Running"); job.Name != names[len(names)-1] {
+					t.Errorf("%s begins before its turn", job.Name)
 				}
 			}
-			at(next + 2*time.Minute)
-			names = append(names, w.want("Running"))
+			at(next + 3*time.Minute)
+			names = append(names, w.want("Running").Name)
 		}
 		slices.Sort(names)
-		if different := slices.Compact(names); len(different) != 5 {
-			t.Errorf("jobs %q", different)
+		if different := slices.Compact(names); len(different) != 5 || w.jobsCreated() != 5 {
+			t.Errorf("jobs %q, %d creates", different, w.jobsCreated())
 		}
+		w.check(r.stop())
 	})
 }
 
 // What was saved is removed once when a Backup is deleted, and its Job goes with it.
 func TestDeletion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		w := newWorld(t)
-		stage.Create(w.Stage, fake.Object(&corev1.ConfigMap{}, "shared", "disks"))
+		w := newWorld(t, fake.Options{})
+		r := w.start()
+		w.createSettings()
 		uid := w.create(24 * time.Hour).UID
-		w.Settle() // until this process leads
 		w.want("Running")
-		stage.Delete[*backup.Backup](w.Stage, nightly)
-		w.Settle()
-		backups, err := fake.List[*backup.Backup](w.Server, fake.Selection{})
-		w.Check(err)
-		jobs, err := fake.List[*batchv1.Job](w.Server, fake.Selection{})
-		w.Check(err)
-		if len(backups) > 0 || len(jobs) > 0 || w.cleaned[uid] != 1 {
-			t.Errorf("%d Backups and %d Jobs are left, and %d cleanups were made", len(backups), len(jobs), w.cleaned[uid])
-		}
+		w.wantDeletion(uid)
+		w.check(r.stop())
 	})
+}
+
+// wantDeletion deletes the Backup, and checks that nothing is left.
+func (w *world) wantDeletion(uid types.UID) {
+	w.t.Helper()
+	_, err := fake.Delete[*backup.Backup](w.server, nightly)
+	w.check(err)
+	w.settle()
+	backups, err := fake.List[*backup.Backup](w.server, fake.Selection{})
+	w.check(err)
+	jobs, err := fake.List[*batchv1.Job](w.server, fake.Selection{})
+	w.check(err)
+	if len(backups) > 0 || len(jobs) > 0 || w.cleaned[uid] != 1 {
+		w.t.Errorf("%d Backups and %d Jobs are left, and %d cleanups were made", len(backups), len(jobs), w.cleaned[uid])
+	}
+}
+
+// When the replica that leads goes, in good order or cut off from the server, the other one takes over. Nothing is done
+// twice.
+func TestTakeover(t *testing.T) {
+	for name, leave := range map[string]func(*world, *replica){
+		"stopped": func(w *world, r *replica) { w.check(r.stop()) },
+		"cut off": func(w *world, r *replica) {
+			r.apart.Store(true)
+			if err := <-r.ended; !errors.Is(err, manager.ErrLeadership) {
+				w.t.Errorf("Run returned %v", err)
+			}
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				w := newWorld(t, fake.Options{})
+				w.createSettings()
+				uid := w.create(10 * time.Minute).UID
+				first, second := w.start(), w.start()
+				before := w.want("Running")
+				leave(w, first)
+				time.Sleep(10 * time.Minute)
+				if after := w.want("Running"); after.Name == before.Name || w.jobsCreated() != 2 {
+					t.Errorf("%s after %s, %d creates", after.Name, before.Name, w.jobsCreated())
+				}
+				w.wantDeletion(uid)
+				w.check(second.stop())
+				first.end()
+			})
+		})
+	}
 }
