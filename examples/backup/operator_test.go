@@ -214,22 +214,24 @@ func TestBackup(t *testing.T) {
 	})
 }
 
-// The user is told why the server refuses a Job.
+// The user is told why the server refuses a Job. The operator tries again.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fake.Options{})
-		bad, err := faults.Parse("refuse create jobs.batch code=403 reason=Forbidden")
+		bad, err := faults.Parse("refuse create jobs.batch code=403 reason=Forbidden times=all")
 		w.check(err)
 		w.check(w.server.Inject(bad...))
 		r := w.start()
 		w.createSettings()
 		w.create(24 * time.Hour)
-		synctest.Wait()
+		w.settle()
 		b, err := fake.Get[*backup.Backup](w.server, nightly)
 		if err != nil || len(b.Status.Conditions) != 1 || b.Status.Conditions[0].Reason != "Forbidden" {
 			t.Errorf("refused: %v, %v", b.Status, err)
 		}
-		w.want("Running") // and it is tried again
+		w.server.ClearFaults()
+		time.Sleep(time.Minute) // it is tried again
+		w.want("Running")
 		w.check(r.stop())
 	})
 }

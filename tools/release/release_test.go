@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -9,8 +10,8 @@ import (
 	"time"
 )
 
-// TestConsumer: a program outside of the repository, with a test of its own, gets the modules by their versions
-// alone: no workspace and no replacement.
+// TestConsumer: the operator of examples/backup, as a module outside of the repository, gets the modules by their
+// versions alone, and passes its tests: no workspace and no replacement.
 func TestConsumer(t *testing.T) {
 	// The go command takes what it knows of a version for immutable, so each run needs another one.
 	version := fmt.Sprint("v0.0.1-consumer.", time.Now().UnixNano())
@@ -18,15 +19,7 @@ func TestConsumer(t *testing.T) {
 	if err := run("../..", version, proxy, ""); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"main.go", "example_test.go", "main_test.go"} {
-		text, err := os.ReadFile(filepath.Join("../../examples/readme", name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(filepath.Join(dir, name), text, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
+	copyOperator(t, dir)
 	t.Cleanup(func() {
 		all, err := modules("../..")
 		if err != nil {
@@ -38,20 +31,45 @@ func TestConsumer(t *testing.T) {
 			}
 		}
 	})
-	for _, args := range []string{
-		"mod init example.com/nodes",
-		"get " + rootPath + "@" + version + " " + rootPath + "/with/kubernetes@" + version + " " + rootPath + "/with/kubeconfig@" + version,
-		"mod tidy",
-		"mod verify",
-		"build ./...",
-		"test -v ./...",
-	} {
+	get := "get"
+	for _, module := range []string{"", "/with/kubernetes", "/with/kubeconfig", "/with/prometheus"} {
+		get += " " + rootPath + module + "@" + version
+	}
+	for _, args := range []string{"mod init example.com/operator", get, "mod tidy", "mod verify", "build ./...", "vet ./...", "test -v ./..."} {
 		out, err := command(dir, from(proxy), "go", strings.Fields(args)...)
 		if err != nil {
 			t.Fatal(err)
 		}
-		if strings.HasPrefix(args, "test") && !strings.Contains(out, "--- PASS: Example") {
+		if strings.HasPrefix(args, "test") && !strings.Contains(out, "--- PASS: TestBackup") {
 			t.Errorf("no test ran:\n%s", out)
+		}
+	}
+}
+
+// copyOperator copies the folder examples/backup, without the test that uses an internal package.
+func copyOperator(t *testing.T, to string) {
+	t.Helper()
+	const folder, path = "../../examples/backup", `"` + rootPath + `/examples/backup"`
+	if err := os.CopyFS(to, os.DirFS(folder)); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Remove(filepath.Join(to, "schedules_test.go")); err != nil {
+		t.Fatal(err)
+	}
+	for _, pattern := range []string{"*.go", "program/*.go"} {
+		files, err := filepath.Glob(filepath.Join(to, pattern))
+		if err != nil || len(files) == 0 {
+			t.Fatalf("%q has no files: %v", pattern, err)
+		}
+		for _, file := range files {
+			text, err := os.ReadFile(file)
+			if err != nil {
+				t.Fatal(err)
+			}
+			text = bytes.ReplaceAll(text, []byte(path), []byte(`"example.com/operator"`))
+			if err := os.WriteFile(file, text, 0o644); err != nil {
+				t.Fatal(err)
+			}
 		}
 	}
 }
