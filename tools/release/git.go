@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -32,47 +33,46 @@ func ready(repo, version string) error {
 	return nil
 }
 
-// export copies the last commit of a checkout to a folder.
-func export(repo, to string) error {
-	archive := exec.Command("git", "-C", repo, "archive", "HEAD")
-	extract := exec.Command("tar", "-x", "-C", to)
-	var said bytes.Buffer
-	archive.Stderr, extract.Stderr = &said, &said
-	var err error
-	if extract.Stdin, err = archive.StdoutPipe(); err != nil {
-		return err
+// clone clones the last commit of a checkout into a folder, with the checkout's author.
+func clone(repo, to string) error {
+	args := []string{"clone", "--quiet"}
+	for _, key := range []string{"user.name", "user.email"} {
+		if value, _ := command(repo, nil, "git", "config", key); value != "" {
+			args = append(args, "--config", key+"="+value)
+		}
 	}
-	if err := extract.Start(); err != nil {
-		return err
-	}
-	if err := errors.Join(archive.Run(), extract.Wait()); err != nil {
-		return fmt.Errorf("git archive: %w: %s", err, said.String())
-	}
-	return nil
+	_, err := command("", nil, "git", append(args, repo, to)...)
+	return err
 }
 
-// tag commits the go.mod and go.sum files of the modules in a folder, and tags each module.
-func tag(repo, from, version string, all []*module) error {
+// tag commits the go.mod and go.sum files of the modules in a clone, and tags each module.
+func tag(clone, version string, all []*module) error {
 	for _, m := range all {
 		for _, name := range []string{"go.mod", "go.sum"} {
-			text, err := os.ReadFile(filepath.Join(from, m.dir, name))
-			if err != nil {
-				return err
+			file := filepath.Join(m.dir, name)
+			if _, err := os.Stat(filepath.Join(clone, file)); errors.Is(err, fs.ErrNotExist) {
+				continue // it needs no other module
 			}
-			if err := os.WriteFile(filepath.Join(repo, m.dir, name), text, 0o644); err != nil {
+			if _, err := command(clone, nil, "git", "add", file); err != nil {
 				return err
 			}
 		}
 	}
-	if _, err := command(repo, nil, "git", "commit", "--all", "--allow-empty", "--message", "Release "+version); err != nil {
+	if _, err := command(clone, nil, "git", "commit", "--allow-empty", "--message", "Release "+version); err != nil {
 		return err
 	}
 	for _, m := range all {
-		if _, err := command(repo, nil, "git", "tag", m.tag(version)); err != nil {
+		if _, err := command(clone, nil, "git", "tag", m.tag(version)); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// fetch brings the commit and the tags of a clone into the checkout.
+func fetch(repo, clone string) error {
+	_, err := command(repo, nil, "git", "pull", "--quiet", "--ff-only", "--tags", clone, "HEAD")
+	return err
 }
 
 // command runs a program in a folder, with more variables, and returns what it prints without the space around.

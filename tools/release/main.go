@@ -5,8 +5,10 @@
 //
 // Within the workspace, modules do not name each other. A published one must: so their go.mod and go.sum files
 // get the version, in the order of their imports, by "go mod tidy" with what was written before as the proxy.
-// With tags, the modules are then fetched from that proxy alone and built, each in a module of its own. Nothing
-// is pushed.
+//
+// It commits and tags in a clone first. There each module is built from the tags alone: as it is at its tag, and as a
+// dependency of another module. The commit and the tags come into the checkout only if all of them build. Nothing is
+// pushed.
 //
 // With -programs DIR it also builds the programs that replace those of envtest, for each platform, from the modules
 // of that version. DIR gets one archive for each platform, and SHA256SUMS.
@@ -52,7 +54,7 @@ func run(repo, version, proxy, programs string) error {
 		}
 		defer os.RemoveAll(proxy)
 	}
-	if err := export(repo, work); err != nil {
+	if err := clone(repo, work); err != nil {
 		return err
 	}
 	all, err := modules(work)
@@ -67,17 +69,17 @@ func run(repo, version, proxy, programs string) error {
 		if err := m.name(work, version, proxy); err != nil {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
-		if err := m.write(work, version, proxy); err != nil {
+		if err := m.write(work, version, proxy, fromFolder); err != nil {
 			return fmt.Errorf("%s: %w", m.path, err)
 		}
 		log.Printf("%s %s", m.path, version)
 	}
 	if tags {
-		for _, m := range all {
-			if err := m.build(version, proxy); err != nil {
-				return fmt.Errorf("%s: %w", m.path, err)
-			}
-			log.Printf("%s builds from the proxy alone", m.path)
+		if err := tag(work, version, all); err != nil {
+			return err
+		}
+		if err := fromTags(work, version, all); err != nil {
+			return err
 		}
 	}
 	if programs != "" {
@@ -88,5 +90,27 @@ func run(repo, version, proxy, programs string) error {
 	if !tags {
 		return nil
 	}
-	return tag(repo, work, version, all)
+	return fetch(repo, work)
+}
+
+// fromTags builds each module from the tags of a clone alone, by a proxy that has nothing else of ours.
+func fromTags(clone, version string, all []*module) error {
+	proxy, err := os.MkdirTemp("", "tags")
+	if err != nil {
+		return err
+	}
+	defer os.RemoveAll(proxy)
+	for _, m := range all {
+		if err := m.forget(version); err != nil {
+			return err
+		}
+		if err := m.write(clone, version, proxy, fromTag); err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+		if err := m.build(clone, version, proxy); err != nil {
+			return fmt.Errorf("%s: %w", m.path, err)
+		}
+		log.Printf("%s builds from the tags alone", m.path)
+	}
+	return nil
 }

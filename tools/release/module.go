@@ -109,8 +109,12 @@ func (m *module) name(root, version, proxy string) error {
 	return err
 }
 
-// build fetches the module from the proxy and compiles all its packages.
-func (m *module) build(version, proxy string) error {
+// build compiles all packages of the module, as it is in the clone, with the other modules from the proxy, and then the
+// module from the proxy, too.
+func (m *module) build(clone, version, proxy string) error {
+	if _, err := command(filepath.Join(clone, m.dir), from(proxy), "go", "build", "./..."); err != nil {
+		return err
+	}
 	dir, err := os.MkdirTemp("", "consumer")
 	if err != nil {
 		return err

@@ -3,6 +3,7 @@ package main
 import (
 	"encoding/json"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -12,12 +13,8 @@ import (
 	"golang.org/x/mod/zip"
 )
 
-// write writes the module to a folder as a proxy has it.
-func (m *module) write(root, version, proxy string) error {
-	dir := filepath.Join(root, m.dir)
-	if err := addLicense(root, dir); err != nil {
-		return err
-	}
+// write writes the module to a folder as a proxy has it. pack makes its archive.
+func (m *module) write(root, version, proxy string, pack func(w io.Writer, m *module, root, version string) error) error {
 	at := filepath.Join(proxy, filepath.FromSlash(m.path), "@v")
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return err
@@ -29,7 +26,7 @@ func (m *module) write(root, version, proxy string) error {
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(filepath.Join(dir, "go.mod"))
+	text, err := os.ReadFile(filepath.Join(root, m.dir, "go.mod"))
 	if err != nil {
 		return err
 	}
@@ -38,12 +35,30 @@ func (m *module) write(root, version, proxy string) error {
 		return err
 	}
 	return errors.Join(
-		zip.CreateFromDir(packed, mod.Version{Path: m.path, Version: version}, dir),
+		pack(packed, m, root, version),
 		packed.Close(),
 		os.WriteFile(filepath.Join(at, version+".mod"), text, 0o644),
 		os.WriteFile(filepath.Join(at, version+".info"), info, 0o644),
 		os.WriteFile(filepath.Join(at, "list"), []byte(version+"\n"), 0o644),
 	)
+}
+
+// fromFolder packs the files of a module's folder.
+func fromFolder(w io.Writer, m *module, root, version string) error {
+	dir := filepath.Join(root, m.dir)
+	if err := addLicense(root, dir); err != nil {
+		return err
+	}
+	return zip.CreateFromDir(w, mod.Version{Path: m.path, Version: version}, dir)
+}
+
+// fromTag packs what git has at a module's tag, as a proxy does.
+func fromTag(w io.Writer, m *module, root, version string) error {
+	sub := filepath.FromSlash(m.dir)
+	if m.dir == "." {
+		sub = ""
+	}
+	return zip.CreateFromVCS(w, mod.Version{Path: m.path, Version: version}, root, m.tag(version), sub)
 }
 
 // addLicense copies the license of the repository into a module without one, as proxies do.

@@ -74,43 +74,112 @@ func copyOperator(t *testing.T, to string) {
 	}
 }
 
+// checkout is a repository of git.
+type checkout struct {
+	t   *testing.T
+	dir string
+}
+
+func newCheckout(t *testing.T) checkout {
+	t.Helper()
+	c := checkout{t, t.TempDir()}
+	for _, args := range []string{"init -q", "config user.name tests", "config user.email tests@example.com"} {
+		c.git(args)
+	}
+	return c
+}
+
+// git runs git with arguments that spaces divide.
+func (c checkout) git(args string) string {
+	c.t.Helper()
+	out, err := command(c.dir, nil, "git", strings.Fields(args)...)
+	if err != nil {
+		c.t.Fatal(err)
+	}
+	return out
+}
+
+func (c checkout) write(name, text string) {
+	c.t.Helper()
+	at := filepath.Join(c.dir, name)
+	if err := os.MkdirAll(filepath.Dir(at), 0o755); err != nil {
+		c.t.Fatal(err)
+	}
+	if err := os.WriteFile(at, []byte(text), 0o644); err != nil {
+		c.t.Fatal(err)
+	}
+}
+
+func (c checkout) commit() {
+	c.t.Helper()
+	c.git("add .")
+	c.git("commit -qm change")
+}
+
+// TestTags: each module has a tag, under which it names the others by this version. If one of them does not build from
+// the tags alone, the checkout stays as it was.
+func TestTags(t *testing.T) {
+	number := fmt.Sprint("0.0.1-tags.", time.Now().UnixNano()) // as in TestConsumer
+	version := "v" + number
+	c := newCheckout(t)
+	work := "go 1.26.0\n"
+	for _, dir := range published {
+		path, code := rootPath, "package kinform\n"
+		if dir != "." {
+			path, code = rootPath+"/"+dir, "package p\n\nimport _ \""+rootPath+"\"\n"
+		}
+		c.write(dir+"/go.mod", "module "+path+"\n\ngo 1.26.0\n")
+		c.write(dir+"/p.go", code)
+		work += "use ./" + dir + "\n"
+	}
+	c.write("go.work", work)
+	c.write("LICENSE", "as you like\n")
+	c.write("CHANGELOG.md", "# Changelog\n\n## "+number+"\n")
+	c.write("with/prometheus/p_other.go", "package p\n\nvar _ int = \"\"\n")
+	c.commit()
+	before := c.git("rev-parse HEAD")
+	if err := run(c.dir, version, "", ""); err == nil || !strings.Contains(err.Error(), "with/prometheus: go build") {
+		t.Errorf("got %v", err)
+	}
+	if now, tags := c.git("rev-parse HEAD"), c.git("tag --list"); now != before || tags != "" {
+		t.Errorf("it is at %s, and was at %s, with the tags %q", now, before, tags)
+	}
+
+	c.write("with/prometheus/p_other.go", "package p\n")
+	c.commit()
+	if err := run(c.dir, version, "", ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, dir := range published {
+		tag, needs := version, 0
+		if dir != "." {
+			tag, needs = dir+"/"+version, 1
+		}
+		if mod := c.git("show " + tag + ":./" + dir + "/go.mod"); strings.Count(mod, rootPath+" "+version) != needs {
+			t.Errorf("%s has\n%s", tag, mod)
+		}
+	}
+	if changed := c.git("status --porcelain"); changed != "" {
+		t.Errorf("left are %s", changed)
+	}
+}
+
 // TestNotReady: nothing is written if the version or the checkout is not fit for a release.
 func TestNotReady(t *testing.T) {
-	repo := t.TempDir()
-	for _, args := range []string{"init -q", "config user.name tests", "config user.email tests@example.com"} {
-		if _, err := command(repo, nil, "git", strings.Fields(args)...); err != nil {
-			t.Fatal(err)
-		}
-	}
-	file := func(name, text string) {
-		t.Helper()
-		if err := os.WriteFile(filepath.Join(repo, name), []byte(text), 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	commit := func() {
-		t.Helper()
-		for _, args := range [][]string{{"add", "."}, {"commit", "-qm", "a change"}} {
-			if _, err := command(repo, nil, "git", args...); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
+	c := newCheckout(t)
 	refused := func(version, why string) {
 		t.Helper()
-		if err := run(repo, version, "", ""); err == nil || !strings.Contains(err.Error(), why) {
+		if err := run(c.dir, version, "", ""); err == nil || !strings.Contains(err.Error(), why) {
 			t.Errorf("%s: got %v, want %q", version, err, why)
 		}
 	}
-	file("CHANGELOG.md", "# Changelog\n\n## 0.1.0\n")
+	c.write("CHANGELOG.md", "# Changelog\n\n## 0.1.0\n")
 	refused("0.1.0", "is no version")
 	refused("v0.1", "is no version")
 	refused("v0.1.0", "not committed")
-	commit()
+	c.commit()
 	refused("v0.2.0", "no section 0.2.0")
-	if _, err := command(repo, nil, "git", "tag", "v0.1.0"); err != nil {
-		t.Fatal(err)
-	}
+	c.git("tag v0.1.0")
 	refused("v0.1.0", "there is a tag v0.1.0")
 }
 
