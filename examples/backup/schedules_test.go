@@ -33,7 +33,7 @@ import (
 // TestSchedules runs two replicas on bad days, on which both crash and lose the Lease, and the user changes what he
 // wants. No Job begins twice, and each deleted Backup is cleaned up while it is there, and not before it is deleted.
 func TestSchedules(t *testing.T) {
-	stage.BadDays(t, 10, 300, schedule)
+	stage.BadDays(t, 6, 300, schedule)
 }
 
 // journal is what happened on a day.
