@@ -22,7 +22,8 @@ const DefaultGrace = 30 * time.Second
 
 // Options configures a [Manager]. The zero value works.
 type Options struct {
-	// Elector decides when this process may run what [Manager.Add] added. Nil means always.
+	// Elector decides when this process may run what [Manager.Add] added. Nil means always. If it has the method Healthy
+	// of a *leader.Elector, its check for 20 seconds is among those of [Manager.Healthz], as "leader election".
 	Elector Elector
 
 	// SyncTimeout is how long Run waits for the caches to fill. Then it returns a
@@ -48,6 +49,17 @@ type Elector interface {
 	// process does not lead any more. It calls work at most once.
 	Lead(ctx context.Context, work func(context.Context)) error
 }
+
+// healthy is an Elector that notices work which goes on without the leadership.
+type healthy interface {
+	Healthy(tolerance time.Duration) func(context.Context) error
+}
+
+// tolerance is how long such work may go on, as with client-go.
+const tolerance = 20 * time.Second
+
+// election is the name of the Elector.
+const election = "leader election"
 
 // phase is a stage of a manager's life.
 type phase uint8
@@ -100,7 +112,11 @@ type part struct {
 
 // New returns a manager without anything to run.
 func New(opts Options) *Manager {
-	return &Manager{opts: opts, logger: logs.New(opts.Logger, "manager", "")}
+	m := &Manager{opts: opts, logger: logs.New(opts.Logger, "manager", "")}
+	if of, ok := opts.Elector.(healthy); ok && !isNil(of) {
+		m.AddHealthCheck(election, of.Healthy(tolerance))
+	}
+	return m
 }
 
 // AddCaches adds caches that no controller watches. Run starts them first and stops them last, as it does with the

@@ -825,3 +825,22 @@ func TestOrderOfEnds(t *testing.T) {
 		})
 	}
 }
+
+// stuck is an Elector whose work goes on without the leadership.
+type stuck struct{ always }
+
+func (*stuck) Healthy(tolerance time.Duration) func(context.Context) error {
+	return func(context.Context) error { return fmt.Errorf("the Lease is over for %v", tolerance) }
+}
+
+// An Elector that knows whether its work is over has a check. Another has none.
+func TestElectorIsHealthy(t *testing.T) {
+	for want, elector := range map[string]manager.Elector{"200 ok": always{}, "500 leader election: the Lease is over for 20s": &stuck{}} {
+		if text := get(manager.New(manager.Options{Elector: elector}).Healthz()); text != want {
+			t.Errorf("got %q, want %q", text, want)
+		}
+	}
+	if err := manager.New(manager.Options{Elector: (*stuck)(nil)}).Err(); !errors.Is(err, manager.ErrNoPart) {
+		t.Errorf("a nil Elector: %v", err)
+	}
+}

@@ -62,7 +62,7 @@ func (m *Manager) Parts() (all []Part) {
 		all = append(all, Part{name, value})
 	}
 	if m.opts.Elector != nil {
-		add("leader election", m.opts.Elector)
+		add(election, m.opts.Elector)
 	}
 	for _, c := range caches {
 		add(c.Resource(), c)

@@ -117,7 +117,7 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 			}
 			<-lead.Done()
 			if ctx.Err() == nil {
-				m.fail("leader election", ErrLeadership) // at once: a part that goes on delays the end of Lead
+				m.fail(election, ErrLeadership) // at once: a part that goes on delays the end of Lead
 				stop()
 			}
 			all.Wait()
@@ -127,7 +127,7 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 		}
 		return err
 	}
-	busy.Go(func() { m.work(ctx, stop, part{name: "leader election", of: Func(elect)}) })
+	busy.Go(func() { m.work(ctx, stop, part{name: election, of: Func(elect)}) })
 }
 
 // work runs a part to its end.

@@ -190,7 +190,6 @@ func Example_manager() {
 	elector := leader.New(cluster.Connection, leader.Options{Namespace: cluster.Namespace, Name: "websites.example.com"})
 	m := manager.New(manager.Options{Elector: elector})
 	m.AddControllers(c)
-	m.AddHealthCheck("leader election", elector.Healthy(20*time.Second))
 	http.Handle("/healthz", m.Healthz())
 	http.Handle("/readyz", m.Readyz())
 	go func() { log.Fatal(http.ListenAndServe(":8081", nil)) }()

@@ -83,10 +83,10 @@ func (e *Elector) Leads() bool {
 	return e.status.leads && time.Now().Before(e.status.until)
 }
 
-// Healthy returns a check for manager.AddHealthCheck. The check fails if work goes on although this
-// process could not renew the Lease for LeaseDuration and tolerance: then work ignores its context,
-// or the process is stuck, and should be killed. It is client-go's HealthzAdaptor, whose users take
-// 20 seconds. It passes in a process that does not lead.
+// Healthy returns a check for a liveness probe. A manager with this Elector has it already, with 20
+// seconds. The check fails if work goes on although this process could not renew the Lease for
+// LeaseDuration and tolerance: then work ignores its context, or the process is stuck, and should be
+// killed. It is client-go's HealthzAdaptor. It passes in a process that does not lead.
 func (e *Elector) Healthy(tolerance time.Duration) func(context.Context) error {
 	return func(context.Context) error {
 		e.mu.Lock()

@@ -523,7 +523,6 @@ func TestManager(t *testing.T) {
 		m := manager.New(manager.Options{Elector: b})
 		runs := false
 		m.Add("part", manager.Func(func(ctx context.Context) error { runs = true; <-ctx.Done(); runs = false; return nil }))
-		m.AddHealthCheck("leader election", b.Healthy(20*time.Second))
 		ended := make(chan error)
 		go func() { ended <- m.Run(t.Context()) }()
 		time.Sleep(time.Minute)
