@@ -64,8 +64,8 @@ func (m *Manager) takeCheck(p probe, c check) error {
 	return nil
 }
 
-// Healthz returns the handler for a liveness probe. It answers 200 unless one of the checks fails
-// or panics: then 500, and the names and errors of all that fail. It does not depend on the
+// Healthz returns the handler for a liveness probe. It answers 200 unless one of the checks, the
+// Elector's among them, fails or panics: then 500, and the names and errors of all that fail. It does not depend on the
 // caches or on the API server, because a restart would not mend those.
 func (m *Manager) Healthz() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
