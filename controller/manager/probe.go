@@ -65,8 +65,8 @@ func (m *Manager) takeCheck(p probe, c check) error {
 }
 
 // Healthz returns the handler for a liveness probe. It answers 200 unless one of the checks, the
-// Elector's among them, fails or panics: then 500, and the names and errors of all that fail. It does not depend on the
-// caches or on the API server, because a restart would not mend those.
+// Elector's among them, fails or panics: then 500, and the names and errors of all that fail. It
+// does not depend on the caches or on the API server, because a restart would not mend those.
 func (m *Manager) Healthz() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.answer(w, r, healthz, nil)
