@@ -82,9 +82,9 @@ func read[T metav1.Object](ctx context.Context, r *requests[T], key types.Namesp
 	newest := opts.ResourceVersion == ""
 	switch {
 	case err == nil:
-		missed = record(ctx, r, obj)
+		missed = recordAnswer(ctx, r, obj)
 	case newest && seen.has && isGone(err, key):
-		missed = recordGone(ctx, r, seen)
+		missed = recordSeenGone(ctx, r, seen)
 	}
 	if newest && since > 0 && missed == nil && (err == nil || apierrors.IsNotFound(err)) {
 		r.debt.settled(seen.key, since)
@@ -105,15 +105,15 @@ func wrote[T metav1.Object](ctx context.Context, r *requests[T], w write, now T,
 		if w.known {
 			r.own.add(keyOf(now), w.base, now.GetResourceVersion(), originOf(ctx))
 		}
-		learn(ctx, r, now)
+		learnAnswer(ctx, r, now)
 	}
 	return now, err
 }
 
-// learn records a state of an object that the server sent. If that fails, the server can be asked for
+// learnAnswer records a state of an object that the server sent. If that fails, the server can be asked for
 // what is there, but not for what is not: the watch may be about to bring an older state.
-func learn[T metav1.Object](ctx context.Context, r *requests[T], obj T) {
-	switch err := record(ctx, r, obj); {
+func learnAnswer[T metav1.Object](ctx context.Context, r *requests[T], obj T) {
+	switch err := recordAnswer(ctx, r, obj); {
 	case err == nil:
 	case isThere(r, obj):
 		r.debt.doubt(keyOf(obj))
@@ -125,8 +125,8 @@ func learn[T metav1.Object](ctx context.Context, r *requests[T], obj T) {
 // isThere reports whether reads are to have an object that the server sent.
 func isThere[T metav1.Object](r *requests[T], obj T) bool { return !finished(obj) && matches(r, obj) }
 
-// record records a state of an object that the server sent, unless that fails.
-func record[T metav1.Object](ctx context.Context, r *requests[T], obj T) error {
+// recordAnswer records a state of an object that the server sent, unless that fails.
+func recordAnswer[T metav1.Object](ctx context.Context, r *requests[T], obj T) error {
 	switch {
 	case isThere(r, obj):
 		return r.recorder.record(obj)
@@ -156,19 +156,19 @@ func recordEnd[T metav1.Object](ctx context.Context, r *requests[T], obj T) erro
 	if r.recorder.hasUID(obj) {
 		s.uid = obj.GetUID()
 	}
-	return recordGone(ctx, r, s)
+	return recordSeenGone(ctx, r, s)
 }
 
 // noteGone records that an object that reads have shown is gone from the server.
 func noteGone[T metav1.Object](ctx context.Context, r *requests[T], seen sight) {
-	if recordGone(ctx, r, seen) != nil {
+	if recordSeenGone(ctx, r, seen) != nil {
 		r.debt.unknown(seen.key.Namespace)
 	}
 }
 
-// recordGone is noteGone unless that fails. Without its UID, only a version from after the deletion tells
+// recordSeenGone is noteGone unless that fails. Without its UID, only a version from after the deletion tells
 // the object apart from later ones.
-func recordGone[T metav1.Object](ctx context.Context, r *requests[T], seen sight) (err error) {
+func recordSeenGone[T metav1.Object](ctx context.Context, r *requests[T], seen sight) (err error) {
 	if seen.uid == "" || seen.rv == "" {
 		seen.uid = ""
 		if seen.rv, err = versionNow(ctx, r, seen.key.Namespace); err != nil {

@@ -170,7 +170,7 @@ func coveredElements(owned tree, want, have []any) bool {
 		if part == nil {
 			return false
 		}
-		for at < len(have) && !named(name, have[at], false) {
+		for at < len(have) && !namesElement(name, have[at], false) {
 			at++
 		}
 		if at == len(have) || !covered(part, element, have[at]) {
@@ -185,7 +185,7 @@ func coveredElements(owned tree, want, have []any) bool {
 // could be two.
 func partOf(owned tree, element any) (name string, part tree) {
 	for n, p := range owned {
-		if n == "." || !named(n, element, true) {
+		if n == "." || !namesElement(n, element, true) {
 			continue
 		}
 		if part != nil {
@@ -199,10 +199,10 @@ func partOf(owned tree, element any) (name string, part tree) {
 	return name, part
 }
 
-// named reports whether a part of managed fields, such as v:"x" or k:{"name":"x"}, is that of
+// namesElement reports whether a part of managed fields, such as v:"x" or k:{"name":"x"}, is that of
 // element. If loose is set, keys that element does not have count as equal, because the server may
 // have set them by default.
-func named(name string, element any, loose bool) bool {
+func namesElement(name string, element any, loose bool) bool {
 	if value, ok := strings.CutPrefix(name, "v:"); ok {
 		var v any
 		return decode([]byte(value), &v) == nil && reflect.DeepEqual(v, element)

@@ -24,15 +24,15 @@ type Traced struct {
 
 // trace keeps the reconciles of a controller.
 type trace[Q comparable] struct {
-	recent *ring[call[Q]]
+	recent *ring[endedCall[Q]]
 
 	mu      sync.Mutex
 	running map[Q]time.Time
 	errors  map[Q]error // of keys whose last reconcile failed
 }
 
-// call is a reconcile that has ended.
-type call[Q comparable] struct {
+// endedCall is a reconcile that has ended.
+type endedCall[Q comparable] struct {
 	key Q
 	Traced
 }
@@ -42,7 +42,9 @@ func (t *trace[Q]) call(ctx context.Context, key Q, reconcile func(context.Conte
 	t.mu.Lock()
 	t.running[key] = began
 	t.mu.Unlock()
-	defer func() { ended(ctx, t, call[Q]{key, Traced{Began: began, Took: time.Since(began), Err: err}}, returned) }()
+	defer func() {
+		noteEnded(ctx, t, endedCall[Q]{key, Traced{Began: began, Took: time.Since(began), Err: err}}, returned)
+	}()
 	err = reconcile(ctx, key)
 	returned = true
 	return err
@@ -51,7 +53,7 @@ func (t *trace[Q]) call(ctx context.Context, key Q, reconcile func(context.Conte
 // errNoReturn stands for a panic, whose value goes to the queue's OnError, or runtime.Goexit.
 var errNoReturn = errors.New("reconcile panicked")
 
-func ended[Q comparable](ctx context.Context, t *trace[Q], c call[Q], returned bool) {
+func noteEnded[Q comparable](ctx context.Context, t *trace[Q], c endedCall[Q], returned bool) {
 	outcome := queue.Failed
 	if returned {
 		outcome = queue.Judge(ctx, c.Err)

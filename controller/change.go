@@ -98,7 +98,7 @@ func conflict(obj metav1.Object, err error) error {
 
 // learn asks the server which of the structs that a patch of obj guesses it has, by patches that
 // change nothing.
-func (c change[T]) learn(ctx context.Context, obj T, guesses []pointer) error {
+func (c change[T]) learn(ctx context.Context, obj T, guesses []jsonPointer) error {
 	for _, at := range guesses {
 		data, err := json.Marshal([]step{testVersion(obj.GetResourceVersion()), {Op: "test", Path: at, Value: null}})
 		if err != nil {
@@ -278,13 +278,13 @@ func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit f
 	if obj.GetName() == "" {
 		return obj, Unchanged, about(obj, ErrNoName)
 	}
-	now, found, err := first(ctx, c, keyOf(obj))
+	now, found, err := firstState(ctx, c, keyOf(obj))
 	for try := range tries {
 		if try > 0 {
 			now, found, err = ask(ctx, c, keyOf(obj))
 		}
 		if err == nil && !found {
-			if now, err = create(ctx, c, obj, edit); err == nil {
+			if now, err = createEdited(ctx, c, obj, edit); err == nil {
 				return now, Created, nil
 			}
 			if !apierrors.IsAlreadyExists(err) {
@@ -307,8 +307,8 @@ func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit f
 	return obj, Unchanged, err
 }
 
-// first reads an object where that is cheapest. It may be older than the server's.
-func first[T Object[T]](ctx context.Context, c Client[T], key types.NamespacedName) (obj T, found bool, err error) {
+// firstState reads an object where that is cheapest. It may be older than the server's.
+func firstState[T Object[T]](ctx context.Context, c Client[T], key types.NamespacedName) (obj T, found bool, err error) {
 	if h, ok := c.(interface {
 		current(key types.NamespacedName) (obj T, found, sure bool)
 	}); ok {
@@ -325,8 +325,8 @@ func ask[T Object[T]](ctx context.Context, c Client[T], key types.NamespacedName
 	return obj, err == nil, IgnoreNotFound(err)
 }
 
-// create creates the object that edit makes from obj.
-func create[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, error) {
+// createEdited creates the object that edit makes from obj.
+func createEdited[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, error) {
 	next := obj.DeepCopy()
 	if err := edit(next); err != nil {
 		return obj, err

@@ -128,9 +128,9 @@ type informerRun struct {
 type phase uint8
 
 const (
-	notStarted phase = iota
-	running
-	stopped // Run ends or has ended
+	phaseNotStarted phase = iota
+	phaseRunning
+	phaseStopped // Run ends or has ended
 )
 
 // New returns a controller without informers. Its name identifies it in its log, in its queue if
@@ -211,7 +211,7 @@ func (c *Controller[Q]) refuse(err error) {
 	err = c.named(err)
 	c.mu.Lock()
 	c.faults = append(c.faults, err)
-	late := c.phase != notStarted
+	late := c.phase != phaseNotStarted
 	c.mu.Unlock()
 	if late {
 		usercode.Report(c.logger, c.opts.OnError, err)

@@ -47,14 +47,14 @@ type difference struct {
 	unmergeable bool
 	// guesses are structs of which the Go type does not show whether the server has them. known
 	// says it for some. A merge patch needs no guesses: then known is nil.
-	guesses []pointer
+	guesses []jsonPointer
 	known   map[string]bool
 }
 
 // tree adds the steps for an object in both states. old is nil if the first state does not show it.
 // put is the operation that sets it as a whole: add for a member, replace for an element, in front of
 // which add would insert another one.
-func (d *difference) tree(at pointer, put string, old, now tree) {
+func (d *difference) tree(at jsonPointer, put string, old, now tree) {
 	if isSame(old, now) {
 		return
 	}
@@ -85,14 +85,14 @@ func (d *difference) tree(at pointer, put string, old, now tree) {
 }
 
 // set adds the step that sets a whole value.
-func (d *difference) set(put string, at pointer, value any) {
+func (d *difference) set(put string, at jsonPointer, value any) {
 	d.unmergeable = d.unmergeable || hasNull(value)
 	d.steps = append(d.steps, step{Op: put, Path: at, Value: orNull(value)})
 }
 
 // mayLack reports whether the server may lack a struct that changes, although the Go type shows
 // one, or has one that it does not show: a zero struct may be left out.
-func (d *difference) mayLack(at pointer, old tree) bool {
+func (d *difference) mayLack(at jsonPointer, old tree) bool {
 	t := typeAt(d.of, at)
 	if !isPlainStruct(t) || old == nil {
 		return isPlainStruct(t)
@@ -115,8 +115,8 @@ func withoutShown(t reflect.Type, shown tree) tree {
 	kept, zero := tree{}, zeroOf(t)
 	for name, member := range shown {
 		nothing := memberOf(zero, name) == nil // and not absent
-		if in, isTree := member.(tree); isTree && isPlainStruct(typeAt(t, pointer{name})) {
-			kept[name] = withoutShown(typeAt(t, pointer{name}), in)
+		if in, isTree := member.(tree); isTree && isPlainStruct(typeAt(t, jsonPointer{name})) {
+			kept[name] = withoutShown(typeAt(t, jsonPointer{name}), in)
 		} else if member != nil || !nothing {
 			kept[name] = member
 		}
@@ -126,7 +126,7 @@ func withoutShown(t reflect.Type, shown tree) tree {
 
 // clear adds the steps for a struct that is left out because it is zero now. The server may lack what
 // was zero before.
-func (d *difference) clear(at pointer, old tree) {
+func (d *difference) clear(at jsonPointer, old tree) {
 	zero := zeroOf(typeAt(d.of, at))
 	for _, name := range slices.Sorted(maps.Keys(old)) {
 		if !isSame(old[name], memberOf(zero, name)) {
@@ -136,7 +136,7 @@ func (d *difference) clear(at pointer, old tree) {
 }
 
 // member adds the steps for a member of an object.
-func (d *difference) member(at pointer, old, now any) {
+func (d *difference) member(at jsonPointer, old, now any) {
 	before, wasTree := old.(tree)
 	after, isTree := now.(tree)
 	_, wasAbsent := old.(absent)
@@ -156,7 +156,7 @@ func (d *difference) member(at pointer, old, now any) {
 }
 
 // value adds the steps for a value in both states that is not a tree in both.
-func (d *difference) value(at pointer, put string, old, now any) {
+func (d *difference) value(at jsonPointer, put string, old, now any) {
 	if isSame(old, now) {
 		return
 	}
@@ -174,7 +174,7 @@ func (d *difference) value(at pointer, put string, old, now any) {
 // list adds the steps for a list, of whose elements some stay: from has the index in before of each
 // element of after, -1 if it is new. An element that stays keeps what the Go type does not show.
 // The elements are changed first, so that all paths are those of the first state.
-func (d *difference) list(at pointer, before, after []any, from []int) {
+func (d *difference) list(at jsonPointer, before, after []any, from []int) {
 	d.unmergeable = true
 	stays := make([]bool, len(before))
 	for n, old := range from {
@@ -207,7 +207,7 @@ func (d *difference) list(at pointer, before, after []any, from []int) {
 }
 
 // element adds the steps for an element that stays in a list.
-func (d *difference) element(at pointer, old, now any) {
+func (d *difference) element(at jsonPointer, old, now any) {
 	before, wasTree := old.(tree)
 	after, isTree := now.(tree)
 	if wasTree && isTree {

@@ -508,7 +508,7 @@ func (w *patchWorld) free(depth int) tree {
 }
 
 // editFree makes a random edit in an object of any form.
-func (w *patchWorld) editFree(at pointer) {
+func (w *patchWorld) editFree(at jsonPointer) {
 	o, _ := lookup(w.edited, at).(tree)
 	if o == nil {
 		w.set(at, w.free(0))
@@ -663,7 +663,7 @@ func (w *patchWorld) view(t reflect.Type, object tree) tree {
 }
 
 // edit makes a random edit in the struct at a path, in the object and in what the author sees.
-func (w *patchWorld) edit(t reflect.Type, at pointer) {
+func (w *patchWorld) edit(t reflect.Type, at jsonPointer) {
 	fields := fieldsOf(t)
 	field := fields[w.IntN(len(fields))]
 	if len(fieldName(field)) <= len("value") && w.IntN(3) > 0 {
@@ -710,7 +710,7 @@ func (w *patchWorld) edit(t reflect.Type, at pointer) {
 }
 
 // optional edits a struct that may be missing. Then it is null or left out.
-func (w *patchWorld) optional(t reflect.Type, at pointer, isShown bool) {
+func (w *patchWorld) optional(t reflect.Type, at jsonPointer, isShown bool) {
 	switch {
 	case lookup(w.edited, at) == nil:
 		w.set(at, w.added(t))
@@ -730,7 +730,7 @@ func (w *patchWorld) added(t reflect.Type) tree {
 	return w.view(t, tree{"name": "n" + w.number().String(), "value": w.number()})
 }
 
-func (w *patchWorld) list(t reflect.Type, at pointer) {
+func (w *patchWorld) list(t reflect.Type, at jsonPointer) {
 	all, _ := lookup(w.edited, at).([]any)
 	if t.Kind() == reflect.Pointer {
 		t = t.Elem()
@@ -755,7 +755,7 @@ func (w *patchWorld) list(t reflect.Type, at pointer) {
 }
 
 // count sets a pointer to a number. A pointer to nothing is null or left out.
-func (w *patchWorld) count(at pointer, isShown bool) {
+func (w *patchWorld) count(at jsonPointer, isShown bool) {
 	switch {
 	case w.IntN(2) == 0:
 		w.set(at, w.number())
@@ -777,24 +777,24 @@ func (w *patchWorld) keep(log string, e edit) {
 }
 
 // change changes a list.
-func (w *patchWorld) change(at pointer, do func([]any) []any) {
+func (w *patchWorld) change(at jsonPointer, do func([]any) []any) {
 	w.apply("list "+at.String(), func(in tree) {
 		l, _ := lookup(in, at).([]any)
 		put(in, at, do(slices.Clone(l)))
 	})
 }
 
-func (w *patchWorld) set(at pointer, value any) {
+func (w *patchWorld) set(at jsonPointer, value any) {
 	w.apply(at.String(), func(in tree) { put(in, at, copied(value)) })
 }
 
-func (w *patchWorld) remove(at pointer) {
+func (w *patchWorld) remove(at jsonPointer) {
 	w.gone = true
 	w.apply("-"+at.String(), func(in tree) { put(in, at, nil) })
 }
 
 // clear makes a struct zero. The members that its type does not show stay.
-func (w *patchWorld) clear(t reflect.Type, at pointer) {
+func (w *patchWorld) clear(t reflect.Type, at jsonPointer) {
 	w.gone = true
 	w.keep("clear "+at.String(), edit{
 		edited: func(in tree) { put(in, at, nil) },
@@ -802,7 +802,7 @@ func (w *patchWorld) clear(t reflect.Type, at pointer) {
 	})
 }
 
-func clearRaw(t reflect.Type, raw tree, at pointer) {
+func clearRaw(t reflect.Type, raw tree, at jsonPointer) {
 	if lookup(raw, at) == nil {
 		return
 	}
@@ -836,7 +836,7 @@ func fieldName(f reflect.StructField) string {
 }
 
 // lookup returns the value at a path, nil if there is none.
-func lookup(in any, at pointer) any {
+func lookup(in any, at jsonPointer) any {
 	for _, name := range at {
 		switch v := in.(type) {
 		case tree:
@@ -852,7 +852,7 @@ func lookup(in any, at pointer) any {
 }
 
 // put sets the value at a path, with the objects on the way to it. nil removes it.
-func put(in any, at pointer, value any) {
+func put(in any, at jsonPointer, value any) {
 	for n, name := range at {
 		last := n == len(at)-1
 		switch v := in.(type) {
@@ -909,7 +909,7 @@ func withoutEmpty(v any) any {
 }
 
 // nullsOf returns the paths of the nulls in a value at a path.
-func nullsOf(v any, at pointer) (all []string) {
+func nullsOf(v any, at jsonPointer) (all []string) {
 	switch v := v.(type) {
 	case nil:
 		return []string{at.String()}

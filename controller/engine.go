@@ -84,11 +84,11 @@ type subject interface {
 // handle gets the object from the server, and then its reads have the write.
 type Subresource[B metav1.Object] struct {
 	of     subject
-	client subresource[B]
+	client subresourceClient[B]
 }
 
-// subresource is a client.Subresource, which a package that holds a handle does not compile.
-type subresource[B metav1.Object] interface {
+// subresourceClient is a client.Subresource, which a package that holds a handle does not compile.
+type subresourceClient[B metav1.Object] interface {
 	Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (B, error)
 	Create(ctx context.Context, body B, opts metav1.CreateOptions) (B, error)
 	Update(ctx context.Context, body B, opts metav1.UpdateOptions) (B, error)
@@ -102,11 +102,11 @@ type requests[T metav1.Object] struct {
 	invalid   error // why the handle could not be opened; then what follows is not set
 	server    client.Connection
 	client    *client.Resource[T]
-	members   *members[T]     // nil without OpenOptions.Namespaces
-	namespace string          // of keys that have none
-	labels    labels.Selector // of the handle's objects
-	selects   bool            // by labels or fields
-	cache     cache
+	members   *namespaceClients[T] // nil without OpenOptions.Namespaces
+	namespace string               // of keys that have none
+	labels    labels.Selector      // of the handle's objects
+	selects   bool                 // by labels or fields
+	cache     requestCache
 	recorder  recorder[T] // the same *cached[T, P]
 	own       ownWrites
 	debt      debt
@@ -124,8 +124,8 @@ type recorder[T any] interface {
 	keeps(obj T) bool
 }
 
-// cache is the part of the informer that Requests use and that needs no type parameter.
-type cache interface {
+// requestCache is the part of the informer that Requests use and that needs no type parameter.
+type requestCache interface {
 	// recordGone is RecordGone of the informer.
 	recordGone(key types.NamespacedName, uid types.UID, rv string) error
 	// shown returns what reads have under key; without metadata, uid and rv are empty.

@@ -55,12 +55,12 @@ func Finalize[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer st
 	if !hasFinalizer(obj, finalizer) {
 		return obj, true, nil
 	}
-	obj, err = finish(ctx, c, obj, finalizer, cleanup)
+	obj, err = finishCleanup(ctx, c, obj, finalizer, cleanup)
 	return obj, true, err
 }
 
-// finish cleans up after an object that is being deleted, and lets go of it.
-func finish[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer string, cleanup func(context.Context, T) error) (T, error) {
+// finishCleanup cleans up after an object that is being deleted, and lets go of it.
+func finishCleanup[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer string, cleanup func(context.Context, T) error) (T, error) {
 	now, err := c.Get(ctx, keyOf(obj), metav1.GetOptions{})
 	if apierrors.IsNotFound(err) {
 		return obj, nil

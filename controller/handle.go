@@ -71,7 +71,7 @@ type Handle[T metav1.Object] struct {
 // request return it: an error of client.New, informer.New or informer.NewNamespaced, or
 // [ErrInvalid]. It names the kind.
 func Open[T metav1.Object](server client.Connection, of *kind.Kind[T], options ...OpenOptions[T]) *Handle[T] {
-	h := &Handle[T]{Projected: open(server, of, view[T, T]{
+	h := &Handle[T]{Projected: openView(server, of, view[T, T]{
 		key:    store.ObjectKey[T],
 		part:   func(obj T) (T, error) { return obj, nil },
 		source: func(from *client.Resource[T]) reflector.Source[T] { return from },
@@ -116,7 +116,7 @@ type Projected[T metav1.Object, P any] struct {
 // explains the options and what happens to errors. The errors are those of Open, and
 // reflector.ErrNoSource if part is nil.
 func OpenProjected[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], options ...OpenOptions[P]) *Projected[T, P] {
-	h := open(server, of, view[T, P]{
+	h := openView(server, of, view[T, P]{
 		key:    key,
 		part:   part,
 		source: func(from *client.Resource[T]) reflector.Source[P] { return reflector.Map(from, part) },
@@ -131,8 +131,8 @@ type view[T, P any] struct {
 	source func(*client.Resource[T]) reflector.Source[P]
 }
 
-// open returns a new handle.
-func open[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], v view[T, P], options []OpenOptions[P]) Projected[T, P] {
+// openView returns a new handle.
+func openView[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], v view[T, P], options []OpenOptions[P]) Projected[T, P] {
 	c := &cached[T, P]{part: v.part, key: v.key}
 	r := &requests[T]{of: of, cache: c, recorder: c}
 	if err := fillIn(r, c, server, v, options); err != nil {

@@ -16,8 +16,8 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// members are the sources of a handle over several namespaces.
-type members[T metav1.Object] struct {
+// namespaceClients are the sources of a handle over several namespaces.
+type namespaceClients[T metav1.Object] struct {
 	set  *informer.Namespaces // set once
 	like *client.Resource[T]  // set once: each source is like it
 
@@ -33,7 +33,7 @@ type located[T metav1.Object] struct {
 }
 
 // newMembers returns the sources for a set of namespaces, each of which is like a client.
-func newMembers[T metav1.Object](like *client.Resource[T], set *informer.Namespaces, opts client.Options) (*members[T], error) {
+func newMembers[T metav1.Object](like *client.Resource[T], set *informer.Namespaces, opts client.Options) (*namespaceClients[T], error) {
 	of := like.Kind()
 	if opts.Namespace != "" {
 		return nil, fmt.Errorf("controller: %s: %w: Client.Namespace is %q and Namespaces is set: leave one of them out", of, ErrInvalid, opts.Namespace)
@@ -41,11 +41,11 @@ func newMembers[T metav1.Object](like *client.Resource[T], set *informer.Namespa
 	if of.Scope == kind.ClusterScoped {
 		return nil, fmt.Errorf("controller: %s: %w: Namespaces is set, but the kind is cluster-scoped: leave it out", of, client.ErrScope)
 	}
-	return &members[T]{set: set, like: like, byName: map[string]*client.Resource[T]{}}, nil
+	return &namespaceClients[T]{set: set, like: like, byName: map[string]*client.Resource[T]{}}, nil
 }
 
 // joinNamespace returns the source of a new namespace.
-func joinNamespace[T metav1.Object](m *members[T], namespace string) (*client.Resource[T], error) {
+func joinNamespace[T metav1.Object](m *namespaceClients[T], namespace string) (*client.Resource[T], error) {
 	source, err := client.InNamespace(m.like, namespace)
 	if err != nil {
 		return nil, err
@@ -59,7 +59,7 @@ func joinNamespace[T metav1.Object](m *members[T], namespace string) (*client.Re
 
 // prune drops the sources of namespaces that have left the set, and of one that is new in it.
 // Called with mu held.
-func prune[T metav1.Object](m *members[T], renewed string) {
+func prune[T metav1.Object](m *namespaceClients[T], renewed string) {
 	for namespace, source := range m.byName {
 		if namespace == renewed || !hasNamespace(m, namespace) {
 			m.past = plus(m.past, source.Stats())
@@ -69,13 +69,13 @@ func prune[T metav1.Object](m *members[T], renewed string) {
 }
 
 // hasNamespace reports whether the handle is for a namespace.
-func hasNamespace[T metav1.Object](m *members[T], namespace string) bool {
+func hasNamespace[T metav1.Object](m *namespaceClients[T], namespace string) bool {
 	return m.set.Has(namespace)
 }
 
 // clientsOf returns the sources of the namespaces in the set, in the order of their names, except that
 // those of first come before the others, and those of the namespaces in last after them.
-func clientsOf[T metav1.Object](m *members[T], first string, last []string) (all []*client.Resource[T]) {
+func clientsOf[T metav1.Object](m *namespaceClients[T], first string, last []string) (all []*client.Resource[T]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	namespaces := slices.Collect(maps.Keys(m.byName))
@@ -90,7 +90,7 @@ func clientsOf[T metav1.Object](m *members[T], first string, last []string) (all
 
 // clientsWithin returns the sources of the namespaces in some, or of all if it is nil, without those of the
 // namespaces in without.
-func clientsWithin[T metav1.Object](m *members[T], some, without []string) (all []located[T]) {
+func clientsWithin[T metav1.Object](m *namespaceClients[T], some, without []string) (all []located[T]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for namespace, source := range m.byName {
@@ -122,7 +122,7 @@ func later(a, b bool) int {
 }
 
 // stats returns the numbers of all sources so far.
-func (m *members[T]) stats() client.Stats {
+func (m *namespaceClients[T]) stats() client.Stats {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.past
@@ -139,8 +139,8 @@ func plus(a, b client.Stats) client.Stats {
 	}
 }
 
-// outside says that a key is in no namespace of the handle.
-func outside[T metav1.Object](m *members[T], resource string, key types.NamespacedName) error {
+// outsideError says that a key is in no namespace of the handle.
+func outsideError[T metav1.Object](m *namespaceClients[T], resource string, key types.NamespacedName) error {
 	const most = 5
 	names := m.set.Names()
 	list := strings.Join(names[:min(len(names), most)], ", ")

@@ -22,7 +22,7 @@ func (r *requests[T]) check(key types.NamespacedName) error {
 	if r.members == nil || hasNamespace(r.members, key.Namespace) {
 		return nil
 	}
-	return outside(r.members, r.client.Resource(), key)
+	return outsideError(r.members, r.client.Resource(), key)
 }
 
 // checkObject is check for an object that is to be written. It returns an [ErrNoObject] for nil.

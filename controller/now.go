@@ -119,7 +119,7 @@ func reachNow[T metav1.Object](ctx context.Context, r *requests[T], within []str
 // out, or if there are too many. stale are namespaces that it has not asked for.
 func askNow[T metav1.Object](ctx context.Context, r *requests[T], to string, within []string) (stale []string, ok bool) {
 	stale = r.cache.stale()
-	l := look[T]{from: r.cache.version(), to: to, cache: r.cache, recorder: r.recorder, sources: sourcesWithin(r, within, stale)}
+	l := nowLook[T]{from: r.cache.version(), to: to, cache: r.cache, recorder: r.recorder, sources: sourcesWithin(r, within, stale)}
 	if l.from == "" { // not filled
 		return nil, false
 	}
@@ -145,10 +145,10 @@ func askNow[T metav1.Object](ctx context.Context, r *requests[T], to string, wit
 	return stale, true
 }
 
-// look finds out which objects reads lack.
-type look[T metav1.Object] struct {
+// nowLook finds out which objects reads lack.
+type nowLook[T metav1.Object] struct {
 	from, to string // the version of the cache when it began, and what reads must have
-	cache    cache
+	cache    requestCache
 	recorder recorder[T] // of cache
 	sources  []located[T]
 }
@@ -157,12 +157,12 @@ type keySet = map[types.NamespacedName]struct{}
 
 // listAll compares lists with reads. A limit that is not 0 is that of each list. complete is false, and
 // lacks is nil, if a source has more objects.
-func listAll[T metav1.Object](ctx context.Context, l *look[T], limit int64) (lacks keySet, complete bool, err error) {
+func listAll[T metav1.Object](ctx context.Context, l *nowLook[T], limit int64) (lacks keySet, complete bool, err error) {
 	reads := l.cache.keys() // before: the lists have what is written meanwhile, or something newer
 	listed := keySet{}
 	complete = true
 	var mu sync.Mutex
-	lacks, err = each(l, func(source located[T]) (keySet, error) {
+	lacks, err = eachSource(l, func(source located[T]) (keySet, error) {
 		found, lacks, more, err := lookByList(ctx, l, source, limit)
 		mu.Lock()
 		defer mu.Unlock()
@@ -181,8 +181,8 @@ func listAll[T metav1.Object](ctx context.Context, l *look[T], limit int64) (lac
 	return lacks, true, nil
 }
 
-// each calls f for all sources at once. It returns all their keys, and one of the errors.
-func each[T metav1.Object](l *look[T], f func(located[T]) (keySet, error)) (keySet, error) {
+// eachSource calls f for all sources at once. It returns all their keys, and one of the errors.
+func eachSource[T metav1.Object](l *nowLook[T], f func(located[T]) (keySet, error)) (keySet, error) {
 	all := keySet{}
 	var failed error
 	var mu sync.Mutex
@@ -203,7 +203,7 @@ func each[T metav1.Object](l *look[T], f func(located[T]) (keySet, error)) (keyS
 }
 
 // asks reports whether a source has the objects of a namespace.
-func asks[T metav1.Object](l *look[T], namespace string) bool {
+func asks[T metav1.Object](l *nowLook[T], namespace string) bool {
 	for _, source := range l.sources {
 		if overlap(source.namespace, namespace) {
 			return true
@@ -214,7 +214,7 @@ func asks[T metav1.Object](l *look[T], namespace string) bool {
 
 // lookByList returns the keys of a list, and which of its objects reads lack. A limited list may have more
 // objects, and is given up if it takes long.
-func lookByList[T metav1.Object](ctx context.Context, l *look[T], source located[T], limit int64) (found, lacks keySet, more bool, err error) {
+func lookByList[T metav1.Object](ctx context.Context, l *nowLook[T], source located[T], limit int64) (found, lacks keySet, more bool, err error) {
 	if limit > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, catchUpTime)
@@ -251,7 +251,7 @@ func keyOfBad(err error) (key types.NamespacedName, ok bool) {
 }
 
 // lookHas reports whether reads have a state of an object, or a newer one.
-func lookHas[T metav1.Object](l *look[T], key types.NamespacedName, rv string) bool {
+func lookHas[T metav1.Object](l *nowLook[T], key types.NamespacedName, rv string) bool {
 	if !mayBeOlder(l.from, rv) {
 		return true
 	}
@@ -261,14 +261,14 @@ func lookHas[T metav1.Object](l *look[T], key types.NamespacedName, rv string) b
 
 // watchAll watches all sources for the changes after the cache's version. It fails if one does not
 // say that these are all.
-func watchAll[T metav1.Object](ctx context.Context, l *look[T]) (lacks keySet, err error) {
+func watchAll[T metav1.Object](ctx context.Context, l *nowLook[T]) (lacks keySet, err error) {
 	ctx, cancel := context.WithTimeout(ctx, bookmarkTime)
 	defer cancel()
-	return each(l, func(source located[T]) (keySet, error) { return lookByWatch(ctx, l, source) })
+	return eachSource(l, func(source located[T]) (keySet, error) { return lookByWatch(ctx, l, source) })
 }
 
 // note adds the key of an event if reads lack its state, and otherwise removes it.
-func note[T metav1.Object](l *look[T], lacks keySet, ev reflector.Event[T]) {
+func note[T metav1.Object](l *nowLook[T], lacks keySet, ev reflector.Event[T]) {
 	key := keyOf(ev.Object)
 	has := lookHas(l, key, ev.ResourceVersion)
 	if ev.Type == reflector.Deleted {
@@ -285,7 +285,7 @@ func note[T metav1.Object](l *look[T], lacks keySet, ev reflector.Event[T]) {
 // errNoBookmark says that a watch has not shown that its events are all there are.
 var errNoBookmark = errors.New("the watch has brought no bookmark")
 
-func lookByWatch[T metav1.Object](ctx context.Context, l *look[T], source located[T]) (lacks keySet, err error) {
+func lookByWatch[T metav1.Object](ctx context.Context, l *nowLook[T], source located[T]) (lacks keySet, err error) {
 	lacks = keySet{}
 	seconds := int64(lookTime / time.Second)
 	for ev, err := range source.resource.Watch(ctx, metav1.ListOptions{ResourceVersion: l.from, AllowWatchBookmarks: true, TimeoutSeconds: &seconds}) {

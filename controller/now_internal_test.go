@@ -55,7 +55,7 @@ func TestListAllOfPart(t *testing.T) {
 			t.Fatalf("the cache has %d objects, want %d", n, size)
 		}
 		r := h.engine.(*requests[*page])
-		l := look[*page]{from: r.cache.version(), cache: r.cache, recorder: r.recorder, sources: sourcesWithin(r, nil, nil)}
+		l := nowLook[*page]{from: r.cache.version(), cache: r.cache, recorder: r.recorder, sources: sourcesWithin(r, nil, nil)}
 		for _, c := range []struct {
 			limit    int64
 			away     bool

@@ -7,8 +7,8 @@ import (
 	"github.com/kinform/kinform/informer"
 )
 
-// origin is who makes a write: the reconcile of a key.
-type origin[Q comparable] struct {
+// keyOrigin is who makes a write: the reconcile of a key.
+type keyOrigin[Q comparable] struct {
 	controller *Controller[Q]
 	key        Q
 }
@@ -17,7 +17,7 @@ type origin[Q comparable] struct {
 // writes these are.
 type callContext[Q comparable] struct {
 	context.Context
-	from origin[Q]
+	from keyOrigin[Q]
 	over atomic.Bool // reconcile has returned: what still writes with the context is somebody else
 }
 
@@ -41,7 +41,7 @@ func (c *callContext[Q]) writers() *writers { return &c.from.controller.writers 
 // attributed calls reconcile with a context that says which key it is for.
 func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
-		call := &callContext[Q]{Context: ctx, from: origin[Q]{c, key}}
+		call := &callContext[Q]{Context: ctx, from: keyOrigin[Q]{c, key}}
 		c.underway.begin(key)
 		defer func() {
 			call.over.Store(true)
@@ -82,8 +82,8 @@ func unauthored[Q, K comparable, T any](c *Controller[Q], from informer.Informed
 		return func(ev informer.Event[K, T]) { handle(ev, c.enqueue) }
 	}
 	own := func(ev informer.Event[K, T], key Q) bool {
-		by, ok := handles.author(ev).(origin[Q])
-		return ok && by == origin[Q]{c, key}
+		by, ok := handles.author(ev).(keyOrigin[Q])
+		return ok && by == keyOrigin[Q]{c, key}
 	}
 	var now informer.Event[K, T] // which is handled: the handler has one goroutine
 	enqueue := func(key Q, priority int) {

@@ -15,7 +15,7 @@ type patch struct {
 	data []byte
 	// guesses are the structs that the server may have or not, contrary to what the patch assumes.
 	// Then the patch does not fit, and the server refuses it.
-	guesses []pointer
+	guesses []jsonPointer
 }
 
 // merged returns a merge patch (RFC 7386) with steps that are not unmergeable.
@@ -38,10 +38,10 @@ func merged(steps []step, version string) tree {
 
 // step is an operation of a JSON patch (RFC 6902).
 type step struct {
-	Op    string  `json:"op"`
-	From  pointer `json:"from,omitempty"`
-	Path  pointer `json:"path"`
-	Value any     `json:"value,omitempty"` // never nil if the operation has one: see null
+	Op    string      `json:"op"`
+	From  jsonPointer `json:"from,omitempty"`
+	Path  jsonPointer `json:"path"`
+	Value any         `json:"value,omitempty"` // never nil if the operation has one: see null
 }
 
 // null is the value null.
@@ -57,20 +57,20 @@ func orNull(value any) any {
 
 // testVersion is the step that fails if the object has another version.
 func testVersion(version string) step {
-	return step{Op: "test", Path: pointer{"metadata", "resourceVersion"}, Value: version}
+	return step{Op: "test", Path: jsonPointer{"metadata", "resourceVersion"}, Value: version}
 }
 
-// pointer is a JSON pointer (RFC 6901).
-type pointer []string
+// jsonPointer is a JSON pointer (RFC 6901).
+type jsonPointer []string
 
 // to returns the pointer to a member or an element of what p points to.
-func (p pointer) to(name string) pointer {
+func (p jsonPointer) to(name string) jsonPointer {
 	return append(p[:len(p):len(p)], name)
 }
 
 var escapes = strings.NewReplacer("~", "~0", "/", "~1")
 
-func (p pointer) String() string {
+func (p jsonPointer) String() string {
 	var text strings.Builder
 	for _, name := range p {
 		text.WriteByte('/')
@@ -80,11 +80,11 @@ func (p pointer) String() string {
 }
 
 // MarshalText implements encoding.TextMarshaler.
-func (p pointer) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
+func (p jsonPointer) MarshalText() ([]byte, error) { return []byte(p.String()), nil }
 
 // typeAt returns the Go type that holds what is at a pointer in the JSON of a t, nil if that is not
 // known.
-func typeAt(t reflect.Type, at pointer) reflect.Type {
+func typeAt(t reflect.Type, at jsonPointer) reflect.Type {
 	for _, name := range at {
 		for t.Kind() == reflect.Pointer {
 			t = t.Elem()
@@ -122,7 +122,7 @@ func fieldType(t reflect.Type, name string) (found reflect.Type) {
 
 // isOmittable reports whether what is at a pointer in the JSON of a t is a struct in a struct: it may
 // be left out because it is zero, and not because it is not there.
-func isOmittable(t reflect.Type, at pointer) bool {
+func isOmittable(t reflect.Type, at jsonPointer) bool {
 	in := typeAt(t, at[:len(at)-1])
 	for in != nil && in.Kind() == reflect.Pointer {
 		in = in.Elem()

@@ -184,7 +184,7 @@ func (r *requests[T]) remove(ctx context.Context, key types.NamespacedName, opts
 	switch {
 	case len(opts.DryRun) > 0:
 	case err == nil && said.Answered && said.Object.GetDeletionTimestamp() != nil:
-		learn(ctx, r, said.Object)
+		learnAnswer(ctx, r, said.Object)
 	case err == nil && said.Answered:
 		if recordEnd(ctx, r, said.Object) != nil {
 			r.debt.unknown(fullKey(r, key).Namespace)

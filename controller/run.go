@@ -54,13 +54,13 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input) error {
 func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.phase != notStarted {
+	if c.phase != phaseNotStarted {
 		return nil, nil, c.named(fmt.Errorf("controller: %w", ErrStarted))
 	}
 	if err := c.wrong(); err != nil {
 		return nil, nil, err
 	}
-	c.phase = running
+	c.phase = phaseRunning
 	s := &session{outer: ctx, informers: map[Cache]*informerRun{}}
 	s.ctx, s.end = context.WithCancel(ctx)
 	c.session = s
@@ -74,6 +74,6 @@ func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 func (c *Controller[Q]) finish() []input {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	c.phase = stopped
+	c.phase = phaseStopped
 	return c.inputs
 }

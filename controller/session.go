@@ -67,11 +67,11 @@ func start[Q comparable](c *Controller[Q], inf Cache, late bool) {
 	})
 }
 
-// forget takes the inputs of inf out of the controller, and stops the informer.
-func forget[Q comparable](c *Controller[Q], inf Cache) (gone []input) {
+// forgetInputs takes the inputs of inf out of the controller, and stops the informer.
+func forgetInputs[Q comparable](c *Controller[Q], inf Cache) (gone []input) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.phase == stopped {
+	if c.phase == phaseStopped {
 		return nil // Run removes all handlers
 	}
 	var kept []input
@@ -83,7 +83,7 @@ func forget[Q comparable](c *Controller[Q], inf Cache) (gone []input) {
 		}
 	}
 	c.inputs = kept
-	if c.phase != running || len(gone) == 0 {
+	if c.phase != phaseRunning || len(gone) == 0 {
 		return gone
 	}
 	for _, in := range gone {

@@ -17,7 +17,7 @@ func (c *Controller[Q]) Trace(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old := c.trace.Load(); n > 0 && (old == nil || n > old.recent.size) {
-		c.trace.Store(&trace[Q]{recent: newRing[call[Q]](n), running: map[Q]time.Time{}, errors: map[Q]error{}})
+		c.trace.Store(&trace[Q]{recent: newRing[endedCall[Q]](n), running: map[Q]time.Time{}, errors: map[Q]error{}})
 	}
 }
 

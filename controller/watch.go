@@ -26,7 +26,7 @@ import (
 // documentation. [Controller.Err] and Run return their errors: [ErrNoInformer], [ErrNoFilter], or
 // [ErrStopped] once Run ends.
 func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) {
-	add(c, watching[Q, T]{call: "For", from: inf, filters: filters}, func(ev informer.Event[Q, T], enqueue func(Q, int)) {
+	addInput(c, watching[Q, T]{call: "For", from: inf, filters: filters}, func(ev informer.Event[Q, T], enqueue func(Q, int)) {
 		enqueue(ev.Key, c.priority(ev.Initial, ev.Sync))
 	})
 }
@@ -102,7 +102,7 @@ func References[Q, K comparable, O, T any](c *Controller[Q], referred informer.I
 		return
 	}
 	w := watching[K, T]{call: "References", from: referred, owners: inf, filters: filters}
-	add(c, w, func(ev informer.Event[K, T], enqueue func(Q, int)) {
+	addInput(c, w, func(ev informer.Event[K, T], enqueue func(Q, int)) {
 		for _, key := range by.Keys(ev.Key) {
 			enqueue(key, c.priority(ev.Initial, ev.Sync))
 		}
@@ -121,7 +121,7 @@ type watching[K comparable, T any] struct {
 // watch is Watch, with keys.
 func watch[Q, K comparable, T any](c *Controller[Q], w watching[K, T], keys func(dst []Q, obj T) []Q) {
 	var now, old []Q // of the handler's goroutine
-	add(c, w, func(ev informer.Event[K, T], enqueue func(Q, int)) {
+	addInput(c, w, func(ev informer.Event[K, T], enqueue func(Q, int)) {
 		// The result of keys is copied, because keys may own it. It may even be a part of the
 		// object.
 		now = append(now[:0], keys(now[:0], ev.Object)...)
@@ -132,14 +132,14 @@ func watch[Q, K comparable, T any](c *Controller[Q], w watching[K, T], keys func
 			return
 		}
 		old = append(old[:0], keys(old[:0], ev.Old)...)
-		for key := range without(old, now) {
+		for key := range withoutKeys(old, now) {
 			enqueue(key, 0)
 		}
 	})
 }
 
-// without iterates over the keys that are not among others, which mostly are the same.
-func without[Q comparable](keys, others []Q) iter.Seq[Q] {
+// withoutKeys iterates over the keys that are not among others, which mostly are the same.
+func withoutKeys[Q comparable](keys, others []Q) iter.Seq[Q] {
 	return func(yield func(Q) bool) {
 		if slices.Equal(keys, others) {
 			return
@@ -160,9 +160,9 @@ func without[Q comparable](keys, others []Q) iter.Seq[Q] {
 	}
 }
 
-// add makes what w says an input. handle gets the events that the filters let pass, and a function that queues a
+// addInput makes what w says an input. handle gets the events that the filters let pass, and a function that queues a
 // key.
-func add[Q, K comparable, T any](c *Controller[Q], w watching[K, T], handle func(ev informer.Event[K, T], enqueue func(Q, int))) {
+func addInput[Q, K comparable, T any](c *Controller[Q], w watching[K, T], handle func(ev informer.Event[K, T], enqueue func(Q, int))) {
 	inf := informerOf(w.from)
 	if inf == nil {
 		c.refuse(noInformer[T](w.call))
@@ -189,9 +189,9 @@ func (c *Controller[Q]) enter(in input, register func() (*informer.Registration,
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	switch c.phase {
-	case stopped:
+	case phaseStopped:
 		return fmt.Errorf("controller: %s of %s: %w", in.call, in.inf.Resource(), ErrStopped)
-	case running:
+	case phaseRunning:
 		if err := cmp.Or(in.inf.Err(), c.checkOwners(in)); err != nil {
 			return err
 		}
@@ -200,7 +200,7 @@ func (c *Controller[Q]) enter(in input, register func() (*informer.Registration,
 		return err
 	}
 	c.inputs = append(c.inputs, in)
-	if c.phase == running {
+	if c.phase == phaseRunning {
 		c.join(in)
 	}
 	return nil
@@ -222,7 +222,7 @@ func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K,
 	if inf == nil {
 		return noInformer[T]("Unwatch")
 	}
-	gone := forget(c, inf)
+	gone := forgetInputs(c, inf)
 	for _, in := range gone {
 		close(in.removed)
 		in.reg.Remove()

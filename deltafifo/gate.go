@@ -73,7 +73,7 @@ func resetHeader(b *header) { *b = header{given: b.given[:0]} }
 func admit(ctx context.Context, g *gate) error {
 	g.mu.Lock()
 	for !g.closed && g.waiting.deltas+g.retrying >= g.limit {
-		if err := wait(ctx, g, g.room.Wait()); err != nil {
+		if err := waitUnlocked(ctx, g, g.room.Wait()); err != nil {
 			g.mu.Unlock()
 			return err
 		}
@@ -96,7 +96,7 @@ func awaitBatch(ctx context.Context, g *gate) error {
 		case g.closed:
 			return ErrClosed
 		}
-		if err := wait(ctx, g, signal); err != nil {
+		if err := waitUnlocked(ctx, g, signal); err != nil {
 			return err
 		}
 	}
@@ -115,18 +115,18 @@ func flush(ctx context.Context, g *gate) error {
 		if g.closed {
 			return ErrClosed
 		}
-		if err := wait(ctx, g, g.flushed.Wait()); err != nil {
+		if err := waitUnlocked(ctx, g, g.flushed.Wait()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// wait releases the lock until signal arrives or ctx is done. No signal is lost, because waiters
+// waitUnlocked releases the lock until signal arrives or ctx is done. No signal is lost, because waiters
 // check the queue under the lock, and changes of the queue signal under the lock. The caller must
 // check the queue again, because a token may be old: left by a Pop that did not wait, or that gave
 // up.
-func wait(ctx context.Context, g *gate, signal <-chan struct{}) error {
+func waitUnlocked(ctx context.Context, g *gate, signal <-chan struct{}) error {
 	g.mu.Unlock()
 	defer g.mu.Lock()
 	select {
