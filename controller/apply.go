@@ -10,7 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Applier sends server-side applies. *client.Resource[T] and *fake.Client[T] implement it.
+// Applier sends server-side applies. *client.Resource[T] and *Handle[T] implement it.
 type Applier[T any] interface {
 	Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error)
 }

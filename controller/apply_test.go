@@ -21,7 +21,7 @@ import (
 
 var (
 	_ controller.Applier[*app] = (*client.Resource[*app])(nil)
-	_ controller.Applier[*app] = (*fake.Client[*app])(nil)
+	_ controller.Applier[*app] = (*controller.Handle[*app])(nil)
 )
 
 // app has each kind of field that managed fields tell apart.
@@ -50,22 +50,23 @@ type object = map[string]any
 
 // applies counts the applies that pass through it.
 type applies struct {
-	*fake.Client[*app]
+	*client.Resource[*app]
 	n int
 }
 
 func (a *applies) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (*app, error) {
 	a.n++
-	return a.Client.Apply(ctx, config, opts)
+	return a.Resource.Apply(ctx, config, opts)
 }
 
 func apps(t testing.TB) *applies {
 	t.Helper()
 	server := fake.New(fake.Options{})
-	if err := fake.Register(server, kind.Of[*app](siteKind.GroupVersion(), "apps"), fake.Rules{}); err != nil {
+	k := kind.Of[*app](siteKind.GroupVersion(), "apps")
+	if err := fake.Register(server, k, fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
-	return &applies{Client: must(fake.NewClient[*app](server, fake.Selection{}))(t)}
+	return &applies{Resource: clientOf(t, server, k)}
 }
 
 func config(spec object) object {
@@ -194,7 +195,7 @@ func TestApplyRandom(t *testing.T) {
 			spec := randomSpec(random, 2)
 			if random.IntN(2) == 0 && current != nil {
 				foreign := config(randomSpec(random, 2))
-				must(c.Client.Apply(ctx, foreign, metav1.ApplyOptions{FieldManager: "other", Force: true}))(t)
+				must(c.Resource.Apply(ctx, foreign, metav1.ApplyOptions{FieldManager: "other", Force: true}))(t)
 				current = must(c.Get(ctx, key{Namespace: "a", Name: "one"}, metav1.GetOptions{}))(t)
 			}
 			now, sent, err := controller.Apply(ctx, c, current, config(spec), "me")
@@ -204,7 +205,7 @@ func TestApplyRandom(t *testing.T) {
 			if !sent {
 				skipped++
 			}
-			after := must(c.Client.Apply(ctx, config(spec), metav1.ApplyOptions{FieldManager: "me", Force: true}))(t)
+			after := must(c.Resource.Apply(ctx, config(spec), metav1.ApplyOptions{FieldManager: "me", Force: true}))(t)
 			if after.ResourceVersion != now.ResourceVersion {
 				t.Fatalf("seed %d, step %d: the config %v was not applied (sent: %v)\nbefore %+v\nafter %+v", seed, step, spec, sent, now, after)
 			}

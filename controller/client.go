@@ -25,8 +25,8 @@ type Object[T any] interface {
 	DeepCopy() T
 }
 
-// Client has the requests that the helpers of this package send. *client.Resource[T] and
-// *fake.Client[T] implement it. Its methods are safe for concurrent use, and refusals are
+// Client has the requests that the helpers of this package send. *client.Resource[T] and *Handle[T]
+// implement it. Its methods are safe for concurrent use, and refusals are
 // *errors.StatusError of k8s.io/apimachinery.
 type Client[T any] interface {
 	Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error)

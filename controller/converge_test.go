@@ -16,7 +16,6 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/internal/longtest"
-	"github.com/kinform/kinform/kind"
 )
 
 // world is a controller of the site "one", which has a child and something outside the API server,
@@ -199,10 +198,10 @@ func (w *world) check() {
 func TestConverge(t *testing.T) {
 	for seed := range longtest.N[uint64](120, 50_000) {
 		w := &world{t: t, random: rand.New(rand.NewPCG(seed, 2)), server: fake.New(fake.Options{CollectGarbage: true}), external: map[types.UID]bool{}, held: map[types.UID]bool{}}
-		if err := fake.Register(w.server, kind.Of[*site](siteKind.GroupVersion(), "sites").WithSubresources("status"), fake.Rules{}); err != nil {
+		if err := fake.Register(w.server, siteKinds, fake.Rules{}); err != nil {
 			t.Fatal(err)
 		}
-		w.client = &flaky{&requests[*site]{Client: must(fake.NewClient[*site](w.server, fake.Selection{}))(t)}, w}
+		w.client = &flaky{&requests[*site]{Resource: clientOf(t, w.server, siteKinds)}, w}
 		w.note()
 		for range 30 {
 			if w.random.IntN(3) == 0 {

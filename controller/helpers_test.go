@@ -18,11 +18,8 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// The clients of this module fit the helpers.
-var (
-	_ controller.Client[*site] = (*client.Resource[*site])(nil)
-	_ controller.Client[*site] = (*fake.Client[*site])(nil)
-)
+// A client fits the helpers.
+var _ controller.Client[*site] = (*client.Resource[*site])(nil)
 
 // site is a custom resource with a status.
 type site struct {
@@ -76,7 +73,7 @@ func newSite(name string) *site {
 
 // requests is a client that lists its requests, and calls before in front of each.
 type requests[T metav1.Object] struct {
-	*fake.Client[T]
+	*client.Resource[T]
 	sent   []string
 	before func(verb string) error
 }
@@ -100,35 +97,35 @@ func (r *requests[T]) Get(ctx context.Context, key types.NamespacedName, opts me
 	if err := r.note("get"); err != nil {
 		return *new(T), err
 	}
-	return r.Client.Get(ctx, key, opts)
+	return r.Resource.Get(ctx, key, opts)
 }
 
 func (r *requests[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
 	if err := r.note("create"); err != nil {
 		return *new(T), err
 	}
-	return r.Client.Create(ctx, object, opts)
+	return r.Resource.Create(ctx, object, opts)
 }
 
 func (r *requests[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
 	if err := r.note("patch"); err != nil {
 		return *new(T), err
 	}
-	return r.Client.Patch(ctx, key, pt, data, opts)
+	return r.Resource.Patch(ctx, key, pt, data, opts)
 }
 
 func (r *requests[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
 	if err := r.note("status"); err != nil {
 		return *new(T), err
 	}
-	return r.Client.PatchStatus(ctx, key, pt, data, opts)
+	return r.Resource.PatchStatus(ctx, key, pt, data, opts)
 }
 
 func (r *requests[T]) Delete(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) error {
 	if err := r.note("delete"); err != nil {
 		return err
 	}
-	return r.Client.Delete(ctx, key, opts)
+	return r.Resource.Delete(ctx, key, opts)
 }
 
 // sites returns a server of sites and a client of it.
@@ -138,11 +135,13 @@ func sites(t testing.TB) (*fake.Server, *requests[*site]) {
 	if err := fake.Register(server, siteKinds, fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
-	c, err := fake.NewClient[*site](server, fake.Selection{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	return server, &requests[*site]{Client: c}
+	return server, &requests[*site]{Resource: clientOf(t, server, siteKinds)}
+}
+
+// clientOf returns a client of a kind that s serves. It asks once: what s refuses is its answer.
+func clientOf[T any](t testing.TB, s *fake.Server, k *kind.Kind[T]) *client.Resource[T] {
+	t.Helper()
+	return must(client.New(client.Connection{URL: fake.URL, HTTP: s.Client(), Retries: -1}, k, client.Options{}))(t)
 }
 
 // once returns a hook that calls do in front of the first request with the verb.

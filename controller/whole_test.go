@@ -21,7 +21,7 @@ func runController(t testing.TB, n int) {
 	if err := fake.Register(s, siteKinds, fake.Rules{}); err != nil {
 		t.Fatal(err)
 	}
-	sites := must(fake.NewClient[*site](s, fake.Selection{}))(t)
+	sites := clientOf(t, s, siteKinds)
 	inf := must(informer.New(sites, store.ObjectKey, informer.Options[*site]{}))(t)
 	c, runC := delayed[key]("")
 	controller.For(c, inf)

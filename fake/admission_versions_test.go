@@ -37,8 +37,8 @@ func TestAdmissionInAnotherVersion(t *testing.T) {
 		return a.Take(sent.Object)
 	}})
 	check(t, fake.Define(s, sharedPod, sharedHost(exampleV1)))
-	hosts := must(fake.NewClient[*host](s, fake.Selection{}))(t)
-	pods := must(fake.NewClient[*pod](s, fake.Selection{}))(t)
+	hosts := clientOf(t, s, hostKind, "")
+	pods := clientOf(t, s, podKind, "")
 	h := must(hosts.Create(t.Context(), placed("h", "o"), metav1.CreateOptions{}))(t)
 	p := newPod("a", "p")
 	p.Spec.Node = "o"

@@ -13,12 +13,13 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 )
 
 const appHead = "apiVersion: apps/v1\nkind: App\nmetadata: {name: p}\n"
 
-func applyApp(t testing.TB, c *fake.Client[*app], manager, yaml string, force bool) (*app, error) {
+func applyApp(t testing.TB, c *client.Resource[*app], manager, yaml string, force bool) (*app, error) {
 	t.Helper()
 	return c.Patch(t.Context(), key("", "p"), types.ApplyYAMLPatchType, []byte(appHead+yaml), metav1.PatchOptions{FieldManager: manager, Force: &force})
 }
@@ -194,7 +195,7 @@ func TestApplyRefusals(t *testing.T) {
 	}{
 		{"a: b: c", 400, "error encoding patch: yaml: mapping values are not allowed in this context"},
 		{"[]", 400, "error decoding patch: json: cannot unmarshal array into Go value of type map[string]interface {}"},
-		{"", 400, "invalid object type: /, Kind="},
+		{"\n", 400, "invalid object type: /, Kind="},
 		{"apiVersion: v1\nkind: Pod", 400, "invalid object type: /v1, Kind=Pod"},
 		{appHead + "spec: {replicas: many}", 500, ""},
 		{appHead + "spec: {containers: [{name: a, ports: [{containerPwrt: 1}]}]}", 500,
@@ -216,7 +217,7 @@ func TestApplyRefusals(t *testing.T) {
 
 func TestApplyUntyped(t *testing.T) {
 	s := statusServer(t, fake.Options{})
-	c := must(fake.NewClient[*unstructured.Unstructured](s, fake.Selection{Namespace: "a"}))(t)
+	c := clientOf(t, s, jobKind, "a")
 	do := func(manager, spec string) (*unstructured.Unstructured, error) {
 		return c.Patch(t.Context(), key("", "j"), types.ApplyYAMLPatchType, []byte("apiVersion: example.com/v1\nkind: Job\nmetadata: {name: j}\nspec: "+spec), metav1.PatchOptions{FieldManager: manager})
 	}
@@ -299,7 +300,7 @@ func TestOwnersBeforeApply(t *testing.T) {
 	_, err := applyApp(t, c, "zoe", "spec: {replicas: 4, max: 6%, 'on': false}", false)
 	want := "Apply failed with 3 conflicts: conflicts with \"before-first-apply\" using apps/v1:\n- .spec.on\n" +
 		"conflicts with \"bob\" using apps/v1:\n- .spec.replicas\nconflicts with \"carol\" using apps/v1:\n- .spec.max"
-	if err == nil || err.Error() != want {
+	if statusOf(err).Message != want {
 		t.Errorf("conflicts: %v", err)
 	}
 	if got := must(fake.Get[*app](s, key("a", "p")))(t); len(got.ManagedFields) > 0 {
@@ -327,7 +328,7 @@ func TestManyWriters(t *testing.T) {
 	}
 	_, err := c.Apply(t.Context(), map[string]any{"metadata": map[string]any{"name": "p", "labels": map[string]any{"m0": "x", "m1": "x"}}}, metav1.ApplyOptions{FieldManager: "zoe"})
 	if want := "Apply failed with 2 conflicts: conflicts with \"m0\" using apps/v1:\n- .metadata.labels.m0\n" +
-		"conflicts with \"m1\" using apps/v1:\n- .metadata.labels.m1"; err == nil || err.Error() != want {
+		"conflicts with \"m1\" using apps/v1:\n- .metadata.labels.m1"; statusOf(err).Message != want {
 		t.Errorf("conflicts: %v", err)
 	}
 }

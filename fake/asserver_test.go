@@ -18,7 +18,7 @@ import (
 // TestSelfLink: nobody can write one.
 func TestSelfLink(t *testing.T) {
 	s := statusServer(t, fake.Options{})
-	c := must(fake.NewClient[*pod](s, fake.Selection{Namespace: "a"}))(t)
+	c := clientOf(t, s, podKind, "a")
 	before := must(fake.Create(s, newPod("a", "p")))(t)
 	after := must(c.Patch(t.Context(), key("", "p"), types.MergePatchType, []byte(`{"metadata":{"selfLink":"/x"}}`), metav1.PatchOptions{}))(t)
 	//lint:ignore SA1019 clients still send it
@@ -104,7 +104,7 @@ func TestMarkBeforeRemoval(t *testing.T) {
 		for _, first := range []bool{true, false} {
 			s := statusServer(t, optionsFor(first))
 			made := must(fake.Create(s, newPod("a", "p")))(t)
-			c := must(fake.NewClient[*pod](s, fake.Selection{Namespace: "a"}))(t)
+			c := clientOf(t, s, podKind, "a")
 			ended := make(chan error, 1)
 			go func() {
 				ended <- c.Delete(t.Context(), key("", "p"), metav1.DeleteOptions{Preconditions: &metav1.Preconditions{ResourceVersion: &made.ResourceVersion}})

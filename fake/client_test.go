@@ -1,10 +1,8 @@
 package fake_test
 
 import (
-	"context"
 	"errors"
 	"fmt"
-	"iter"
 	"maps"
 	"strings"
 	"testing"
@@ -14,71 +12,26 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/kind"
-	"github.com/kinform/kinform/reflector"
 )
 
-// pods is an interface as a controller may declare it: the real client and the fake
-// satisfy it alike.
-type pods interface {
-	reflector.Source[*pod]
-	Get(context.Context, types.NamespacedName, metav1.GetOptions) (*pod, error)
-	Items(context.Context, metav1.ListOptions) iter.Seq2[*pod, error]
-	Create(context.Context, *pod, metav1.CreateOptions) (*pod, error)
-	Update(context.Context, *pod, metav1.UpdateOptions) (*pod, error)
-	UpdateStatus(context.Context, *pod, metav1.UpdateOptions) (*pod, error)
-	Patch(context.Context, types.NamespacedName, types.PatchType, []byte, metav1.PatchOptions) (*pod, error)
-	Apply(context.Context, any, metav1.ApplyOptions) (*pod, error)
-	DeleteCollection(context.Context, metav1.DeleteOptions, metav1.ListOptions) error
-	Delete(context.Context, types.NamespacedName, metav1.DeleteOptions) error
-}
-
-var (
-	_ pods = (*client.Resource[*pod])(nil)
-	_ pods = (*fake.Client[*pod])(nil)
-)
-
-// podPart is the part that both types of a subresource have.
-type podPart interface {
-	Get(context.Context, types.NamespacedName, metav1.GetOptions) (*pod, error)
-	Create(context.Context, *pod, metav1.CreateOptions) (*pod, error)
-	Update(context.Context, *pod, metav1.UpdateOptions) (*pod, error)
-	Patch(context.Context, types.NamespacedName, types.PatchType, []byte, metav1.PatchOptions) (*pod, error)
-	Apply(context.Context, any, metav1.ApplyOptions) (*pod, error)
-}
-
-func subresourceOf(c pods, name string, more ...string) podPart {
-	if f, ok := c.(*fake.Client[*pod]); ok {
-		return f.Subresource(name, more...)
-	}
-	return c.(*client.Resource[*pod]).Subresource(name, more...)
-}
-
-// bothClients runs f with each client on a server of its own in virtual time, and expects f to
-// see the same.
-func bothClients(t *testing.T, f func(t *testing.T, s *fake.Server, c pods) []string) {
+// inVirtualTime runs f with a client of the pods in namespace a.
+func inVirtualTime(t *testing.T, f func(t *testing.T, s *fake.Server, c *client.Resource[*pod])) {
 	t.Helper()
-	synctest.Test(t, func(t *testing.T) { compareClients(t, f) })
-}
-
-func compareClients(t *testing.T, f func(t *testing.T, s *fake.Server, c pods) []string) {
-	direct, remote := statusServer(t, fake.Options{}), statusServer(t, fake.Options{})
-	a := f(t, direct, must(fake.NewClient[*pod](direct, fake.Selection{Namespace: "a"}))(t))
-	b := f(t, remote, must(client.New(client.Connection{URL: fake.URL, HTTP: remote.Client()},
-		kind.OfResource[*pod](schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Named("Pod"), client.Options{Namespace: "a"}))(t))
-	if d := cmp.Diff(a, b); d != "" {
-		t.Errorf("the clients differ (-fake.Client +client.Resource):\n%s", d)
-	}
+	synctest.Test(t, func(t *testing.T) {
+		s := statusServer(t, fake.Options{})
+		f(t, s, clientOf(t, s, podKind, "a"))
+	})
 }
 
 func TestClientWrites(t *testing.T) {
-	bothClients(t, func(t *testing.T, _ *fake.Server, c pods) (seen []string) {
+	inVirtualTime(t, func(t *testing.T, _ *fake.Server, c *client.Resource[*pod]) {
+		var seen []string
 		ctx := t.Context()
 		p := must(c.Create(ctx, newPod("", "p"), metav1.CreateOptions{}))(t)
 		seen = append(seen, p.Namespace, p.ResourceVersion, string(p.UID))
@@ -100,7 +53,6 @@ func TestClientWrites(t *testing.T) {
 		if d := cmp.Diff("Running", seen[3]); d != "" || seen[4] != "" || seen[5] != "Running" || seen[6] != "n1" || seen[7] != "n2" {
 			t.Errorf("saw %q", seen)
 		}
-		return seen
 	})
 }
 
@@ -125,7 +77,8 @@ func applyOf(name string, members map[string]any) map[string]any {
 }
 
 func TestClientApplies(t *testing.T) {
-	bothClients(t, func(t *testing.T, _ *fake.Server, c pods) (seen []string) {
+	inVirtualTime(t, func(t *testing.T, _ *fake.Server, c *client.Resource[*pod]) {
+		var seen []string
 		ctx, node := t.Context(), func(n string) map[string]any { return map[string]any{"spec": map[string]any{"node": n}} }
 		apply := func(config any, opts metav1.ApplyOptions) { seen = append(seen, answer(c.Apply(ctx, config, opts))) }
 		one, two := metav1.ApplyOptions{FieldManager: "one"}, metav1.ApplyOptions{FieldManager: "two"}
@@ -146,13 +99,13 @@ func TestClientApplies(t *testing.T) {
 		if len(seen) != 12 || !strings.Contains(seen[0], "ap 21 map[] {n1") || !strings.Contains(seen[2], `conflict with "one"`) || !strings.HasPrefix(seen[11], "afar ") {
 			t.Errorf("saw %q", seen)
 		}
-		return seen
 	})
 }
 
 func TestClientSubresources(t *testing.T) {
-	bothClients(t, func(t *testing.T, s *fake.Server, c pods) (seen []string) {
-		ctx, status, p := t.Context(), subresourceOf(c, "status"), newPod("a", "p")
+	inVirtualTime(t, func(t *testing.T, s *fake.Server, c *client.Resource[*pod]) {
+		var seen []string
+		ctx, status, p := t.Context(), c.Subresource("status"), newPod("a", "p")
 		phase := map[string]any{"status": map[string]any{"phase": "Running"}, "spec": map[string]any{"node": "n1"}}
 		opts := metav1.ApplyOptions{FieldManager: "m"}
 		note := func(p *pod, err error) { seen = append(seen, answer(p, err)) }
@@ -167,7 +120,7 @@ func TestClientSubresources(t *testing.T) {
 		p.Status.Phase, p.Spec.Node = "Failed", "n2"
 		note(status.Update(ctx, p, metav1.UpdateOptions{}))
 		check(t, s.Inject(faults.Fault{Status: faults.Refusal(503, "Busy", 0)}))
-		for _, other := range []podPart{subresourceOf(c, "scale"), subresourceOf(c, "status", "more")} {
+		for _, other := range []*client.Subresource[*pod]{c.Subresource("scale"), c.Subresource("status", "more")} {
 			note(other.Get(ctx, key("", "p"), metav1.GetOptions{}))
 			note(other.Create(ctx, p, metav1.CreateOptions{}))
 			note(other.Update(ctx, p, metav1.UpdateOptions{}))
@@ -178,41 +131,40 @@ func TestClientSubresources(t *testing.T) {
 		if len(seen) != 19 || !strings.Contains(seen[7], "{Failed") || strings.Contains(seen[7], "n2") || !strings.HasPrefix(seen[4], "405") || !strings.HasPrefix(seen[18], "503") {
 			t.Errorf("saw %q", seen)
 		}
-		return seen
 	})
 }
 
 func TestClientRefusals(t *testing.T) {
-	bothClients(t, func(t *testing.T, s *fake.Server, c pods) (seen []string) {
+	inVirtualTime(t, func(t *testing.T, s *fake.Server, c *client.Resource[*pod]) {
 		ctx := t.Context()
 		must(fake.Create(s, newPod("a", "p")))(t)
 		stale, foreign, wrong := newPod("a", "p"), newPod("a", "p"), newPod("a", "No_Good")
 		stale.ResourceVersion, foreign.UID = "1", "other"
-		note := func(err error) {
-			t.Helper()
-			st := wantStatus(t, err, statusOf(err).Code, statusOf(err).Reason)
-			seen = append(seen, st.Message)
+		for want, err := range map[string]error{
+			`409 AlreadyExists pods "p" already exists`:                                            second(c.Create(ctx, newPod("a", "p"), metav1.CreateOptions{})),
+			`422 Invalid Pod "No_Good" is invalid: metadata.name: Invalid value: "No_Good"`:        second(c.Create(ctx, wrong, metav1.CreateOptions{})),
+			`409 Conflict Operation cannot be fulfilled on pods "p": the object has been modified`: second(c.Update(ctx, stale, metav1.UpdateOptions{})),
+			`409 Conflict Operation cannot be fulfilled on pods "p": StorageError: invalid object`: second(c.Update(ctx, foreign, metav1.UpdateOptions{})),
+			`404 NotFound pods "q" not found`:                                                      second(c.Update(ctx, newPod("a", "q"), metav1.UpdateOptions{})),
+			`400 BadRequest invalid resource version`:                                              second(c.Get(ctx, key("a", "p"), metav1.GetOptions{ResourceVersion: "junk"})),
+			`504 Timeout Timeout: Too large resource version: 99, current: 2`:                      second(c.Get(ctx, key("a", "p"), metav1.GetOptions{ResourceVersion: "99"})),
+			`415 UnsupportedMediaType 415: Unsupported Media Type`:                                 second(c.Patch(ctx, key("a", "p"), "application/xml", []byte("{}"), metav1.PatchOptions{})),
+			`400 BadRequest invalid JSON patch`:                                                    second(c.Patch(ctx, key("a", "p"), types.MergePatchType, []byte("{"), metav1.PatchOptions{})),
+			`400 BadRequest json: cannot unmarshal object`:                                         second(c.Patch(ctx, key("a", "p"), types.JSONPatchType, []byte(`{}`), metav1.PatchOptions{})),
+			`422 Invalid the server rejected our request due to an error in our request`:           second(c.Patch(ctx, key("a", "p"), types.JSONPatchType, []byte(`[{"op":"test","path":"/spec/node","value":"x"}]`), metav1.PatchOptions{})),
+			`404 NotFound pods "r" not found`:                                                      c.Delete(ctx, key("a", "r"), metav1.DeleteOptions{}),
+		} {
+			st := statusOf(err)
+			if got := fmt.Sprint(st.Code, " ", st.Reason, " ", st.Message); !strings.HasPrefix(got, want) {
+				t.Errorf("%q, want %q", got, want)
+			}
 		}
-		note(second(c.Create(ctx, newPod("a", "p"), metav1.CreateOptions{})))
-		note(second(c.Create(ctx, wrong, metav1.CreateOptions{})))
-		note(second(c.Update(ctx, stale, metav1.UpdateOptions{})))
-		note(second(c.UpdateStatus(ctx, stale, metav1.UpdateOptions{})))
-		note(second(c.Update(ctx, foreign, metav1.UpdateOptions{})))
-		note(second(c.Update(ctx, newPod("a", "q"), metav1.UpdateOptions{})))
-		note(second(c.Get(ctx, key("a", "p"), metav1.GetOptions{ResourceVersion: "junk"})))
-		note(second(c.Get(ctx, key("a", "p"), metav1.GetOptions{ResourceVersion: "99"})))
-		note(second(c.Patch(ctx, key("a", "p"), "application/xml", []byte("{}"), metav1.PatchOptions{})))
-		note(second(c.Patch(ctx, key("a", "p"), types.MergePatchType, []byte("{"), metav1.PatchOptions{})))
-		note(second(c.Patch(ctx, key("a", "p"), types.JSONPatchType, []byte(`{}`), metav1.PatchOptions{})))
-		note(second(c.Patch(ctx, key("a", "p"), types.JSONPatchType, []byte(`[{"op":"test","path":"/spec/node","value":"x"}]`), metav1.PatchOptions{})))
-		note(c.Delete(ctx, key("a", "q"), metav1.DeleteOptions{}))
-		return seen
 	})
 }
 
 func TestClientIsStruck(t *testing.T) {
 	s := statusServer(t, fake.Options{})
-	c := podClient(t, s)
+	c := clientOf(t, s, podKind, "a")
 	for _, verb := range []faults.Verb{faults.VerbCreate, faults.VerbGet, faults.VerbUpdate, faults.VerbPatch, faults.VerbDelete, faults.VerbDeleteCollection} {
 		check(t, s.Inject(faults.Fault{Verb: verb, Times: -1, Status: faults.Refusal(429, metav1.StatusReasonTooManyRequests, 1)}))
 	}
@@ -231,81 +183,12 @@ func TestClientIsStruck(t *testing.T) {
 	must(fake.Create(s, newPod("a", "p")))(t) // the test's own hand is free
 }
 
-func TestClientStopsWithItsContext(t *testing.T) {
-	s := statusServer(t, fake.Options{})
-	c := podClient(t, s)
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	for _, err := range []error{
-		second(c.Create(ctx, newPod("a", "p"), metav1.CreateOptions{})),
-		second(c.Get(ctx, key("a", "p"), metav1.GetOptions{})),
-		c.Delete(ctx, key("a", "p"), metav1.DeleteOptions{}),
-	} {
-		if !errors.Is(err, context.Canceled) {
-			t.Errorf("error %v, want context.Canceled", err)
-		}
-	}
-	if s.ResourceVersion() != "1" {
-		t.Error("something was written")
-	}
-}
-
-func TestNewClientErrors(t *testing.T) {
+// A namespace for a cluster-scoped resource is a mistake of the code under test: a client.Resource refuses it as well.
+func TestSourceScope(t *testing.T) {
 	s := fake.New(fake.Options{})
-	if _, err := fake.NewClient[*pod](s, fake.Selection{}); !errors.Is(err, fake.ErrNotRegistered) {
-		t.Errorf("error %v, want ErrNotRegistered", err)
+	check(t, fake.Register(s, kind.Of[*pod](v1, "nodes").Named("Node").Cluster(), fake.Rules{}))
+	_, err := fake.NewSource[*pod](s, fake.Selection{Namespace: "a"})
+	if !errors.Is(err, fake.ErrScope) || !strings.Contains(err.Error(), `nodes: wrong scope: namespace "a"`) {
+		t.Errorf("error %v, want ErrScope", err)
 	}
-}
-
-func TestItemsStops(t *testing.T) {
-	s := newServer(t, fake.Options{})
-	for _, n := range names {
-		must(fake.Create(s, newPod("a", n)))(t)
-	}
-	c, n := podClient(t, s), 0
-	for range c.Items(t.Context(), metav1.ListOptions{Limit: 2}) {
-		if n++; n == 3 {
-			break
-		}
-	}
-	if n != 3 {
-		t.Errorf("%d items", n)
-	}
-	for _, err := range c.Items(t.Context(), metav1.ListOptions{LabelSelector: "a in"}) {
-		wantStatus(t, err, 400, metav1.StatusReasonBadRequest)
-		n = -1
-	}
-	if n != -1 {
-		t.Error("no error")
-	}
-}
-
-// A namespace for a cluster-scoped resource is a mistake of the code under test: a client.Resource
-// refuses it as well.
-func TestClientScope(t *testing.T) {
-	s := fake.New(fake.Options{})
-	check(t, fake.Register(s, kind.Of[*pod](v1, "nodes").Named("Node").Cluster().WithSubresources("status"), fake.Rules{}))
-	must(fake.Create(s, newPod("", "p")))(t)
-	c := must(fake.NewClient[*pod](s, fake.Selection{}))(t)
-	ctx, version := t.Context(), s.ResourceVersion()
-	wrong := newPod("a", "p")
-	for name, err := range map[string]error{
-		"create":        second(c.Create(ctx, newPod("a", "q"), metav1.CreateOptions{})),
-		"get":           second(c.Get(ctx, key("a", "p"), metav1.GetOptions{})),
-		"update":        second(c.Update(ctx, wrong, metav1.UpdateOptions{})),
-		"update status": second(c.UpdateStatus(ctx, wrong, metav1.UpdateOptions{})),
-		"patch":         second(c.Patch(ctx, key("a", "p"), types.MergePatchType, []byte("{}"), metav1.PatchOptions{})),
-		"delete":        c.Delete(ctx, key("a", "p"), metav1.DeleteOptions{}),
-		"client":        second(fake.NewClient[*pod](s, fake.Selection{Namespace: "a"})),
-		"source":        second(fake.NewSource[*pod](s, fake.Selection{Namespace: "a"})),
-	} {
-		if !errors.Is(err, fake.ErrScope) || !strings.Contains(err.Error(), `nodes: wrong scope: namespace "a"`) {
-			t.Errorf("%s: error %v, want ErrScope", name, err)
-		}
-	}
-	if s.ResourceVersion() != version {
-		t.Error("something was written")
-	}
-	must(c.Get(ctx, key("", "p"), metav1.GetOptions{}))(t)
-	check(t, c.Delete(ctx, key("", "p"), metav1.DeleteOptions{}))
 }

@@ -86,7 +86,7 @@ type Hooks[T metav1.Object] struct {
 // they are read, and keep their versions. Fields of [AddField] are gone. Open watches end, as in the
 // API server when a CustomResourceDefinition changes. If there are objects, a watch from before the
 // change gets 410 Expired, so that its client lists them anew; the change counts as one write for
-// that. Later requests of a [Client] or [Source] follow the new definition.
+// that. Later requests of a [Source] follow the new definition.
 //
 // Errors: [ErrType], also for a change of T; [ErrResource], also for a change of the scope or the
 // kind, and for a nil version and versions that differ in resource, kind or scope; [ErrDuplicate]
@@ -303,7 +303,7 @@ func (t *table) follow(old *table) {
 
 // Unregister ends a resource, in all its versions: its objects are deleted, whatever their
 // finalizers, and its watches end after the DELETED events. Later requests get the 404 of an
-// unknown resource, also those of a [Client] or [Source], until it is registered again. Error:
+// unknown resource, also those of a [Source], until it is registered again. Error:
 // [ErrNotRegistered].
 func (s *Server) Unregister(name schema.GroupResource) error {
 	s.mu.Lock()

@@ -20,6 +20,7 @@ import (
 
 var (
 	podKind     = kind.Of[*pod](v1, "pods").WithSubresources("status")
+	jobKind     = kind.Of[*unstructured.Unstructured](exampleV1, "jobs").Named("Job").WithSubresources("status")
 	gadgetsName = schema.GroupResource{Group: "example.com", Resource: "gadgets"}
 )
 
@@ -198,7 +199,7 @@ func TestRedefinitionExpires(t *testing.T) {
 	if rv := s.ResourceVersion(); rv != "1" {
 		t.Errorf("a definition without objects is at version %s", rv)
 	}
-	client := must(fake.NewClient[*pod](s, fake.Selection{}))(t)
+	client := clientOf(t, s, podKind, "")
 	list := func() string {
 		meta := must(client.List(t.Context(), metav1.ListOptions{}, func(reflector.Event[*pod], error) bool { return true }))(t)
 		return meta.ResourceVersion
@@ -300,7 +301,7 @@ func TestUnregister(t *testing.T) {
 	held.SetFinalizers([]string{"example.com/hold"})
 	owner := must(fake.Create(s.Resource(gadgetsName), held))(t)
 	must(fake.Create(s, fake.Object(&pod{}, "a", "dependent", fake.OwnedBy(owner))))(t)
-	client := must(fake.NewClient[*unstructured.Unstructured](s.Resource(gadgetsName), fake.Selection{Namespace: "a"}))(t)
+	client := clientOf(t, s, gadgets("v1").Kind, "a")
 	var types []reflector.EventType
 	for ev, err := range client.Watch(t.Context(), metav1.ListOptions{ResourceVersion: "1"}) {
 		check(t, err)

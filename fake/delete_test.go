@@ -12,12 +12,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 )
 
-func podClient(t testing.TB, s *fake.Server) *fake.Client[*pod] {
+func podClient(t testing.TB, s *fake.Server) *client.Resource[*pod] {
 	t.Helper()
-	return must(fake.NewClient[*pod](s, fake.Selection{}))(t)
+	return clientOf(t, s, podKind, "")
 }
 
 func TestDeletePreconditions(t *testing.T) {
@@ -137,7 +138,7 @@ func TestDryRun(t *testing.T) {
 	for _, name := range []string{"p", "held"} {
 		check(t, c.Delete(t.Context(), key("a", name), metav1.DeleteOptions{DryRun: all}))
 	}
-	check(t, c.DeleteCollection(t.Context(), metav1.DeleteOptions{DryRun: all}, metav1.ListOptions{}))
+	check(t, clientOf(t, s, podKind, "a").DeleteCollection(t.Context(), metav1.DeleteOptions{DryRun: all}, metav1.ListOptions{}))
 	if code, body := request(t, s, "POST", "/api/v1/namespaces/a/pods?dryRun=All", jsonType, `{"metadata":{"name":"q"}}`); code != 201 {
 		t.Errorf("%d %s", code, body)
 	}
@@ -166,7 +167,7 @@ func TestInvalidOptions(t *testing.T) {
 		"apply":  {second(c.Patch(t.Context(), key("a", "p"), types.ApplyYAMLPatchType, []byte("{}"), metav1.PatchOptions{})), `fieldManager: Required value: is required for apply patch`},
 		"delete": {c.Delete(t.Context(), key("a", "p"), metav1.DeleteOptions{PropagationPolicy: &policy}), `propagationPolicy: Unsupported value: "Later"`},
 		"both":   {c.Delete(t.Context(), key("a", "p"), metav1.DeleteOptions{PropagationPolicy: &policy, OrphanDependents: &yes}), `orphanDependents and deletionPropagation cannot be both set`},
-		"all":    {c.DeleteCollection(t.Context(), metav1.DeleteOptions{DryRun: bad}, metav1.ListOptions{}), `DeleteOptions.meta.k8s.io "" is invalid: dryRun`},
+		"all":    {clientOf(t, s, podKind, "a").DeleteCollection(t.Context(), metav1.DeleteOptions{DryRun: bad}, metav1.ListOptions{}), `DeleteOptions.meta.k8s.io "" is invalid: dryRun`},
 	} {
 		if st := wantStatus(t, d.err, 422, metav1.StatusReasonInvalid); !strings.Contains(st.Message, d.want) {
 			t.Errorf("%s: message %q, want %q in it", name, st.Message, d.want)
@@ -204,7 +205,7 @@ func TestDeleteCollection(t *testing.T) {
 	if code, _ := request(t, s, "DELETE", "/api/v1/pods", "", ""); code != 405 {
 		t.Errorf("a collection of all namespaces was deleted: %d", code)
 	}
-	b := must(fake.NewClient[*pod](s, fake.Selection{Namespace: "b"}))(t)
+	b := clientOf(t, s, podKind, "b")
 	check(t, b.DeleteCollection(t.Context(), metav1.DeleteOptions{}, metav1.ListOptions{FieldSelector: "metadata.name=web"}))
 	if d := cmp.Diff([]string{"a/db", "b/db"}, left()); d != "" {
 		t.Error(d)

@@ -8,10 +8,9 @@
 //	conn := client.Connection{URL: fake.URL, HTTP: server.Client()} // for code that takes a Connection
 //
 // A test makes and changes objects with the typed functions ([Create], [Update], [UpdateStatus],
-// [Patch], [Delete], [Expire]). The code under test uses one of two surfaces that answer alike.
-// One is a [Client], or its reading half, a [Source], both without sockets. The other is HTTP, by
-// [Server.ServeHTTP] or [Server.Client]. A Client has the methods of client.Resource that send
-// requests, so an interface of these methods accepts either.
+// [Patch], [Delete], [Expire]). The code under test uses HTTP, by [Server.Client] without a socket
+// or by [Server.ServeHTTP], so it has the client.Resource of production. A [Source] lists and watches
+// without HTTP, and answers alike.
 //
 // # Similarities to the API server
 //

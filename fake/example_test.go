@@ -3,11 +3,11 @@ package fake_test
 import (
 	"context"
 	"fmt"
-	"io"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/kind"
@@ -82,25 +82,46 @@ func ExampleNewSource() {
 	// BOOKMARK 4 <nil>
 }
 
-// The same server speaks HTTP, here without a socket.
+// The code under test gets the client that it has in production, here without a socket. The test sets the stage with
+// the functions, which no fault strikes.
 func ExampleServer_Client() {
+	topics := kind.Of[*Topic](exampleV1, "topics")
 	server := fake.New(fake.Options{})
-	if err := fake.Register(server, kind.Of[*Topic](exampleV1, "topics"), fake.Rules{}); err != nil {
+	if err := fake.Register(server, topics, fake.Rules{}); err != nil {
 		fmt.Println(err)
 		return
 	}
-	resp, err := server.Client().Get(fake.URL + "/apis/example.com/v1/topics")
+	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+	prod, err := client.New(conn, topics, client.Options{Namespace: "prod"})
 	if err != nil {
 		fmt.Println(err)
 		return
 	}
-	defer resp.Body.Close()
-	body, err := io.ReadAll(resp.Body)
-	fmt.Println(resp.Status, err)
-	fmt.Print(string(body))
+	orders := types.NamespacedName{Namespace: "prod", Name: "orders"}
+	fmt.Println(grow(context.Background(), prod, orders))
+
+	if _, err := fake.Create(server, fake.Object(&Topic{}, "prod", "orders")); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(grow(context.Background(), prod, orders))
+	topic, err := fake.Get[*Topic](server, orders)
+	fmt.Println(topic.Spec.Partitions, err)
 	// Output:
-	// 200 OK <nil>
-	// {"kind":"TopicList","apiVersion":"example.com/v1","metadata":{"resourceVersion":"1"},"items":[]}
+	// get topics.example.com in namespace prod "prod/orders": topics.example.com "orders" not found
+	// <nil>
+	// 1 <nil>
+}
+
+// grow is code under test.
+func grow(ctx context.Context, c *client.Resource[*Topic], key types.NamespacedName) error {
+	topic, err := c.Get(ctx, key, metav1.GetOptions{})
+	if err != nil {
+		return err
+	}
+	patch := fmt.Sprintf(`{"spec":{"partitions":%d}}`, topic.Spec.Partitions+1)
+	_, err = c.Patch(ctx, key, types.MergePatchType, []byte(patch), metav1.PatchOptions{})
+	return err
 }
 
 // Faults are lines of text. A run in which some struck by chance is repeated by the

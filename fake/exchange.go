@@ -24,10 +24,10 @@ type Exchange struct {
 	// Key is the object's. It has no name for a list, a watch, the deletion of a collection, and a
 	// create that was refused before it got its generated name.
 	Key types.NamespacedName
-	// UserAgent is the header of that name. It is empty for a [Client] and a [Source].
+	// UserAgent is the header of that name. It is empty for a [Source].
 	UserAgent string
-	// Code is the HTTP status that was sent or, by a [Client] or a [Source], would have been. Zero
-	// means that the sender got none, because the connection broke or its context ended.
+	// Code is the HTTP status that was sent or, to a [Source], would have been. Zero means that the
+	// sender got none, because the connection broke or its context ended.
 	Code int
 	// Message is that of a refusal.
 	Message string
@@ -67,18 +67,17 @@ func (x Exchange) String() string {
 	return b.String()
 }
 
-// call is a request of a [Client] or a [Source] that [Options].Seen will get.
+// call is a request of a [Source] that [Options].Seen will get.
 type call struct {
-	server  *Server
-	ctx     context.Context
-	about   Request
-	key     types.NamespacedName
-	created bool // the answer is 201
+	server *Server
+	ctx    context.Context
+	about  Request
+	key    types.NamespacedName
 }
 
 // call counts a request. An error is its answer.
 func (s *Server) call(ctx context.Context, about Request, key types.NamespacedName) (call, *faults.Fault, error) {
-	c := call{server: s, ctx: ctx, about: about, key: key, created: about.Verb == faults.VerbCreate}
+	c := call{server: s, ctx: ctx, about: about, key: key}
 	f, err := s.receive(ctx, about, false)
 	if err != nil {
 		c.answer(err)
@@ -92,9 +91,6 @@ func (c *call) answer(err error) {
 		return
 	}
 	code, message := http.StatusOK, ""
-	if c.created {
-		code = http.StatusCreated
-	}
 	switch {
 	case err == nil:
 	case errors.Is(err, errDropped), c.ctx.Err() != nil:

@@ -8,18 +8,15 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
-	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
-// TestSeen sends the same requests by a Client and by HTTP: both are seen alike, but for the user
-// agent.
+// TestSeen sends each request, and notes how the server sees it.
 func TestSeen(t *testing.T) {
 	want := []string{
 		"create pods a/p: 201",
@@ -40,38 +37,26 @@ func TestSeen(t *testing.T) {
 		"delete pods a/p: 200",
 		"deletecollection pods in a: 200",
 	}
-	for name, connect := range map[string]func(*testing.T, *fake.Server) pods{
-		"Client": func(t *testing.T, s *fake.Server) pods {
-			return must(fake.NewClient[*pod](s, fake.Selection{Namespace: "a"}))(t)
-		},
-		"HTTP": func(t *testing.T, s *fake.Server) pods {
-			return must(client.New(client.Connection{URL: fake.URL, HTTP: s.Client()},
-				kind.OfResource[*pod](schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Named("Pod"), client.Options{Namespace: "a"}))(t)
-		},
-	} {
-		t.Run(name, func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				var seen []fake.Exchange
-				s := statusServer(t, fake.Options{Seen: func(x fake.Exchange) { seen = append(seen, x) }})
-				start := time.Now()
-				sendAll(t, s, connect(t, s))
-				var got []string
-				for _, x := range seen {
-					if (name == "HTTP") != (x.UserAgent != "") || x.Time.Before(start) {
-						t.Errorf("user agent %q, time %v", x.UserAgent, x.Time)
-					}
-					x.UserAgent = ""
-					got = append(got, x.String())
-				}
-				if d := cmp.Diff(want, got); d != "" {
-					t.Error(d)
-				}
-			})
-		})
-	}
+	synctest.Test(t, func(t *testing.T) {
+		var seen []fake.Exchange
+		s := statusServer(t, fake.Options{Seen: func(x fake.Exchange) { seen = append(seen, x) }})
+		start := time.Now()
+		sendAll(t, s, clientOf(t, s, podKind, "a"))
+		var got []string
+		for _, x := range seen {
+			if x.UserAgent != client.DefaultUserAgent || x.Time.Before(start) {
+				t.Errorf("user agent %q, time %v", x.UserAgent, x.Time)
+			}
+			x.UserAgent = ""
+			got = append(got, x.String())
+		}
+		if d := cmp.Diff(want, got); d != "" {
+			t.Error(d)
+		}
+	})
 }
 
-func sendAll(t *testing.T, s *fake.Server, c pods) {
+func sendAll(t *testing.T, s *fake.Server, c *client.Resource[*pod]) {
 	ctx, p := t.Context(), key("", "p")
 	obj := must(c.Create(ctx, newPod("", "p"), metav1.CreateOptions{}))(t)
 	_, _ = c.Create(ctx, newPod("", "p"), metav1.CreateOptions{})

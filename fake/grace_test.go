@@ -24,12 +24,14 @@ type nodePod struct {
 	} `json:"spec"`
 }
 
+var nodePodKind = kind.Of[*nodePod](v1, "pods").Named("Pod")
+
 // TestKubelets: a request leaves a pod of a node terminating, and somebody plays the kubelet.
 func TestKubelets(t *testing.T) {
 	for _, stop := range []bool{false, true} {
 		s := fake.New(fake.Options{StopPods: stop})
-		check(t, fake.Register(s, kind.Of[*nodePod](v1, "pods").Named("Pod"), fake.Rules{}))
-		c := must(fake.NewClient[*nodePod](s, fake.Selection{Namespace: "a"}))(t)
+		check(t, fake.Register(s, nodePodKind, fake.Rules{}))
+		c := clientOf(t, s, nodePodKind, "a")
 		p := &nodePod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}
 		p.Spec.NodeName = "n"
 		must(fake.Create(s, p))(t)
@@ -54,8 +56,8 @@ func TestKubelets(t *testing.T) {
 func TestShorterGrace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := fake.New(fake.Options{})
-		check(t, fake.Register(s, kind.Of[*nodePod](v1, "pods").Named("Pod"), fake.Rules{}))
-		c := must(fake.NewClient[*nodePod](s, fake.Selection{Namespace: "a"}))(t)
+		check(t, fake.Register(s, nodePodKind, fake.Rules{}))
+		c := clientOf(t, s, nodePodKind, "a")
 		p := &nodePod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}
 		p.Spec.NodeName = "n"
 		must(fake.Create(s, p))(t)
@@ -94,7 +96,7 @@ func TestPodsAreMarked(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				s := fake.New(fake.Options{CollectGarbage: true, KeepNamespaces: true})
-				check(t, fake.Register(s, kind.Of[*nodePod](v1, "pods").Named("Pod"), fake.Rules{}))
+				check(t, fake.Register(s, nodePodKind, fake.Rules{}))
 				check(t, fake.Register(s, kind.Of[*widget](v1, "namespaces").Named("Namespace").Cluster(), fake.Rules{}))
 				check(t, fake.Register(s, kind.Of[*metav1.PartialObjectMetadata](v1, "nodes").Named("Node").Cluster(), fake.Rules{}))
 				must(fake.Create(s, &widget{ObjectMeta: metav1.ObjectMeta{Name: "a"}}))(t)
@@ -145,7 +147,7 @@ func TestRemovalTakesTime(t *testing.T) {
 		"request":    func(t *testing.T, s *fake.Server) { request(t, s, "DELETE", path+"/p", "", "") },
 		"collection": func(t *testing.T, s *fake.Server) { request(t, s, "DELETE", path, "", "") },
 		"client": func(t *testing.T, s *fake.Server) {
-			c := must(fake.NewClient[*nodePod](s, fake.Selection{Namespace: "a"}))(t)
+			c := clientOf(t, s, nodePodKind, "a")
 			check(t, c.Delete(t.Context(), k, metav1.DeleteOptions{}))
 		},
 		"function": func(t *testing.T, s *fake.Server) { must(fake.Delete[*nodePod](s, k))(t) },
@@ -160,7 +162,7 @@ func TestRemovalTakesTime(t *testing.T) {
 						opts.Strategy = strategies
 					}
 					s := fake.New(opts)
-					check(t, fake.Register(s, kind.Of[*nodePod](v1, "pods").Named("Pod"), fake.Rules{}))
+					check(t, fake.Register(s, nodePodKind, fake.Rules{}))
 					check(t, fake.Register(s, kind.Of[*metav1.PartialObjectMetadata](v1, "notes").Named("Note"), fake.Rules{}))
 					must(fake.Create(s, &nodePod{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}))(t)
 					must(fake.Create(s, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "p"}}))(t)

@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
 )
@@ -25,11 +26,12 @@ func kindOf(group, name string) *kind.Kind[*unstructured.Unstructured] {
 }
 
 // kindServer serves one resource of a group as Unstructured, with a status apart.
-func kindServer(t testing.TB, group, name string) *fake.Client[*unstructured.Unstructured] {
+func kindServer(t testing.TB, group, name string) *client.Resource[*unstructured.Unstructured] {
 	t.Helper()
 	s := fake.New(fake.Options{})
-	check(t, fake.Register(s, kindOf(group, name).WithSubresources("status"), fake.Rules{}))
-	return must(fake.NewClient[*unstructured.Unstructured](s, fake.Selection{Namespace: "a"}))(t)
+	k := kindOf(group, name).WithSubresources("status")
+	check(t, fake.Register(s, k, fake.Rules{}))
+	return clientOf(t, s, k, "a")
 }
 
 func newKind(group, kind, name string) *unstructured.Unstructured {

@@ -38,8 +38,7 @@ type Options struct {
 	// are the pods that CollectGarbage and KeepNamespaces delete.
 	StopPods bool
 
-	// Mutate and Validate admit the writes of requests, over HTTP and of a [Client], as the
-	// admission of an API server does; they do not see the writes of a test's own functions. Mutate
+	// Mutate and Validate admit the writes of requests, as the admission of an API server does; they do not see the writes of a test's own functions. Mutate
 	// comes first and may change a.Object, and Validate sees what would be stored. An error refuses
 	// the write, with 403 Forbidden unless it is a Status. They run in the goroutine of the
 	// request, without a lock, concurrently, and once more if another write comes between; the

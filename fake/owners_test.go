@@ -145,15 +145,12 @@ func TestCollectAfterPanic(t *testing.T) {
 	b := owned(t, s, "b", true)
 	owned(t, s, "of-a", true, a)
 	owned(t, s, "of-b", true, b)
-	func() {
-		defer func() {
-			if recover() == nil {
-				t.Error("no panic")
-			}
-		}()
-		panics = true
-		deletePod(t, s, "a", metav1.DeletePropagationOrphan)
-	}()
+	panics = true
+	orphan := metav1.DeletePropagationOrphan
+	err := podClient(t, s).Delete(t.Context(), key("a", "a"), metav1.DeleteOptions{PropagationPolicy: &orphan})
+	if st := wantStatus(t, err, 500, metav1.StatusReasonInternalError); !strings.Contains(st.Message, "panic: CheckName") {
+		t.Errorf("message %q", st.Message)
+	}
 	panics = false
 	deletePod(t, s, "b", metav1.DeletePropagationBackground)
 	wantState(t, s, "a deleting orphan", "of-a of a")

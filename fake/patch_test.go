@@ -14,6 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
 )
@@ -66,11 +67,12 @@ func (a *app) DeepCopyObject() runtime.Object {
 	return c
 }
 
-func appServer(t testing.TB, opts fake.Options) (*fake.Server, *fake.Client[*app]) {
+func appServer(t testing.TB, opts fake.Options) (*fake.Server, *client.Resource[*app]) {
 	t.Helper()
 	s := fake.New(opts)
-	check(t, fake.Register(s, kind.Of[*app](schema.GroupVersion{Group: "apps", Version: "v1"}, "apps").WithSubresources("status"), fake.Rules{}))
-	return s, must(fake.NewClient[*app](s, fake.Selection{Namespace: "a"}))(t)
+	k := kind.Of[*app](schema.GroupVersion{Group: "apps", Version: "v1"}, "apps").WithSubresources("status")
+	check(t, fake.Register(s, k, fake.Rules{}))
+	return s, clientOf(t, s, k, "a")
 }
 
 func specOf(t testing.TB, a *app) string {
@@ -123,8 +125,9 @@ func TestPatchTypes(t *testing.T) {
 // for. The API server stops at three megabytes, however the copies are mixed with others.
 func TestPatchCopiesAreLimited(t *testing.T) {
 	s := fake.New(fake.Options{})
-	check(t, fake.Register(s, kind.Of[*unstructured.Unstructured](exampleV1, "widgets").Named("Widget"), fake.Rules{}))
-	c := must(fake.NewClient[*unstructured.Unstructured](s, fake.Selection{Namespace: "a"}))(t)
+	k := kind.Of[*unstructured.Unstructured](exampleV1, "widgets").Named("Widget")
+	check(t, fake.Register(s, k, fake.Rules{}))
+	c := clientOf(t, s, k, "a")
 	w := &unstructured.Unstructured{Object: map[string]any{"spec": map[string]any{"x": strings.Repeat("x", 100_000)}}}
 	w.SetName("w")
 	was := must(c.Create(t.Context(), w, metav1.CreateOptions{}))(t)
@@ -211,7 +214,7 @@ func TestPatchRefusals(t *testing.T) {
 func TestPatchOfCustomResources(t *testing.T) {
 	s := statusServer(t, fake.Options{})
 	must(fake.Create(s, &unstructured.Unstructured{Object: map[string]any{"metadata": map[string]any{"namespace": "a", "name": "j"}}}))(t)
-	c := must(fake.NewClient[*unstructured.Unstructured](s, fake.Selection{}))(t)
+	c := clientOf(t, s, jobKind, "")
 	_, err := c.Patch(t.Context(), key("a", "j"), types.StrategicMergePatchType, []byte(`{}`), metav1.PatchOptions{})
 	const want = "the body of the request was in an unknown format - accepted media types include: application/json-patch+json, application/merge-patch+json, application/apply-patch+yaml"
 	if st := wantStatus(t, err, 415, metav1.StatusReasonUnsupportedMediaType); st.Message != want {

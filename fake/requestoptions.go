@@ -86,14 +86,6 @@ func checkDeleteOptions(opts *metav1.DeleteOptions) error {
 	return invalidOptions("DeleteOptions", metavalidation.ValidateDeleteOptions(opts))
 }
 
-// at returns w for the status subresource or for the object itself.
-func (w write) at(status bool) write {
-	if status {
-		w.subresource = statusField
-	}
-	return w
-}
-
 // status reports whether the write is for the status subresource, and changes nothing else.
 func (w write) status() bool { return w.subresource == statusField }
 

@@ -59,8 +59,8 @@ func (r Requests) Since(before Requests) Requests {
 	return left
 }
 
-// Requests returns how many requests the server has got since it began, by HTTP, from a [Source] or
-// from a [Client]. A request counts when the server looks at it, also if a fault strikes it or the
+// Requests returns how many requests the server has got since it began, by HTTP or from a [Source].
+// A request counts when the server looks at it, also if a fault strikes it or the
 // server refuses it. Requests for resources that are not registered and for verbs that they do not
 // have do not count, and neither do the typed functions by which a test writes.
 //

@@ -17,9 +17,10 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Both clients' requests count alike, and the test's own writes do not count.
+// Requests count, and the test's own writes do not.
 func TestRequests(t *testing.T) {
-	bothClients(t, func(t *testing.T, s *fake.Server, c pods) (seen []string) {
+	inVirtualTime(t, func(t *testing.T, s *fake.Server, c *client.Resource[*pod]) {
+		var seen []string
 		ctx, p := t.Context(), key("a", "p")
 		note := func() { seen = append(seen, fmt.Sprint(s.Requests())) }
 		must(fake.Create(s, newPod("a", "other")))(t)
@@ -35,8 +36,8 @@ func TestRequests(t *testing.T) {
 		must(c.Update(ctx, obj, metav1.UpdateOptions{}))(t)
 		must(c.UpdateStatus(ctx, obj, metav1.UpdateOptions{}))(t)
 		must(c.Patch(ctx, p, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}))(t)
-		must(subresourceOf(c, "status").Patch(ctx, p, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}))(t)
-		must(subresourceOf(c, "status").Get(ctx, p, metav1.GetOptions{}))(t)
+		must(c.Subresource("status").Patch(ctx, p, types.MergePatchType, []byte(`{}`), metav1.PatchOptions{}))(t)
+		must(c.Subresource("status").Get(ctx, p, metav1.GetOptions{}))(t)
 		must(c.Apply(ctx, map[string]any{"metadata": map[string]any{"name": "p", "namespace": "a"}}, metav1.ApplyOptions{FieldManager: "m"}))(t)
 		check(t, c.Delete(ctx, p, metav1.DeleteOptions{}))
 		check(t, c.DeleteCollection(ctx, metav1.DeleteOptions{}, metav1.ListOptions{}))
@@ -51,7 +52,6 @@ func TestRequests(t *testing.T) {
 		if got := seen[len(seen)-1]; got != want {
 			t.Errorf("requests\n%s, want\n%s", got, want)
 		}
-		return seen
 	})
 }
 
@@ -77,7 +77,7 @@ func TestRequestsCopied(t *testing.T) {
 func TestLostAnswer(t *testing.T) {
 	s := fake.New(fake.Options{})
 	check(t, fake.Register(s, kind.Of[*pod](v1, "pods").Named("Pod"), fake.Rules{}))
-	c := must(client.New(client.Connection{URL: fake.URL, HTTP: s.Client()}, kind.Of[*pod](v1, "pods").Named("Pod"), client.Options{}))(t)
+	c := clientOf(t, s, podKind, "")
 	ctx, p := t.Context(), key("a", "p")
 	for _, test := range []struct {
 		verb  faults.Verb

@@ -18,8 +18,8 @@ import (
 // Rules say what the server does with one resource beyond its kind.Kind. The zero value is right
 // for almost all resources.
 //
-// If the kind has the subresource "status", then only [UpdateStatus], the same method of a
-// [Client], and requests to .../status write the status; creates and other updates ignore it. In
+// If the kind has the subresource "status", then only [UpdateStatus], [ChangeStatus] and requests to
+// .../status write the status; creates and other updates ignore it. In
 // most of Kubernetes' own kinds these calls also write labels, annotations, finalizers and owner
 // references; in custom resources they only write the status. T then needs a field Status, or is
 // Unstructured. Without that subresource an object is written as a whole. Other

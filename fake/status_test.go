@@ -20,8 +20,8 @@ import (
 func statusServer(t testing.TB, opts fake.Options) *fake.Server {
 	t.Helper()
 	s := fake.New(opts)
-	check(t, fake.Register(s, kind.Of[*pod](v1, "pods").WithSubresources("status"), fake.Rules{}))
-	check(t, fake.Register(s, kind.Of[*unstructured.Unstructured](exampleV1, "jobs").Named("Job").WithSubresources("status"), fake.Rules{}))
+	check(t, fake.Register(s, podKind, fake.Rules{}))
+	check(t, fake.Register(s, jobKind, fake.Rules{}))
 	check(t, fake.Register(s, kind.Of[*widget](exampleV1, "widgets"), fake.Rules{}))
 	return s
 }

@@ -16,8 +16,7 @@ import (
 type Strategy struct {
 	// Default completes an object when it comes in, before admission.
 	Default func(obj metav1.Object)
-	// Prepare completes a.Object, the new state, by a.Old, and checks it, for requests over HTTP
-	// and of a [Client]: a test's own functions store what they get. An error refuses the write,
+	// Prepare completes a.Object, the new state, by a.Old, and checks it, for requests: a test's own functions store what they get. An error refuses the write,
 	// with 500 unless it is a Status. A new object has its uid and its creationTimestamp. ctx is
 	// that of the request. stored is a sum of the object as it is stored, without its managedFields:
 	// other sums make a write even if the object reads as before. An object that reads otherwise than

@@ -30,10 +30,10 @@ func TestSurfacesAgree(t *testing.T) {
 func surfacesAgree(t *testing.T, seed uint64) {
 	w := &world{model: newModel(), t: t, r: rand.New(rand.NewPCG(seed, 2)), s: statusServer(t, fake.Options{})}
 	check(t, fake.AddField(w.s, "spec.node", podNode))
-	clients := writers(t, w.s)
+	c := clientOf(t, w.s, podKind, "")
 	for range 40 {
 		w.step()
-		w.write(clients)
+		w.write(c)
 	}
 	for range 25 {
 		sel := randomSelection(w.r)

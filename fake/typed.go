@@ -90,7 +90,7 @@ func changed[T metav1.Object](change func(obj T) error) func(*version) (metav1.O
 
 // Patch applies a JSON merge patch (RFC 7386) to the object at key and returns it as
 // stored. A patch that states a resourceVersion is refused unless that is the newest.
-// [Client] has the other types of patches. Status errors: NotFound, Conflict, Invalid,
+// A client has the other types of patches. Status errors: NotFound, Conflict, Invalid,
 // BadRequest.
 func Patch[T metav1.Object](at Target, key types.NamespacedName, merge []byte) (T, error) {
 	t, err := lookup[T](at, schema.GroupVersionKind{})

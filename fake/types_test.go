@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
 )
@@ -71,6 +72,14 @@ func newServer(t testing.TB, opts fake.Options) *fake.Server {
 	check(t, fake.Register(s, kind.Of[*widget](exampleV1, "widgets"), fake.Rules{}))
 	check(t, fake.Register(s, kind.Of[*metav1.PartialObjectMetadata](v1, "nodes").Named("Node").Cluster(), fake.Rules{}))
 	return s
+}
+
+// clientOf returns a client of a kind that s serves, for a namespace; "" is for all. It asks once: what s refuses is
+// its answer.
+func clientOf[T any](t testing.TB, s *fake.Server, k *kind.Kind[T], namespace string) *client.Resource[T] {
+	t.Helper()
+	conn := client.Connection{URL: fake.URL, HTTP: s.Client(), Retries: -1}
+	return must(client.New(conn, k, client.Options{Namespace: namespace}))(t)
 }
 
 func check(t testing.TB, err error) {

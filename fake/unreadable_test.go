@@ -14,7 +14,7 @@ import (
 func TestDeleteUnreadable(t *testing.T) {
 	s := fake.New(fake.Options{})
 	check(t, fake.Define(s, sharedPod, sharedHost(exampleV1)))
-	hosts := must(fake.NewClient[*host](s, fake.Selection{Namespace: "a"}))(t)
+	hosts := clientOf(t, s, hostKind, "a")
 	for name, node := range map[string]string{"good": "n", "bad": "nowhere"} {
 		p := newPod("a", name)
 		p.Spec.Node, p.Finalizers = node, []string{"example.com/x"}

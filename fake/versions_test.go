@@ -55,6 +55,9 @@ func sharedHost(gv schema.GroupVersion) fake.Definition[*host] {
 	}}
 }
 
+// hostKind is that of sharedHost in a group of its own.
+var hostKind = sharedHost(exampleV1).Kind
+
 func placed(name, place string) *host {
 	return &host{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}, Spec: hostSpec{Place: place}}
 }
@@ -64,7 +67,7 @@ func placed(name, place string) *host {
 func TestVersionsOfTwoTypes(t *testing.T) {
 	s := fake.New(fake.Options{})
 	check(t, fake.Define(s, sharedPod, sharedHost(exampleV1)))
-	hosts := must(fake.NewClient[*host](s, fake.Selection{Namespace: "a"}))(t)
+	hosts := clientOf(t, s, hostKind, "a")
 	resp := must(s.Client().Get(fake.URL + "/apis/example.com/v1/namespaces/a/pods?watch=1&resourceVersion=1"))(t)
 	defer resp.Body.Close()
 
@@ -152,7 +155,7 @@ func TestVersionsEnd(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	hosts := must(fake.NewClient[*host](s, fake.Selection{}))(t)
+	hosts := clientOf(t, s, hostKind, "")
 	must(fake.Create(s, newPod("a", "one")))(t)
 	check(t, fake.Define(s, sharedPod))
 	wantStatus(t, errorOf(hosts.Get(t.Context(), key("a", "one"), metav1.GetOptions{})), 404, metav1.StatusReasonNotFound)

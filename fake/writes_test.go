@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"maps"
 	"math/rand/v2"
-	"net/url"
 	"slices"
 	"strconv"
 	"strings"
@@ -15,7 +14,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
@@ -26,7 +24,7 @@ import (
 // attempt is one random write: what it asks for, and what the model says to it.
 type attempt struct {
 	w      *world
-	c      pods // in process or over HTTP
+	c      *client.Resource[*pod]
 	k      types.NamespacedName
 	old    *pod // nil when there is none
 	dryRun []string
@@ -37,18 +35,9 @@ type attempt struct {
 	generation  int64
 }
 
-// writers returns the two clients of a server.
-func writers(t testing.TB, s *fake.Server) []pods {
-	t.Helper()
-	return []pods{
-		must(fake.NewClient[*pod](s, fake.Selection{}))(t),
-		must(client.New(client.Connection{URL: fake.URL, HTTP: s.Client()}, kind.OfResource[*pod](schema.GroupVersionResource{Version: "v1", Resource: "pods"}).Named("Pod"), client.Options{}))(t),
-	}
-}
-
 // write does a random write and holds its answer to the model.
-func (w *world) write(clients []pods) {
-	a := attempt{w: w, c: clients[w.r.IntN(len(clients))], k: key(namespaces[w.r.IntN(len(namespaces))], names[w.r.IntN(len(names))])}
+func (w *world) write(c *client.Resource[*pod]) {
+	a := attempt{w: w, c: c, k: key(namespaces[w.r.IntN(len(namespaces))], names[w.r.IntN(len(names))])}
 	a.old = w.states[w.now()][a.k]
 	if w.r.IntN(6) == 0 {
 		a.dryRun = []string{metav1.DryRunAll}
@@ -186,20 +175,11 @@ func (a *attempt) gone(old *pod) {
 // epoch is the clock of the servers of this file.
 func epoch() time.Time { return time.Unix(1_000_000_000, 0) }
 
-// deleteCollection deletes an app in a namespace: by the client that has the method, or by
-// HTTP.
+// deleteCollection deletes an app in a namespace.
 func (a *attempt) deleteCollection() {
-	t, selector := a.w.t, "app="+a.app
-	if c, ok := a.c.(*fake.Client[*pod]); ok {
-		check(t, c.DeleteCollection(t.Context(), metav1.DeleteOptions{DryRun: a.dryRun}, metav1.ListOptions{
-			LabelSelector: selector, FieldSelector: "metadata.namespace=" + a.k.Namespace,
-		}))
-	} else {
-		query := url.Values{"labelSelector": {selector}, "dryRun": a.dryRun}
-		if code, body := request(t, a.w.s, "DELETE", "/api/v1/namespaces/"+a.k.Namespace+"/pods?"+query.Encode(), "", ""); code != 200 {
-			t.Fatalf("%d %s", code, body)
-		}
-	}
+	t := a.w.t
+	in := must(client.InNamespace(a.c, a.k.Namespace))(t)
+	check(t, in.DeleteCollection(t.Context(), metav1.DeleteOptions{DryRun: a.dryRun}, metav1.ListOptions{LabelSelector: "app=" + a.app}))
 	if a.dryRun != nil {
 		return
 	}
@@ -233,7 +213,7 @@ func (a *attempt) judge(verb string, got *pod, err error, code int32) {
 	}
 }
 
-// TestWritesAgainstModel writes at random by both clients, and reads by both as well.
+// TestWritesAgainstModel writes at random.
 func TestWritesAgainstModel(t *testing.T) {
 	seeds := uint64(30)
 	if testing.Short() {
@@ -241,26 +221,24 @@ func TestWritesAgainstModel(t *testing.T) {
 	}
 	for seed := range seeds {
 		w := &world{model: newModel(), t: t, r: rand.New(rand.NewPCG(seed, 3)), s: statusServer(t, fake.Options{Now: epoch})}
-		clients := writers(t, w.s)
+		c := clientOf(t, w.s, podKind, "")
 		for range 150 {
-			w.write(clients)
+			w.write(c)
 			if w.r.IntN(8) == 0 {
 				w.checkWatch(randomSelection(w.r))
 				w.checkList(randomSelection(w.r))
 			}
 		}
 		want := slices.Collect(maps.Values(w.states[w.now()]))
-		for _, c := range clients {
-			var got []*pod
-			for p, err := range c.Items(t.Context(), metav1.ListOptions{Limit: 3}) {
-				check(t, err)
-				got = append(got, p)
-			}
-			order := func(p, q *pod) int { return strings.Compare(p.Namespace+"/"+p.Name, q.Namespace+"/"+q.Name) }
-			slices.SortFunc(want, order)
-			if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
-				t.Fatalf("seed %d, by %T (-model +server):\n%s", seed, c, d)
-			}
+		var got []*pod
+		for p, err := range c.Items(t.Context(), metav1.ListOptions{Limit: 3}) {
+			check(t, err)
+			got = append(got, p)
+		}
+		order := func(p, q *pod) int { return strings.Compare(p.Namespace+"/"+p.Name, q.Namespace+"/"+q.Name) }
+		slices.SortFunc(want, order)
+		if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
+			t.Fatalf("seed %d (-model +server):\n%s", seed, d)
 		}
 	}
 }
@@ -282,7 +260,7 @@ func TestBlindUpdates(t *testing.T) {
 	} {
 		s := fake.New(fake.Options{})
 		check(t, fake.Register(s, kind.As[*pod](c.kind.WithSubresources("status")), c.rules))
-		requests := must(fake.NewClient[*pod](s, fake.Selection{Namespace: "a"}))(t)
+		requests := clientOf(t, s, kind.As[*pod](c.kind.WithSubresources("status")), "a")
 		must(fake.Create(s, newPod("a", "p")))(t)
 		next := newPod("a", "p")
 		next.Spec.Node, next.Status.Phase = "n", "Ready"

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
 )
@@ -31,7 +32,7 @@ func TestTranscript(t *testing.T) {
 	var requests faketest.Transcript
 	at := time.Date(2026, 1, 2, 3, 4, 5, 6_000_000, time.UTC)
 	s := serverWith(t, fake.Options{Seen: requests.Add, Now: func() time.Time { return at }})
-	c, err := fake.NewClient[*pod](s, fake.Selection{Namespace: "a"})
+	c, err := client.New(client.Connection{URL: fake.URL, HTTP: s.Client()}, podKind, client.Options{Namespace: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -54,9 +55,9 @@ func TestTranscript(t *testing.T) {
 		want := ""
 		if failed {
 			want = "requests:\n" +
-				"03:04:05.006 create pods a/x: 201\n" +
-				"03:04:05.006 create pods a/x: 409 pods \"x\" already exists\n" +
-				"03:04:05.006 get pods a/x: 200\n"
+				"03:04:05.006 create pods a/x: 201 (kinform)\n" +
+				"03:04:05.006 create pods a/x: 409 pods \"x\" already exists (kinform)\n" +
+				"03:04:05.006 get pods a/x: 200 (kinform)\n"
 		}
 		if f.logged != want {
 			t.Errorf("failed %t, logged\n%s\nwant\n%s", failed, f.logged, want)

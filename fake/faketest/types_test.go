@@ -21,6 +21,8 @@ type podSpec struct {
 	Node string `json:"node,omitempty"`
 }
 
+var podKind = kind.Of[*pod](schema.GroupVersion{Version: "v1"}, "pods")
+
 func newPod(namespace, name string) *pod {
 	return &pod{ObjectMeta: metav1.ObjectMeta{Namespace: namespace, Name: name}}
 }
@@ -33,7 +35,7 @@ func newServer(t testing.TB) *fake.Server {
 func serverWith(t testing.TB, opts fake.Options) *fake.Server {
 	t.Helper()
 	s := fake.New(opts)
-	check(t, fake.Register(s, kind.Of[*pod](schema.GroupVersion{Version: "v1"}, "pods"), fake.Rules{}))
+	check(t, fake.Register(s, podKind, fake.Rules{}))
 	return s
 }
 

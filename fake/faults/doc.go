@@ -13,7 +13,7 @@
 //
 // To lose the answer to a write, cut it off: the server has done the write, and the client gets
 // an error that does not say so. Only answers by HTTP have bytes, so this strikes a
-// client.Resource and a handle, and not a fake.Client.
+// client.Resource and a handle, and not a fake.Source.
 //
 //	truncate patch websites.example.com bytes=1 chance=0.2 seed=7
 //

@@ -32,9 +32,8 @@ const (
 	VerbDeleteCollection Verb = "deletecollection"
 )
 
-// Fault makes calls fail. It strikes requests by HTTP, by a fake.Source or by a fake.Client,
-// but not the typed functions by which a test writes. The order of the calls alone decides
-// which calls it strikes: by number, or by a seeded Chance. Exactly one action must be set:
+// Fault makes calls fail. It strikes requests by HTTP or by a fake.Source, but not the typed
+// functions by which a test writes. The order of the calls alone decides which calls it strikes: by number, or by a seeded Chance. Exactly one action must be set:
 // Status, Silent, CutEvents, CutBytes, Duplicate, Reorder, Delay, Expire, JumpRV or Restart. A
 // Fault has a textual form: see [Parse].
 type Fault struct {

@@ -16,7 +16,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
+	kubeapps "github.com/kinform/kinform/with/kubernetes/apps"
 	"github.com/kinform/kinform/with/kubernetes/fakekube"
 	"github.com/kinform/kinform/with/strategies"
 )
@@ -190,7 +192,7 @@ func TestOwnFunctions(t *testing.T) {
 // TestClient has the strategies of requests over HTTP.
 func TestClient(t *testing.T) {
 	s := newServer(t)
-	c, err := fake.NewClient[*appsv1.Deployment](s, fake.Selection{Namespace: "default"})
+	c, err := client.New(client.Connection{URL: fake.URL, HTTP: s.Client()}, kubeapps.Deployments, client.Options{Namespace: "default"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -229,7 +231,7 @@ func TestAddressesAreUnique(t *testing.T) {
 
 func BenchmarkCreateDeployment(b *testing.B) {
 	s := newServer(b)
-	c, err := fake.NewClient[*appsv1.Deployment](s, fake.Selection{Namespace: "default"})
+	c, err := client.New(client.Connection{URL: fake.URL, HTTP: s.Client()}, kubeapps.Deployments, client.Options{Namespace: "default"})
 	if err != nil {
 		b.Fatal(err)
 	}

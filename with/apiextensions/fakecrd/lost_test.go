@@ -9,9 +9,12 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/with/apiextensions/fakecrd"
 )
 
@@ -70,7 +73,8 @@ func TestNullsOfApplies(t *testing.T) {
 	if err := errors.Join(fakecrd.Serve(s), s.LoadYAML("widgets", widgets)); err != nil {
 		t.Fatal(err)
 	}
-	c, err := fake.NewClient[*unstructured.Unstructured](s.Resource(widgetsName), fake.Selection{Namespace: "default"})
+	c, err := client.New(client.Connection{URL: fake.URL, HTTP: s.Client()},
+		kind.Of[*unstructured.Unstructured](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets").Named("Widget"), client.Options{Namespace: "default"})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/with/kubernetes/core"
@@ -117,7 +118,7 @@ func TestApply(t *testing.T) {
 	if err := fake.Register(server, core.Services, openapi.Rules(core.Services)); err != nil {
 		t.Fatal(err)
 	}
-	services, err := fake.NewClient[*corev1.Service](server, fake.Selection{Namespace: "a"})
+	services, err := client.New(client.Connection{URL: fake.URL, HTTP: server.Client()}, core.Services, client.Options{Namespace: "a"})
 	if err != nil {
 		t.Fatal(err)
 	}
