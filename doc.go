@@ -45,7 +45,7 @@
 //
 // The types of this package fix K to [types.NamespacedName] and leave T to you:
 // kinform.Informer[*corev1.Pod] is informer.Informer[types.NamespacedName, *corev1.Pod]. They are
-// aliases, and their packages document them. NewInformer and its like make values with this key.
+// aliases, and their packages document them.
 //
 // # Words
 //

@@ -17,7 +17,7 @@ const module = "github.com/kinform/kinform"
 // a folder internal/ is in it only if it imports others than such packages; the compiler
 // says who may import them.
 var allowed = map[string][]string{
-	".":                  {"client", "controller", "deltafifo", "index", "informer", "informer/pipeline", "kind", "queue", "reflector", "store"},
+	".":                  {"client", "controller", "index", "informer", "kind", "reflector", "store"},
 	"client":             {"kind", "reflector"},
 	"controller":         {"client", "index", "informer", "kind", "queue", "reflector", "store"},
 	"controller/events":  {"client", "kind"},
