@@ -31,13 +31,13 @@ type Applier[T any] interface {
 //
 // Config is any value with the JSON form of a part of the object, including metadata.name: an apply
 // configuration of client-go, a map[string]any, an *unstructured.Unstructured, or T if it omits
-// unset fields. See client.Resource.Apply. Errors: [ErrNoManager], and the errors of c.
+// unset fields. See client.Resource.Apply. Errors: [ErrInvalid], and the errors of c.
 func Apply[T interface {
 	comparable
 	metav1.Object
 }](ctx context.Context, c Applier[T], current T, config any, manager string) (_ T, sent bool, err error) {
 	if manager == "" {
-		return current, false, fmt.Errorf("controller: apply of a %T: %w", current, ErrNoManager)
+		return current, false, fmt.Errorf("controller: apply of a %T: %w", current, errNoManager)
 	}
 	var none T
 	if current != none {

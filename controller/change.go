@@ -12,6 +12,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/store"
 )
 
 // change is one change of an object, and how to carry it out.
@@ -119,7 +121,7 @@ func withoutStatus[T Object[T]](ctx context.Context, c change[T], obj T, err err
 	if _, failed := newest(ctx, c.client, obj); failed != nil {
 		return failed
 	}
-	return about(obj, fmt.Errorf("%w: %w", ErrNoStatus, err))
+	return about(obj, fmt.Errorf("%w: %w", errNoStatus, err))
 }
 
 func send[T Object[T]](ctx context.Context, c change[T], key types.NamespacedName, p patch) (T, error) {
@@ -134,14 +136,14 @@ func send[T Object[T]](ctx context.Context, c change[T], key types.NamespacedNam
 func (c change[T]) patch(obj T) (p patch, err error) {
 	version := obj.GetResourceVersion()
 	if version == "" {
-		return p, about(obj, ErrNoVersion)
+		return p, about(obj, errNotRead)
 	}
 	next := obj.DeepCopy()
 	if err := c.edit(next); err != nil {
 		return p, err
 	}
 	if keyOf(next) != keyOf(obj) || next.GetUID() != obj.GetUID() {
-		return p, about(obj, ErrRenamed)
+		return p, about(obj, errRenamed)
 	}
 	next.SetResourceVersion(version)
 	before, err := treeOf(obj)
@@ -165,7 +167,7 @@ func onlyStatus(before, after tree) error {
 	for _, fields := range []tree{before, after} {
 		for field := range fields {
 			if field != "status" && !isSame(before[field], after[field]) {
-				return fmt.Errorf("%w: %s", ErrNotStatus, field)
+				return fmt.Errorf("%w: %s", errNotStatus, field)
 			}
 		}
 	}
@@ -182,14 +184,13 @@ func onlyStatus(before, after tree) error {
 // generation that a condition was observed at from reconcile's object, see [SetCondition].
 //
 // If the object is gone, there is no status to write, and the error is nil. Other errors:
-// [ErrNoEdit], [ErrNoObject], [ErrNoVersion], [ErrRenamed], [ErrNoStatus]; [ErrNotStatus] if edit
-// changes anything else; and the errors of c, a Conflict only after five in a row.
+// [ErrInvalid], also if edit changes anything else; [store.ErrNoObject]; and the errors of c, a Conflict only after five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
 	if isNil(obj) {
 		return obj, noObject("PatchStatus", obj)
 	}
 	if edit == nil {
-		return obj, about(obj, ErrNoEdit)
+		return obj, about(obj, errNoEdit)
 	}
 	now, _, err := change[T]{client: c, status: true, edit: func(o T) error { edit(o); return nil }}.to(ctx, obj)
 	if errors.Is(err, errGone) {
@@ -241,8 +242,8 @@ func (o Outcome) String() string {
 //
 // If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server and
 // calls edit for the new state, so edit may be called several times. An error of edit ends it without a
-// write; [SetController] returns one if somebody else has made the object. Other errors: [ErrNoEdit],
-// [ErrNoObject], [ErrNoName], [ErrRenamed], and the errors of c, a Conflict or AlreadyExists only after
+// write; [SetController] returns one if somebody else has made the object. Other errors: [ErrInvalid],
+// [store.ErrNoObject], [store.ErrNoName], and the errors of c, a Conflict or AlreadyExists only after
 // five in a row.
 //
 // # Null
@@ -273,10 +274,10 @@ func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit f
 		return obj, Unchanged, noObject("CreateOrUpdate", obj)
 	}
 	if edit == nil {
-		return obj, Unchanged, about(obj, ErrNoEdit)
+		return obj, Unchanged, about(obj, errNoEdit)
 	}
 	if obj.GetName() == "" {
-		return obj, Unchanged, about(obj, ErrNoName)
+		return obj, Unchanged, about(obj, store.ErrNoName)
 	}
 	now, found, err := firstState(ctx, c, keyOf(obj))
 	for try := range tries {
@@ -332,7 +333,7 @@ func createEdited[T Object[T]](ctx context.Context, c Client[T], obj T, edit fun
 		return obj, err
 	}
 	if keyOf(next) != keyOf(obj) {
-		return obj, about(obj, ErrRenamed)
+		return obj, about(obj, errRenamed)
 	}
 	return c.Create(ctx, next, metav1.CreateOptions{})
 }

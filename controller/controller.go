@@ -174,7 +174,7 @@ func oneOf[O any](options []O) (opts O, err error) {
 	case 1:
 		return options[0], nil
 	}
-	return opts, fmt.Errorf("%w: there are %d, give one at most", ErrInvalid, len(options))
+	return opts, fmt.Errorf("%w: there are %d, give one at most", errOptions, len(options))
 }
 
 // Err returns every mistake in the setup of the controller so far, joined: the errors of [New],
@@ -224,7 +224,7 @@ func (c *Controller[Q]) checkOwners(in input) error {
 	if in.owners == nil || slices.ContainsFunc(c.inputs, watched) {
 		return nil
 	}
-	return fmt.Errorf("controller: %s of %s by %s: %w", in.call, in.inf.Resource(), in.owners.Resource(), ErrNoOwners)
+	return fmt.Errorf("controller: %s of %s by %s: %w", in.call, in.inf.Resource(), in.owners.Resource(), errNoOwners)
 }
 
 // Queue returns the queue. Use it to add keys from other places, and for its metrics.

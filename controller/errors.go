@@ -10,95 +10,93 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/queue"
-	"github.com/kinform/kinform/store"
 )
 
 var (
-	// The errors from here to ErrStopped are errors of the setup: [Controller.Err] and Run return them, each with
-	// the controller's name and the name of the resource.
-
-	// ErrNoKeys says that Watch got no function for keys.
-	ErrNoKeys = errors.New("the function for keys is nil: pass a function that appends keys to dst")
-
-	// ErrNoInformer says that For, Owns, Watch or References got a nil informer or handle, or an index of no
-	// informer. It comes with the type of the objects. Unwatch returns it. It is the same value as
-	// informer.ErrNoInformer.
-	ErrNoInformer = informer.ErrNoInformer
-
-	// ErrNoFilter says that a filter is nil.
-	ErrNoFilter = errors.New("the filter is nil: leave it out, or pass a function")
-
-	// ErrNoOwners says, with the names of both resources, that Owns or References was called without [For] of the objects
-	// whose keys they queue. The cache would never have these objects, or reconcile would get keys of another kind.
-	ErrNoOwners = errors.New("the controller has no For or Watch of the latter: call For with the same handle or informer, or name the one that For has")
+	// ErrInvalid is matched by the errors of mistakes in the program: a nil function, informer or handle, [Owns] without
+	// [For], an edit of another field than the status. Somebody has to change the program. The text says what, and names
+	// the controller and the resource, or the kind and the key of the object. All packages that export ErrInvalid export
+	// the same value.
+	ErrInvalid = mistake.Err
 
 	// ErrStopped says that For, Owns, Watch or References was called after the end of Run.
 	// informer.ErrStopped says that an informer has stopped.
 	ErrStopped = errors.New("Run has ended, so nothing can be watched any more")
 
-	// ErrInvalid says that there are several Options or OpenOptions, or that two fields of OpenOptions contradict
-	// each other.
-	ErrInvalid = errors.New("the options are not valid")
-
-	// ErrStarted is returned, with the controller's name, by a second call of Run.
-	ErrStarted = errors.New("Run was called before: a controller runs once, so make another one")
-
-	// ErrNotWatched is returned by Unwatch, with the name of the resource, for an informer that the
-	// controller does not watch.
-	ErrNotWatched = errors.New("the informer is not watched")
-
 	// ErrOutside is the cause if a request of a handle over a set of namespaces is for an object in
 	// another namespace. Nothing was sent.
 	ErrOutside = errors.New("outside of the handle's namespaces")
 
-	// The errors from here to ErrOwner come with the key of the object and with its kind, or its
-	// type if the object does not state the kind. ErrNoObject and ErrNoManager come with the type
-	// alone.
-
-	// ErrNoStatus is returned by PatchStatus if the object exists but its kind has no status
-	// subresource.
-	ErrNoStatus = errors.New("the kind has no status subresource: its CustomResourceDefinition needs subresources.status, and for the fake its Kind WithSubresources")
-
-	// ErrNoObject is returned for a nil object, with its type and the name of the resource or the
-	// call. It is the same value as store.ErrNoObject.
-	ErrNoObject = store.ErrNoObject
-
-	// ErrNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
-	ErrNoEdit = errors.New("the function that edits the object is nil")
-
-	// ErrNoName is returned by CreateOrUpdate for an object without a name. It is the same value as
-	// store.ErrNoName and reflector.ErrNoName.
-	ErrNoName = store.ErrNoName
-
-	// ErrNoVersion says that an object to change has no resourceVersion: it was not read from the
-	// server or a cache.
-	ErrNoVersion = errors.New("the object has no resourceVersion: take it from the server or a cache")
-
-	// ErrRenamed says that edit changed the name, the namespace or the UID of the object.
-	ErrRenamed = errors.New("the edit changed the object's name, namespace or UID")
-
-	// ErrNotStatus is returned by PatchStatus if edit changes another field than the status, which
-	// it names.
-	ErrNotStatus = errors.New("the edit of a status changed another field")
-
-	// ErrNoCleanup is returned by Finalize if cleanup is nil.
-	ErrNoCleanup = errors.New("the function for the cleanup is nil")
-
-	// ErrNoFinalizer is returned by Finalize for a finalizer without a name.
-	ErrNoFinalizer = errors.New("the finalizer has no name")
-
-	// ErrNoManager is returned by Apply, with the type of the object, if the field manager has no
-	// name.
-	ErrNoManager = errors.New("the field manager has no name")
-
-	// ErrOwner is returned by SetController for an owner that cannot own the object.
-	ErrOwner = errors.New("not a possible owner")
-
 	// ErrHandlerUnsynced is the cause in a [*SyncError] if the cache is filled, and the
 	// controller's handler has not seen all of it.
 	ErrHandlerUnsynced = errors.New("the cache is filled, but the handler has not seen all of it")
+)
+
+// The mistakes, which match ErrInvalid.
+var (
+	// The errors from here to errOptions are errors of the setup: [Controller.Err] and Run return them, each with
+	// the controller's name and the name of the resource.
+
+	// errNoKeys says that Watch got no function for keys.
+	errNoKeys error = mistake.Text("the function for keys is nil: pass a function that appends keys to dst")
+
+	// errNoInformer says that For, Owns, Watch or References got a nil informer or handle, or an index of no
+	// informer. It comes with the type of the objects. Unwatch returns it.
+	errNoInformer error = mistake.NoInformer
+
+	// errNoFilter says that a filter is nil.
+	errNoFilter error = mistake.Text("the filter is nil: leave it out, or pass a function")
+
+	// errNoOwners says, with the names of both resources, that Owns or References was called without [For] of the objects
+	// whose keys they queue. The cache would never have these objects, or reconcile would get keys of another kind.
+	errNoOwners error = mistake.Text("the controller has no For or Watch of the latter: call For with the same handle or informer, or name the one that For has")
+
+	// errOptions says that there are several Options or OpenOptions, or that two fields of OpenOptions contradict
+	// each other.
+	errOptions error = mistake.Text("the options are not valid")
+
+	// errStarted is returned, with the controller's name, by a second call of Run.
+	errStarted error = mistake.Text("Run was called before: a controller runs once, so make another one")
+
+	// errNotWatched is returned by Unwatch, with the name of the resource, for an informer that the
+	// controller does not watch.
+	errNotWatched error = mistake.Text("the informer is not watched")
+
+	// The errors from here to errOwner come with the key of the object and with its kind, or its
+	// type if the object does not state the kind. errNoManager comes with the type alone.
+
+	// errNoStatus is returned by PatchStatus if the object exists but its kind has no status
+	// subresource.
+	errNoStatus error = mistake.Text("the kind has no status subresource: its CustomResourceDefinition needs subresources.status, and for the fake its Kind WithSubresources")
+
+	// errNoEdit is returned by PatchStatus and CreateOrUpdate if edit is nil.
+	errNoEdit error = mistake.Text("the function that edits the object is nil")
+
+	// errNotRead says that an object to change has no resourceVersion: it was not read from the
+	// server or a cache.
+	errNotRead error = mistake.Text("the object has no resourceVersion: take it from the server or a cache")
+
+	// errRenamed says that edit changed the name, the namespace or the UID of the object.
+	errRenamed error = mistake.Text("the edit changed the object's name, namespace or UID")
+
+	// errNotStatus is returned by PatchStatus if edit changes another field than the status, which
+	// it names.
+	errNotStatus error = mistake.Text("the edit of a status changed another field")
+
+	// errNoCleanup is returned by Finalize if cleanup is nil.
+	errNoCleanup error = mistake.Text("the function for the cleanup is nil")
+
+	// errNoFinalizer is returned by Finalize for a finalizer without a name.
+	errNoFinalizer error = mistake.Text("the finalizer has no name")
+
+	// errNoManager is returned by Apply, with the type of the object, if the field manager has no
+	// name.
+	errNoManager error = mistake.Text("the field manager has no name")
+
+	// errOwner is returned by SetController for an owner that cannot own the object.
+	errOwner error = mistake.Text("not a possible owner")
 )
 
 // errNotAnObject says that JSON of an object is something else.

@@ -31,17 +31,17 @@ import (
 // then.
 //
 // If the object is gone, or another one has its name, done is true and err is nil. Errors:
-// [ErrNoCleanup], [ErrNoObject], [ErrNoFinalizer], [ErrNoVersion], and the errors of c, a Conflict
+// [ErrInvalid], [store.ErrNoObject], and the errors of c, a Conflict
 // only after five in a row.
 func Finalize[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer string, cleanup func(context.Context, T) error) (_ T, done bool, err error) {
 	if isNil(obj) {
 		return obj, true, noObject("Finalize", obj)
 	}
 	if cleanup == nil {
-		return obj, true, about(obj, ErrNoCleanup)
+		return obj, true, about(obj, errNoCleanup)
 	}
 	if finalizer == "" {
-		return obj, true, about(obj, ErrNoFinalizer)
+		return obj, true, about(obj, errNoFinalizer)
 	}
 	if obj.GetDeletionTimestamp() == nil {
 		obj, _, err = change[T]{client: c, edit: func(o T) error { addFinalizer(o, finalizer); return nil }}.to(ctx, obj)

@@ -177,7 +177,7 @@ func fillIn[T metav1.Object, P any](r *requests[T], c *cached[T, P], server clie
 
 var (
 	errNoPartFunc = fmt.Errorf("the function that takes a part of each object is nil: %w", reflector.ErrNoSource)
-	errPartAndSet = fmt.Errorf("%w: Part is set, so leave out Namespaces", ErrInvalid)
+	errPartAndSet = fmt.Errorf("%w: Part is set, so leave out Namespaces", errOptions)
 )
 
 // openFailed says which handle could not be opened.

@@ -36,7 +36,7 @@ type located[T metav1.Object] struct {
 func newMembers[T metav1.Object](like *client.Resource[T], set *informer.Namespaces, opts client.Options) (*namespaceClients[T], error) {
 	of := like.Kind()
 	if opts.Namespace != "" {
-		return nil, fmt.Errorf("controller: %s: %w: Client.Namespace is %q and Namespaces is set: leave one of them out", of, ErrInvalid, opts.Namespace)
+		return nil, fmt.Errorf("controller: %s: %w: Client.Namespace is %q and Namespaces is set: leave one of them out", of, errOptions, opts.Namespace)
 	}
 	if of.Scope == kind.ClusterScoped {
 		return nil, fmt.Errorf("controller: %s: %w: Namespaces is set, but the kind is cluster-scoped: leave it out", of, client.ErrScope)

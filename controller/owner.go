@@ -25,10 +25,10 @@ import (
 // It returns an error, and does not change obj, if the reference would be wrong:
 //
 //   - a [*OwnedError] if obj belongs to somebody else
-//   - [ErrOwner] if owner has no name or UID, as before its creation, if its TypeMeta names another
+//   - [ErrInvalid] if owner has no name or UID, as before its creation, if its TypeMeta names another
 //     kind, or if it lives in a namespace and obj lives elsewhere, because the garbage collector
 //     would delete such an obj
-//   - [ErrNoObject] if obj or owner is nil
+//   - [store.ErrNoObject] if obj or owner is nil
 func SetController[O metav1.Object](obj metav1.Object, owner O, of *kind.Kind[O]) error {
 	if of == nil {
 		return of.Check()
@@ -83,16 +83,16 @@ func mayOwn(owner, obj metav1.Object, kind schema.GroupVersionKind) error {
 	name := fmt.Sprintf("%s %q", kind.Kind, key)
 	switch {
 	case kind.Kind == "" || kind.Version == "":
-		return fmt.Errorf("%w: the kind of %q has no name or version, and the object does not have it either: use Kind.Named", ErrOwner, key)
+		return fmt.Errorf("%w: the kind of %q has no name or version, and the object does not have it either: use Kind.Named", errOwner, key)
 	case owner.GetName() == "" || owner.GetUID() == "":
-		return fmt.Errorf("%w: %s has no name or UID: take it from the server or a cache", ErrOwner, name)
+		return fmt.Errorf("%w: %s has no name or UID: take it from the server or a cache", errOwner, name)
 	case owner.GetNamespace() != "" && obj.GetNamespace() == "":
-		return fmt.Errorf("%w: %s lives in a namespace, and the object in none", ErrOwner, name)
+		return fmt.Errorf("%w: %s lives in a namespace, and the object in none", errOwner, name)
 	case owner.GetNamespace() != "" && owner.GetNamespace() != obj.GetNamespace():
-		return fmt.Errorf("%w: %s lives in another namespace", ErrOwner, name)
+		return fmt.Errorf("%w: %s lives in another namespace", errOwner, name)
 	}
 	if own := ownKind(owner); own.Kind != "" && own.GroupKind() != kind.GroupKind() {
-		return fmt.Errorf("%w: %s is of kind %s", ErrOwner, name, own.GroupKind())
+		return fmt.Errorf("%w: %s is of kind %s", errOwner, name, own.GroupKind())
 	}
 	return nil
 }

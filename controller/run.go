@@ -19,7 +19,7 @@ import (
 //   - informer.ErrGoexit, if the source or OnError of an informer ended the goroutine that ran it,
 //   - informer.ErrStopped, if an informer with another runner has stopped,
 //   - a [*SyncError], after Options.SyncTimeout, and
-//   - [ErrStarted], when called twice.
+//   - [ErrInvalid], when called twice.
 func (c *Controller[Q]) Run(ctx context.Context) error {
 	s, inputs, err := c.begin(ctx)
 	if err != nil {
@@ -55,7 +55,7 @@ func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase != phaseNotStarted {
-		return nil, nil, c.named(fmt.Errorf("controller: %w", ErrStarted))
+		return nil, nil, c.named(fmt.Errorf("controller: %w", errStarted))
 	}
 	if err := c.wrong(); err != nil {
 		return nil, nil, err

@@ -23,8 +23,8 @@ import (
 //
 // For, Owns, Watch and References leave out events that the reconcile of the same key caused: see
 // Options.OwnEvents. You may call them at any time, even while Run runs: see the package
-// documentation. [Controller.Err] and Run return their errors: [ErrNoInformer], [ErrNoFilter], or
-// [ErrStopped] once Run ends.
+// documentation. [Controller.Err] and Run return their errors: [ErrInvalid], or [ErrStopped]
+// once Run ends.
 func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) {
 	addInput(c, watching[Q, T]{call: "For", from: inf, filters: filters}, func(ev informer.Event[Q, T], enqueue func(Q, int)) {
 		enqueue(ev.Key, c.priority(ev.Initial, ev.Sync))
@@ -45,7 +45,7 @@ func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], fil
 // hide it.
 //
 // Owns does not queue an owner that is not in the cache. The owner's event queues it when it
-// arrives, so add owners with [For], too: otherwise Run returns [ErrNoOwners]. While Run runs, call
+// arrives, so add owners with [For], too: otherwise Run returns [ErrInvalid]. While Run runs, call
 // For first. The other errors are those of For.
 func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners informer.Informed[types.NamespacedName, O], owned informer.Informed[K, T], filters ...func(informer.Event[K, T]) bool) {
 	inf := informerOf(owners)
@@ -73,11 +73,11 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 // keys for the old object, even if that was a different object (informer.Event.Replaced). It queues
 // all keys that keys appends, each once per event. It leaves out events for which one of the
 // filters returns false. keys and the filters run in the handler's goroutine, one call at a time.
-// The errors are [ErrNoKeys] and those of [For].
+// The errors are [ErrInvalid] and those of [For].
 func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) {
 	w := watching[K, T]{call: "Watch", from: inf, filters: filters}
 	if known := informerOf(inf); known != nil && keys == nil {
-		c.refuse(fmt.Errorf("controller: Watch of %s: %w", known.Resource(), ErrNoKeys))
+		c.refuse(fmt.Errorf("controller: Watch of %s: %w", known.Resource(), errNoKeys))
 		return
 	}
 	watch(c, w, keys)
@@ -93,12 +93,12 @@ func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T]
 //	controller.References(c, settings, bySettings)
 //
 // An object that comes later is queued by its own event, so add the objects of the index with
-// [For], too: otherwise Run returns [ErrNoOwners]. The filters are as in For, and so are the other
+// [For], too: otherwise Run returns [ErrInvalid]. The filters are as in For, and so are the other
 // errors. An event costs as much as informer.Index.Keys.
 func References[Q, K comparable, O, T any](c *Controller[Q], referred informer.Informed[K, T], by informer.Index[Q, O, K], filters ...func(informer.Event[K, T]) bool) {
 	inf := by.AsInformer()
 	if inf == nil {
-		c.refuse(fmt.Errorf("controller: References of %T: the index is of no informer: %w", *new(T), ErrNoInformer))
+		c.refuse(fmt.Errorf("controller: References of %T: the index is of no informer: %w", *new(T), errNoInformer))
 		return
 	}
 	w := watching[K, T]{call: "References", from: referred, owners: inf, filters: filters}
@@ -170,7 +170,7 @@ func addInput[Q, K comparable, T any](c *Controller[Q], w watching[K, T], handle
 	}
 	for _, filter := range w.filters {
 		if filter == nil {
-			c.refuse(fmt.Errorf("controller: %s of %s: %w", w.call, inf.Resource(), ErrNoFilter))
+			c.refuse(fmt.Errorf("controller: %s of %s: %w", w.call, inf.Resource(), errNoFilter))
 			return
 		}
 	}
@@ -216,7 +216,7 @@ func (c *Controller[Q]) enter(in input, register func() (*informer.Registration,
 // So call Unwatch before you stop it or release a factory's handle.
 //
 // Unwatch does not wait, and may be called from reconcile, from handlers and filters. It returns
-// [ErrNoInformer], or [ErrNotWatched] if there is nothing to remove.
+// [ErrInvalid] if there is nothing to remove.
 func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T]) error {
 	inf := informerOf(from)
 	if inf == nil {
@@ -228,7 +228,7 @@ func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K,
 		in.reg.Remove()
 	}
 	if len(gone) == 0 {
-		return fmt.Errorf("controller: %s: %w", inf.Resource(), ErrNotWatched)
+		return fmt.Errorf("controller: %s: %w", inf.Resource(), errNotWatched)
 	}
 	return nil
 }
@@ -243,7 +243,7 @@ func informerOf[K comparable, T any](from informer.Informed[K, T]) *informer.Inf
 
 // noInformer says that a call got a nil informer of objects T.
 func noInformer[T any](call string) error {
-	return fmt.Errorf("controller: %s of %T: %w", call, *new(T), ErrNoInformer)
+	return fmt.Errorf("controller: %s of %T: %w", call, *new(T), errNoInformer)
 }
 
 // released returns a handler that queues the keys which wait for the name of an object, when the

@@ -28,6 +28,7 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/store"
@@ -276,7 +277,7 @@ func TestAllMistakes(t *testing.T) {
 	controller.For(c, (*informer.Informer[key, *gadget])(nil))
 	m.AddControllers(c)
 	for _, err := range []error{m.Err(), m.Run(t.Context())} {
-		for _, want := range []error{elector, part, unused, used, manager.ErrUnnamed, controller.ErrNoInformer} {
+		for _, want := range []error{elector, part, unused, used, manager.ErrUnnamed, mistake.NoInformer} {
 			if !errors.Is(err, want) {
 				t.Errorf("%v is missing in %v", want, err)
 			}
@@ -312,7 +313,7 @@ func TestEverySetupMistake(t *testing.T) {
 	three := controller.New[key]("no function", nil)
 	controller.For(three, owners)
 	err := manager.Run(t.Context(), one, two, three)
-	for _, want := range []error{client.ErrScope, index.ErrDuplicate, controller.ErrNoOwners, controller.ErrNoKeys, queue.ErrNoFunc} {
+	for _, want := range []error{client.ErrScope, index.ErrDuplicate, controller.ErrInvalid, queue.ErrNoFunc} {
 		if !errors.Is(err, want) {
 			t.Errorf("%v is missing", want)
 		}
@@ -340,7 +341,7 @@ func TestMistakesOfRefusedParts(t *testing.T) {
 	controller.For(two, failed)
 	controller.For(three, (*informer.Informer[key, *gadget])(nil))
 	err := manager.Run(t.Context(), one, two, three)
-	for _, want := range []error{queue.ErrNoFunc, manager.ErrDuplicate, lost, manager.ErrUnnamed, controller.ErrNoInformer} {
+	for _, want := range []error{queue.ErrNoFunc, manager.ErrDuplicate, lost, manager.ErrUnnamed, mistake.NoInformer} {
 		if !errors.Is(err, want) || strings.Count(err.Error(), want.Error()) != 1 {
 			t.Errorf("%v is not once in %v", want, err)
 		}

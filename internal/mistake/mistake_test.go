@@ -1,0 +1,17 @@
+package mistake_test
+
+import (
+	"errors"
+	"fmt"
+	"testing"
+
+	"github.com/kinform/kinform/internal/mistake"
+)
+
+func TestText(t *testing.T) {
+	const nothing, other mistake.Text = "the function is nil", "the name is empty"
+	err := fmt.Errorf("pods: %w", nothing)
+	if err.Error() != "pods: the function is nil" || !errors.Is(err, mistake.Err) || !errors.Is(err, nothing) || errors.Is(err, other) {
+		t.Errorf("%v", err)
+	}
+}
