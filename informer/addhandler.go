@@ -7,19 +7,20 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/eventlog"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // AddHandler registers h: before Run, while it runs, after it, or from a handler. If the initial
 // list is complete, the handler first gets an Added event, flagged Initial, for every object in the
 // store, and then the changes since. The informer waits for it as for any other. AddHandler returns
-// [ErrNoHandler] if h has nothing to call.
+// [ErrInvalid] if h has nothing to call.
 func (i *Informer[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error) {
 	return i.typed.AddHandler(h, opts)
 }
 
 func (i *core[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Registration, error) {
 	if isNil(h) {
-		return nil, ErrNoHandler
+		return nil, mistake.NoHandler
 	}
 	l := &listener[K, T]{inf: i, handler: h, opts: opts}
 	addListener(i, l)

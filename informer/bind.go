@@ -5,6 +5,7 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // Index is an index of an informer's store. Make one with [AddIndex]. All methods are safe from any
@@ -36,7 +37,7 @@ func AddIndex[K comparable, T any, V comparable](to Informed[K, T], of *index.In
 	}
 	switch {
 	case inf == nil:
-		logs.New(nil, "informer", "").Error(fmt.Errorf("AddIndex: an index of %T: %w", *new(T), ErrNoInformer))
+		logs.New(nil, "informer", "").Error(fmt.Errorf("AddIndex: an index of %T: %w", *new(T), mistake.NoInformer))
 		return Index[K, T, V]{}
 	case of == nil:
 		inf.typed.refuse(about(inf.Resource(), fmt.Errorf("AddIndex of nil: %w", index.ErrInvalid)))

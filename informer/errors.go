@@ -6,21 +6,17 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
 
 var (
-	// ErrNoHandler is returned by AddHandler for a handler that has nothing to call.
-	ErrNoHandler = errors.New("informer: handler is nil")
-
-	// ErrNoKeyFunc is returned by New if the key function is nil.
-	ErrNoKeyFunc = errors.New("informer: key function is nil")
-
-	// ErrNoInformer says that a function got a nil informer or handle. It comes with the type of the objects.
-	ErrNoInformer = errors.New("the informer or handle is nil: make it before you use it")
+	// ErrInvalid is matched by the errors of mistakes in the program: a nil key function, handler, informer or index, a
+	// text that cannot be the name of a namespace. The text says what to change. All packages that export ErrInvalid
+	// export the same value.
+	ErrInvalid = mistake.Err
 
 	// ErrRunning is returned by Run while another call of Run is in progress.
 	ErrRunning = errors.New("informer: is running")
@@ -44,17 +40,15 @@ var (
 	// its next call.
 	ErrStopped = errors.New("informer: stopped")
 
-	// ErrDuplicate is returned by New and AddIndexes for an index whose name is taken. The error names the
-	// index and the resource. It is the same value as index.ErrDuplicate.
-	ErrDuplicate = index.ErrDuplicate
-
-	// ErrZeroKey reports an object whose key is the zero K: most likely the key was never set.
-	// All packages that export ErrZeroKey export the same value.
-	ErrZeroKey = usercode.ErrZeroKey
-
 	// ErrGoexit is the Value of a [PanicError] if the function called runtime.Goexit, as
 	// testing.T.FailNow does. All packages that export ErrGoexit export the same value.
 	ErrGoexit = usercode.ErrGoexit
+)
+
+// The mistakes, which match ErrInvalid.
+var (
+	errNoKeyFunc error = mistake.Text("the key function is nil: pass store.ObjectKey or your own")
+	errNamespace error = mistake.Text("not the name of a namespace")
 )
 
 // PanicError reports that a function of the user panicked or called runtime.Goexit. In the

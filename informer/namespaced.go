@@ -67,14 +67,14 @@ import (
 // namespaces must be of one server, because the versions of several servers do not compare.
 //
 // Costs: a goroutine, a queue and a watch for each namespace, and some 12 bytes for each object.
-// Errors: reflector.ErrNoSource; [ErrNamespace]; reflector.ErrNoPruner for a source that is
+// Errors: reflector.ErrNoSource; [ErrInvalid]; reflector.ErrNoPruner for a source that is
 // reflector.Changing; and the errors of source and of [New].
 func NewNamespaced[T any](name string, set *Namespaces, source func(namespace string) (reflector.Source[T], error), key store.KeyFunc[types.NamespacedName, T], opts Options[T]) (*Informer[types.NamespacedName, T], error) {
 	switch {
 	case set == nil || source == nil:
 		return nil, about(name, fmt.Errorf("%w: give a set of namespaces, and a function for their sources", reflector.ErrNoSource))
 	case key == nil:
-		return nil, about(name, ErrNoKeyFunc)
+		return nil, about(name, errNoKeyFunc)
 	}
 	i, err := newCore(name, key, opts)
 	if err != nil {

@@ -13,9 +13,6 @@ import (
 	"github.com/kinform/kinform/internal/followers"
 )
 
-// ErrNamespace is the cause when text cannot be the name of a namespace.
-var ErrNamespace = errors.New("not the name of a namespace")
-
 // Namespaces is a set of namespaces that changes while informers follow it. One set may serve the
 // informers of many resources: see controller.OpenOptions and [NewNamespaced]. The zero value is an
 // empty set, and works. Do not copy a set. Any goroutine may call the methods, including those of
@@ -56,7 +53,7 @@ func NewNamespaces(names ...string) *Namespaces {
 // list and watch them. Add does not wait for that: see [Stats]. A namespace that does not exist on
 // the server counts as empty.
 //
-// An error says which namespaces were not added, to any informer: [ErrNamespace], and the errors of
+// An error says which namespaces were not added, to any informer: [ErrInvalid], and the errors of
 // the functions given to [NewNamespaced].
 func (n *Namespaces) Add(names ...string) error {
 	n.changes.Lock()
@@ -191,7 +188,7 @@ func (n *Namespaces) follow(f *follower) error {
 
 func checkNamespace(name string) error {
 	if faults := content.IsDNS1123Label(name); len(faults) > 0 {
-		return fmt.Errorf("%w: %q: %s", ErrNamespace, name, strings.Join(faults, "; "))
+		return fmt.Errorf("%w: %q: %s", errNamespace, name, strings.Join(faults, "; "))
 	}
 	return nil
 }

@@ -17,14 +17,14 @@ import (
 //
 //	pods, err := informer.New(source, store.ObjectKey, informer.Options[*corev1.Pod]{})
 //
-// It returns reflector.ErrNoSource, [ErrNoKeyFunc], store.ErrKeyType, or the error of
+// It returns reflector.ErrNoSource, [ErrInvalid], store.ErrKeyType, or the error of
 // store.New for the indexes.
 func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
 	if source == nil {
 		return nil, fmt.Errorf("informer of %T: %w", *new(T), reflector.ErrNoSource)
 	}
 	if key == nil {
-		return nil, fmt.Errorf("%s: %w", source.Resource(), ErrNoKeyFunc)
+		return nil, fmt.Errorf("%s: %w", source.Resource(), errNoKeyFunc)
 	}
 	i, err := newCore(source.Resource(), key, opts)
 	if err != nil {

@@ -50,7 +50,7 @@ func reached[K comparable, T any](p *part[K, T]) uint64 {
 func keyIn[K comparable, T any](p *part[K, T], obj T) (K, error) {
 	key, err := p.inf.keyOf(obj)
 	if err == nil && !isOnly(p) && p.inf.over.of(key) != p.namespace {
-		return *new(K), fmt.Errorf("%w: the source of namespace %q has brought %s", ErrNamespace, p.namespace, keytext.Of(key))
+		return *new(K), fmt.Errorf("%w: the source of namespace %q has brought %s", errNamespace, p.namespace, keytext.Of(key))
 	}
 	return key, err
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/store"
 )
 
@@ -24,7 +25,7 @@ func TestVersionsAgainstModel(t *testing.T) {
 			op, rv := store.Op[int, state]{Key: rnd.IntN(keys)}, fmt.Sprint(step+1)
 			switch n := rnd.IntN(20); {
 			case n == 0:
-				op.Err = ErrZeroKey
+				op.Err = usercode.ErrZeroKey
 			case n == 1:
 				op.Unchanged = true
 			case n == 2:

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/index"
 )
 
 var (
@@ -21,8 +21,8 @@ var (
 	ErrNoPart = errors.New("it is nil: make it before you add it")
 
 	// ErrDuplicate says, with the name, that the name was used before. It is the same value as
-	// informer.ErrDuplicate.
-	ErrDuplicate = informer.ErrDuplicate
+	// index.ErrDuplicate.
+	ErrDuplicate = index.ErrDuplicate
 
 	// ErrNothing is returned by Run if nothing was added.
 	ErrNothing = errors.New("manager: nothing to run: call AddControllers, Add or AddCaches first")

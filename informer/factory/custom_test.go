@@ -82,9 +82,9 @@ func TestForSourceErrors(t *testing.T) {
 	good := gearsOf(w.server, &opened)
 	bad := errors.New("bad")
 	for want, change := range map[error]func(*factory.Custom[key, *gear]){
-		factory.ErrUnnamed:    func(c *factory.Custom[key, *gear]) { c.Name = "" },
-		factory.ErrNoOpen:     func(c *factory.Custom[key, *gear]) { c.Open = nil },
-		informer.ErrNoKeyFunc: func(c *factory.Custom[key, *gear]) { c.Key = nil },
+		factory.ErrUnnamed:  func(c *factory.Custom[key, *gear]) { c.Name = "" },
+		factory.ErrNoOpen:   func(c *factory.Custom[key, *gear]) { c.Open = nil },
+		informer.ErrInvalid: func(c *factory.Custom[key, *gear]) { c.Key = nil },
 		reflector.ErrNoSource: func(c *factory.Custom[key, *gear]) {
 			c.Open = func(client.Options) (reflector.Source[*gear], error) { return nil, nil }
 		},

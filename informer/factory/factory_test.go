@@ -516,7 +516,7 @@ func TestMisuse(t *testing.T) {
 		t.Errorf("no name: %v", err)
 	}
 	nothing.Name = "x"
-	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[*tooth]{}); !errors.Is(err, informer.ErrNoKeyFunc) {
+	if _, err := factory.Project(w.Factory, gears, nothing, factory.Request[*tooth]{}); !errors.Is(err, informer.ErrInvalid) {
 		t.Errorf("no key: %v", err)
 	}
 	nothing.Func = nil

@@ -15,5 +15,10 @@ func (t Text) Error() string { return string(t) }
 // Is implements the interface that errors.Is looks for.
 func (t Text) Is(target error) bool { return target == Err }
 
-// NoInformer is that of a nil informer or handle. It comes with the type of the objects.
-const NoInformer Text = "the informer or handle is nil: make it before you use it"
+// The mistakes of several packages.
+const (
+	// NoInformer is that of a nil informer or handle. It comes with the type of the objects.
+	NoInformer Text = "the informer or handle is nil: make it before you use it"
+	// NoHandler is that of a handler that has nothing to call. It comes with the name of the resource.
+	NoHandler Text = "the handler is nil: pass a function or a value"
+)

@@ -9,6 +9,7 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // minResync is the shortest period of resyncs; client-go has the same one.
@@ -36,7 +37,7 @@ func (s *shared[K, T]) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHand
 // AddEventHandlerWithOptions implements cache.SharedInformer.
 func (s *shared[K, T]) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
 	if isNil(h) {
-		return nil, fmt.Errorf("clientgo: %s: %w", s.inf.Resource(), informer.ErrNoHandler)
+		return nil, fmt.Errorf("clientgo: %s: %w", s.inf.Resource(), mistake.NoHandler)
 	}
 	if s.IsStopped() {
 		return nil, &stoppedError{"handler", s.inf.Resource()}

@@ -184,7 +184,7 @@ func TestSyncedAndStopped(t *testing.T) {
 		if err := s.inf.AddIndexers(cache.Indexers{"late": byValue}); !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("indexers after the end: %v", err)
 		}
-		if _, err := s.inf.AddEventHandler(nil); !errors.Is(err, informer.ErrNoHandler) {
+		if _, err := s.inf.AddEventHandler(nil); !errors.Is(err, informer.ErrInvalid) {
 			t.Errorf("a nil handler: %v", err)
 		}
 	})
@@ -535,7 +535,7 @@ func TestForeignHandlers(t *testing.T) {
 		s.add(cache.ResourceEventHandlerDetailedFuncs{AddFunc: detailed.OnAdd}) // the others are nil
 		for _, none := range []cache.ResourceEventHandler{nil, (*calls)(nil)} {
 			_, err := s.inf.AddEventHandler(none)
-			if !errors.Is(err, informer.ErrNoHandler) {
+			if !errors.Is(err, informer.ErrInvalid) {
 				t.Errorf("a nil handler: %v", err)
 			}
 		}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // InformerOptions configure [Informer]. The zero value works.
@@ -39,14 +40,14 @@ type InformerOptions struct {
 // stop. SetTransform, SetShardSelector and SetWatchErrorHandler return an error: reflector.Map,
 // reflector.Shard and informer.Options.OnError are in their place.
 //
-// Errors: informer.ErrNoInformer if inf is nil.
+// Errors: informer.ErrInvalid if inf is nil.
 func Informer[T any](inf informer.Informed[types.NamespacedName, T], opts ...InformerOptions) (cache.SharedIndexInformer, error) {
 	if inf == nil {
-		return nil, informer.ErrNoInformer
+		return nil, mistake.NoInformer
 	}
 	i := inf.AsInformer()
 	if i == nil {
-		return nil, informer.ErrNoInformer
+		return nil, mistake.NoInformer
 	}
 	var opt InformerOptions
 	if len(opts) > 0 {

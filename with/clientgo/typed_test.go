@@ -192,7 +192,7 @@ func TestWritesOfTypedIndexer(t *testing.T) {
 func TestInformerRefuses(t *testing.T) {
 	var none *informer.Informer[types.NamespacedName, *corev1.ConfigMap]
 	for _, inf := range []informer.Informed[types.NamespacedName, *corev1.ConfigMap]{nil, none} {
-		if shared, err := clientgo.Informer(inf); shared != nil || !errors.Is(err, informer.ErrNoInformer) {
+		if shared, err := clientgo.Informer(inf); shared != nil || !errors.Is(err, informer.ErrInvalid) {
 			t.Errorf("%v, %v", shared, err)
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 var _ cache.Informer = (*collection)(nil)
@@ -29,7 +30,7 @@ func (of *collection) AddEventHandlerWithResyncPeriod(h toolscache.ResourceEvent
 // several namespaces, the handler is called for objects of different ones at the same time.
 func (of *collection) AddEventHandlerWithOptions(h toolscache.ResourceEventHandler, opts toolscache.HandlerOptions) (toolscache.ResourceEventHandlerRegistration, error) {
 	if h == nil {
-		return nil, fmt.Errorf("controllerruntime: %s: %w", of.kind, informer.ErrNoHandler)
+		return nil, fmt.Errorf("controllerruntime: %s: %w", of.kind, mistake.NoHandler)
 	}
 	if of.IsStopped() {
 		return nil, fmt.Errorf("controllerruntime: handler of %s: %w", of.kind, informer.ErrStopped)

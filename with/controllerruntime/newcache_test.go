@@ -525,7 +525,7 @@ func TestBadInput(t *testing.T) {
 		check(t, err)
 		inf, err := c.GetInformer(t.Context(), &corev1.Pod{})
 		check(t, err)
-		if _, err := inf.AddEventHandler(nil); !errors.Is(err, informer.ErrNoHandler) {
+		if _, err := inf.AddEventHandler(nil); !errors.Is(err, informer.ErrInvalid) {
 			t.Errorf("a nil handler: %v", err)
 		}
 		if err := inf.RemoveEventHandler(nil); err == nil {

@@ -16,6 +16,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/with/clientgo"
 )
 
@@ -35,7 +36,7 @@ var ErrNoHandler = errors.New("controllerruntime: the source has no handler")
 //
 // The informer must run: see [Runnable]. A panic in h or a predicate ends its Run with an error.
 //
-// Errors of Start: [ErrNoHandler], informer.ErrNoInformer if inf is nil, and those of
+// Errors of Start: [ErrNoHandler], informer.ErrInvalid if inf is nil, and those of
 // informer.AddHandler.
 func Source[K comparable, T any, Q comparable](inf informer.Informed[K, T], h handler.TypedEventHandler[T, Q], predicates ...predicate.TypedPredicate[T]) source.TypedSyncingSource[Q] {
 	s := &events[K, T, Q]{handler: h, predicates: predicates}
@@ -56,7 +57,7 @@ type events[K comparable, T any, Q comparable] struct {
 // Start implements source.TypedSource.
 func (s *events[K, T, Q]) Start(ctx context.Context, queue workqueue.TypedRateLimitingInterface[Q]) error {
 	if s.inf == nil {
-		return fmt.Errorf("a source of %T: %w", *new(T), informer.ErrNoInformer)
+		return fmt.Errorf("a source of %T: %w", *new(T), mistake.NoInformer)
 	}
 	if s.handler == nil {
 		return fmt.Errorf("%s: %w", s.inf.Resource(), ErrNoHandler)

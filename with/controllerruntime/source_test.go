@@ -213,7 +213,7 @@ func TestSourceErrors(t *testing.T) {
 		check(t, err)
 		var heard calls
 		none := controllerruntime.Source[types.NamespacedName, *corev1.Pod](nil, heard.handler())
-		if err := none.Start(t.Context(), nil); !errors.Is(err, informer.ErrNoInformer) {
+		if err := none.Start(t.Context(), nil); !errors.Is(err, informer.ErrInvalid) {
 			t.Errorf("without an informer: %v", err)
 		}
 		if err := controllerruntime.Source[types.NamespacedName, *corev1.Pod, string](inf, nil).Start(t.Context(), nil); !errors.Is(err, controllerruntime.ErrNoHandler) {

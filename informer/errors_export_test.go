@@ -1,0 +1,10 @@
+package informer
+
+import "github.com/kinform/kinform/internal/mistake"
+
+// The mistakes that are told apart by their texts alone.
+var (
+	ErrNamespace       = errNamespace
+	ErrNoHandler error = mistake.NoHandler
+	ErrNoKeyFunc       = errNoKeyFunc
+)
