@@ -12,6 +12,7 @@ import (
 
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/pages"
 	"github.com/kinform/kinform/reflector"
 )
@@ -81,7 +82,7 @@ func readList(r *resource, a *answer, known func(reflector.Identity) bool, yield
 
 // Items reads the collection like List, including all further pages if opts.Limit is set. An object
 // that cannot be used is yielded as a *reflector.ObjectError with a zero T, and the sequence
-// continues. Any other error is the last pair, for example one that wraps reflector.ErrBadPage
+// continues. Any other error is the last pair, for example one that wraps reflector.ErrProtocol
 // because the pages go round in a circle or stay empty. Each use of the sequence sends new
 // requests.
 //
@@ -112,7 +113,7 @@ func eachItem(ctx context.Context, r *resource, page metav1.ListOptions, yield f
 			return
 		}
 		if trail, err = trail.Next(page.Continue, meta.Continue, empty); err != nil {
-			yield(nil, fmt.Errorf("list %s: %w: %w", r.name, reflector.ErrBadPage, err))
+			yield(nil, fmt.Errorf("list %s: %w: %w", r.name, mistake.BadPage, err))
 			return
 		}
 		page.Continue = meta.Continue

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/pages"
 	"github.com/kinform/kinform/reflector"
 )
@@ -361,7 +362,7 @@ func TestItemsOfCirclingPages(t *testing.T) {
 				t.Fatal("it goes on")
 			}
 		}
-		if !errors.Is(last, reflector.ErrBadPage) || pages <= loop {
+		if !errors.Is(last, mistake.BadPage) || pages <= loop {
 			t.Error(loop, pages, last)
 		}
 	}
@@ -387,7 +388,7 @@ func TestItemsOfEmptyPages(t *testing.T) {
 	}
 	items, n = nil, 0
 	for w, err := range r.Items(t.Context(), metav1.ListOptions{Limit: 1}) {
-		if w != nil || !errors.Is(err, reflector.ErrBadPage) || !strings.Contains(err.Error(), r.Resource()) || !strings.Contains(err.Error(), "empty pages") {
+		if w != nil || !errors.Is(err, mistake.BadPage) || !strings.Contains(err.Error(), r.Resource()) || !strings.Contains(err.Error(), "empty pages") {
 			t.Error(w, err)
 		}
 	}
@@ -404,7 +405,7 @@ func TestItemsOfOnePage(t *testing.T) {
 		if n++; n > 10 {
 			t.Fatal("it goes on")
 		}
-		if last := n == 3; last != errors.Is(err, reflector.ErrBadPage) || last != (w == nil) {
+		if last := n == 3; last != errors.Is(err, mistake.BadPage) || last != (w == nil) {
 			t.Error(n, w, err)
 		}
 	}

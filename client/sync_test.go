@@ -105,7 +105,7 @@ func TestSyncThatCannotSucceed(t *testing.T) {
 		"one object":   {answers(200, "application/json", full(widgetJSON("a", 1, 1))), is(reflector.ErrUnusable)},
 		"malformed":    {answers(200, "application/json", list200+`{"metadata":{"name":]}`), is(reflector.ErrUnusable)},
 		"protobuf":     {answers(200, "application/vnd.kubernetes.protobuf", "<html>"), is(client.ErrNotKubernetes)},
-		"no version":   {answers(200, "application/json", strings.Replace(list200, "resourceVersion", "x\":\"y\",\"continue", 1)+`]}`), is(reflector.ErrNoResourceVersion)},
+		"no version":   {answers(200, "application/json", strings.Replace(list200, "resourceVersion", "x\":\"y\",\"continue", 1)+`]}`), is(reflector.ErrProtocol)},
 		"400":          {refuses(400, "BadRequest"), code(400)},
 		"401":          {refuses(401, "Unauthorized"), code(401)},
 		"403":          {refuses(403, "Forbidden"), code(403)},

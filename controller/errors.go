@@ -44,7 +44,7 @@ var (
 
 	// errNoInformer says that For, Owns, Watch or References got a nil informer or handle, or an index of no
 	// informer. It comes with the type of the objects. Unwatch returns it.
-	errNoInformer error = mistake.NoInformer
+	errNoInformer = mistake.NoInformer
 
 	// errNoFilter says that a filter is nil.
 	errNoFilter error = mistake.Text("the filter is nil: leave it out, or pass a function")

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
@@ -114,7 +115,7 @@ type Projected[T metav1.Object, P any] struct {
 // reflector.Map. key returns the key of a P, which must be the namespace and the name of its
 // object. If P has no UID, a deletion costs a second request: see [Requests.CatchUp]. [Open]
 // explains the options and what happens to errors. The errors are those of Open, and
-// reflector.ErrNoSource if part is nil.
+// [ErrInvalid] if part is nil.
 func OpenProjected[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], options ...OpenOptions[P]) *Projected[T, P] {
 	h := openView(server, of, view[T, P]{
 		key:    key,
@@ -176,7 +177,7 @@ func fillIn[T metav1.Object, P any](r *requests[T], c *cached[T, P], server clie
 }
 
 var (
-	errNoPartFunc = fmt.Errorf("the function that takes a part of each object is nil: %w", reflector.ErrNoSource)
+	errNoPartFunc = fmt.Errorf("the function that takes a part of each object is nil: %w", mistake.NoSource)
 	errPartAndSet = fmt.Errorf("%w: Part is set, so leave out Namespaces", errOptions)
 )
 

@@ -36,7 +36,7 @@ func TestNewRefusesMisuse(t *testing.T) {
 	}{
 		{"no source", func() (*informer.Informer[key, *widget], error) {
 			return informer.New[key, *widget](nil, store.ObjectKey, informer.Options[*widget]{})
-		}, reflector.ErrNoSource, "*informer_test.widget"},
+		}, reflector.ErrInvalid, "*informer_test.widget"},
 		{"no key function", func() (*informer.Informer[key, *widget], error) {
 			return informer.New[key, *widget](src, nil, informer.Options[*widget]{})
 		}, informer.ErrNoKeyFunc, "widgets.example.com: "},

@@ -106,7 +106,7 @@ func TestErrorsAreLogged(t *testing.T) {
 		resource := src.Resource()
 		for _, want := range []map[string]any{
 			{"msg": "informer: object is skipped", "resource": resource, "resourceVersion": "11", "event": "MODIFIED"},
-			{"msg": "informer: watch failed", "resource": resource, "verb": "watch", "resourceVersion": "10", "error": reflector.ErrOutOfOrder.Error()},
+			{"msg": "informer: watch failed", "resource": resource, "verb": "watch", "resourceVersion": "10", "error": "watch event is older than one before it"},
 			{"msg": "informer: recorded write is lost", "resource": resource, "key": "a/mine", "resourceVersion": "50"},
 			{"msg": "informer: shared object was written to", "resource": resource, "key": "a/w", "handlers": "[clumsy]"},
 			{"msg": "informer: handler panicked", "resource": resource, "key": "a/w", "name": "clumsy", "where": "handler", "error": "panic: unlucky"},

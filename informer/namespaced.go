@@ -9,6 +9,7 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/eventlog"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -67,12 +68,11 @@ import (
 // namespaces must be of one server, because the versions of several servers do not compare.
 //
 // Costs: a goroutine, a queue and a watch for each namespace, and some 12 bytes for each object.
-// Errors: reflector.ErrNoSource; [ErrInvalid]; reflector.ErrNoPruner for a source that is
-// reflector.Changing; and the errors of source and of [New].
+// Errors: [ErrInvalid], also for a source that is reflector.Changing; and the errors of source and of [New].
 func NewNamespaced[T any](name string, set *Namespaces, source func(namespace string) (reflector.Source[T], error), key store.KeyFunc[types.NamespacedName, T], opts Options[T]) (*Informer[types.NamespacedName, T], error) {
 	switch {
 	case set == nil || source == nil:
-		return nil, about(name, fmt.Errorf("%w: give a set of namespaces, and a function for their sources", reflector.ErrNoSource))
+		return nil, about(name, fmt.Errorf("%w: give a set of namespaces, and a function for their sources", mistake.NoSource))
 	case key == nil:
 		return nil, about(name, errNoKeyFunc)
 	}
@@ -115,10 +115,10 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 func joinNamespace[K comparable, T any](i *core[K, T], namespace string, sourceOf func(string) (reflector.Source[T], error)) error {
 	source, err := sourceOf(namespace)
 	if _, changes := source.(reflector.Changing[T]); changes {
-		err = reflector.ErrNoPruner
+		err = mistake.NoPruner
 	}
 	if err == nil && source == nil {
-		err = reflector.ErrNoSource
+		err = mistake.NoSource
 	}
 	if err != nil {
 		return i.about(fmt.Errorf("namespace %q: %w", namespace, err))

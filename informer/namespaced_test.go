@@ -21,6 +21,7 @@ import (
 	"github.com/kinform/kinform/fake/faketest"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -357,9 +358,9 @@ func TestNamespacedErrors(t *testing.T) {
 	}{
 		{set, inNamespaces(server), nil, informer.Options[*widget]{}, informer.ErrNoKeyFunc},
 		{set, inNamespaces(server), store.ObjectKey[*widget], informer.Options[*widget]{Indexes: index.Of(byNode, byNode)}, index.ErrDuplicate},
-		{nil, inNamespaces(server), store.ObjectKey[*widget], informer.Options[*widget]{}, reflector.ErrNoSource},
-		{set, nil, store.ObjectKey[*widget], informer.Options[*widget]{}, reflector.ErrNoSource},
-		{set, nothing, store.ObjectKey[*widget], informer.Options[*widget]{}, reflector.ErrNoSource},
+		{nil, inNamespaces(server), store.ObjectKey[*widget], informer.Options[*widget]{}, mistake.NoSource},
+		{set, nil, store.ObjectKey[*widget], informer.Options[*widget]{}, mistake.NoSource},
+		{set, nothing, store.ObjectKey[*widget], informer.Options[*widget]{}, mistake.NoSource},
 	} {
 		if _, err := informer.NewNamespaced("widgets", c.set, c.source, c.key, c.opts); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "widgets") {
 			t.Errorf("got %v, want %v of widgets", err, c.want)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -17,11 +18,11 @@ import (
 //
 //	pods, err := informer.New(source, store.ObjectKey, informer.Options[*corev1.Pod]{})
 //
-// It returns reflector.ErrNoSource, [ErrInvalid], store.ErrKeyType, or the error of
+// It returns [ErrInvalid], store.ErrKeyType, or the error of
 // store.New for the indexes.
 func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
 	if source == nil {
-		return nil, fmt.Errorf("informer of %T: %w", *new(T), reflector.ErrNoSource)
+		return nil, fmt.Errorf("informer of %T: %w", *new(T), mistake.NoSource)
 	}
 	if key == nil {
 		return nil, fmt.Errorf("%s: %w", source.Resource(), errNoKeyFunc)

@@ -22,6 +22,7 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
@@ -489,10 +490,10 @@ func TestPartMisused(t *testing.T) {
 		src := must1(shard.Part[*widget]{Hashes: set, Hash: byName}.Source(source(t, server)))(t)
 		places := newPlaces(t, informer.Options[*widget]{})
 		places.sources["a"] = src
-		if err := places.set.Add("a"); !errors.Is(err, reflector.ErrNoPruner) || !strings.Contains(err.Error(), `widgets: namespace "a": `) {
+		if err := places.set.Add("a"); !errors.Is(err, mistake.NoPruner) || !strings.Contains(err.Error(), `widgets: namespace "a": `) {
 			t.Error(err)
 		}
-		if _, err := reflector.New(src, reflector.Sink[*widget](noSink{}), reflector.Options{}); !errors.Is(err, reflector.ErrNoPruner) {
+		if _, err := reflector.New(src, reflector.Sink[*widget](noSink{}), reflector.Options{}); !errors.Is(err, mistake.NoPruner) {
 			t.Error(err)
 		}
 		_, err := src.List(t.Context(), metav1.ListOptions{}, func(reflector.Event[*widget], error) bool { return true })

@@ -220,7 +220,7 @@ func (a *Attempt) timeOut() {
 	}
 	a.b.mu.Unlock()
 	if hung {
-		a.cancel(ErrUnanswered)
+		a.cancel(errUnanswered)
 	}
 }
 

@@ -101,7 +101,7 @@ func TestEmptyPagesAreBounded(t *testing.T) {
 			t.Errorf("%d empty pages: %d requests, %v", pages.EmptyLimit, requests, err)
 		}
 		requests, err := listPages(t, 2*pages.EmptyLimit, empty)
-		if !errors.Is(err, ErrBadPage) || requests != pages.EmptyLimit+1 {
+		if !errors.Is(err, errBadPage) || requests != pages.EmptyLimit+1 {
 			t.Fatalf("more empty pages: %d requests, %v", requests, err)
 		}
 		if text := err.Error(); !strings.Contains(text, "pods") || !strings.Contains(text, "empty pages") {

@@ -248,7 +248,7 @@ func (b *Breaker) close(now time.Time) abandoned {
 		case a.list && a.connected: // a large collection takes its time
 			a.setLimit(answerLimit)
 		case left <= 0:
-			gone[a] = ErrUnanswered
+			gone[a] = errUnanswered
 		default:
 			a.setLimit(left)
 		}

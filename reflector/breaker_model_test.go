@@ -86,7 +86,7 @@ func (m *breakerModel) back() {
 		case r.open && left > 0:
 			r.limit(left)
 		case r.open:
-			r.give(ErrUnanswered)
+			r.give(errUnanswered)
 		case r.answered && !r.list && long && r.began.Before(m.since) && !r.heard:
 			r.give(errSilent)
 		}
@@ -128,7 +128,7 @@ func (m *breakerModel) pass(d time.Duration) {
 		if next.connected && next.began.After(m.round) {
 			m.rounds, m.round = m.rounds+1, next.until
 		}
-		next.give(ErrUnanswered)
+		next.give(errUnanswered)
 		next.until, next.open = time.Time{}, false
 	}
 }

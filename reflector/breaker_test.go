@@ -231,7 +231,7 @@ func TestOverdueIsGivenUp(t *testing.T) {
 		defer a.end()
 		b.failed(time.Now(), Backoff{}.withDefaults())
 		time.Sleep(overdue)
-		if b.answered(); !errors.Is(context.Cause(request), ErrUnanswered) {
+		if b.answered(); !errors.Is(context.Cause(request), errUnanswered) {
 			t.Errorf("cause %v", context.Cause(request))
 		}
 	})
@@ -273,7 +273,7 @@ func TestTimeOutMeetsEnd(t *testing.T) {
 		a.Send()
 		meets(a)
 		a.timeOut()
-		if b.stale || errors.Is(context.Cause(ctx), ErrUnanswered) {
+		if b.stale || errors.Is(context.Cause(ctx), errUnanswered) {
 			t.Errorf("%s: stale %v, cause %v", name, b.stale, context.Cause(ctx))
 		}
 		a.end()

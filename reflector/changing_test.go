@@ -15,6 +15,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // names is a set of names, each of one letter.
@@ -341,7 +342,7 @@ func TestSelectionComesDuringAWait(t *testing.T) {
 // TestSelectionNeedsAPruner: a sink that cannot give objects up is refused with the resource's name.
 func TestSelectionNeedsAPruner(t *testing.T) {
 	source := Select(Source[metaObject](&slow{past: &past{courses: new(courses)}}), Selector[metaObject](new(choice)))
-	if _, err := New(source, Sink[metaObject](&mirror{}), Options{}); !errors.Is(err, ErrNoPruner) || !strings.HasPrefix(err.Error(), "pods: ") {
+	if _, err := New(source, Sink[metaObject](&mirror{}), Options{}); !errors.Is(err, mistake.NoPruner) || !strings.HasPrefix(err.Error(), "pods: ") {
 		t.Error(err)
 	}
 	if Select[metaObject](nil, new(choice)) != nil || Select(source, nil) != nil {

@@ -154,7 +154,7 @@ func isUnanswered(err error) bool {
 	var op *net.OpError
 	var name *net.DNSError
 	return errors.As(err, &request) || errors.As(err, &name) || errors.As(err, &op) && op.Op == "dial" ||
-		errors.Is(err, ErrUnanswered) || utilnet.IsConnectionRefused(err)
+		errors.Is(err, errUnanswered) || utilnet.IsConnectionRefused(err)
 }
 
 // isBroken reports whether an answer broke off.
@@ -195,7 +195,7 @@ func isUnsupported(err error) bool {
 func isLasting(err error, version string) bool {
 	switch code := statusOf(err).Code; code {
 	case 0:
-		return errors.Is(err, ErrUnusable) || errors.Is(err, ErrNoResourceVersion) || isTLS(err)
+		return errors.Is(err, ErrUnusable) || errors.Is(err, errNoResourceVersion) || isTLS(err)
 	case http.StatusBadRequest, http.StatusUnprocessableEntity:
 		return version == "" || version == "0"
 	}

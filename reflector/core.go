@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // core is all of a reflector that does not depend on the type of the objects: it decides when to list, to
@@ -72,14 +73,14 @@ type requests interface {
 // init makes r ready. source and sink are nil if New was given none. changes: the source is Changing.
 func (r *core) init(source interface{ Resource() string }, sink listSink, changes bool, opts Options) error {
 	if source == nil {
-		return ErrNoSource
+		return mistake.NoSource
 	}
 	if sink == nil {
-		return ErrNoSink
+		return errNoSink
 	}
 	r.resource, r.sink, r.made = source.Resource(), sink, time.Now()
 	if pruner, prunes := sink.(Pruner); changes && !prunes {
-		return fmt.Errorf("%s: %w", r.resource, ErrNoPruner)
+		return fmt.Errorf("%s: %w", r.resource, mistake.NoPruner)
 	} else if changes {
 		r.follows.sink = pruner
 	}

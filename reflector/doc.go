@@ -36,7 +36,7 @@
 //
 // The sink gets the events of one watch in the server's order. Events never go back in time. The
 // reflector drops a repeated event. An event that is older than the newest version seen ends the watch
-// with [ErrOutOfOrder] and leads to a relist, because the server may have left out others.
+// with [ErrProtocol] and leads to a relist, because the server may have left out others.
 //
 // # Objects that cannot be used
 //

@@ -27,7 +27,7 @@ type watchEnd struct {
 
 // brought reports whether the watch has brought something. Objects that cannot be used are nothing.
 func (e watchEnd) brought(moved bool) bool {
-	return moved || e.useful && !errors.Is(e.err, ErrOutOfOrder)
+	return moved || e.useful && !errors.Is(e.err, errOutOfOrder)
 }
 
 // isEmpty reports whether the server ended the watch in order and at once, and sent nothing.

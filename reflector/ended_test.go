@@ -68,7 +68,7 @@ func TestEndOfWatch(t *testing.T) {
 				if away := r.core.breaker.away(); away == c.answered {
 					t.Errorf("away %v", away)
 				}
-				if (heard != nil) != c.failed || errors.Is(heard, ErrUnanswered) != c.wantUnanswered {
+				if (heard != nil) != c.failed || errors.Is(heard, errUnanswered) != c.wantUnanswered {
 					t.Errorf("heard %v", heard)
 				}
 				if r.core.state.phase != c.next || c.phase != streaming && r.core.state.relisted == c.steady {
@@ -254,7 +254,7 @@ func TestHungListIsUnanswered(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if len(heard) != 1 || !errors.Is(heard[0], ErrUnanswered) {
+		if len(heard) != 1 || !errors.Is(heard[0], errUnanswered) {
 			t.Errorf("reported %v", heard)
 		}
 	})

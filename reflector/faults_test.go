@@ -53,8 +53,8 @@ func manyFaults[T modelObject](t *testing.T, object func(change) T, more ...stri
 		"expired list", "list goes back", "too large", "expired watch", "too large watch", "watch closed at once",
 		"early close", "break between events", "break in a watch", "swapped events", "event sent twice", "old event sent again",
 		"stream", "stream refused", "stream ignored", "change in a stream's list", "break in a stream's list", "pause in a stream's list",
-		"stream that stops", "stream closed before its end", "slow list", "idle watch", ErrNoInitialEventsEnd.Error(), ErrUnreadableDelete.Error(),
-		ErrOutOfOrder.Error(), ErrListTooOld.Error(), ErrNoResourceVersion.Error(), ErrShortWatch.Error(), errGarbage.Error(),
+		"stream that stops", "stream closed before its end", "slow list", "idle watch", errNoInitialEventsEnd.Error(), errUnreadableDelete.Error(),
+		errOutOfOrder.Error(), errListTooOld.Error(), errNoResourceVersion.Error(), ErrShortWatch.Error(), errGarbage.Error(),
 		"kept a skipped object",
 	) {
 		if seen[must] == 0 {
@@ -93,7 +93,7 @@ func playFaults[T modelObject](t *testing.T, seed uint64, object func(change) T,
 				slow.Add(1)
 			}
 			for _, known := range []error{
-				ErrOutOfOrder, ErrListTooOld, ErrNoResourceVersion, ErrShortWatch, ErrNoInitialEventsEnd, ErrUnreadableDelete, errGarbage,
+				errOutOfOrder, errListTooOld, errNoResourceVersion, ErrShortWatch, errNoInitialEventsEnd, errUnreadableDelete, errGarbage,
 			} {
 				if errors.Is(err, known) {
 					seen[known.Error()]++

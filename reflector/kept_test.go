@@ -12,7 +12,7 @@ import (
 // A request that ended well has not failed, though the breaker gave it up at the same moment.
 func TestGivenUpTooLate(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(t.Context())
-	cancel(ErrUnanswered)
+	cancel(errUnanswered)
 	if err := causeOf(ctx, nil); err != nil {
 		t.Error(err)
 	}

@@ -77,7 +77,7 @@ func failure(word string, retryAfter int) error {
 	case "dial-timeout":
 		err = &net.OpError{Op: "dial", Net: "tcp", Err: os.ErrDeadlineExceeded}
 	case "unanswered":
-		err = ErrUnanswered
+		err = errUnanswered
 	case "http2-lost":
 		err = errors.New("http2: client connection lost")
 	case "http2":
@@ -110,13 +110,13 @@ func failure(word string, retryAfter int) error {
 		err = apierrors.NewServiceUnavailable("starting")
 		err.(*apierrors.StatusError).ErrStatus.Details = &metav1.StatusDetails{RetryAfterSeconds: int32(retryAfter)}
 	case "unreadable-delete":
-		err = ErrUnreadableDelete
+		err = errUnreadableDelete
 	case "out-of-order":
-		err = ErrOutOfOrder
+		err = errOutOfOrder
 	case "unsupported":
 		err = errors.ErrUnsupported
 	case "no-version":
-		err = ErrNoResourceVersion
+		err = errNoResourceVersion
 	case "unusable":
 		err = ErrUnusable
 	default:

@@ -17,12 +17,12 @@ func TestSecondRelistWaits(t *testing.T) {
 		"a watch that was short": {watchEnd{rv: "7", at: noon, short: true}, pauseBusy},
 	} {
 		s := state{phase: watching, rv: "7", learned: learned{versioned: true}}
-		s, first := s.watchEnded(watchEnd{rv: "7", at: noon, err: ErrOutOfOrder})
+		s, first := s.watchEnded(watchEnd{rv: "7", at: noon, err: errOutOfOrder})
 		if first.pause != noPause || !s.relisted {
 			t.Fatalf("%s: the first list has pause %v, state %+v", name, first.pause, s)
 		}
 		s, _ = s.watch("7").watchEnded(c.between)
-		_, second := s.watchEnded(watchEnd{rv: s.rv, at: noon, err: ErrOutOfOrder})
+		_, second := s.watchEnded(watchEnd{rv: s.rv, at: noon, err: errOutOfOrder})
 		if second.pause != c.want {
 			t.Errorf("%s: the second list has pause %v, want %v", name, second.pause, c.want)
 		}

@@ -24,12 +24,12 @@ func streamOutcomes() map[string]func(state) (state, step, error) {
 	all := map[string]func(state) (state, step, error){
 		"end":         listed("8", nil),
 		"opaque end":  listed("x1", nil),
-		"older end":   listed("6", ErrListTooOld),
-		"end with no": listed("", ErrNoResourceVersion),
-		"closed":      failed(watchEnd{}, ErrNoInitialEventsEnd),
-		"closed late": failed(watchEnd{steady: true}, ErrNoInitialEventsEnd),
-		"silent":      failed(watchEnd{ignored: true}, ErrNoInitialEventsEnd),
-		"ignored":     failed(watchEnd{ignored: true, heard: true, err: ErrNoInitialEventsEnd}, ErrNoInitialEventsEnd),
+		"older end":   listed("6", errListTooOld),
+		"end with no": listed("", errNoResourceVersion),
+		"closed":      failed(watchEnd{}, errNoInitialEventsEnd),
+		"closed late": failed(watchEnd{steady: true}, errNoInitialEventsEnd),
+		"silent":      failed(watchEnd{ignored: true}, errNoInitialEventsEnd),
+		"ignored":     failed(watchEnd{ignored: true, heard: true, err: errNoInitialEventsEnd}, errNoInitialEventsEnd),
 		"unsupported": failed(watchEnd{err: errors.ErrUnsupported}, nil),
 	}
 	for _, word := range []string{"eof", "unknown"} {

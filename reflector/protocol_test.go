@@ -113,12 +113,12 @@ func listOutcomes() map[string]func(state) (state, step, error) {
 			return next, st, nil
 		},
 		"opaque page":   page("x1", "", nil),
-		"older page":    page("6", "", ErrListTooOld),
-		"page with no":  page("", "", ErrNoResourceVersion),
-		"pages with no": page("", "t2", ErrNoResourceVersion),
+		"older page":    page("6", "", errListTooOld),
+		"page with no":  page("", "", errNoResourceVersion),
+		"pages with no": page("", "t2", errNoResourceVersion),
 		"page with objects' alone": func(s state) (state, step, error) {
 			next, st := s.pageListed(metav1.ListMeta{}, true, "8")
-			return next, st, ErrNoResourceVersion
+			return next, st, errNoResourceVersion
 		},
 	}
 	for _, word := range []string{"expired", "gone", "too-large", "too-large-1.17", "timeout", "busy", "refused", "eof", "http2", "unknown", "internal", "store-read", "unauthorized", "forbidden", "not-found", "bad-request", "untrusted"} {
@@ -678,7 +678,7 @@ func checkSteps(t *testing.T, from state, outcomes map[string]func(state) (state
 	for name, outcome := range outcomes {
 		next, st, wantErr := outcome(from)
 		got = append(got, strings.TrimSpace(fmt.Sprintf("%s => %s | %s", name, next.text(), st.text())))
-		if st.err != nil && !errors.Is(st.err, wantErr) && !errors.Is(st.err, ErrBadPage) {
+		if st.err != nil && !errors.Is(st.err, wantErr) && !errors.Is(st.err, errBadPage) {
 			t.Errorf("%s reports %v, want %v", name, st.err, wantErr)
 		}
 	}

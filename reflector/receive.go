@@ -92,7 +92,7 @@ func (r *core) receivedOther(w *watchRequest, e *notice, bad *ObjectError) (more
 	case bad != nil && bad.Type == Deleted, e.typ == Deleted && w.skipped:
 		// The deletion may be that of the unreadable object, which would otherwise be kept for
 		// ever.
-		w.end.err = ErrUnreadableDelete
+		w.end.err = errUnreadableDelete
 		return false, nil
 	case bad != nil:
 		w.skipped, r.emptyList = true, false
@@ -100,7 +100,7 @@ func (r *core) receivedOther(w *watchRequest, e *notice, bad *ObjectError) (more
 		return true, nil
 	case !e.initialEnds:
 		// The first bookmark of a streaming list has the mark.
-		w.end.ignored, w.end.err = true, ErrNoInitialEventsEnd
+		w.end.ignored, w.end.err = true, errNoInitialEventsEnd
 		return false, nil
 	}
 	return r.streamListed(w, e.rv)

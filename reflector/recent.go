@@ -100,7 +100,7 @@ func (s *recentEvents) recentAt(n int) *knownEvent { return &s.events[n%maxRecen
 func (s *recentEvents) oldest() int { return max(0, s.n-maxRecent) }
 
 // inOrder reports whether e is new to the sink. seen is the newest version so far. It returns
-// ErrOutOfOrder if e is older than that. A deleted object carries the version of its deletion, so
+// [ErrProtocol] if e is older than that. A deleted object carries the version of its deletion, so
 // the rule holds for every type of event. A list has all objects of its version and no deletion: a
 // deletion at the list's version is news, unless the list lacks the object, and then the sink has
 // nothing to delete.
@@ -110,7 +110,7 @@ func (s *recentEvents) inOrder(e *notice, seen string) (fresh bool, err error) {
 	case err != nil || c > 0:
 		return true, nil // accept versions that do not compare in any order
 	case c < 0:
-		return false, ErrOutOfOrder
+		return false, errOutOfOrder
 	case e.typ == Bookmark:
 		return true, nil
 	case s.open.rv == seen || e.typ == Deleted:

@@ -13,6 +13,8 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // source answers lists and watches from functions.
@@ -82,11 +84,11 @@ func added(name string, rv int) Event[string] {
 }
 
 func TestNewRefusesNil(t *testing.T) {
-	if _, err := New[string](nil, &sink[string]{}, Options{}); !errors.Is(err, ErrNoSource) {
-		t.Errorf("nil source: %v, want ErrNoSource", err)
+	if _, err := New[string](nil, &sink[string]{}, Options{}); !errors.Is(err, mistake.NoSource) {
+		t.Errorf("nil source: %v, want mistake.NoSource", err)
 	}
-	if _, err := New[string](&source[string]{}, nil, Options{}); !errors.Is(err, ErrNoSink) {
-		t.Errorf("nil sink: %v, want ErrNoSink", err)
+	if _, err := New[string](&source[string]{}, nil, Options{}); !errors.Is(err, errNoSink) {
+		t.Errorf("nil sink: %v, want errNoSink", err)
 	}
 }
 
@@ -184,15 +186,15 @@ func TestRunTwice(t *testing.T) {
 		first := make(chan error)
 		go func() { first <- r.Run(ctx) }()
 		synctest.Wait()
-		if err := r.Run(ctx); !errors.Is(err, ErrStarted) {
-			t.Errorf("Run beside Run: %v, want ErrStarted", err)
+		if err := r.Run(ctx); !errors.Is(err, errStarted) {
+			t.Errorf("Run beside Run: %v, want errStarted", err)
 		}
 		cancel()
 		if err := <-first; err != nil {
 			t.Errorf("the first Run: %v", err)
 		}
-		if err := r.Run(t.Context()); !errors.Is(err, ErrStarted) {
-			t.Errorf("Run after Run: %v, want ErrStarted", err)
+		if err := r.Run(t.Context()); !errors.Is(err, errStarted) {
+			t.Errorf("Run after Run: %v, want errStarted", err)
 		}
 	})
 }

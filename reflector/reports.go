@@ -151,7 +151,7 @@ func (e *RequestError) LogValue() slog.Value {
 //   - Refusals of the client or the request: 4xx other than 408, 409, 410, 425 and 429,
 //     redirections, and 501. 400 and 422 are lasting only at resourceVersion "" and "0",
 //     because elsewhere they may be about the version.
-//   - Answers that are not the collection ([ErrUnusable], [ErrNoResourceVersion]).
+//   - Answers that are not the collection ([ErrUnusable], or a list without a version).
 //   - Failed TLS: a certificate that the client does not trust, one that the server refuses,
 //     and servers without TLS.
 //

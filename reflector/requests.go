@@ -70,7 +70,7 @@ func (r *core) beginRequest(ctx context.Context, list bool, accepted func()) (co
 // causeOf returns the reason why a request failed that returned err. The breaker's reason for
 // giving the request up goes before the source's error.
 func causeOf(ctx context.Context, err error) error {
-	for _, reason := range []error{ErrUnanswered, errOtherConnection} {
+	for _, reason := range []error{errUnanswered, errOtherConnection} {
 		if err != nil && errors.Is(context.Cause(ctx), reason) {
 			return reason
 		}

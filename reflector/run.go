@@ -5,7 +5,7 @@ import "context"
 // run is Reflector.Run.
 func (r *core) run(ctx context.Context) error {
 	if !r.running.CompareAndSwap(false, true) {
-		return ErrStarted
+		return errStarted
 	}
 	stop, err := r.follows.follow(ctx)
 	if err != nil {

@@ -1,7 +1,6 @@
 package reflector
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 	"strings"
@@ -11,12 +10,6 @@ import (
 	"k8s.io/apimachinery/pkg/sharding"
 )
 
-// ErrOtherShard ends a list that the server made for another shard than the requested one.
-var ErrOtherShard = errors.New("server sent another shard")
-
-// ErrBadShard is wrapped by the errors of [Shard] and [EvenShard] about their arguments.
-var ErrBadShard = errors.New("reflector: bad shard")
-
 // Shard returns a source of those objects of source that selector selects by the hash of their
 // uid or namespace, for controllers whose replicas divide the objects of one collection among
 // them (KEP-5866). [EvenShard] makes the usual selector.
@@ -24,13 +17,13 @@ var ErrBadShard = errors.New("reflector: bad shard")
 // Servers with feature gate ShardedListAndWatch (alpha in Kubernetes 1.36, beta and on by default
 // in 1.38) send only these objects. Other servers ignore the selector and send all objects; Shard
 // then drops the rest, at the cost of decoding them. A list that the server made with another
-// selector ends with [ErrOtherShard].
+// selector ends with [ErrProtocol].
 //
 // The hash is FNV-1a. It spreads random uids evenly, but hardly spreads names that differ only
 // in their last characters, as namespaces may.
 //
 // Objects need metadata: one without is reported as an [*ObjectError] and skipped. Shard
-// returns ErrBadShard, wrapped, for a selector that selects everything or that servers refuse.
+// returns [ErrInvalid], wrapped, for a selector that selects everything or that servers refuse.
 func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], error) {
 	ranges, err := parseShard(selector)
 	if err != nil {
@@ -47,11 +40,11 @@ func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], erro
 	}), nil
 }
 
-// CheckShard returns [ErrOtherShard], wrapped, if a list is of another shard than the one asked for. A list
+// CheckShard returns [ErrProtocol], wrapped, if a list is of another shard than the one asked for. A list
 // that does not say what it is of passes.
 func CheckShard(page metav1.ListMeta, asked string) error {
 	if page.ShardInfo != nil && page.ShardInfo.Selector != asked {
-		return fmt.Errorf("%w: asked for %q, got %q", ErrOtherShard, asked, page.ShardInfo.Selector)
+		return fmt.Errorf("%w: asked for %q, got %q", errOtherShard, asked, page.ShardInfo.Selector)
 	}
 	return nil
 }
@@ -67,10 +60,10 @@ func ShardHash(text string) uint64 { return fnv64a(text) }
 
 // ShardHashOf returns the function that returns the hash of an object by field, which is [ShardUID]
 // or [ShardNamespace]. An object without metadata counts as one without text. Errors:
-// [ErrBadShard], wrapped.
+// [ErrInvalid], wrapped.
 func ShardHashOf[T any](field string) (func(T) uint64, error) {
 	if field != ShardUID && field != ShardNamespace {
-		return nil, fmt.Errorf("%w: cannot shard by %q", ErrBadShard, field)
+		return nil, fmt.Errorf("%w: cannot shard by %q", errBadShard, field)
 	}
 	s := shard{byNamespace: field == ShardNamespace}
 	return func(object T) uint64 {
@@ -90,11 +83,11 @@ func ShardRange(field string, first, last uint64) sharding.ShardRangeRequirement
 }
 
 // EvenShard selects shard n, counted from 0, of count shards of equal size, by uid. The count
-// shards together select every object exactly once. It returns [ErrBadShard], wrapped, unless
+// shards together select every object exactly once. It returns [ErrInvalid], wrapped, unless
 // 0 <= n < count.
 func EvenShard(n, count int) (sharding.Selector, error) {
 	if n < 0 || n >= count {
-		return nil, fmt.Errorf("%w: no shard %d of %d", ErrBadShard, n, count)
+		return nil, fmt.Errorf("%w: no shard %d of %d", errBadShard, n, count)
 	}
 	width := ^uint64(0) / uint64(count)
 	bound := func(n int) uint64 { return width * uint64(n) }
@@ -118,16 +111,16 @@ type hashRange struct{ first, last uint64 }
 
 func parseShard(selector sharding.Selector) (shard, error) {
 	if selector == nil || selector.Empty() {
-		return shard{}, fmt.Errorf("%w: it selects everything", ErrBadShard)
+		return shard{}, fmt.Errorf("%w: it selects everything", errBadShard)
 	}
 	var s shard
 	for n, r := range selector.Requirements() {
 		if r.Key != ShardUID && r.Key != ShardNamespace {
-			return s, fmt.Errorf("%w: cannot shard by %q", ErrBadShard, r.Key)
+			return s, fmt.Errorf("%w: cannot shard by %q", errBadShard, r.Key)
 		}
 		byNamespace := r.Key == ShardNamespace
 		if n > 0 && byNamespace != s.byNamespace {
-			return s, fmt.Errorf("%w: %q is by uid and by namespace", ErrBadShard, selector)
+			return s, fmt.Errorf("%w: %q is by uid and by namespace", errBadShard, selector)
 		}
 		s.byNamespace = byNamespace
 		first, err := parseHash(r.Start)
@@ -140,7 +133,7 @@ func parseShard(selector sharding.Selector) (shard, error) {
 			return s, err
 		}
 		if last < first || last == ^uint64(0) && r.End != endOfHashes {
-			return s, fmt.Errorf("%w: the range from %s to %s is empty", ErrBadShard, r.Start, r.End)
+			return s, fmt.Errorf("%w: the range from %s to %s is empty", errBadShard, r.Start, r.End)
 		}
 		s.ranges = append(s.ranges, hashRange{first, last})
 	}
@@ -153,7 +146,7 @@ func parseHash(text string) (uint64, error) {
 	digits, ok := strings.CutPrefix(text, "0x")
 	h, err := strconv.ParseUint(digits, 16, 64)
 	if !ok || err != nil || len(digits) != 16 || strings.ToLower(digits) != digits {
-		return 0, fmt.Errorf("%w: bound %q is not 0x and sixteen lower-case hexadecimal digits", ErrBadShard, text)
+		return 0, fmt.Errorf("%w: bound %q is not 0x and sixteen lower-case hexadecimal digits", errBadShard, text)
 	}
 	return h, nil
 }

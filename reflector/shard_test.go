@@ -125,7 +125,7 @@ func TestShardVerifiesWhatItGets(t *testing.T) {
 	}{
 		{nil, nil}, // a server that knows no shards
 		{&metav1.ShardInfo{Selector: selector.String()}, nil},
-		{&metav1.ShardInfo{Selector: other.String()}, reflector.ErrOtherShard},
+		{&metav1.ShardInfo{Selector: other.String()}, reflector.ErrProtocol},
 	} {
 		source := &canned[partial]{page: metav1.ListMeta{ResourceVersion: "5", ShardInfo: c.info}}
 		part, err := reflector.Shard[partial](source, selector)
@@ -169,13 +169,13 @@ func TestBadShards(t *testing.T) {
 		"by two fields":      sharding.NewSelector(shardOf(uid, noHash, everyHash).Requirements()[0], shardOf("object.metadata.namespace", noHash, everyHash).Requirements()[0]),
 		"second range wrong": sharding.NewSelector(shardOf(uid, noHash, everyHash).Requirements()[0], shardOf(uid, "0x1", everyHash).Requirements()[0]),
 	} {
-		if _, err := reflector.Shard[partial](&canned[partial]{}, selector); !errors.Is(err, reflector.ErrBadShard) {
-			t.Errorf("%s: %v, want ErrBadShard", name, err)
+		if _, err := reflector.Shard[partial](&canned[partial]{}, selector); !errors.Is(err, reflector.ErrInvalid) {
+			t.Errorf("%s: %v, want ErrInvalid", name, err)
 		}
 	}
 	for _, c := range [][2]int{{0, 0}, {-1, 2}, {2, 2}, {0, -1}} {
-		if _, err := reflector.EvenShard(c[0], c[1]); !errors.Is(err, reflector.ErrBadShard) {
-			t.Errorf("EvenShard(%d, %d): %v, want ErrBadShard", c[0], c[1], err)
+		if _, err := reflector.EvenShard(c[0], c[1]); !errors.Is(err, reflector.ErrInvalid) {
+			t.Errorf("EvenShard(%d, %d): %v, want ErrInvalid", c[0], c[1], err)
 		}
 	}
 }

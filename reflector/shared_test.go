@@ -259,7 +259,7 @@ func TestHungStreamIsRepeated(t *testing.T) {
 		if want := []string{"watch ", "watch "}; !slices.Equal(s.reqs, want) {
 			t.Errorf("requests %q, want %q", s.reqs, want)
 		}
-		if len(heard) != 1 || !errors.Is(heard[0], ErrUnanswered) {
+		if len(heard) != 1 || !errors.Is(heard[0], errUnanswered) {
 			t.Errorf("reported %v", heard)
 		}
 	})
@@ -331,7 +331,7 @@ func TestHungReplay(t *testing.T) {
 			if err := <-ended; err != nil {
 				t.Error(err)
 			}
-			if got := len(heard) == 2 && errors.Is(heard[1], ErrUnanswered); got == answers {
+			if got := len(heard) == 2 && errors.Is(heard[1], errUnanswered); got == answers {
 				t.Errorf("answered %v: heard %v", answers, heard)
 			}
 		})
@@ -422,7 +422,7 @@ func TestHungWatchIsUnanswered(t *testing.T) {
 		if err := <-ended; err != nil {
 			t.Error(err)
 		}
-		if len(heard) != 1 || !errors.Is(heard[0], ErrUnanswered) {
+		if len(heard) != 1 || !errors.Is(heard[0], errUnanswered) {
 			t.Errorf("reported %v", heard)
 		}
 	})

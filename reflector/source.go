@@ -34,8 +34,7 @@ type Source[T any] interface {
 	//
 	// A list may have no resourceVersion. That of a [Server] is asked for again after
 	// Tuning.PollInterval, and nothing is watched. For another source, the newest version of the
-	// objects counts; without one, the collection is listed again whenever the watch ends. See
-	// [ErrNoResourceVersion].
+	// objects counts; without one, the collection is listed again whenever the watch ends.
 	List(ctx context.Context, opts metav1.ListOptions, yield func(Event[T], error) bool) (metav1.ListMeta, error)
 
 	// Watch returns the events after opts.ResourceVersion. Ranging over the sequence opens the

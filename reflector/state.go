@@ -180,7 +180,7 @@ func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (stat
 	if s.pageRV == "" {
 		if page.ResourceVersion == "" {
 			if page.Continue != "" || s.versioned {
-				return s.badPage(ErrNoResourceVersion)
+				return s.badPage(errNoResourceVersion)
 			}
 			if s.server {
 				s.polled = true
@@ -192,14 +192,14 @@ func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (stat
 		// At listRV "" the server answers from its storage, which is the truth even if it is
 		// older.
 		if s.listRV != "" && older(page.ResourceVersion, s.rv) {
-			return s.pages(""), step{discard: true, err: ErrListTooOld}
+			return s.pages(""), step{discard: true, err: errListTooOld}
 		}
 		// The watch starts at the first page's version: if a later page is newer, the watch
 		// brings the changes in between.
 		s.pageRV = page.ResourceVersion
 	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) {
 		// Not the next page of this list, whatever it is.
-		return s.badPage(ErrBadPage)
+		return s.badPage(errBadPage)
 	}
 	if page.Continue == "" {
 		if !s.trial.IsZero() && s.listRV == "" { // the check before it had no answer
@@ -209,7 +209,7 @@ func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (stat
 	}
 	trail, err := s.trail.Next(s.token, page.Continue, empty)
 	if err != nil {
-		return s.badPage(fmt.Errorf("%w: %w", ErrBadPage, err))
+		return s.badPage(fmt.Errorf("%w: %w", errBadPage, err))
 	}
 	s.token, s.trail = page.Continue, trail
 	s.paged = s.paged || s.listRV == "0"
@@ -262,7 +262,7 @@ func (s state) streamListed(rv, listed string) (state, step) {
 	s.stream = streamSupported
 	if rv == "" {
 		if s.versioned {
-			return s.pages(s.listRV), step{discard: true, err: ErrNoResourceVersion, pause: pauseBusy}
+			return s.pages(s.listRV), step{discard: true, err: errNoResourceVersion, pause: pauseBusy}
 		}
 		return s.watch(listed), step{replace: true}
 	}
@@ -270,7 +270,7 @@ func (s state) streamListed(rv, listed string) (state, step) {
 	// A server that sends live changes before the bookmark may give it the version of the beginning.
 	rv = newest(listed, rv)
 	if s.version() != "" && older(rv, s.rv) {
-		return s.relist(""), step{discard: true, err: ErrListTooOld}
+		return s.relist(""), step{discard: true, err: errListTooOld}
 	}
 	return s.watch(rv), step{replace: true}
 }
@@ -279,7 +279,7 @@ func (s state) streamListed(rv, listed string) (state, step) {
 func (s state) streamFailed(end watchEnd) (state, step) {
 	err := end.err
 	if err == nil {
-		err = ErrNoInitialEventsEnd
+		err = errNoInitialEventsEnd
 	}
 	st := failedStep(err)
 	st.discard = true
@@ -294,7 +294,7 @@ func (s state) streamFailed(end watchEnd) (state, step) {
 	case errors.Is(err, errors.ErrUnsupported):
 		s.stream = streamNever
 		return s.pages(s.listRV), step{discard: true}
-	case errors.Is(err, ErrUnreadableDelete):
+	case errors.Is(err, errUnreadableDelete):
 		return s.pages(s.listRV), atOnce // the list will not have it
 	case errors.Is(err, ErrUnusable):
 		return s.pages(s.listRV), atOnce // a server that knows no watches may know lists
@@ -448,9 +448,9 @@ func (s state) relistReasonFor(end watchEnd, err error) relistReason {
 		return becauseTooLarge
 	case isExpired(err):
 		return becauseExpired
-	case errors.Is(err, ErrOutOfOrder):
+	case errors.Is(err, errOutOfOrder):
 		return becauseOutOfOrder
-	case errors.Is(err, ErrUnreadableDelete), isStoreRead(err):
+	case errors.Is(err, errUnreadableDelete), isStoreRead(err):
 		return becauseUnreadable
 	case isRefused(err), isUnexplained(err):
 		return becauseRefused

@@ -87,9 +87,9 @@ type Relists struct {
 	Expired uint64
 	// TooLarge: the server does not have that version yet, or was restored from a backup.
 	TooLarge uint64
-	// OutOfOrder: see [ErrOutOfOrder].
+	// OutOfOrder: events that were older than one before.
 	OutOfOrder uint64
-	// Unreadable: see [ErrUnreadableDelete]. It also counts objects that the server could not
+	// Unreadable: deletions whose object could not be read. It also counts objects that the server could not
 	// read from its storage.
 	Unreadable uint64
 	// Refused: the server found another fault with the request, or did not say what is wrong.

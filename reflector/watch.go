@@ -70,7 +70,7 @@ func (w *watchRequest) unreached(err error) bool {
 	if err == nil || isStatus(err) || w.end.heard {
 		return false
 	}
-	return unreached(w.attempt, err) || !w.attempt.progress().traced && errors.Is(err, ErrUnanswered)
+	return unreached(w.attempt, err) || !w.attempt.progress().traced && errors.Is(err, errUnanswered)
 }
 
 // mayRepeat reports whether an event may be one that has come before, so that its object counts.
@@ -83,7 +83,7 @@ func (w *watchRequest) badEvent(bad *ObjectError) bool {
 	if bad.Type != Deleted {
 		return true
 	}
-	w.end.rv, w.end.err = newest(w.end.rv, bad.ResourceVersion), ErrUnreadableDelete
+	w.end.rv, w.end.err = newest(w.end.rv, bad.ResourceVersion), errUnreadableDelete
 	return false
 }
 

@@ -107,7 +107,7 @@ func (r *core) watchClosed(w *watchRequest) error {
 	w.end.overdue = w.limited.Err() != nil && !moved
 	cut := w.left || w.silent || w.end.overdue
 	if r.state.phase != streaming && !moved && w.request.Err() != nil && w.attempt.progress().hung() {
-		cut, w.end.err = false, ErrUnanswered
+		cut, w.end.err = false, errUnanswered
 	}
 	r.watchEnded(w, cut)
 	delay := w.attempt.end()
@@ -139,7 +139,7 @@ func (r *core) watchEnded(w *watchRequest, cut bool) {
 	var st step
 	if r.state.phase == streaming {
 		if w.silent { // the connection is to blame
-			end.err = ErrUnanswered
+			end.err = errUnanswered
 		}
 		end.ignored = end.ignored || cut && !w.silent
 		r.state, st = r.state.streamFailed(end)
@@ -188,7 +188,7 @@ func (r *core) stepAfter(w *watchRequest, end watchEnd) (st step) {
 		return st
 	case owes && end.idle:
 		if r.state = r.state.check(); !answered {
-			return step{err: ErrUnanswered, pause: pauseAway}
+			return step{err: errUnanswered, pause: pauseAway}
 		}
 		return st
 	case owes && end.err == nil && !end.short && (!r.state.confirmed || r.state.unverified > 0):

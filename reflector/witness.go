@@ -43,7 +43,7 @@ func (r *core) checkServer(ctx context.Context) {
 	if ctx.Err() != nil {
 		return
 	}
-	if err != nil && !errors.Is(err, ErrUnanswered) && limited.Err() != nil {
+	if err != nil && !errors.Is(err, errUnanswered) && limited.Err() != nil {
 		err = errSlowCheck // a watch may take its time
 	} else if isUnanswered(err) && unreached(c.attempt, err) { // other errors may be about the question alone
 		q.unreached = true
@@ -74,7 +74,7 @@ func judged(s state, page metav1.ListMeta, err error, v verdict) (state, step) {
 		// A server that lags gives the same answer. The list tells the two apart, unless a
 		// restored server has overtaken the version by then.
 		if err == nil && s.relisted {
-			err = ErrListTooOld
+			err = errListTooOld
 		}
 		s, st := s.doubted(becauseTooLarge)
 		st.err = err

@@ -6,6 +6,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
 )
@@ -22,7 +23,7 @@ func TestBadParts(t *testing.T) {
 		"no set":   {shard.Part[*website]{Hash: byTenant}, shard.ErrHashes},
 		"no hash":  {shard.Part[*website]{Hashes: set}, shard.ErrHashes},
 		"both":     {shard.Part[*website]{Hashes: set, Hash: byTenant, Field: reflector.ShardUID}, shard.ErrHashes},
-		"no field": {shard.Part[*website]{Hashes: set, Field: "name"}, reflector.ErrBadShard},
+		"no field": {shard.Part[*website]{Hashes: set, Field: "name"}, reflector.ErrInvalid},
 	} {
 		if _, err := c.part.Source(source); !errors.Is(err, c.want) || !strings.HasPrefix(err.Error(), "websites: ") {
 			t.Errorf("%s: %v", note, err)
@@ -31,7 +32,7 @@ func TestBadParts(t *testing.T) {
 			t.Errorf("%s: has is %t, %v", note, has, err)
 		}
 	}
-	if _, err := (shard.Part[*website]{Hashes: set, Hash: byTenant}).Source(nil); !errors.Is(err, reflector.ErrNoSource) {
+	if _, err := (shard.Part[*website]{Hashes: set, Hash: byTenant}).Source(nil); !errors.Is(err, mistake.NoSource) {
 		t.Error(err)
 	}
 }

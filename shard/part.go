@@ -5,6 +5,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -43,10 +44,10 @@ type Part[T any] struct {
 
 // Source returns a source of the objects of from that are in the part. It serves one informer or
 // reflector, and must not be wrapped: Part comes after reflector.Map and the like. Errors:
-// [ErrHashes], reflector.ErrNoSource, reflector.ErrBadShard.
+// [ErrHashes], reflector.ErrInvalid.
 func (p Part[T]) Source(from reflector.Source[T]) (reflector.Source[T], error) {
 	if from == nil {
-		return nil, reflector.ErrNoSource
+		return nil, mistake.NoSource
 	}
 	hash, err := p.hash()
 	if err != nil {

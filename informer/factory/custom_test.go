@@ -11,6 +11,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -85,7 +86,7 @@ func TestForSourceErrors(t *testing.T) {
 		factory.ErrUnnamed:  func(c *factory.Custom[key, *gear]) { c.Name = "" },
 		factory.ErrNoOpen:   func(c *factory.Custom[key, *gear]) { c.Open = nil },
 		informer.ErrInvalid: func(c *factory.Custom[key, *gear]) { c.Key = nil },
-		reflector.ErrNoSource: func(c *factory.Custom[key, *gear]) {
+		mistake.NoSource: func(c *factory.Custom[key, *gear]) {
 			c.Open = func(client.Options) (reflector.Source[*gear], error) { return nil, nil }
 		},
 		bad: func(c *factory.Custom[key, *gear]) {

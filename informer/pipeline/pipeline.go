@@ -10,6 +10,7 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mapkey"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/pace"
 	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/internal/usercode"
@@ -72,11 +73,11 @@ type Pipeline[K comparable, T any] struct {
 // does. process is called in the goroutine of Run. Its slice belongs to the pipeline and may
 // be used until process returns. If process returns an error, it gets the key again.
 //
-// It returns [ErrNoProcess], [ErrNoKeyFunc], [ErrKeyType], or reflector.ErrNoSource.
+// It returns [ErrNoProcess], [ErrNoKeyFunc], [ErrKeyType], or reflector.ErrInvalid.
 func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error), process func(K, []deltafifo.Delta[T]) error, opts Options[K, T]) (*Pipeline[K, T], error) {
 	switch {
 	case source == nil:
-		return nil, reflector.ErrNoSource
+		return nil, mistake.NoSource
 	case key == nil:
 		return nil, ErrNoKeyFunc
 	case process == nil:

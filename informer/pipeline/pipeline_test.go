@@ -477,7 +477,7 @@ func (f *fragile) All() iter.Seq2[key, *thing] {
 func TestMisuse(t *testing.T) {
 	w := newWorld(t)
 	opts := w.options()
-	if _, err := pipeline.New[key, *thing](nil, store.ObjectKey[*thing], w.take, opts); !errors.Is(err, reflector.ErrNoSource) {
+	if _, err := pipeline.New[key, *thing](nil, store.ObjectKey[*thing], w.take, opts); !errors.Is(err, reflector.ErrInvalid) {
 		t.Errorf("no source: %v", err)
 	}
 	if _, err := pipeline.New[key](w.source, nil, w.take, opts); !errors.Is(err, pipeline.ErrNoKeyFunc) {

@@ -1,5 +1,6 @@
-// Package mistake has the errors of mistakes in a program, such as a nil function. Somebody has to change the program,
-// so all match one error, and only the text says what to change.
+// Package mistake has the errors of mistakes: those in a program, such as a nil function, and those of a server that
+// breaks the rules of lists and watches. A program does the same after each error of a sort, so all of them match one,
+// and only the text says more.
 package mistake
 
 import "errors"
@@ -15,10 +16,29 @@ func (t Text) Error() string { return string(t) }
 // Is implements the interface that errors.Is looks for.
 func (t Text) Is(target error) bool { return target == Err }
 
-// The mistakes of several packages.
-const (
+// The mistakes of several packages. They are variables of an interface, so that a generic function that returns one
+// does not name the type: a user's package would compile its methods.
+var (
 	// NoInformer is that of a nil informer or handle. It comes with the type of the objects.
-	NoInformer Text = "the informer or handle is nil: make it before you use it"
+	NoInformer error = Text("the informer or handle is nil: make it before you use it")
 	// NoHandler is that of a handler that has nothing to call. It comes with the name of the resource.
-	NoHandler Text = "the handler is nil: pass a function or a value"
+	NoHandler error = Text("the handler is nil: pass a function or a value")
+	// NoSource is that of a nil source. It comes with the type of the objects, if there is one.
+	NoSource error = Text("reflector: source is nil: look at the call that made it")
+	// NoPruner is that of a source whose selection changes, with a sink that does not follow.
+	NoPruner error = Text("the selection of the source changes, and the sink cannot follow it")
 )
+
+// ErrProtocol is matched by every [Broken]. Package reflector exports it.
+var ErrProtocol = errors.New("the answer breaks the rules of lists and watches")
+
+// Broken says which rule an answer breaks.
+type Broken string
+
+func (b Broken) Error() string { return string(b) }
+
+// Is implements the interface that errors.Is looks for.
+func (b Broken) Is(target error) bool { return target == ErrProtocol }
+
+// BadPage discards a list with a page that does not continue it.
+var BadPage error = Broken("page does not continue the list")

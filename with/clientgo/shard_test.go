@@ -84,7 +84,7 @@ func TestSetShardSelectorRefused(t *testing.T) {
 		check(t, err)
 		bad := sharding.NewSelector(sharding.ShardRangeRequirement{Key: "object.metadata.name", Start: "0x0", End: "0x1"})
 		inf := clientgo.NewSharedIndexInformer(lw, &corev1.ConfigMap{}, 0, nil)
-		if err := inf.(sharded).SetShardSelector(bad); !errors.Is(err, reflector.ErrBadShard) {
+		if err := inf.(sharded).SetShardSelector(bad); !errors.Is(err, reflector.ErrInvalid) {
 			t.Errorf("refused with %v", err)
 		}
 		var failed error
@@ -92,7 +92,7 @@ func TestSetShardSelectorRefused(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
 		inf.RunWithContext(ctx)
-		if !errors.Is(failed, reflector.ErrBadShard) || len(inf.GetIndexer().ListKeys()) > 0 {
+		if !errors.Is(failed, reflector.ErrInvalid) || len(inf.GetIndexer().ListKeys()) > 0 {
 			t.Errorf("requests fail with %v, and it has %q", failed, inf.GetIndexer().ListKeys())
 		}
 	})
