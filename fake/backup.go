@@ -33,11 +33,11 @@ func (s *Server) Backup() *Backup {
 // were registered after the backup are empty.
 //
 // To restore as etcdutl does with --bump-revision and --mark-compacted, call Restore,
-// [Server.JumpResourceVersion] and [Server.Compact]. Error: [ErrBackup], for a backup of
+// [Server.JumpResourceVersion] and [Server.Compact]. Error: [ErrInvalid], for a backup of
 // another server.
 func (s *Server) Restore(b *Backup) error {
 	if b == nil || b.server != s {
-		return ErrBackup
+		return errBackup
 	}
 	for _, c := range s.restore(b) {
 		c.changed()

@@ -30,7 +30,7 @@ func (t *table) checkScope(namespace string) error {
 	if namespace == "" || !t.res.ClusterScoped {
 		return nil
 	}
-	return fmt.Errorf("fake: %s: %w: namespace %q, but the resource is cluster-scoped", t.res.groupResource(), ErrScope, namespace)
+	return fmt.Errorf("fake: %s: %w: namespace %q, but the resource is cluster-scoped", t.res.groupResource(), errScope, namespace)
 }
 
 // checkRV refuses an object that was made from an older version than old.

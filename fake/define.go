@@ -88,9 +88,9 @@ type Hooks[T metav1.Object] struct {
 // change gets 410 Expired, so that its client lists them anew; the change counts as one write for
 // that. Later requests of a [Source] follow the new definition.
 //
-// Errors: [ErrType], also for a change of T; [ErrResource], also for a change of the scope or the
-// kind, and for a nil version and versions that differ in resource, kind or scope; [ErrDuplicate]
-// for a name or kind of one of the groups that another resource has.
+// Error: [ErrInvalid], also for a change of T, of the scope or of the kind, for a nil version and
+// versions that differ in resource, kind or scope, and for a name or kind of one of the groups that
+// another resource has.
 func Define[T metav1.Object](s *Server, storage Definition[T], more ...Version) error {
 	t, err := tableOf(s, storage)
 	if err != nil {
@@ -98,7 +98,7 @@ func Define[T metav1.Object](s *Server, storage Definition[T], more ...Version) 
 	}
 	for i, d := range more {
 		if d == nil {
-			return fmt.Errorf("fake: %s: %w: further version %d is nil", t.res.groupResource(), ErrResource, i+1)
+			return fmt.Errorf("fake: %s: %w: further version %d is nil", t.res.groupResource(), errResource, i+1)
 		}
 		v, err := d.table(s)
 		if err == nil {
@@ -188,7 +188,7 @@ func tableOf[T metav1.Object](s *Server, d Definition[T]) (*table, error) {
 	r.hidden = d.Hidden
 	for name, hook := range d.Hooks.Subresources {
 		if name == statusField || name == "" || strings.Contains(name, "/") || len(hook.of.possible()) == 0 {
-			return nil, fmt.Errorf("fake: %s: %w: subresource %q", r.groupResource(), ErrResource, name)
+			return nil, fmt.Errorf("fake: %s: %w: subresource %q", r.groupResource(), errResource, name)
 		}
 		r.subresources[name] = subresource{hook.of.kind, hook.of.verbs()}
 	}
@@ -202,9 +202,9 @@ func (t *table) checkSibling(v *table) error {
 	switch {
 	case a.Name != b.Name, a.Kind != b.Kind, a.ClusterScoped != b.ClusterScoped, slices.ContainsFunc(t.all(), same):
 		return fmt.Errorf("fake: %s: %w: %s of %s is no further version of it: the resource, the kind (%s) and the scope must be the same, and the version another one",
-			a.groupResource(), ErrResource, b.GroupVersionKind(), b.groupResource(), a.Kind)
+			a.groupResource(), errResource, b.GroupVersionKind(), b.groupResource(), a.Kind)
 	case t.typ != v.typ && (t.hooks.convert == nil || v.hooks.convert == nil):
-		return fmt.Errorf("fake: %s: %w: the versions have the Go types %v and %v: both need Hooks.Convert", a.groupResource(), ErrResource, t.pointer(), v.pointer())
+		return fmt.Errorf("fake: %s: %w: the versions have the Go types %v and %v: both need Hooks.Convert", a.groupResource(), errResource, t.pointer(), v.pointer())
 	}
 	return nil
 }
@@ -216,13 +216,13 @@ func (t *table) define(change bool) error {
 	for _, c := range s.order {
 		switch other := &c.res; {
 		case other.groupResource() == name && !change:
-			return fmt.Errorf("fake: %s: %w: its kind is %s", name, ErrDuplicate, other.Kind)
+			return fmt.Errorf("fake: %s: %w: its kind is %s", name, errDuplicate, other.Kind)
 		case other.groupResource() == name:
 			if old = c; old.typ != t.typ {
-				return fmt.Errorf("fake: %s: %w: registered for another type than %v", name, ErrType, t.pointer())
+				return fmt.Errorf("fake: %s: %w: registered for another type than %v", name, errType, t.pointer())
 			}
 			if other.Kind != t.res.Kind || other.ClusterScoped != t.res.ClusterScoped {
-				return fmt.Errorf("fake: %s: %w: its kind and its scope cannot change", name, ErrResource)
+				return fmt.Errorf("fake: %s: %w: its kind and its scope cannot change", name, errResource)
 			}
 		default:
 			if err := t.checkApart(c); err != nil {
@@ -247,9 +247,9 @@ func (t *table) checkApart(c *table) error {
 		for _, o := range c.all() {
 			switch {
 			case v.res.groupResource() == o.res.groupResource():
-				return fmt.Errorf("fake: %s: %w: its kind is %s", v.res.groupResource(), ErrDuplicate, o.res.Kind)
+				return fmt.Errorf("fake: %s: %w: its kind is %s", v.res.groupResource(), errDuplicate, o.res.Kind)
 			case v.res.Group == o.res.Group && v.res.Kind == o.res.Kind:
-				return fmt.Errorf("fake: %s: %w: %s is the kind of %s", v.res.groupResource(), ErrDuplicate, v.res.Kind, o.res.groupResource())
+				return fmt.Errorf("fake: %s: %w: %s is the kind of %s", v.res.groupResource(), errDuplicate, v.res.Kind, o.res.groupResource())
 			}
 		}
 	}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/fake/internal/manifest"
 	"github.com/kinform/kinform/fake/internal/pagetoken"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // These errors report misuse by the test's author. Refusals in the name of Kubernetes are an
@@ -18,22 +19,30 @@ import (
 var (
 	// ErrNotRegistered says that no resource of the asked type or name is registered.
 	ErrNotRegistered = errors.New("resource not registered: call fake.Register with its kind first")
-	// ErrAmbiguous says that the type is registered for several resources and the call
+	// ErrInvalid is matched by all others: a resource that is registered already or that no server can serve, a type that
+	// is unusable or has several resources, a manifest that does not parse, a backup of another server. The text says
+	// what to change. All packages that export ErrInvalid export the same value.
+	ErrInvalid = mistake.Err
+)
+
+// The mistakes, which match ErrInvalid.
+var (
+	// errAmbiguous says that the type is registered for several resources and the call
 	// does not name one: use [Server.Resource].
-	ErrAmbiguous = errors.New("type registered for several resources")
-	// ErrDuplicate says that the resource is already registered.
-	ErrDuplicate = errors.New("resource already registered")
-	// ErrType says that a Go type cannot hold the objects of a resource.
-	ErrType = errors.New("unusable object type")
-	// ErrResource says that a kind cannot be served: it is incomplete or malformed.
-	ErrResource = errors.New("invalid resource")
-	// ErrScope says that a namespace is given though the resource is cluster-scoped. A
+	errAmbiguous error = mistake.Text("type registered for several resources")
+	// errDuplicate says that the resource is already registered.
+	errDuplicate error = mistake.Text("resource already registered")
+	// errType says that a Go type cannot hold the objects of a resource.
+	errType error = mistake.Text("unusable object type")
+	// errResource says that a kind cannot be served: it is incomplete or malformed.
+	errResource error = mistake.Text("invalid resource")
+	// errScope says that a namespace is given though the resource is cluster-scoped. A
 	// client.Resource refuses that, too.
-	ErrScope = errors.New("wrong scope")
-	// ErrManifest says that a manifest does not parse or is of an unknown kind.
-	ErrManifest = manifest.ErrInvalid
-	// ErrBackup says that a [Backup] is nil or of another server.
-	ErrBackup = errors.New("no backup of this server")
+	errScope error = mistake.Text("wrong scope")
+	// errManifest says that a manifest does not parse or is of an unknown kind.
+	errManifest = manifest.ErrInvalid
+	// errBackup says that a [Backup] is nil or of another server.
+	errBackup error = mistake.Text("no backup of this server")
 )
 
 // errDropped says that a fault broke the connection of a call or of a watch.

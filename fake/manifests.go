@@ -30,7 +30,7 @@ import (
 // uids of the owners. It reads all files before it creates anything. A refusal ends the work and
 // leaves the objects created so far.
 //
-// Errors name the file and the document, counted from 1: [ErrManifest], those of fsys,
+// Errors name the file and the document, counted from 1: [ErrInvalid], those of fsys,
 // and the Status errors of [Create].
 func (s *Server) Load(fsys fs.FS, root string) error {
 	all, err := manifest.Read(fsys, root)
@@ -72,7 +72,7 @@ func (s *Server) loadAll(all []manifest.Object) error {
 func (t *table) load(body []byte, uids map[types.UID]types.UID) (types.UID, error) {
 	obj := newObject(t.typ)
 	if err := wire.UnmarshalJSON(body, obj); err != nil {
-		return "", fmt.Errorf("%w: %w", ErrManifest, err)
+		return "", fmt.Errorf("%w: %w", errManifest, err)
 	}
 	obj.SetResourceVersion("")
 	obj.SetUID("")
@@ -90,7 +90,7 @@ func (t *table) load(body []byte, uids map[types.UID]types.UID) (types.UID, erro
 	}
 	own, err := clone(obj)
 	if err != nil {
-		return "", fmt.Errorf("%w: %w", ErrManifest, err)
+		return "", fmt.Errorf("%w: %w", errManifest, err)
 	}
 	v, err := t.create(own, write{})
 	if err != nil {

@@ -64,7 +64,7 @@ func clone(obj metav1.Object) (c metav1.Object, err error) {
 	if o, ok := obj.(runtime.Object); ok {
 		c, ok := o.DeepCopyObject().(metav1.Object)
 		if !ok || reflect.TypeOf(c) != reflect.TypeOf(obj) {
-			return nil, fmt.Errorf("fake: %w: DeepCopyObject of %T returns another type", ErrType, obj)
+			return nil, fmt.Errorf("fake: %w: DeepCopyObject of %T returns another type", errType, obj)
 		}
 		return c, nil
 	}

@@ -15,8 +15,8 @@ import (
 // where T has it and by a JSON round trip otherwise. A kind of unknown scope is namespaced.
 //
 // One T, such as Unstructured, may be registered for many resources. [Define] is Register for
-// several versions of a resource, and for its defaults and checks. Errors: [ErrType],
-// [ErrResource]; [ErrDuplicate] for a resource or a kind of the group that is registered already.
+// several versions of a resource, and for its defaults and checks. Error: [ErrInvalid],
+// also for a resource or a kind of the group that is registered already.
 func Register[T metav1.Object](s *Server, k *kind.Kind[T], rules Rules) error {
 	t, err := tableOf(s, Definition[T]{Kind: k, Rules: rules})
 	if err != nil {
@@ -67,7 +67,7 @@ func lookup[T metav1.Object](at Target, kind schema.GroupVersionKind) (*table, e
 				return v, nil
 			}
 		}
-		return nil, fmt.Errorf("fake: %s: %w: registered for another type than %v", name, ErrType, typ)
+		return nil, fmt.Errorf("fake: %s: %w: registered for another type than %v", name, errType, typ)
 	}
 	found := s.byType[typ]
 	if len(found) > 1 && !kind.Empty() {
@@ -84,7 +84,7 @@ func lookup[T metav1.Object](at Target, kind schema.GroupVersionKind) (*table, e
 	case 1:
 		return found[0], nil
 	}
-	return nil, fmt.Errorf("fake: %v: %w", typ, ErrAmbiguous)
+	return nil, fmt.Errorf("fake: %v: %w", typ, errAmbiguous)
 }
 
 // ofKind finds the resource of a kind, nil if none is registered.

@@ -117,7 +117,7 @@ func (r *resource) namespaces() bool { return r.Group == "" && r.Name == "namesp
 // resourceOf returns the resource of k, if the server can serve it.
 func resourceOf[T any](k *kind.Kind[T], rules Rules) (resource, error) {
 	if k == nil {
-		return resource{}, fmt.Errorf("fake: %w: %w", ErrResource, k.Check())
+		return resource{}, fmt.Errorf("fake: %w: %w", errResource, k.Check())
 	}
 	r := resource{
 		Group: k.Group, Version: k.Version, Kind: k.Kind, Name: k.Resource,
@@ -132,13 +132,13 @@ func resourceOf[T any](k *kind.Kind[T], rules Rules) (resource, error) {
 	r.Singular = cmp.Or(r.Singular, strings.ToLower(k.Kind))
 	typ := reflect.TypeFor[T]()
 	if typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
-		return r, fmt.Errorf("fake: %v: %w: want a pointer to a struct", typ, ErrType)
+		return r, fmt.Errorf("fake: %v: %w: want a pointer to a struct", typ, errType)
 	}
 	if err := k.Check(); err != nil {
-		return r, fmt.Errorf("fake: %w: %w", ErrResource, err)
+		return r, fmt.Errorf("fake: %w: %w", errResource, err)
 	}
 	if k.Kind == "" {
-		return r, fmt.Errorf("fake: %s: %w: the kind has no name, and %v holds any kind: add Named", k, ErrResource, typ)
+		return r, fmt.Errorf("fake: %s: %w: the kind has no name, and %v holds any kind: add Named", k, errResource, typ)
 	}
 	return r, nil
 }

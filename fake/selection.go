@@ -45,14 +45,14 @@ type Selection struct {
 // whose value in an object is value(obj). It is called in the goroutine of every list and
 // watch that asks, without a lock, and must not change obj; equal objects must have equal
 // values. Adding a field again replaces it for later requests. Errors: [ErrNotRegistered],
-// [ErrAmbiguous], [ErrType]; [ErrResource] for an empty field or a nil function.
+// [ErrInvalid], also for an empty field or a nil function.
 func AddField[T metav1.Object](at Target, field string, value func(obj T) string) error {
 	t, err := lookup[T](at, schema.GroupVersionKind{})
 	if err != nil {
 		return err
 	}
 	if field == "" || value == nil {
-		return fmt.Errorf("fake: %s: %w: a field to select by needs a name and a function", t.res.groupResource(), ErrResource)
+		return fmt.Errorf("fake: %s: %w: a field to select by needs a name and a function", t.res.groupResource(), errResource)
 	}
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()

@@ -29,7 +29,7 @@ type Source[T metav1.Object] struct {
 }
 
 // NewSource returns a source of a selection of T's resource. Errors: [ErrNotRegistered],
-// [ErrAmbiguous], [ErrType]; [ErrScope] for a namespace of a cluster-scoped resource; a BadRequest
+// [ErrInvalid], also for a namespace of a cluster-scoped resource; a BadRequest
 // Status for a selector that does not parse.
 func NewSource[T metav1.Object](at Target, sel Selection) (*Source[T], error) {
 	t, err := lookup[T](at, schema.GroupVersionKind{})

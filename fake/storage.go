@@ -160,7 +160,7 @@ func (t *table) findHalves() error {
 	t.status = exportedField(t.typ, "Status")
 	t.meta = exportedField(t.typ, "ObjectMeta")
 	if t.res.Status && t.status == nil && !t.untyped() {
-		return fmt.Errorf("fake: %v: %w: a status subresource, but no field Status", t.typ, ErrResource)
+		return fmt.Errorf("fake: %v: %w: a status subresource, but no field Status", t.typ, errResource)
 	}
 	return nil
 }

@@ -18,10 +18,11 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 
 	"github.com/kinform/kinform/fake/internal/wire"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // ErrInvalid says that a manifest does not parse, or that its kind cannot be loaded.
-var ErrInvalid = errors.New("invalid manifest")
+var ErrInvalid error = mistake.Text("invalid manifest")
 
 // Read returns the objects of one file of fsys, or of all .yaml, .yml and .json files below a
 // folder, by name. Errors: those of fsys, and [ErrInvalid].

@@ -20,7 +20,7 @@ import (
 type definition = apiextensionsv1.CustomResourceDefinition
 
 // Serve registers CustomResourceDefinitions with server. From then on, the server serves the kinds
-// that they define. It starts no goroutine. Error: fake.ErrDuplicate if they are registered
+// that they define. It starts no goroutine. Error: fake.ErrInvalid if they are registered
 // already.
 func Serve(server *fake.Server) error {
 	converters, err := conversion.NewCRConverterFactory(webhook.NewDefaultServiceResolver(), nil)

@@ -361,7 +361,7 @@ func TestVersions(t *testing.T) {
 // TestRegistered: the test's own registration with a Go type stays.
 func TestRegistered(t *testing.T) {
 	s := newServer(t)
-	if err := fakecrd.Serve(s); !errors.Is(err, fake.ErrDuplicate) {
+	if err := fakecrd.Serve(s); !errors.Is(err, fake.ErrInvalid) {
 		t.Errorf("second Serve: %v", err)
 	}
 	if err := fake.Register(s, typedWidgets, fake.Rules{}); err != nil {
@@ -371,7 +371,7 @@ func TestRegistered(t *testing.T) {
 	if c := condition(t, s, "widgets.example.com", apiextensionsv1.NamesAccepted); c.Status != apiextensionsv1.ConditionFalse || !strings.Contains(c.Message, "registered for another type") {
 		t.Errorf("%+v", c)
 	}
-	if _, err := fake.List[*unstructured.Unstructured](s.Resource(widgetsName), fake.Selection{}); !errors.Is(err, fake.ErrType) {
+	if _, err := fake.List[*unstructured.Unstructured](s.Resource(widgetsName), fake.Selection{}); !errors.Is(err, fake.ErrInvalid) {
 		t.Error(err)
 	}
 }
