@@ -13,12 +13,12 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// DefaultUserAgent is sent when [Connection.UserAgent] is empty.
-const DefaultUserAgent = "kinform"
+// defaultUserAgent is sent when [Connection.UserAgent] is empty.
+const defaultUserAgent = "kinform"
 
-// DefaultRetries is the number of retries of a call if [Connection.Retries] is zero. It is
+// defaultRetries is the number of retries of a call if [Connection.Retries] is zero. It is
 // client-go's number.
-const DefaultRetries = 10
+const defaultRetries = 10
 
 // Connection holds the address of an API server and the settings for talking to it. It is a
 // value: copy it freely. [New] checks it.
@@ -36,7 +36,7 @@ type Connection struct {
 	// context of each call instead.
 	HTTP *http.Client
 
-	// UserAgent is sent with each request; empty means [DefaultUserAgent].
+	// UserAgent is sent with each request; empty means "kinform".
 	UserAgent string
 
 	// Limiter limits the rate of all requests, including watches and retries, of all Resources
@@ -50,7 +50,7 @@ type Connection struct {
 	Limiter *rate.Limiter
 
 	// Retries is the number of retries if the server asks for one; zero means
-	// [DefaultRetries], negative means no retries.
+	// 10, negative means no retries.
 	//
 	// An answer 429 or 5xx with a Retry-After header is retried after that delay, but at least
 	// a second, whatever the verb. So a create may be answered with AlreadyExists after a 5xx,
@@ -124,7 +124,7 @@ func (c Connection) endpoint() (endpoint, error) {
 	}
 	e := endpoint{base: u, http: c.HTTP, userAgent: c.UserAgent, limiter: c.Limiter, retries: max(c.Retries, 0), breaker: c.Breaker}
 	if c.Retries == 0 {
-		e.retries = DefaultRetries
+		e.retries = defaultRetries
 	}
 	if e.breaker == nil {
 		e.breaker = new(reflector.Breaker)
@@ -133,7 +133,7 @@ func (c Connection) endpoint() (endpoint, error) {
 		e.http = http.DefaultClient
 	}
 	if e.userAgent == "" {
-		e.userAgent = DefaultUserAgent
+		e.userAgent = defaultUserAgent
 	}
 	return e, nil
 }

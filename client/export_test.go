@@ -12,3 +12,10 @@ func NewOfType(conn Connection, k *kind.Kind[any], t reflect.Type, opts Options)
 	_, err := newResource(conn, k, t, opts)
 	return err
 }
+
+// The values of zero options.
+const (
+	DefaultMaxObjectBytes = defaultMaxObjectBytes
+	DefaultRetries        = defaultRetries
+	DefaultUserAgent      = defaultUserAgent
+)

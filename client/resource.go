@@ -43,7 +43,7 @@ type Options struct {
 	// object with a hundred thousand tiny parts.
 	//
 	// A list or watch skips a larger object and reports it with its key as a *TooLargeError.
-	// Other calls return that error. Zero means DefaultMaxObjectBytes, which is enough for
+	// Other calls return that error. Zero means 16 MiB, which is enough for
 	// every object that etcd stores by default. Set a higher limit for an aggregated API with
 	// larger objects. Negative means no limit.
 	MaxObjectBytes int64

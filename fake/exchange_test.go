@@ -44,7 +44,7 @@ func TestSeen(t *testing.T) {
 		sendAll(t, s, clientOf(t, s, podKind, "a"))
 		var got []string
 		for _, x := range seen {
-			if x.UserAgent != client.DefaultUserAgent || x.Time.Before(start) {
+			if x.UserAgent != "kinform" || x.Time.Before(start) {
 				t.Errorf("user agent %q, time %v", x.UserAgent, x.Time)
 			}
 			x.UserAgent = ""
