@@ -22,10 +22,10 @@ import (
 // store.New for the indexes.
 func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
 	if source == nil {
-		return nil, fmt.Errorf("informer of %T: %w", *new(T), mistake.NoSource)
+		return nil, noSource(*new(T))
 	}
 	if key == nil {
-		return nil, fmt.Errorf("%s: %w", source.Resource(), errNoKeyFunc)
+		return nil, about(source.Resource(), errNoKeyFunc)
 	}
 	i, err := newCore(source.Resource(), key, opts)
 	if err != nil {
@@ -38,6 +38,9 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	}
 	return informerOf(i), firstSession(i)
 }
+
+// noSource is the error of an informer of the objects' type without a source.
+func noSource(object any) error { return fmt.Errorf("informer of %T: %w", object, mistake.NoSource) }
 
 // newCore returns a core without a source and a session.
 func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Options[T]) (*core[K, T], error) {
