@@ -14,6 +14,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/queue"
 )
@@ -142,12 +143,12 @@ const (
 // call after a time, and [Terminal] gives the key up until it is queued again. Any other error, and
 // a panic, repeat the call with growing delays (queue.Run).
 //
-// [Controller.Err] and Run return a mistake in the setup: queue.ErrNoFunc if reconcile is nil, or
-// [ErrInvalid] for several Options. New panics if Q cannot be a key, as queue.New does.
+// [Controller.Err] and Run return a mistake in the setup: [ErrInvalid] if reconcile is nil or
+// there are several Options. New panics if Q cannot be a key, as queue.New does.
 func New[Q comparable](name string, reconcile func(context.Context, Q) error, options ...Options[Q]) *Controller[Q] {
 	c := &Controller[Q]{name: name, reconcile: reconcile}
 	if reconcile == nil {
-		c.faults = append(c.faults, c.named(fmt.Errorf("controller: New: reconcile is nil: %w", queue.ErrNoFunc)))
+		c.faults = append(c.faults, c.named(fmt.Errorf("controller: New: reconcile is nil: %w", mistake.NoFunc)))
 	}
 	opts, err := oneOf(options)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/kind"
-	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -84,7 +84,7 @@ func TestSetupMistakes(t *testing.T) {
 		controller.Owns(wrong, twice, scoped)
 		controller.References(wrong, inf, informer.AddIndex(twice, byOwner))
 		err := wrong.Run(t.Context())
-		for _, want := range []error{queue.ErrNoFunc, controller.ErrInvalid, client.ErrScope, controller.ErrNoOwners} {
+		for _, want := range []error{mistake.NoFunc, controller.ErrInvalid, client.ErrScope, controller.ErrNoOwners} {
 			if !errors.Is(err, want) {
 				t.Errorf("%v is missing", want)
 			}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // TestBadInput has one case per misuse, each with its stated result; after each the queue must
@@ -21,14 +23,14 @@ func TestBadInput(t *testing.T) {
 		do   func(t *testing.T, q queue)
 	}{
 		{"Run without a function", Options[string]{}, func(t *testing.T, q queue) {
-			if err := Run(t.Context(), q, RunOptions{}, nil); err != ErrNoFunc {
-				t.Errorf("Run = %v, want ErrNoFunc", err)
+			if err := Run(t.Context(), q, RunOptions{}, nil); err != mistake.NoFunc || !errors.Is(err, ErrInvalid) {
+				t.Errorf("Run = %v, want mistake.NoFunc", err)
 			}
 		}},
 		{"Run without a queue", Options[string]{}, func(t *testing.T, q queue) {
 			err := Run(t.Context(), nil, RunOptions{}, func(context.Context, string) error { return nil })
-			if err != ErrNoQueue {
-				t.Errorf("Run = %v, want ErrNoQueue", err)
+			if err != errNoQueue {
+				t.Errorf("Run = %v, want errNoQueue", err)
 			}
 		}},
 		{"Run with an ended context", Options[string]{}, func(t *testing.T, q queue) {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"time"
 
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/usercode"
 )
 
@@ -12,11 +13,12 @@ import (
 // holds no queued key.
 var ErrShutDown = errors.New("queue: shut down")
 
-// ErrNoQueue is returned by [Run] when it was given no queue.
-var ErrNoQueue = errors.New("queue: Run needs a queue")
+// ErrInvalid is matched by the errors of mistakes in the program: [Run] got no queue, or no function
+// to call. The text says which. All packages that export ErrInvalid export the same value.
+var ErrInvalid = mistake.Err
 
-// ErrNoFunc is returned by [Run] when it was given no function to call.
-var ErrNoFunc = errors.New("queue: Run needs a function to call")
+// The mistakes, which match ErrInvalid.
+var errNoQueue error = mistake.Text("queue: Run needs a queue")
 
 // ErrGoexit is reported to [Options.OnError] when a call made by [Run] left its goroutine with
 // runtime.Goexit. The key is retried like after any failure and another worker takes the place of

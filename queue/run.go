@@ -3,6 +3,8 @@ package queue
 import (
 	"context"
 	"time"
+
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // RunOptions configures [Run]. The zero value is one worker without limits.
@@ -28,8 +30,8 @@ type RunOptions struct {
 
 // Run passes the keys of q to fn, in RunOptions.Workers goroutines, until ctx ends, or until q is
 // shut down and all its keys are done. It then returns nil, after all its goroutines have ended:
-// stopping is not an error. Keys still queued when ctx ends stay in the queue. [ErrNoQueue] and
-// [ErrNoFunc] are returned at once for a nil q and fn.
+// stopping is not an error. Keys still queued when ctx ends stay in the queue. [ErrInvalid] is
+// returned at once for a nil q or fn.
 //
 // The result of fn decides about the key: nil clears its failures; [Again] brings it back after a
 // delay; [Terminal] gives it up; any other error, a panic and runtime.Goexit bring it back rate
@@ -39,10 +41,10 @@ type RunOptions struct {
 // priority.
 func Run[K comparable](ctx context.Context, q *Queue[K], opts RunOptions, fn func(ctx context.Context, key K) error) error {
 	if q == nil {
-		return ErrNoQueue
+		return errNoQueue
 	}
 	if fn == nil {
-		return ErrNoFunc
+		return mistake.NoFunc
 	}
 	calls, cancel := ctx, func() {}
 	if opts.Grace != 0 {

@@ -30,7 +30,6 @@ import (
 	"github.com/kinform/kinform/informer/factory"
 	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/kind"
-	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/store"
 )
 
@@ -313,7 +312,7 @@ func TestEverySetupMistake(t *testing.T) {
 	three := controller.New[key]("no function", nil)
 	controller.For(three, owners)
 	err := manager.Run(t.Context(), one, two, three)
-	for _, want := range []error{client.ErrScope, index.ErrDuplicate, controller.ErrInvalid, queue.ErrNoFunc} {
+	for _, want := range []error{client.ErrScope, index.ErrDuplicate, controller.ErrInvalid, mistake.NoFunc} {
 		if !errors.Is(err, want) {
 			t.Errorf("%v is missing", want)
 		}
@@ -341,7 +340,7 @@ func TestMistakesOfRefusedParts(t *testing.T) {
 	controller.For(two, failed)
 	controller.For(three, (*informer.Informer[key, *gadget])(nil))
 	err := manager.Run(t.Context(), one, two, three)
-	for _, want := range []error{queue.ErrNoFunc, manager.ErrDuplicate, lost, manager.ErrUnnamed, mistake.NoInformer} {
+	for _, want := range []error{mistake.NoFunc, manager.ErrDuplicate, lost, manager.ErrUnnamed, mistake.NoInformer} {
 		if !errors.Is(err, want) || strings.Count(err.Error(), want.Error()) != 1 {
 			t.Errorf("%v is not once in %v", want, err)
 		}
