@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
-	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -120,10 +119,9 @@ func (t *table) tracks(obj metav1.Object, old *version, w write) bool {
 
 // track notes that w.manager owns the fields that obj changes of old, which is nil for a create. It
 // completes obj first, because a manager owns defaults, too. As in the API server, it does so
-// before hooks and strategies change obj: nobody owns what these add. A write of a Scale owns
-// replicas only if somebody did before.
+// before hooks and strategies change obj: nobody owns what these add. A write of a Scale has its own way (scaling).
 func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, error) {
-	if !t.tracks(obj, old, w) {
+	if !t.tracks(obj, old, w) || w.view() && t.hooks.subresources[w.subresource].scales() {
 		return obj, nil
 	}
 	if err := t.setKind(obj); err != nil {
@@ -153,33 +151,9 @@ func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, 
 		return obj, apierrors.NewInternalError(err)
 	}
 	// Only the managedFields go back: JSON would lose what is empty.
-	entries := m.Update(live, next, w.manager, w.subresource).GetManagedFields()
-	if w.view() && t.hooks.subresources[w.subresource].kind.Kind == "Scale" {
-		zero := t.scalesToZero(obj, w)
-		entries = slices.DeleteFunc(entries, func(e metav1.ManagedFieldsEntry) bool {
-			return e.Manager == w.manager && e.Subresource == w.subresource && e.Operation == metav1.ManagedFieldsOperationUpdate &&
-				(zero || !fieldmanager.Owned(e, had))
-		})
-	}
-	obj.SetManagedFields(entries)
+	obj.SetManagedFields(m.Update(live, next, w.manager, w.subresource).GetManagedFields())
 	t.stamp(obj, had)
 	return obj, nil
-}
-
-// scalesToZero reports whether obj has no replicas after a write of its Scale. As in the API server, nobody
-// owns them then, because a Scale leaves them out.
-func (t *table) scalesToZero(obj metav1.Object, w write) bool {
-	form, err := t.hooks.subresources[w.subresource].get(obj)
-	if err != nil {
-		return false
-	}
-	var scale struct {
-		Spec struct {
-			Replicas int32 `json:"replicas"`
-		} `json:"spec"`
-	}
-	b, err := json.Marshal(form)
-	return err == nil && json.Unmarshal(b, &scale) == nil && scale.Spec.Replicas == 0
 }
 
 // unowned returns v, or an empty object for nil, as the field managers take it. Of Kubernetes' own

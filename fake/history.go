@@ -65,6 +65,14 @@ func (l *log) trim(horizon uint64) {
 	l.first += uint64(n)
 }
 
+// newest returns the resourceVersion of the last record, 0 if there is none.
+func (l *log) newest() uint64 {
+	if len(l.records) == 0 {
+		return 0
+	}
+	return l.records[len(l.records)-1].rv
+}
+
 // search returns the index of the first record after rv.
 func (l *log) search(rv uint64) int {
 	return sort.Search(len(l.records), func(i int) bool { return l.records[i].rv > rv })

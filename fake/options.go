@@ -48,9 +48,11 @@ type Options struct {
 	// Strategy returns the [Strategy] of a resource, nil if it has none. It is called when the
 	// resource is registered or defined. Package with/strategies has the strategies of the API
 	// server itself. If it is set, objects of all resources have managedFields from their first
-	// write on, which hooks see, and a deletion of a pod at once leaves a millisecond between the
-	// pod's deletion mark and its removal, in which clients see the mark. Both are as in the API
-	// server, and cost time. Nil means that no resource has a strategy.
+	// write on, which hooks see; a deletion of a pod at once leaves a millisecond between the
+	// pod's deletion mark and its removal, in which clients see the mark; and a list over HTTP that
+	// states no version waits for the next write of its resource, up to 20 milliseconds, if another
+	// resource was written since the last one and the list before is not as old as that. All this is
+	// as in the API server, and costs time. Nil means that no resource has a strategy.
 	Strategy func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *Strategy
 
 	// Seen gets each request that [Server.Requests] counts, with its answer, before the sender gets

@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"context"
 	"net/http"
 	"slices"
 	"strings"
@@ -46,7 +47,7 @@ func (t *table) serve(w *answer.Writer, r *http.Request, req request) error {
 	}
 	switch verb {
 	case faults.VerbList:
-		return t.serveList(w, req, opts, media, f)
+		return t.serveList(r.Context(), w, req, opts, media, f)
 	case faults.VerbWatch:
 		return t.serveWatch(w, r, req, opts, media, f)
 	case faults.VerbGet:
@@ -149,7 +150,7 @@ func (t *table) serveGet(w *answer.Writer, req request, opts metav1.ListOptions,
 
 // serveList writes a list object by object. It encodes all objects before it sends the first
 // byte, so an object that cannot be encoded gives a Status and not a broken answer.
-func (t *table) serveList(w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
+func (t *table) serveList(ctx context.Context, w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
 	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {
 		return err
@@ -157,6 +158,9 @@ func (t *table) serveList(w *answer.Writer, req request, opts metav1.ListOptions
 	q, err := t.listRequest(opts)
 	if err != nil {
 		return err
+	}
+	if opts.ResourceVersion == "" && opts.Continue == "" {
+		t.awaitProgress(ctx)
 	}
 	p, err := t.list(m, q)
 	if err != nil {

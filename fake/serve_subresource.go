@@ -128,7 +128,7 @@ func (t *table) putView(r *http.Request, req request, h subresourceHook, body []
 	if err := checkName(sent, req.name); err != nil {
 		return nil, err
 	}
-	return t.changeByView(req, w, h, func(*version) (metav1.Object, error) {
+	return t.changeByView(req, w, h, func(*version, *scaling) (metav1.Object, error) {
 		if sent == nil { // this is another attempt, and Mutate may have changed what was sent
 			if sent, err = t.readSent(r, req, h, body); err != nil {
 				return nil, err
@@ -177,23 +177,9 @@ func (t *table) patchView(r *http.Request, req request, h subresourceHook, body 
 	if !json.Valid(body) {
 		return nil, apierrors.NewBadRequest("invalid JSON patch")
 	}
-	return t.changeByView(req, w, h, func(old *version) (metav1.Object, error) {
-		now, err := h.get(old.obj)
-		if err != nil {
-			return nil, err
-		}
-		state, err := h.encode(now, false)
-		if err != nil {
-			return nil, apierrors.NewInternalError(err)
-		}
-		b, err := patch.Apply(kind, state, body, h.fresh())
-		if err != nil {
-			return nil, err
-		}
-		if err := wire.UnmarshalJSON(b, h.fresh()); err != nil {
-			return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
-		}
-		sent, err := t.decodeForm(h, wire.JSON, b)
+	w.applies = kind == types.ApplyYAMLPatchType && (h.scales() || h.kind == t.res.GroupVersionKind())
+	return t.changeByView(req, w, h, func(old *version, owners *scaling) (metav1.Object, error) {
+		sent, err := t.patchedForm(old, h, owners, kind, body, w)
 		if err != nil {
 			return nil, err
 		}
@@ -206,16 +192,59 @@ func (t *table) patchView(r *http.Request, req request, h subresourceHook, body 
 	})
 }
 
+// patchedForm returns the form of old as the patch changes it.
+func (t *table) patchedForm(old *version, h subresourceHook, owners *scaling, kind types.PatchType, body []byte, w write) (metav1.Object, error) {
+	if w.applies {
+		want, err := readApplied(body)
+		switch {
+		case err != nil:
+			return nil, err
+		case owners != nil:
+			return owners.apply(want, w)
+		}
+		return t.applied(old, want, w)
+	}
+	now, err := h.get(old.obj)
+	if err != nil {
+		return nil, err
+	}
+	if owners != nil {
+		now = owners.was
+	}
+	state, err := h.encode(now, false)
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	b, err := patch.Apply(kind, state, body, h.fresh())
+	if err != nil {
+		return nil, err
+	}
+	if err := wire.UnmarshalJSON(b, h.fresh()); err != nil {
+		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
+	}
+	return t.decodeForm(h, wire.JSON, b)
+}
+
 // changeByView writes the object after the hook has changed it to the form that next returns.
-func (t *table) changeByView(req request, w write, h subresourceHook, next func(old *version) (metav1.Object, error)) (metav1.Object, error) {
+func (t *table) changeByView(req request, w write, h subresourceHook, next func(*version, *scaling) (metav1.Object, error)) (metav1.Object, error) {
 	v, err := t.update(req.key(), w, func(old *version) (obj metav1.Object, err error) {
-		sent, err := next(old)
+		owners, err := t.scaling(old, h, w)
+		if err != nil {
+			return obj, err
+		}
+		sent, err := next(old, owners)
 		if err != nil {
 			return obj, err
 		}
 		if uid := sent.GetUID(); uid != "" && uid != old.obj.GetUID() {
 			return obj, t.errOtherUID(old.key, uid, old.obj.GetUID(), w.dryRun)
 		}
+		if owners != nil && !w.applies {
+			if err := owners.update(sent, w); err != nil {
+				return obj, err
+			}
+		}
+		entries := sent.GetManagedFields()
 		if err := t.admitView(t.server.mutate, h, old, sent, w); err != nil {
 			return obj, err
 		}
@@ -225,7 +254,15 @@ func (t *table) changeByView(req request, w write, h subresourceHook, next func(
 		if obj, err = clone(old.obj); err != nil {
 			return obj, apierrors.NewInternalError(err)
 		}
-		if err := h.set(obj, sent); err != nil || t.server.validate == nil {
+		if err := h.set(obj, sent); err != nil {
+			return obj, err
+		}
+		if owners != nil {
+			err = owners.finish(obj, entries)
+		} else if w.applies {
+			obj.SetManagedFields(entries)
+		}
+		if err != nil || t.server.validate == nil {
 			return obj, err
 		}
 		now, err := h.get(obj)

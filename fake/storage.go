@@ -58,8 +58,9 @@ type state struct {
 	recent []*slot
 	dead   int // deleted slots in sorted and recent
 
-	log  log
-	wake broadcast.Signal // that something was appended to log
+	log      log
+	wake     broadcast.Signal // that something was appended to log
+	progress progress
 
 	// mixed says that there may be objects of several definitions.
 	mixed atomic.Bool

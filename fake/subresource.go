@@ -29,15 +29,17 @@ type subresourceHook struct {
 	do       func(ctx context.Context, obj, sent metav1.Object, dryRun bool) (metav1.Object, error)
 	check    func(sent metav1.Object, name string, dryRun bool) error // nil for none
 	text     func(ctx context.Context, obj metav1.Object, query url.Values) (string, error)
+	replicas []string // the path to what a Scale shows
 }
 
 // View returns a subresource that shows objects in the form of S, such as a Scale, and changes them
 // in that form. get makes the form of obj, which is read-only. set changes obj, its own copy, as
 // the client's form says. A nil set refuses updates and patches with 405. Both run as [Hooks] do,
-// and their errors refuse the request. An apply works as a merge patch: it meets no conflicts, and its
-// manager owns what it changes, as after an update.
+// and their errors refuse the request. An apply of a Scale, or of a form of the object's own kind, is a server-side
+// apply; of another form it works as a merge patch, and its manager owns what it changes, as after an update.
 func View[T, S metav1.Object](kind schema.GroupVersionKind, get func(obj T) (S, error), set func(obj T, sent S) error) SubresourceHook[T] {
 	h := newSubresourceHook(kind, func() metav1.Object { return newObject(reflect.TypeFor[S]().Elem()) })
+	h.replicas = []string{"spec", "replicas"}
 	h.get = func(obj metav1.Object) (metav1.Object, error) { return get(typed[T](obj)) }
 	if set != nil {
 		h.set = func(obj, sent metav1.Object) error { return set(typed[T](obj), sent.(S)) }
@@ -75,6 +77,13 @@ func newSubresourceHook(kind schema.GroupVersionKind, fresh func() metav1.Object
 // patch, update.
 func (h SubresourceHook[T]) Only(verbs ...string) SubresourceHook[T] {
 	h.of.only = verbs
+	return h
+}
+
+// Replicas returns a hook whose Scale shows the field at path; without it, that is spec.replicas. Managers of that
+// field own the replicas of the Scale, and the other way round.
+func (h SubresourceHook[T]) Replicas(path ...string) SubresourceHook[T] {
+	h.of.replicas = path
 	return h
 }
 

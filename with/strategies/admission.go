@@ -34,7 +34,9 @@ import (
 	"k8s.io/kubernetes/plugin/pkg/admission/defaulttolerationseconds"
 	"k8s.io/kubernetes/plugin/pkg/admission/limitranger"
 	"k8s.io/kubernetes/plugin/pkg/admission/network/defaultingressclass"
+	"k8s.io/kubernetes/plugin/pkg/admission/nodedeclaredfeatures"
 	"k8s.io/kubernetes/plugin/pkg/admission/nodetaint"
+	"k8s.io/kubernetes/plugin/pkg/admission/podresize"
 	"k8s.io/kubernetes/plugin/pkg/admission/podtopologylabels"
 	"k8s.io/kubernetes/plugin/pkg/admission/priority"
 	"k8s.io/kubernetes/plugin/pkg/admission/runtimeclass"
@@ -70,6 +72,8 @@ func newPlugins(server *fake.Server) (admission.Interface, error) {
 		{subjectrestriction.Register, subjectrestriction.PluginName},
 		{defaultingressclass.Register, defaultingressclass.PluginName},
 		{podtopologylabels.Register, podtopologylabels.PluginName},
+		{nodedeclaredfeatures.Register, nodedeclaredfeatures.PluginName},
+		{podresize.Register, podresize.PluginName},
 	} {
 		p.register(known)
 		plugin, err := known.InitPlugin(p.name, nil, init)

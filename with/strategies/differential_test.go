@@ -62,12 +62,16 @@ func TestDifferential(t *testing.T) {
 		fake:   newSide(fake.URL, &http.Client{Transport: inProcess{ours}}),
 		random: rand.New(rand.NewPCG(*seed, 1)), classes: map[string]int{},
 	}
+	d.nodes(t)
 	for n, of := range templates {
 		for i := range *rounds {
 			d.scene(t, of, fmt.Sprintf("o%d-%d", n, i), i)
 		}
 	}
-	d.define(t, definition("diff.example.com", "tools", "Tool", parsed[map[string]any](t, toolSchema), "v1"), "/apis/diff.example.com/v1/namespaces/default/tools")
+	tools := definition("diff.example.com", "tools", "Tool", parsed[map[string]any](t, toolSchema), "v1")
+	version := tools["spec"].(map[string]any)["versions"].([]any)[0].(map[string]any)
+	version["subresources"].(map[string]any)["scale"] = map[string]any{"specReplicasPath": ".spec.size", "statusReplicasPath": ".status.count"}
+	d.define(t, tools, "/apis/diff.example.com/v1/namespaces/default/tools")
 	d.roots(t)
 	for i := range *rounds {
 		d.operators(t, i)
@@ -318,7 +322,7 @@ func (d *differ) both(t *testing.T, method, path, contentType string, a, b any) 
 	if *show > 0 && d.classes[class] == 1 {
 		*show--
 		object, _, _ := strings.Cut(path, "?")
-		object = strings.TrimSuffix(strings.TrimSuffix(object, "/status"), "/eviction")
+		object = regexp.MustCompile(`/(status|eviction|scale|resize)$`).ReplaceAllString(object, "")
 		before := slices.DeleteFunc(slices.Clone(d.before), func(line string) bool { return !strings.Contains(line, object[strings.LastIndex(object, "/")+1:]) })
 		t.Logf("%s\n%s\n-real +fake\n%.1500s", class, strings.Join(before, "\n"), cmp.Diff(realBody, fakeBody))
 	}

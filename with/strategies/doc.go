@@ -8,10 +8,9 @@
 // server of with/envtest with these strategies, for suites that use envtest.
 //
 // Requests pass the admission plugins that an API server has by default: LimitRanger,
-// PodSecurity, Priority, ResourceQuota and others. These are missing: ServiceAccount,
-// NodeDeclaredFeatureValidator, PodResizeValidator, and the plugins that ask for a user's rights
-// to a signer (CertificateApproval, CertificateSigning, ClusterTrustBundleAttest). Webhooks and
-// policies are in with/envtest.
+// PodSecurity, Priority, ResourceQuota and others. These are missing: ServiceAccount, and the
+// plugins that ask for a user's rights to a signer (CertificateApproval, CertificateSigning,
+// ClusterTrustBundleAttest). Webhooks and policies are in with/envtest.
 //
 // Five kinds of fakekube have no strategy and stay as without this package: DeviceTaintRules,
 // PodCertificateRequests, ResourceClaims, ResourceClaimTemplates and StorageVersionMigrations.

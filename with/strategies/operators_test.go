@@ -139,6 +139,7 @@ func (d *differ) operators(t *testing.T, round int) {
 		d.applies(t, of, fmt.Sprintf("ap%d-%d", i, round))
 	}
 	d.evictions(t, fmt.Sprintf("ev0-%d", round))
+	d.resizes(t, fmt.Sprintf("re0-%d", round))
 	for i, of := range parsed[[]template](t, applicants) {
 		d.deletions(t, of, fmt.Sprintf("de%d-%d", i, round))
 	}
@@ -195,21 +196,85 @@ func (d *differ) resetManagers(t *testing.T, path string) bool {
 	return differ
 }
 
-// scale writes the replicas of a Deployment through its subresource, and reads their owners.
+// scale writes the replicas of an object through its subresource, and reads their owners.
 func (d *differ) scale(t *testing.T, path string) bool {
 	t.Helper()
-	if !strings.Contains(path, "/deployments/") {
+	if !strings.Contains(path, "/deployments/") && !strings.Contains(path, "/tools/") {
 		return false
 	}
-	to := d.random.IntN(5) - 1
-	var patch any = map[string]any{"spec": map[string]any{"replicas": to}}
-	contentType := d.pick(merged, strategic, jsonPatch).(string)
-	if contentType == jsonPatch {
-		patch = []any{map[string]any{"op": "replace", "path": "/spec/replicas", "value": to}}
+	var replicas any = d.random.IntN(5) - 1
+	scale := map[string]any{"apiVersion": "autoscaling/v1", "kind": "Scale", "metadata": map[string]any{"name": path[strings.LastIndex(path, "/")+1:]}, "spec": map[string]any{"replicas": replicas}}
+	switch d.random.IntN(12) {
+	case 0:
+		delete(scale, d.pick("apiVersion", "kind", "metadata").(string))
+	case 1:
+		scale["spec"] = map[string]any{}
+	case 2:
+		scale["status"] = map[string]any{"replicas": 3, "selector": "a=b"}
+	case 3:
+		scale["spec"] = map[string]any{"replicas": d.pick(nil, "1", true)}
 	}
-	differ, _ := d.both(t, http.MethodPatch, path+"/scale"+d.query("five"), contentType, patch, patch)
+	at, sent := path+"/scale"+d.query(fmt.Sprint(d.pick("one", "two", "five"))), any(scale)
+	method, contentType := http.MethodPatch, d.pick(merged, strategic, jsonPatch, "application/json", applied, applied, applied).(string)
+	switch contentType {
+	case "application/json":
+		method = http.MethodPut
+	case jsonPatch:
+		sent = []any{map[string]any{"op": "replace", "path": "/spec/replicas", "value": replicas}}
+	case applied:
+		at += d.pick("", "&force=true").(string)
+	}
+	differ, _ := d.both(t, method, at, contentType, sent, sent)
 	owned, _ := d.both(t, http.MethodGet, path, "", nil, nil)
 	return differ || owned
+}
+
+// nodes makes the nodes of resizes.
+func (d *differ) nodes(t *testing.T) {
+	t.Helper()
+	for name, system := range map[string]string{"linux": "linux", "other": "windows"} {
+		node := map[string]any{
+			"metadata": map[string]any{"name": name, "labels": map[string]any{"kubernetes.io/os": system}},
+			"status":   map[string]any{"allocatable": map[string]any{"cpu": "2", "memory": "1Gi"}},
+		}
+		d.both(t, http.MethodPost, "/api/v1/nodes", "application/json", node, node)
+	}
+}
+
+// resizes changes the resources of a pod on a node that may be missing, small, or of another system.
+func (d *differ) resizes(t *testing.T, name string) {
+	const pods = "/api/v1/namespaces/default/pods"
+	path := pods + "/" + name
+	pod := func() map[string]any {
+		resources := map[string]any{"requests": map[string]any{"cpu": d.pick("100m", "200m", "3", "x"), "memory": d.pick("64Mi", "64Mi", "2Gi")}}
+		if d.chance(30) {
+			resources["limits"] = map[string]any{"cpu": d.pick("500m", "4")}
+		}
+		container := map[string]any{"name": d.pick("c", "c", "c", "c", "d"), "image": d.pick("i", "i", "i", "j"), "resources": resources}
+		return map[string]any{"apiVersion": "v1", "kind": "Pod", "metadata": map[string]any{"name": name}, "spec": map[string]any{"containers": []any{container}}}
+	}
+	first := pod()
+	if node := d.pick(nil, "none", "linux", "linux", "other"); node != nil {
+		first["spec"].(map[string]any)["nodeName"] = node
+	}
+	if differ, refused := d.both(t, http.MethodPost, pods+"?fieldManager=one", "application/json", first, first); differ || refused {
+		return
+	}
+	for range 4 {
+		contentType := d.pick(merged, strategic, strategic, applied, applied).(string)
+		at, sent := path+"/resize"+d.query(fmt.Sprint(d.pick("one", "two"))), pod()
+		if contentType == applied {
+			at += d.pick("", "&force=true").(string)
+		}
+		differ, _ := d.both(t, http.MethodPatch, at, contentType, sent, sent)
+		other, _ := d.both(t, http.MethodGet, path, "", nil, nil)
+		if differ || other {
+			break
+		}
+	}
+	for _, s := range []side{d.real, d.fake} {
+		s.send(t, http.MethodDelete, path, "application/json", map[string]any{"gracePeriodSeconds": 0})
+	}
 }
 
 func (d *differ) query(manager string) string {

@@ -2,7 +2,6 @@ package fieldmanager
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -27,29 +26,6 @@ func Stamp(entries, had []metav1.ManagedFieldsEntry, now metav1.Time) []metav1.M
 
 // SameButTimes reports whether a and b differ in nothing but their times.
 func SameButTimes(a, b []metav1.ManagedFieldsEntry) bool { return slices.EqualFunc(a, b, sameEntry) }
-
-// Owned reports whether an entry of had has all fields of e.
-func Owned(e metav1.ManagedFieldsEntry, had []metav1.ManagedFieldsEntry) bool {
-	return slices.ContainsFunc(had, func(h metav1.ManagedFieldsEntry) bool { return within(fieldsOf(e), fieldsOf(h)) })
-}
-
-func fieldsOf(e metav1.ManagedFieldsEntry) (out map[string]any) {
-	if e.FieldsV1 == nil || json.Unmarshal(e.FieldsV1.GetRawBytes(), &out) != nil {
-		return nil
-	}
-	return out
-}
-
-// within reports whether all members of a are in b, at all depths.
-func within(a, b map[string]any) bool {
-	for name, value := range a {
-		other, has := b[name].(map[string]any)
-		if own, _ := value.(map[string]any); !has || !within(own, other) {
-			return false
-		}
-	}
-	return true
-}
 
 func compareTimes(a, b *metav1.Time) int {
 	if a == nil || b == nil {

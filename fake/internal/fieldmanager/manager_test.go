@@ -142,22 +142,6 @@ func TestUpdate(t *testing.T) {
 	}
 }
 
-func TestOwned(t *testing.T) {
-	entry := func(text string) metav1.ManagedFieldsEntry {
-		e := metav1.ManagedFieldsEntry{FieldsV1: &metav1.FieldsV1{}}
-		e.FieldsV1.SetRawBytes([]byte(text))
-		return e
-	}
-	had := []metav1.ManagedFieldsEntry{{}, entry(`{"f:spec":{"f:a":{},"f:b":{".":{},"f:c":{}}}}`)}
-	for text, want := range map[string]bool{
-		`{"f:spec":{"f:a":{}}}`: true, `{"f:spec":{"f:b":{"f:c":{}}}}`: true, `{"f:spec":{"f:d":{}}}`: false, `{"f:status":{}}`: false,
-	} {
-		if got := fieldmanager.Owned(entry(text), had); got != want {
-			t.Errorf("%s: %t", text, got)
-		}
-	}
-}
-
 func TestStamp(t *testing.T) {
 	before, now := metav1.Unix(1, 0), metav1.NewTime(time.Unix(2, 0))
 	old := metav1.ManagedFieldsEntry{Manager: "z", Operation: "Update", Time: &before}

@@ -25,7 +25,7 @@ func scaleOf(s *apiextensionsv1.CustomResourceSubresourceScale) fake.Subresource
 	if s.LabelSelectorPath != nil {
 		at.selector = path(*s.LabelSelectorPath)
 	}
-	return fake.View(scaleKind, at.get, at.set)
+	return fake.View(scaleKind, at.get, at.set).Replicas(at.spec...)
 }
 
 // path splits a JSON path, which names one field and leads through no list.

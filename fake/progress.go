@@ -1,0 +1,46 @@
+package fake
+
+import (
+	"context"
+	"time"
+)
+
+// progressPeriod is the longest that a list waits. An API server lists from its watch cache, which must know that it
+// has all writes from before the list. The next write of the resource says so, and so does etcd when it is asked, but
+// the server asks for a resource ten times a second at most. This is less, because suites list often.
+const progressPeriod = 20 * time.Millisecond
+
+// progress is what the watch cache of a resource knows. Server.mu guards it.
+type progress struct {
+	asked time.Time // when it was told last that it has everything
+	rv    uint64    // up to which version
+}
+
+// awaitProgress lets the time of a list pass, if the server is to be like an API server in this as well. Clients
+// that list right after a write of another resource see meanwhile what controllers write.
+func (t *table) awaitProgress(ctx context.Context) {
+	if !t.server.exact {
+		return
+	}
+	t.server.mu.Lock()
+	want := t.server.rv
+	t.server.mu.Unlock()
+	for !t.knows(want) && ctx.Err() == nil {
+		time.Sleep(time.Millisecond)
+	}
+}
+
+// knows reports whether the cache has all writes up to want. It asks if it may.
+func (t *table) knows(want uint64) bool {
+	t.server.mu.Lock()
+	defer t.server.mu.Unlock()
+	if t.progress.rv >= want || t.log.newest() >= want {
+		return true
+	}
+	now := time.Now()
+	if now.Sub(t.progress.asked) < progressPeriod {
+		return false
+	}
+	t.progress = progress{now, t.server.rv}
+	return true
+}

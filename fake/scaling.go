@@ -1,0 +1,131 @@
+package fake
+
+import (
+	"reflect"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/apimachinery/pkg/util/managedfields"
+
+	"github.com/kinform/kinform/fake/internal/fieldmanager"
+	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/fake/internal/wire"
+)
+
+// scaling keeps the owners of an object's replicas through a write of its Scale. As in the API server, the Scale has
+// the owners of the replicas while it is written, and gives them back to the object. A nil scaling notes nobody.
+type scaling struct {
+	of      *table
+	form    subresourceHook
+	handler *managedfields.ScaleHandler
+	old     *version      // the object before
+	was     metav1.Object // its Scale, with its owners
+}
+
+// scales reports whether the form is a Scale.
+func (h subresourceHook) scales() bool {
+	return h.kind.Group == "autoscaling" && h.kind.Kind == "Scale"
+}
+
+// scaling returns that of a write to old, and nil if the form is no Scale or if nobody notes owners.
+func (t *table) scaling(old *version, h subresourceHook, w write) (*scaling, error) {
+	if !h.scales() || !w.applies && !t.tracks(old.obj, old, w) {
+		return nil, nil
+	}
+	owned, err := t.owned(old)
+	if err != nil {
+		return nil, err
+	}
+	s := &scaling{of: t, form: h, old: old}
+	s.handler = fieldmanager.NewScaleHandler(owned.GetManagedFields(), t.res.groupVersion(), t.main().replicas(w.subresource))
+	entries, err := s.handler.ToSubresource()
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	if s.was, err = h.get(old.obj); err != nil {
+		s.was = h.fresh()
+		s.was.SetName(old.key.Name)
+	}
+	s.was.SetManagedFields(entries)
+	return s, nil
+}
+
+// replicas returns where the versions have the field that a Scale shows.
+func (t *table) replicas(subresource string) map[schema.GroupVersion][]string {
+	out := map[schema.GroupVersion][]string{}
+	for _, v := range t.all() {
+		out[v.res.groupVersion()] = v.hooks.subresources[subresource].replicas
+	}
+	return out
+}
+
+// apply returns the Scale that want makes, with its owners. Conflicts are a 409.
+func (s *scaling) apply(want map[string]any, w write) (_ metav1.Object, err error) {
+	defer refusal.Recover(&err)
+	m, live, err := s.manager()
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	merged, err := m.Apply(live, want, w.manager, w.force, w.subresource)
+	if err != nil {
+		return nil, errApply(err)
+	}
+	b, err := merged.MarshalJSON()
+	if err != nil {
+		return nil, apierrors.NewInternalError(err)
+	}
+	return s.of.decodeForm(s.form, wire.JSON, b)
+}
+
+// update notes that the manager of w owns what sent changes.
+func (s *scaling) update(sent metav1.Object, w write) error {
+	m, live, err := s.manager()
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	next, err := s.open(sent)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	sent.SetManagedFields(m.Update(live, next, w.manager, w.subresource).GetManagedFields())
+	return nil
+}
+
+// finish gives obj the owners of its fields after the write of sent.
+func (s *scaling) finish(obj metav1.Object, sent []metav1.ManagedFieldsEntry) error {
+	entries, err := s.handler.ToParent(sent)
+	if err != nil {
+		return apierrors.NewInternalError(err)
+	}
+	obj.SetManagedFields(entries)
+	s.of.stamp(obj, s.old.obj.GetManagedFields())
+	return nil
+}
+
+// manager returns the field manager of Scales, and the Scale before the write as it takes it.
+func (s *scaling) manager() (*fieldmanager.Manager, *unstructured.Unstructured, error) {
+	fresh := s.form.fresh()
+	empty, err := s.open(fresh)
+	if err != nil {
+		return nil, nil, err
+	}
+	live, err := s.open(s.was)
+	if err != nil {
+		return nil, nil, err
+	}
+	m, err := fieldmanager.New(s.form.kind, reflect.TypeOf(fresh).Elem(), fieldmanager.Resets{}, fieldmanager.Versions{Empty: empty.Object})
+	return m, live, err
+}
+
+// open returns a Scale as the field managers take it.
+func (s *scaling) open(scale metav1.Object) (*unstructured.Unstructured, error) {
+	b, err := s.form.encode(scale, false)
+	if err != nil {
+		return nil, err
+	}
+	out := &unstructured.Unstructured{}
+	return out, utiljson.Unmarshal(b, &out.Object)
+}
