@@ -117,13 +117,25 @@ func (t *table) tracks(obj metav1.Object, old *version, w write) bool {
 	return t.server.exact || stated || len(old.obj.GetManagedFields()) > 0
 }
 
-// track notes that w.manager owns the fields that obj changes of old, which is nil for a create. It
-// completes obj first, because a manager owns defaults, too. As in the API server, it does so
-// before hooks and strategies change obj: nobody owns what these add. A write of a Scale has its own way (scaling).
+// track notes that w.manager owns the fields that obj changes of old, which is nil for a create, unless the form of a
+// subresource has noted that already.
 func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, error) {
-	if !t.tracks(obj, old, w) || w.view() && t.hooks.subresources[w.subresource].scales() {
+	if !t.tracks(obj, old, w) || t.ownedByForm(w) {
 		return obj, nil
 	}
+	return t.note(obj, old, w)
+}
+
+// ownedByForm reports whether w goes to a subresource whose form says what w.manager owns: a Scale, or the object
+// itself, of which the hook may take less than was sent.
+func (t *table) ownedByForm(w write) bool {
+	h, ok := t.hooks.subresources[w.subresource]
+	return ok && (h.scales() || h.kind == t.res.GroupVersionKind())
+}
+
+// note does the work of track. It completes obj first, because a manager owns defaults, too. As in the API server, it
+// does so before hooks and strategies change obj: nobody owns what these add.
+func (t *table) note(obj metav1.Object, old *version, w write) (metav1.Object, error) {
 	if err := t.setKind(obj); err != nil {
 		return obj, err
 	}

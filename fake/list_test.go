@@ -1,16 +1,21 @@
 package fake_test
 
 import (
+	"bytes"
 	"encoding/base64"
 	"errors"
 	"fmt"
 	"strings"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -205,4 +210,55 @@ func TestCompactRefuses(t *testing.T) {
 		}
 	}
 	check(t, s.Compact("0"))
+}
+
+// TestListsWait: on a server with strategies, as the envtest program is, a list waits for the next write of its
+// resource, but not for long, if another resource was written since the list before.
+func TestListsWait(t *testing.T) {
+	const pods = "/api/v1/namespaces/a/pods"
+	note := func(t *testing.T, s *fake.Server, name string) {
+		must(fake.Create(s, &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: name}}))(t)
+	}
+	for name, c := range map[string]struct {
+		inexact bool
+		path    string
+		before  func(t *testing.T, s *fake.Server)
+		within  time.Duration // a pod is written; 0 for never
+		want    time.Duration
+	}{
+		"nothing written": {path: pods, before: func(*testing.T, *fake.Server) {}},
+		"own write":       {path: pods, before: func(t *testing.T, s *fake.Server) { note(t, s, "y"); must(fake.Create(s, newPod("a", "y")))(t) }},
+		"other write":     {path: pods, before: func(t *testing.T, s *fake.Server) { note(t, s, "y") }, want: 20 * time.Millisecond},
+		"ended by write":  {path: pods, before: func(t *testing.T, s *fake.Server) { note(t, s, "y") }, within: 5 * time.Millisecond, want: 6 * time.Millisecond},
+		"later":           {path: pods, before: func(t *testing.T, s *fake.Server) { time.Sleep(time.Second); note(t, s, "y") }},
+		"any version":     {path: pods + "?resourceVersion=0", before: func(t *testing.T, s *fake.Server) { note(t, s, "y") }},
+		"other server":    {inexact: true, path: pods, before: func(t *testing.T, s *fake.Server) { note(t, s, "y") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				opts := fake.Options{Strategy: func(schema.GroupVersionResource, schema.GroupVersionKind) *fake.Strategy { return nil }}
+				if c.inexact {
+					opts.Strategy = nil
+				}
+				s := fake.New(opts)
+				check(t, fake.Register(s, podKind, fake.Rules{}))
+				check(t, fake.Register(s, kind.Of[*metav1.PartialObjectMetadata](v1, "notes").Named("Note"), fake.Rules{}))
+				must(fake.Create(s, newPod("a", "x")))(t)
+				note(t, s, "x")
+				request(t, s, "GET", pods, "", "")
+				c.before(t, s)
+				began := time.Now()
+				if c.within > 0 {
+					time.AfterFunc(c.within, func() { must(fake.Create(s, newPod("a", "z")))(t) })
+				}
+				_, body := request(t, s, "GET", c.path, "", "")
+				if took := time.Since(began); took < c.want-time.Millisecond || took > c.want {
+					t.Errorf("took %v, want %v", took, c.want)
+				}
+				if bytes.Contains(body, []byte(`"z"`)) != (c.within > 0) {
+					t.Errorf("the list: %s", body)
+				}
+			})
+		})
+	}
 }

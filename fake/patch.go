@@ -2,6 +2,7 @@ package fake
 
 import (
 	"encoding/json"
+	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -78,7 +79,7 @@ func (t *table) patched(old *version, kind types.PatchType, data []byte, w write
 		err = plainMeta(obj)
 	}
 	if err != nil {
-		return obj, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
+		return obj, errPatch(kind, data, b, err)
 	}
 	if w.strict || w.lenient {
 		if err := t.checkStrictPatch(kind, data, b, w); err != nil {
@@ -86,4 +87,13 @@ func (t *table) patched(old *version, kind types.PatchType, data []byte, w write
 		}
 	}
 	return obj, t.checkPatched(obj, old)
+}
+
+// errPatch is the 422 of a patch whose result is no object. A strategic merge shows the patch, and others the result.
+func errPatch(kind types.PatchType, data, result []byte, err error) error {
+	value := string(result)
+	if merge := (map[string]any{}); kind == types.StrategicMergePatchType && json.Unmarshal(data, &merge) == nil {
+		value = fmt.Sprintf("%+v", merge)
+	}
+	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), value, err.Error())})
 }

@@ -14,7 +14,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/fake/internal/answer"
@@ -177,7 +176,7 @@ func (t *table) patchView(r *http.Request, req request, h subresourceHook, body 
 	if !json.Valid(body) {
 		return nil, apierrors.NewBadRequest("invalid JSON patch")
 	}
-	w.applies = kind == types.ApplyYAMLPatchType && (h.scales() || h.kind == t.res.GroupVersionKind())
+	w.applies = kind == types.ApplyYAMLPatchType && t.ownedByForm(w)
 	return t.changeByView(req, w, h, func(old *version, owners *scaling) (metav1.Object, error) {
 		sent, err := t.patchedForm(old, h, owners, kind, body, w)
 		if err != nil {
@@ -220,7 +219,7 @@ func (t *table) patchedForm(old *version, h subresourceHook, owners *scaling, ki
 		return nil, err
 	}
 	if err := wire.UnmarshalJSON(b, h.fresh()); err != nil {
-		return nil, apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), string(b), err.Error())})
+		return nil, errPatch(kind, body, b, err)
 	}
 	return t.decodeForm(h, wire.JSON, b)
 }
@@ -239,10 +238,8 @@ func (t *table) changeByView(req request, w write, h subresourceHook, next func(
 		if uid := sent.GetUID(); uid != "" && uid != old.obj.GetUID() {
 			return obj, t.errOtherUID(old.key, uid, old.obj.GetUID(), w.dryRun)
 		}
-		if owners != nil && !w.applies {
-			if err := owners.update(sent, w); err != nil {
-				return obj, err
-			}
+		if sent, err = t.noteForm(sent, old, owners, w); err != nil {
+			return obj, err
 		}
 		entries := sent.GetManagedFields()
 		if err := t.admitView(t.server.mutate, h, old, sent, w); err != nil {
@@ -259,7 +256,7 @@ func (t *table) changeByView(req request, w write, h subresourceHook, next func(
 		}
 		if owners != nil {
 			err = owners.finish(obj, entries)
-		} else if w.applies {
+		} else if t.ownedByForm(w) {
 			obj.SetManagedFields(entries)
 		}
 		if err != nil || t.server.validate == nil {
@@ -275,6 +272,20 @@ func (t *table) changeByView(req request, w write, h subresourceHook, next func(
 		return nil, err
 	}
 	return h.get(v.obj)
+}
+
+// noteForm notes what w.manager owns by the form that it sent. An apply has noted that already.
+func (t *table) noteForm(sent metav1.Object, old *version, owners *scaling, w write) (metav1.Object, error) {
+	switch {
+	case w.applies || !t.ownedByForm(w):
+		return sent, nil
+	case owners != nil:
+		return sent, owners.update(sent, w)
+	case !t.tracks(sent, old, w) || t.hooks.subresources[w.subresource].scales():
+		sent.SetManagedFields(old.obj.GetManagedFields())
+		return sent, nil
+	}
+	return t.note(sent, old, w)
 }
 
 // admitView asks a hook of the server about an update by the form of an object. If h cannot show

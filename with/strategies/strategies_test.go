@@ -75,10 +75,12 @@ func send(t testing.TB, s *fake.Server, r request) map[string]any {
 }
 
 const (
-	pod  = `"containers":[{"name":"a","image":"i"}]`
-	spec = `{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{` + pod + `}}}`
-	ns   = "/api/v1/namespaces/default/"
-	apps = "/apis/apps/v1/namespaces/default/"
+	pod     = `"containers":[{"name":"a","image":"i"}]`
+	sized   = `"containers":[{"name":"a","image":"i","resources":{"requests":{"cpu":"100m"}}}]`
+	resized = `"containers":[{"name":"a","image":"i","resources":{"requests":{"cpu":"2"}}}]`
+	spec    = `{"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}},"spec":{` + pod + `}}}`
+	ns      = "/api/v1/namespaces/default/"
+	apps    = "/apis/apps/v1/namespaces/default/"
 )
 
 func TestWrites(t *testing.T) {
@@ -87,6 +89,15 @@ func TestWrites(t *testing.T) {
 			{"POST " + ns + "secrets", `{"metadata":{"name":"s"},"stringData":{"a":"b"},"immutable":true}`, 201, []string{`"a":"Yg=="`, `"type":"Opaque"`, "!stringData"}},
 			{"PATCH " + ns + "secrets/s", `{"data":{"a":"Yw=="}}`, 422, []string{"field is immutable when `immutable` is set"}},
 			{"POST " + ns + "secrets", `{"metadata":{"name":"t"},"type":"kubernetes.io/tls"}`, 422, []string{`data[tls.crt]`}},
+		},
+		"resize": {
+			{"POST /api/v1/nodes", `{"metadata":{"name":"small"},"status":{"allocatable":{"cpu":"1","memory":"1Gi"}}}`, 201, nil},
+			{"POST " + ns + "pods", `{"metadata":{"name":"p"},"spec":{"nodeName":"none",` + sized + `}}`, 201, nil},
+			{"PATCH " + ns + "pods/p/resize", `{"spec":{` + resized + `}}`, 403, []string{`node \"none\" not found`}},
+			{"POST " + ns + "pods", `{"metadata":{"name":"q"},"spec":{"nodeName":"small",` + sized + `}}`, 201, nil},
+			{"PATCH " + ns + "pods/q/resize", `{"spec":{` + resized + `}}`, 403, []string{"node didn't have enough allocatable resources: cpu, requested: 2000, allocatable: 1000"}},
+			{"POST " + ns + "pods", `{"metadata":{"name":"r"},"spec":{` + sized + `}}`, 201, nil},
+			{"PATCH " + ns + "pods/r/resize", `{"spec":{` + resized + `}}`, 200, []string{`"cpu":"2"`}},
 		},
 		"deployment": {
 			{"POST " + apps + "deployments", `{"metadata":{"name":"d"},"spec":{}}`, 422, []string{"spec.selector: Required value", "spec.template.spec.containers: Required value"}},

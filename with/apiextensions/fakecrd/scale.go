@@ -9,7 +9,6 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kinform/kinform/fake"
 )
@@ -57,11 +56,6 @@ func (s scale) get(o *object) (*autoscalingv1.Scale, error) {
 }
 
 func (s scale) set(o *object, sent *autoscalingv1.Scale) error {
-	if n := sent.Spec.Replicas; n < 0 {
-		return apierrors.NewInvalid(scaleKind.GroupKind(), o.GetName(), field.ErrorList{
-			field.Invalid(field.NewPath("spec", "replicas"), n, "must be greater than or equal to 0"),
-		})
-	}
 	if err := unstructured.SetNestedField(o.Object, int64(sent.Spec.Replicas), s.spec...); err != nil {
 		return apierrors.NewInternalError(err)
 	}

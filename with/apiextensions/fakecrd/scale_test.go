@@ -33,8 +33,13 @@ spec:
 	expect(t, s, "POST", farms+"?fieldManager=x", `{"apiVersion":"example.com/v1","kind":"Farm","metadata":{"name":"owned"},"spec":{"cows":2}}`, asJSON, 201)
 	expect(t, s, "PATCH", farms+"/owned/scale?fieldManager=y", `{"spec":{"replicas":5}}`, merge, 200)
 	expect(t, s, "GET", farms+"/owned", "", "", 200, `"f:spec":{"f:cows":{}}}`, `"subresource":"scale"`)
+	const scaled, apply = `{"apiVersion":"autoscaling/v1","kind":"Scale","metadata":{"name":"owned"},"spec":{"replicas":6}}`, "application/apply-patch+yaml"
+	expect(t, s, "PATCH", farms+"/owned/scale?fieldManager=z", scaled, apply, 409, `conflict with \"y\" with subresource \"scale\"`)
+	// The API server does not get further either: it finds no conversion.
+	expect(t, s, "PATCH", farms+"/owned/scale?fieldManager=z&force=true", scaled, apply, 500, "request to convert CR to an invalid group/version: autoscaling/v1")
+	expect(t, s, "GET", farms+"/owned", "", "", 200, `"cows":5`)
 	expect(t, s, "PUT", scale, `{"metadata":{"name":"one"},"spec":{"replicas":3}}`, asJSON, 200, `"spec":{"replicas":3}`)
-	expect(t, s, "PATCH", scale, `{"spec":{"replicas":-1}}`, merge, 422, "must be greater than or equal to 0")
+	expect(t, s, "PATCH", scale, `{"spec":{"replicas":-1}}`, merge, 422, `.spec.cows: Invalid value: -1: should be a non-negative integer`)
 	expect(t, s, "PATCH", scale, `{"spec":{"replicas":10}}`, merge, 422, "spec.cows")
 	expect(t, s, "GET", scale, "", "", 200, `"spec":{"replicas":3}`)
 	expect(t, s, "POST", farms, `{"apiVersion":"example.com/v1","kind":"Farm","metadata":{"name":"two"},"spec":{}}`, asJSON, 201)

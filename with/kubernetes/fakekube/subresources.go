@@ -375,16 +375,28 @@ func checkPreconditions(p *corev1.Pod, pre *metav1.Preconditions) error {
 	return nil
 }
 
-// resize changes the resources of containers.
+// resize changes the resources of containers, which must stay the same and in the same order.
 func resize(p, sent *corev1.Pod) error {
-	for i := range p.Spec.Containers {
-		for _, c := range sent.Spec.Containers {
-			if c.Name == p.Spec.Containers[i].Name {
-				p.Spec.Containers[i].Resources = c.Resources
-			}
-		}
+	errs := slices.Concat(resizeContainers("containers", p.Spec.Containers, sent.Spec.Containers), resizeContainers("initContainers", p.Spec.InitContainers, sent.Spec.InitContainers))
+	if len(errs) > 0 {
+		return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, p.Name, errs)
 	}
+	p.Spec.Resources = sent.Spec.Resources
 	return nil
+}
+
+func resizeContainers(name string, all, sent []corev1.Container) (errs field.ErrorList) {
+	at := field.NewPath("spec", name)
+	if len(all) != len(sent) {
+		return field.ErrorList{field.Forbidden(at, name+" may not be added or removed on resize")}
+	}
+	for i := range all {
+		if all[i].Name != sent[i].Name {
+			errs = append(errs, field.Forbidden(at.Index(i).Child("name"), name+" may not be renamed or reordered on resize"))
+		}
+		all[i].Resources, all[i].ResizePolicy = sent[i].Resources, sent[i].ResizePolicy
+	}
+	return errs
 }
 
 func finalize(n, sent *corev1.Namespace) error {

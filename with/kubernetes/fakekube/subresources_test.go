@@ -26,7 +26,7 @@ type step struct {
 	want               string
 }
 
-// send runs the steps. A PATCH is a merge patch.
+// send runs the steps. A PATCH is a merge patch, and an APPLY a server-side apply.
 func send(t *testing.T, s *fake.Server, steps ...step) (last string) {
 	t.Helper()
 	for _, x := range steps {
@@ -35,8 +35,12 @@ func send(t *testing.T, s *fake.Server, steps ...step) (last string) {
 			t.Fatal(err)
 		}
 		r.Header.Set("Content-Type", "application/json")
-		if x.method == http.MethodPatch {
+		switch x.method {
+		case http.MethodPatch:
 			r.Header.Set("Content-Type", "application/merge-patch+json")
+		case "APPLY":
+			r.Method = http.MethodPatch
+			r.Header.Set("Content-Type", "application/apply-patch+yaml")
 		}
 		resp, err := s.Client().Do(r)
 		if err != nil {
@@ -103,6 +107,37 @@ func TestManagersOfSubresources(t *testing.T) {
 		step{"POST", core + "namespaces" + by, `{"metadata":{"name":"n","labels":{"a":"b"}}}`, 201, `"manager":"one"`},
 		step{"PUT", core + "namespaces/n/finalize?fieldManager=two", `{"metadata":{"name":"n"},"spec":{"finalizers":["kubernetes","example.com/x"]}}`, 200, `"subresource":"finalize"`},
 	)
+}
+
+// TestApplyScale: the owners of replicas are those of the Scale, and the other way round.
+func TestApplyScale(t *testing.T) {
+	const path = "/apis/apps/v1/namespaces/default/deployments"
+	const template = `"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}}}`
+	scale := func(n int) string {
+		return fmt.Sprintf(`{"kind":"Scale","apiVersion":"autoscaling/v1","spec":{"replicas":%d}}`, n)
+	}
+	object := func(spec string) string {
+		return `{"kind":"Deployment","apiVersion":"apps/v1","metadata":{"name":"a"},"spec":{` + spec + `}}`
+	}
+	s := newServer(t)
+	send(t, s,
+		step{"APPLY", path + "/a?fieldManager=one", object(`"replicas":2,` + template), 201, ""},
+		step{"APPLY", path + "/a/scale?fieldManager=two", scale(3), 409, `conflict with \"one\": .spec.replicas`},
+		step{"APPLY", path + "/a/scale?fieldManager=two", scale(2), 200, `"replicas":2`},
+		step{"APPLY", path + "/a/scale?fieldManager=two", scale(3), 409, `conflict with \"one\": .spec.replicas`},
+		step{"APPLY", path + "/a/scale?fieldManager=two&force=true", scale(3), 200, `"replicas":3`},
+		step{"APPLY", path + "/a?fieldManager=one", object(`"replicas":2,` + template), 409, `conflict with \"two\" with subresource \"scale\": .spec.replicas`},
+		step{"APPLY", path + "/a?fieldManager=one", object(template), 200, `"replicas":3`},
+		step{"PATCH", path + "/a/scale?fieldManager=three", scale(4), 200, `"replicas":4`},
+		step{"APPLY", path + "/a/scale?fieldManager=two", scale(5), 409, `conflict with \"three\" with subresource \"scale\"`},
+		step{"APPLY", path + "/a/scale?fieldManager=two", `{"kind":"Scale","apiVersion":"autoscaling/v1","spec":{"replicas":"x"}}`, 500, "expected numeric"},
+		step{"APPLY", path + "/a/scale?fieldManager=two", `{"kind":"Scale","apiVersion":"autoscaling/v1","spec":{"none":1}}`, 500, "field not declared in schema"},
+	)
+	created := send(t, s, step{"POST", path, strings.Replace(object(`"replicas":1,`+template), `"a"`, `"b"`, 1), 201, ""})
+	send(t, s, step{"APPLY", path + "/b/scale?fieldManager=two", scale(2), 409, `conflict with`})
+	if strings.Contains(created, "managedFields") {
+		t.Errorf("the object had owners before: %s", created)
+	}
 }
 
 func TestEviction(t *testing.T) {
@@ -335,6 +370,8 @@ func TestBindingAndPods(t *testing.T) {
 		step{"PATCH", pod + "/ephemeralcontainers", `{"spec":{"ephemeralContainers":[{"name":"debug"}]}}`, 200, `"name":"debug"`},
 		step{"PATCH", pod + "/ephemeralcontainers", `{"spec":{"nodeName":"n3"}}`, 200, `"nodeName":"n1"`},
 		step{"PATCH", pod + "/resize", `{"spec":{"containers":[{"name":"main","resources":{"limits":{"cpu":"2"}}}]}}`, 200, `"cpu":"2"`},
+		step{"PATCH", pod + "/resize", `{"spec":{"containers":[{"name":"other"}]}}`, 422, "spec.containers[0].name: Forbidden: containers may not be renamed or reordered on resize"},
+		step{"PATCH", pod + "/resize", `{"spec":{"containers":[{"name":"main"},{"name":"other"}]}}`, 422, "spec.containers: Forbidden: containers may not be added or removed on resize"},
 	)
 }
 
