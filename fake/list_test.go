@@ -228,9 +228,9 @@ func TestListsWait(t *testing.T) {
 	}{
 		"nothing written": {path: pods, before: func(*testing.T, *fake.Server) {}},
 		"own write":       {path: pods, before: func(t *testing.T, s *fake.Server) { note(t, s, "y"); must(fake.Create(s, newPod("a", "y")))(t) }},
-		"other write":     {path: pods, before: func(t *testing.T, s *fake.Server) { note(t, s, "y") }, want: 20 * time.Millisecond},
+		"other write":     {path: pods, before: func(t *testing.T, s *fake.Server) { note(t, s, "y") }, want: 100 * time.Millisecond},
 		"ended by write":  {path: pods, before: func(t *testing.T, s *fake.Server) { note(t, s, "y") }, within: 5 * time.Millisecond, want: 6 * time.Millisecond},
-		"later":           {path: pods, before: func(t *testing.T, s *fake.Server) { time.Sleep(time.Second); note(t, s, "y") }},
+		"later":           {path: pods, before: func(t *testing.T, s *fake.Server) { time.Sleep(time.Second); note(t, s, "y") }, want: 2 * time.Millisecond},
 		"any version":     {path: pods + "?resourceVersion=0", before: func(t *testing.T, s *fake.Server) { note(t, s, "y") }},
 		"other server":    {inexact: true, path: pods, before: func(t *testing.T, s *fake.Server) { note(t, s, "y") }},
 	} {

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
-	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/api/validation"
@@ -222,8 +221,19 @@ const keptWhole = 1
 func hasEmpty(u *unstructured.Unstructured) bool {
 	meta, _ := u.Object["metadata"].(map[string]any)
 	for _, name := range []string{"annotations", "finalizers", "labels", "ownerReferences"} {
-		if value, has := meta[name]; has && (value == nil || reflect.ValueOf(value).Len() == 0) {
-			return true
+		switch value := meta[name].(type) {
+		case nil:
+			if _, has := meta[name]; has {
+				return true
+			}
+		case map[string]any:
+			if len(value) == 0 {
+				return true
+			}
+		case []any:
+			if len(value) == 0 {
+				return true
+			}
 		}
 	}
 	for _, name := range []string{"annotations", "labels"} {

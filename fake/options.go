@@ -50,9 +50,9 @@ type Options struct {
 	// server itself. If it is set, objects of all resources have managedFields from their first
 	// write on, which hooks see; a deletion of a pod at once leaves a millisecond between the
 	// pod's deletion mark and its removal, in which clients see the mark; and a list over HTTP that
-	// states no version waits for the next write of its resource, up to 20 milliseconds, if another
-	// resource was written since the last one and the list before is not as old as that. All this is
-	// as in the API server, and costs time. Nil means that no resource has a strategy.
+	// states no version, after a write of another resource, waits for the next write of its own, for
+	// two milliseconds, or for 100 if such a list has just waited. All this is as in the API server,
+	// and costs time. Nil means that no resource has a strategy.
 	Strategy func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *Strategy
 
 	// Seen gets each request that [Server.Requests] counts, with its answer, before the sender gets

@@ -5,15 +5,18 @@ import (
 	"time"
 )
 
-// progressPeriod is the longest that a list waits. An API server lists from its watch cache, which must know that it
-// has all writes from before the list. The next write of the resource says so, and so does etcd when it is asked, but
-// the server asks for a resource ten times a second at most. This is less, because suites list often.
-const progressPeriod = 20 * time.Millisecond
+// An API server lists from its watch cache, which must know that it has all writes from before the list. The next write
+// of the resource says so, and so does etcd when it is asked, but the server asks for a resource ten times a second at
+// most.
+const (
+	progressPeriod = 100 * time.Millisecond
+	progressTime   = 2 * time.Millisecond // about the time of an answer
+)
 
-// progress is what the watch cache of a resource knows. Server.mu guards it.
+// progress is what the watch cache of a resource knows from etcd. Server.mu guards it.
 type progress struct {
-	asked time.Time // when it was told last that it has everything
-	rv    uint64    // up to which version
+	asked time.Time // when the server asked last
+	rv    uint64    // the version of the answer
 }
 
 // awaitProgress lets the time of a list pass, if the server is to be like an API server in this as well. Clients
@@ -34,13 +37,12 @@ func (t *table) awaitProgress(ctx context.Context) {
 func (t *table) knows(want uint64) bool {
 	t.server.mu.Lock()
 	defer t.server.mu.Unlock()
-	if t.progress.rv >= want || t.log.newest() >= want {
+	if t.log.newest() >= want || t.progress.rv >= want && time.Since(t.progress.asked) >= progressTime {
 		return true
 	}
 	now := time.Now()
-	if now.Sub(t.progress.asked) < progressPeriod {
-		return false
+	if now.Sub(t.progress.asked) >= progressPeriod {
+		t.progress = progress{now, t.server.rv}
 	}
-	t.progress = progress{now, t.server.rv}
-	return true
+	return false
 }

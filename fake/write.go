@@ -29,6 +29,9 @@ func (t *table) tryCreate(obj metav1.Object, w write) (v *version, taken bool, e
 		obj.SetManagedFields(nil) // there is nothing to forget
 	}
 	if !w.applies { // a patch may name an owner twice until admission has seen it
+		if err := normalize(obj); err != nil {
+			return nil, false, err
+		}
 		uniteOwners(obj, "", w)
 	}
 	if obj, err = t.track(obj, nil, w); err != nil {
@@ -307,6 +310,9 @@ func (t *table) replace(obj metav1.Object, w write) (v *version, created bool, e
 	key := types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 	if t.res.ClusterScoped {
 		key.Namespace = ""
+	}
+	if err := normalize(obj); err != nil {
+		return nil, false, err
 	}
 	uid, change := obj.GetUID(), t.replacement(obj, w)
 	for w.mayContinue() {

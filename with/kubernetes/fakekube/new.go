@@ -24,7 +24,7 @@ func New(opts fake.Options) (*fake.Server, error) {
 	if err := Register(server); err != nil {
 		return nil, err
 	}
-	if err := errors.Join(defineSubresources(server), addFields(server)); err != nil {
+	if err := errors.Join(defineSubresources(server, opts.Strategy != nil), addFields(server)); err != nil {
 		return nil, err
 	}
 	return server, begin(server)

@@ -32,8 +32,9 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/openapi"
 )
 
-// defineSubresources gives the kinds the subresources that they have besides status.
-func defineSubresources(s *fake.Server) error {
+// defineSubresources gives the kinds the subresources that they have besides status. validates says that strategies
+// check what they make of an object.
+func defineSubresources(s *fake.Server, validates bool) error {
 	deployments := scaled[*appsv1.Deployment]{
 		spec:     func(d *appsv1.Deployment) **int32 { return &d.Spec.Replicas },
 		replicas: func(d *appsv1.Deployment) int32 { return d.Status.Replicas },
@@ -61,7 +62,7 @@ func defineSubresources(s *fake.Server) error {
 		define(s, apps.ReplicaSets, "scale", replicaSets.view()),
 		define(s, apps.StatefulSets, "scale", statefulSets.view()),
 		define(s, core.ReplicationControllers, "scale", controllers.view()),
-		fake.Define(s, fake.Definition[*corev1.Pod]{Kind: core.Pods, Rules: openapi.Rules(core.Pods), Hooks: fake.Hooks[*corev1.Pod]{Subresources: podSubresources(s)}}),
+		fake.Define(s, fake.Definition[*corev1.Pod]{Kind: core.Pods, Rules: openapi.Rules(core.Pods), Hooks: fake.Hooks[*corev1.Pod]{Subresources: podSubresources(s, validates)}}),
 		defineBindings(s),
 		define(s, core.ServiceAccounts, "token", fake.Action(tokenRequest, issuer{s}.issue)),
 		define(s, core.Namespaces, "finalize", fake.View(corev1.SchemeGroupVersion.WithKind("Namespace"), same[*corev1.Namespace], finalize).Only("update")),
@@ -125,7 +126,7 @@ func invalid(k schema.GroupVersionKind, name, path, message string) error {
 	}}
 }
 
-func podSubresources(s *fake.Server) map[string]fake.SubresourceHook[*corev1.Pod] {
+func podSubresources(s *fake.Server, validates bool) map[string]fake.SubresourceHook[*corev1.Pod] {
 	pod := corev1.SchemeGroupVersion.WithKind("Pod")
 	return map[string]fake.SubresourceHook[*corev1.Pod]{
 		"binding": fake.Action(corev1.SchemeGroupVersion.WithKind("Binding"), func(_ context.Context, p *corev1.Pod, b *corev1.Binding, dryRun bool) (metav1.Object, error) {
@@ -144,7 +145,7 @@ func podSubresources(s *fake.Server) map[string]fake.SubresourceHook[*corev1.Pod
 			return nil
 		}),
 		"log":    fake.Text(pod, podLog),
-		"resize": fake.View(pod, same[*corev1.Pod], resize),
+		"resize": fake.View(pod, same[*corev1.Pod], func(p, sent *corev1.Pod) error { return resize(p, sent, validates) }),
 	}
 }
 
@@ -375,10 +376,14 @@ func checkPreconditions(p *corev1.Pod, pre *metav1.Preconditions) error {
 	return nil
 }
 
-// resize changes the resources of containers, which must stay the same and in the same order.
-func resize(p, sent *corev1.Pod) error {
+// resize changes the resources of containers, which must stay the same and in the same order. Strategies refuse other
+// containers themselves, with other faults of theirs.
+func resize(p, sent *corev1.Pod, validates bool) error {
 	errs := slices.Concat(resizeContainers("containers", p.Spec.Containers, sent.Spec.Containers), resizeContainers("initContainers", p.Spec.InitContainers, sent.Spec.InitContainers))
-	if len(errs) > 0 {
+	switch {
+	case len(errs) > 0 && validates:
+		p.Spec.Containers, p.Spec.InitContainers = sent.Spec.Containers, sent.Spec.InitContainers
+	case len(errs) > 0:
 		return apierrors.NewInvalid(schema.GroupKind{Kind: "Pod"}, p.Name, errs)
 	}
 	p.Spec.Resources = sent.Spec.Resources
