@@ -59,7 +59,7 @@
 //   - A deletion takes no time, except that a pod with a nodeName is terminating until a request
 //     with a gracePeriodSeconds of zero. [Options].StopPods acts as its kubelet, and so does
 //     [Delete]. With [Options].Strategy, a pod that goes at once is marked first, as in the API
-//     server, and the deletion sleeps for a millisecond. A list can take 100 then.
+//     server, and the deletion sleeps for a millisecond. A list can sleep for 100 then.
 //   - managedFields begin with an object's first apply, or with a create that states a
 //     fieldManager. With [Options].Strategy they begin with its first write, as in the API
 //     server. The first apply names the owners of the fields. Fields that the test's own
