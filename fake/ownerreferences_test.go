@@ -1,12 +1,14 @@
 package fake_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
@@ -54,5 +56,36 @@ func TestEqualOwnersAreOne(t *testing.T) {
 	_ = resp.Body.Close()
 	if warned := resp.Header.Values("Warning"); resp.StatusCode != http.StatusCreated || len(warned) != 1 || !strings.Contains(warned[0], "duplicate UID(s) observed: u") {
 		t.Errorf("%d %q", resp.StatusCode, warned)
+	}
+}
+
+// TestOwnersOfAnotherForm: owner references that are none are refused, also beside equal ones, and also if admission
+// makes them.
+func TestOwnersOfAnotherForm(t *testing.T) {
+	const path, head = "/apis/example.com/v1/namespaces/a/tools", `{"apiVersion":"example.com/v1","kind":"Tool","metadata":{"name":"x"`
+	const owner = `{"apiVersion":"v1","kind":"Pod","name":"x","uid":"u"`
+	odd := false
+	s := fake.New(fake.Options{Mutate: func(_ context.Context, a *fake.Admission) error {
+		if odd {
+			return unstructured.SetNestedField(a.Object.(*unstructured.Unstructured).Object, int64(5), "metadata", "ownerReferences")
+		}
+		return nil
+	}})
+	check(t, fake.Register(s, kindOf("example.com", "Tool"), fake.Rules{}))
+	for _, c := range []struct {
+		odd                       bool
+		method, path, contentType string
+		body                      string
+		code                      int
+	}{
+		{false, "POST", path, "application/json", head + `,"ownerReferences":[` + owner + `},` + owner + `,"controller":{}}]}}`, 400},
+		{false, "POST", path, "application/json", head + `}}`, 201},
+		{false, "PUT", path + "/x", "application/json", head + `,"ownerReferences":[` + owner + `},` + owner + `,"controller":{}}]}}`, 400},
+		{true, "PATCH", path + "/x?fieldManager=one", "application/apply-patch+yaml", head + `,"labels":{"a":"b"}}}`, 400},
+	} {
+		odd = c.odd
+		if code, body := request(t, s, c.method, c.path, c.contentType, c.body); code != c.code {
+			t.Errorf("%s %s: %d %s, want %d", c.method, c.body, code, body, c.code)
+		}
 	}
 }

@@ -29,13 +29,7 @@ func (t *table) patch(key types.NamespacedName, kind types.PatchType, data []byt
 	if !json.Valid(data) {
 		return nil, false, apierrors.NewBadRequest("invalid JSON patch")
 	}
-	v, err = t.update(key, w, func(old *version) (metav1.Object, error) {
-		obj, err := t.patched(old, kind, data, w)
-		if err == nil {
-			err = t.checkBlind(obj.GetResourceVersion(), key.Name, w)
-		}
-		return obj, err
-	})
+	v, err = t.update(key, w, func(old *version) (metav1.Object, error) { return t.patched(old, kind, data, w) })
 	return v, false, err
 }
 

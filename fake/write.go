@@ -179,6 +179,9 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 		return nil, err
 	}
 	uniteOwners(obj, afterMutation, w)
+	if err := t.checkBlind(obj.GetResourceVersion(), old.key.Name, w); err != nil {
+		return nil, err
+	}
 	if obj, err = t.confine(obj, old, w); err != nil {
 		return nil, err
 	}
@@ -350,9 +353,6 @@ func (t *table) replacement(obj metav1.Object, w write) func(*version) (metav1.O
 		}
 		if uid != "" && uid != old.obj.GetUID() {
 			return obj, t.errOtherUID(old.key, uid, old.obj.GetUID(), w.dryRun)
-		}
-		if err := t.checkBlind(rv, old.key.Name, w); err != nil {
-			return obj, err
 		}
 		obj.SetUID(uid) // that of an object which is gone by now would be refused
 		return obj, t.checkRV(rv, old)

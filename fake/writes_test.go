@@ -1,6 +1,9 @@
 package fake_test
 
 import (
+	"bytes"
+	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"math/rand/v2"
@@ -283,5 +286,27 @@ func TestBlindUpdates(t *testing.T) {
 		must(requests.Patch(t.Context(), key("", "p"), types.MergePatchType, []byte(`{"spec":{"node":"k"}}`), metav1.PatchOptions{}))(t)
 		next.Spec.Node = "stage"
 		must(fake.Update(s, next))(t)
+	}
+}
+
+// TestBlindUpdatesAreAdmittedFirst: the API server asks admission before it wants a resourceVersion.
+func TestBlindUpdatesAreAdmittedFirst(t *testing.T) {
+	refuses := errors.New("closed")
+	s := fake.New(fake.Options{Mutate: func(context.Context, *fake.Admission) error { return refuses }})
+	check(t, fake.Register(s, kind.As[*pod](kindOf("example.com", "Pod")), fake.Rules{}))
+	must(fake.Create(s, newPod("a", "p")))(t)
+	const path = "/apis/example.com/v1/namespaces/a/pods/p"
+	for _, c := range []struct{ method, contentType, body string }{
+		{"PUT", "application/json", `{"apiVersion":"example.com/v1","kind":"Pod","metadata":{"name":"p"}}`},
+		{"PATCH", "application/merge-patch+json", `{"metadata":{"resourceVersion":null},"spec":{"node":"m"}}`},
+	} {
+		refuses = errors.New("closed")
+		if code, body := request(t, s, c.method, path, c.contentType, c.body); code != 403 || !bytes.Contains(body, []byte("closed")) {
+			t.Errorf("%s: %d %s, want a refusal by admission", c.method, code, body)
+		}
+		refuses = nil
+		if code, body := request(t, s, c.method, path, c.contentType, c.body); code != 422 || !bytes.Contains(body, []byte("must be specified for an update")) {
+			t.Errorf("%s: %d %s, want the demand of a version", c.method, code, body)
+		}
 	}
 }
