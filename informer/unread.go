@@ -60,6 +60,6 @@ func (unreadError) Error() string {
 	return "nothing runs this cache: call Run, or give it to For, Owns, Watch or References of a controller, or to a manager"
 }
 
-func (unreadError) LogValue() slog.Value {
-	return slog.GroupValue(slog.String(logs.Message, "reads find nothing"))
+func (e unreadError) LogValue() slog.Value {
+	return slog.GroupValue(slog.String(logs.Message, "reads find nothing"), slog.Any("error", e.Error()))
 }

@@ -40,7 +40,7 @@ func TestReadsOfWhatNothingRuns(t *testing.T) {
 			t.Run(name+", "+state, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					var log bytes.Buffer
-					reports := func() int { return strings.Count(log.String(), "reads find nothing") }
+					reports := func() int { return strings.Count(log.String(), "nothing runs this cache") }
 					inf := newInformer(t, &live[*widget]{object: at("other", 10), events: make(chan reflector.Event[*widget])}, informer.Options[*widget]{
 						Logger: slog.New(slog.NewTextHandler(&log, nil)), OnError: func(err error) { t.Error(err) }, Reflector: reflector.Tuning{DisableWatchList: true, IdleTimeout: -1},
 					})

@@ -24,6 +24,8 @@ func TestLogValues(t *testing.T) {
 			`e.message="object is skipped" e.resource=pods e.key="" e.resourceVersion="" e.error=EOF e.event=DELETED`},
 		{&RequestError{Resource: "pods", Verb: "watch", ResourceVersion: "12", RetryIn: time.Second, Err: io.EOF},
 			`e.message="watch failed" e.resource=pods e.verb=watch e.resourceVersion=12 e.retryIn=1s e.error=EOF`},
+		{&RequestError{Resource: "pods", Verb: "watch", ResourceVersion: "12", Err: ErrRestored},
+			`e.message="the server was restored from a backup" e.resource=pods e.verb=watch e.resourceVersion=12 e.retryIn=0s e.error="` + ErrRestored.Error() + `"`},
 		{&SlowListError{Resource: "pods", ResourceVersion: "12", Quiet: 10 * time.Second},
 			`e.message="watchlist is slow" e.resource=pods e.verb=watchlist e.resourceVersion=12 e.quiet=10s e.error="nothing comes"`},
 	} {

@@ -130,8 +130,12 @@ func (e *RequestError) Unwrap() error { return e.Err }
 // LogValue implements slog.LogValuer. The group holds message, resource, verb, resourceVersion,
 // retryIn and error, which is the cause. A 404 adds hint.
 func (e *RequestError) LogValue() slog.Value {
+	message := e.Verb + " failed"
+	if errors.Is(e.Err, ErrRestored) {
+		message = "the server was restored from a backup" // the log has it beside the failure that came first
+	}
 	attrs := []slog.Attr{
-		slog.String(logs.Message, e.Verb+" failed"),
+		slog.String(logs.Message, message),
 		slog.String("resource", e.Resource),
 		slog.String("verb", e.Verb),
 		slog.String("resourceVersion", e.ResourceVersion),

@@ -20,6 +20,9 @@ var (
 	// Options.MaxPerObject. It is reported once per minute at most.
 	ErrLimit = errors.New("too many events")
 
+	// ErrNotRun is the cause if events have waited for ten seconds, and Run was not called. It is reported once.
+	ErrNotRun = errors.New("nobody runs the recorder: call Run, or give it to AddToAll of the manager")
+
 	// ErrStopped is the cause if events were dropped because Run ended.
 	ErrStopped = errors.New("the recorder has stopped")
 )

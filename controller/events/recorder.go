@@ -27,6 +27,10 @@ const (
 	DefaultFlushTimeout = 5 * time.Second
 )
 
+// notRunAfter is how long events wait for Run before an error says so. A program records sooner than it runs the
+// recorder only while it starts.
+const notRunAfter = 10 * time.Second
+
 // Options configures a [Recorder]. Only Controller must be set.
 type Options struct {
 	// Controller is the name of the controller that records, such as "websites.example.com": a
@@ -116,6 +120,8 @@ type Recorder struct {
 	faults  []error // of the setup
 	table   *table
 	started bool
+	since   time.Time // when the first event was recorded before Run
+	told    bool      // ErrNotRun was reported
 }
 
 // New returns a recorder that writes to server. It sends nothing. What is wrong is kept: [Recorder.Err] and Run return
@@ -188,13 +194,30 @@ func (r *Recorder) Stats() Stats {
 
 // record counts a valid event.
 func (r *Recorder) record(k key) {
+	now := time.Now()
 	r.mu.Lock()
-	r.table.add(k, time.Now())
+	r.table.add(k, now)
+	forgotten := r.forgotten(now)
 	r.mu.Unlock()
+	if forgotten {
+		r.report(&Error{Regarding: k.about, Reason: k.reason, Err: ErrNotRun})
+	}
 	select {
 	case r.wake <- struct{}{}:
 	default:
 	}
+}
+
+// forgotten reports, once, that events have waited for Run for long. Called with mu held.
+func (r *Recorder) forgotten(now time.Time) bool {
+	switch {
+	case r.started || r.told:
+		return false
+	case r.since.IsZero():
+		r.since = now
+	}
+	r.told = now.Sub(r.since) >= notRunAfter
+	return r.told
 }
 
 // refuse counts and reports an event that is not valid.

@@ -407,6 +407,33 @@ func TestLateReporter(t *testing.T) {
 	})
 }
 
+// TestNobodyRuns: a recorder that nobody runs says so once, and not to a program that is starting.
+func TestNobodyRuns(t *testing.T) {
+	for run, want := range map[bool]int{true: 0, false: 1} {
+		synctest.Test(t, func(t *testing.T) {
+			s := newScene(t, events.Options{})
+			record := func() { s.sites.Normal(site("a"), "R", "A", "n") }
+			record()
+			time.Sleep(9 * time.Second)
+			record()
+			if got := s.reported(); len(got) > 0 {
+				t.Errorf("after nine seconds: %v", got)
+			}
+			if run {
+				s.run()
+			}
+			for range 3 {
+				time.Sleep(time.Second)
+				record()
+			}
+			got := s.reported()
+			if len(got) != want || want > 0 && !errors.Is(got[0], events.ErrNotRun) {
+				t.Errorf("run is %v: reported %v, want %d", run, got, want)
+			}
+		})
+	}
+}
+
 func TestMisuse(t *testing.T) {
 	conn := client.Connection{URL: fake.URL}
 	for name, opts := range map[string]events.Options{
