@@ -51,7 +51,7 @@ var (
 
 	// errNoOwners says, with the names of both resources, that Owns or References was called without [For] of the objects
 	// whose keys they queue. The cache would never have these objects, or reconcile would get keys of another kind.
-	errNoOwners error = mistake.Text("the controller has no For or Watch of the latter: call For with the same handle or informer, or name the one that For has")
+	errNoOwners error = mistake.Text("no For or Watch of the controller has this handle of the owners: call For with it, or give Owns, or the index of References, the handle that For has")
 
 	// errOptions says that there are several Options or OpenOptions, or that two fields of OpenOptions contradict
 	// each other.
