@@ -50,12 +50,22 @@ func (f *Faults) CheckText(option, text string) {
 	f.Check(len(text) <= MaxIdentity && utf8.ValidString(text), "Options.%s has %d bytes: it must be valid UTF-8 of at most %d", option, len(text), MaxIdentity)
 }
 
+// invalid returns what is wrong with a name that is not empty.
+func invalid(name string, check validation.ValidateNameFunc) []string {
+	if name == "" {
+		return nil
+	}
+	return check(name, false)
+}
+
 // CheckSettings adds the faults of the settings.
 func (f *Faults) CheckSettings(s Settings) {
-	for _, text := range validation.NameIsDNSSubdomain(s.Name, false) {
+	f.Check(s.Name != "", `Options.Name "": give the Lease a name, such as "websites.example.com"`)
+	f.Check(s.Namespace != "", `Options.Namespace "": give the namespace of the Lease, such as that of the pod`)
+	for _, text := range invalid(s.Name, validation.NameIsDNSSubdomain) {
 		f.Check(false, "Options.Name %q: %s", s.Name, text)
 	}
-	for _, text := range validation.ValidateNamespaceName(s.Namespace, false) {
+	for _, text := range invalid(s.Namespace, validation.ValidateNamespaceName) {
 		f.Check(false, "Options.Namespace %q: %s", s.Namespace, text)
 	}
 	f.CheckText("Identity", s.Identity)
