@@ -173,9 +173,9 @@ func (a *Attempt) Answered() {
 	gone.cancel()
 }
 
-// unreached reports whether there was no connection to the server for a request that failed with err. a is
+// wasUnreached reports whether there was no connection to the server for a request that failed with err. a is
 // nil if the source is no Server.
-func unreached(a *Attempt, err error) bool {
+func wasUnreached(a *Attempt, err error) bool {
 	if p := a.progress(); p.traced {
 		return !p.reached()
 	}

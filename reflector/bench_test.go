@@ -36,7 +36,7 @@ func watchDoesNotAllocatePerEvent(t *testing.T) {
 			t.Fatal(err)
 		}
 		return memtest.Allocs(5, func() {
-			r.core.state = state{phase: watching, rv: "1000000"}
+			r.core.state = state{phase: phaseWatching, rv: "1000000"}
 			if err := r.core.watchOnce(t.Context()); err != nil || r.core.state.rv != strconv.Itoa(1_000_000+n) {
 				t.Fatalf("watch: %v at %s", err, r.core.state.rv)
 			}
@@ -102,7 +102,7 @@ func BenchmarkStep(b *testing.B) {
 	b.ReportAllocs()
 	end := watchEnd{rv: "1000001", short: true, err: failure("eof", 0)}
 	for b.Loop() {
-		s := state{phase: watching, rv: "1000000", learned: learned{versioned: true, patience: time.Minute}}
+		s := state{phase: phaseWatching, rv: "1000000", learned: learned{versioned: true, patience: time.Minute}}
 		if next, _ := s.watchEnded(end); next.rv != end.rv {
 			b.Fatal(next.text())
 		}

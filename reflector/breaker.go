@@ -21,9 +21,9 @@ const (
 	// answerLimit bounds the time from there to the header of the answer. It grows by as much
 	// each time that it was too short: a server that is back may need longer for a list.
 	answerLimit = 10 * time.Second
-	// overdue is the age at which a request without an answer counts as hung once another
+	// overdueAfter is the age at which a request without an answer counts as hung once another
 	// request has been answered.
-	overdue = time.Second
+	overdueAfter = time.Second
 	// An outage of longOutage resets all backoffs. It also makes watches suspect that began
 	// before it and stayed silent.
 	longOutage = 3 * time.Second
@@ -244,7 +244,7 @@ func (b *Breaker) close(now time.Time) abandoned {
 		}
 	}
 	for a := range b.unanswered {
-		switch left := overdue - now.Sub(a.began); {
+		switch left := overdueAfter - now.Sub(a.began); {
 		case a.list && a.connected: // a large collection takes its time
 			a.setLimit(answerLimit)
 		case left <= 0:

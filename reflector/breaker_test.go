@@ -230,7 +230,7 @@ func TestOverdueIsGivenUp(t *testing.T) {
 		request, a := b.begin(ctx, true, nil)
 		defer a.end()
 		b.failed(time.Now(), Backoff{}.withDefaults())
-		time.Sleep(overdue)
+		time.Sleep(overdueAfter)
 		if b.answered(); !errors.Is(context.Cause(request), errUnanswered) {
 			t.Errorf("cause %v", context.Cause(request))
 		}

@@ -95,7 +95,7 @@ func (r *core) init(source interface{ Resource() string }, sink listSink, change
 		r.omitted = s.omitted
 	}
 	r.breaker, r.server = breakerOf(source)
-	r.state = start(opts.Tuning)
+	r.state = initialState(opts.Tuning)
 	r.state.server = r.server
 	r.waits.Backoff = &r.opts.Backoff
 	return nil

@@ -20,7 +20,7 @@ func endedReflector(t *testing.T) (*Reflector[string], *sink[string]) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r.core.state.phase, r.core.state.rv, r.core.state.relisted = watching, "5", true
+	r.core.state.phase, r.core.state.rv, r.core.state.relisted = phaseWatching, "5", true
 	r.core.breaker.failed(time.Now(), r.core.opts.Backoff)
 	return r, s
 }
@@ -39,27 +39,27 @@ func TestEndOfWatch(t *testing.T) {
 		next           phase // of the next request
 		wantUnanswered bool
 	}{
-		"almost steady":   {lived: 30*time.Second - 1, err: failure("eof", 0), failed: true, next: checking},
-		"steady":          {lived: 30 * time.Second, err: failure("eof", 0), failed: true, next: checking, steady: true},
-		"in time":         {lived: 59 * time.Second, answered: true, next: watching, steady: true},
-		"almost in time":  {lived: 59*time.Second - 1, answered: true, next: checking, steady: true},
-		"too short":       {lived: time.Second - 1, lasts: time.Second, answered: true, failed: true, next: checking},
-		"short":           {lived: time.Second, lasts: time.Second, answered: true, next: watching},
-		"refused":         {err: failure("internal", 0), answered: true, failed: true, next: checking},
-		"cut at once":     {cut: true, next: checking},
-		"cut":             {lived: 90 * time.Second, cut: true, next: watching, steady: true},
-		"silent":          {lived: 60 * time.Second, cut: true, silent: true, next: checking, steady: true},
-		"stream refused":  {phase: streaming, err: failure("invalid", 0), answered: true, next: listing},
-		"stream cut":      {phase: streaming, lived: time.Minute, cut: true, failed: true, next: listing},
-		"stream silent":   {phase: streaming, lived: time.Minute, cut: true, silent: true, failed: true, next: streaming, wantUnanswered: true},
-		"stream unlisted": {phase: streaming, lived: time.Minute, failed: true, answered: true, next: listing},
+		"almost steady":   {lived: 30*time.Second - 1, err: failure("eof", 0), failed: true, next: phaseChecking},
+		"steady":          {lived: 30 * time.Second, err: failure("eof", 0), failed: true, next: phaseChecking, steady: true},
+		"in time":         {lived: 59 * time.Second, answered: true, next: phaseWatching, steady: true},
+		"almost in time":  {lived: 59*time.Second - 1, answered: true, next: phaseChecking, steady: true},
+		"too short":       {lived: time.Second - 1, lasts: time.Second, answered: true, failed: true, next: phaseChecking},
+		"short":           {lived: time.Second, lasts: time.Second, answered: true, next: phaseWatching},
+		"refused":         {err: failure("internal", 0), answered: true, failed: true, next: phaseChecking},
+		"cut at once":     {cut: true, next: phaseChecking},
+		"cut":             {lived: 90 * time.Second, cut: true, next: phaseWatching, steady: true},
+		"silent":          {lived: 60 * time.Second, cut: true, silent: true, next: phaseChecking, steady: true},
+		"stream refused":  {phase: phaseStreaming, err: failure("invalid", 0), answered: true, next: phaseListing},
+		"stream cut":      {phase: phaseStreaming, lived: time.Minute, cut: true, failed: true, next: phaseListing},
+		"stream silent":   {phase: phaseStreaming, lived: time.Minute, cut: true, silent: true, failed: true, next: phaseStreaming, wantUnanswered: true},
+		"stream unlisted": {phase: phaseStreaming, lived: time.Minute, failed: true, answered: true, next: phaseListing},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				r, _ := endedReflector(t)
 				var heard error
 				r.core.opts.OnError = func(err error) { heard = err }
-				if c.phase == streaming {
+				if c.phase == phaseStreaming {
 					r.core.state = r.core.state.relist("5")
 				}
 				began := time.Now().Add(-c.lived)
@@ -71,7 +71,7 @@ func TestEndOfWatch(t *testing.T) {
 				if (heard != nil) != c.failed || errors.Is(heard, errUnanswered) != c.wantUnanswered {
 					t.Errorf("heard %v", heard)
 				}
-				if r.core.state.phase != c.next || c.phase != streaming && r.core.state.relisted == c.steady {
+				if r.core.state.phase != c.next || c.phase != phaseStreaming && r.core.state.relisted == c.steady {
 					t.Errorf("next %d, relisted %v", r.core.state.phase, r.core.state.relisted)
 				}
 			})
@@ -135,7 +135,7 @@ func TestStatusIsAnAnswer(t *testing.T) {
 func TestSkippedIsNotEmpty(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := endedReflector(t)
-		r.core.state.phase, r.core.emptyList = streaming, true
+		r.core.state.phase, r.core.emptyList = phaseStreaming, true
 		w := &watchRequest{turn: t.Context()}
 		w.dog = r.core.guardWatch(w)
 		defer w.dog.stop()

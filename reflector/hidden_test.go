@@ -150,7 +150,7 @@ func (m *mirror) Replace(context.Context, string) error {
 		if has[name] = o; m.rewound {
 			continue
 		}
-		if old := m.has[name]; old != nil && old.UID == o.UID && older(o.ResourceVersion, old.ResourceVersion) {
+		if old := m.has[name]; old != nil && old.UID == o.UID && isOlder(o.ResourceVersion, old.ResourceVersion) {
 			has[name] = old
 		}
 	}

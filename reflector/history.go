@@ -48,7 +48,7 @@ func (r *core) noteRewind() {
 	if first := r.opts.FirstVersion; seen == "" && first != nil {
 		seen = *first // of an earlier run
 	}
-	if older(r.state.rv, seen) && r.state.rewound != rewound {
+	if isOlder(r.state.rv, seen) && r.state.rewound != rewound {
 		r.state.rewound = perhapsRewound
 		if r.state.versioned { // else the version is that of the newest object, which may be gone
 			r.state.rewound = rewound

@@ -24,7 +24,7 @@ func TestListedObjectIsLetGo(t *testing.T) {
 	r.core.beginList("list")
 	ev := metaEvent(Added, "a", "5")
 	addListed(&r.transfer.listed, r.core.listed, &ev)
-	settle(&r.transfer.listed, r.core.listed)
+	settleList(&r.transfer.listed, r.core.listed)
 	r.core.state.rv = "5"
 	if err := r.core.replace(t.Context()); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func TestListedObjectIsLetGo(t *testing.T) {
 	w := &watchRequest{turn: t.Context(), end: watchEnd{rv: "5"}}
 	w.dog = r.core.guardWatch(w)
 	defer w.dog.stop()
-	r.core.state.phase = watching
+	r.core.state.phase = phaseWatching
 	if _, err := receivePair(&r.transfer, w, metaEvent(Added, "b", "6"), nil); err != nil {
 		t.Error(err)
 	}

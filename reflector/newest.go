@@ -21,7 +21,7 @@ type newestListed struct {
 
 // isNewest reports whether rv is the newest version, which it is from now on.
 func (n *newestListed) isNewest(rv string) bool {
-	rises := older(n.version, rv)
+	rises := isOlder(n.version, rv)
 	n.fell = n.fell || !rises
 	if !rises && newest(n.version, rv) != rv {
 		return false
@@ -53,12 +53,12 @@ func addListed[T any](l *recentlyListed[T], n *newestListed, ev *Event[T]) {
 		l.block = make([]Event[T], 0, newestBlock)
 	}
 	if l.block = append(l.block, *ev); len(l.block) == newestBlock {
-		settle(l, n)
+		settleList(l, n)
 	}
 }
 
-// settle brings n up to date.
-func settle[T any](l *recentlyListed[T], n *newestListed) {
+// settleList brings n up to date.
+func settleList[T any](l *recentlyListed[T], n *newestListed) {
 	for i := range l.block {
 		if rv := l.block[i].ResourceVersion; rv != "" {
 			l.touched ^= rv[0]

@@ -30,7 +30,7 @@ func TestNewestListedModel(t *testing.T) {
 			if r.IntN(30) > 0 {
 				continue
 			}
-			if settle(&recently, &found); found.version != version || found.object != object || recently.newest != newestObject {
+			if settleList(&recently, &found); found.version != version || found.object != object || recently.newest != newestObject {
 				t.Fatalf("%s of %q, want %s of %q", found.object.nameOf(), found.version, object.nameOf(), version)
 			}
 			for i, ev := range recently.block[:newestBlock] {

@@ -13,10 +13,10 @@ const trialLimit = 90 * time.Second
 // show that its history is still the one seen, because the watch cannot: a list from a restored server
 // would be taken for one from this history.
 func (s state) instead(next time.Time, verify bool) (state, relistReason) {
-	if s.phase != watching && s.phase != checking {
+	if s.phase != phaseWatching && s.phase != phaseChecking {
 		return s, noRelist
 	}
-	if s.replayRV != "" || verify && s.phase == watching && !s.confirmed && comparable(s.rv) {
+	if s.replayRV != "" || verify && s.phase == phaseWatching && !s.confirmed && comparable(s.rv) {
 		s.replayRV = ""
 		s = s.check()
 	}
@@ -27,7 +27,7 @@ func (s state) instead(next time.Time, verify bool) (state, relistReason) {
 // verified replaces the watch that is to follow a check by a list, if one is due. If the server could not
 // show its history, the list is one that does not depend on it.
 func (s state) verified() (state, relistReason) {
-	if s.phase != watching || s.due.IsZero() {
+	if s.phase != phaseWatching || s.due.IsZero() {
 		return s, noRelist
 	}
 	from, due := s.rv, s.due

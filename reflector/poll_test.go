@@ -222,7 +222,7 @@ func TestListIsDue(t *testing.T) {
 		"after lists that failed":   {drought{dry: began, barren: began, failedLists: 100}, "eof", 5 * time.Minute},
 		"a watch brought something": {drought{}, "eof", 0},
 	} {
-		s := state{phase: watching, rv: "7", drought: c.drought, learned: learned{patience: 30 * time.Second, internalRetry: time.Minute, stream: streamSupported}}
+		s := state{phase: phaseWatching, rv: "7", drought: c.drought, learned: learned{patience: 30 * time.Second, internalRetry: time.Minute, stream: streamSupported}}
 		if s.listIsDue(began.Add(c.want-1), failure(c.word, 0)) || c.want > 0 != s.listIsDue(began.Add(c.want), failure(c.word, 0)) {
 			t.Errorf("%s: a list is not due exactly after %v", name, c.want)
 		}
@@ -238,31 +238,31 @@ func TestInstead(t *testing.T) {
 		checks bool
 		from   string
 	}{
-		"confirmed":     {state{phase: watching, confirmed: true}, true, false, "7"},
-		"not confirmed": {state{phase: watching}, true, true, "7"},
-		"trusted":       {state{phase: watching}, false, false, "7"},
-		"to be checked": {state{phase: checking}, true, true, "7"},
-		"to repeat":     {state{phase: watching, replayRV: "6"}, true, true, "7"},
-		"no answer":     {state{phase: checking, unverified: time.Minute}, true, true, ""},
+		"confirmed":     {state{phase: phaseWatching, confirmed: true}, true, false, "7"},
+		"not confirmed": {state{phase: phaseWatching}, true, true, "7"},
+		"trusted":       {state{phase: phaseWatching}, false, false, "7"},
+		"to be checked": {state{phase: phaseChecking}, true, true, "7"},
+		"to repeat":     {state{phase: phaseWatching, replayRV: "6"}, true, true, "7"},
+		"no answer":     {state{phase: phaseChecking, unverified: time.Minute}, true, true, ""},
 	} {
 		s := c.state
 		s.rv, s.stream = "7", streamSupported
 		next, why := s.instead(noon, c.verify)
 		if c.checks {
-			if why != noRelist || next.phase != checking {
+			if why != noRelist || next.phase != phaseChecking {
 				t.Errorf("%s: %s", name, next.text())
 			}
-			next.phase = watching
+			next.phase = phaseWatching
 			next, why = next.verified()
 		}
-		if why != becauseFailing || next.phase != listing || next.listRV != c.from || !next.relisted || next.trial != noon {
+		if why != becauseFailing || next.phase != phaseListing || next.listRV != c.from || !next.relisted || next.trial != noon {
 			t.Errorf("%s: %v, %s", name, why, next.text())
 		}
 		if whole, _ := next.pageListed(metav1.ListMeta{ResourceVersion: "8"}, false, ""); (c.from == "") != (whole.rewound == perhapsRewound) {
 			t.Errorf("%s: the list is whole, and the server rewound: %v", name, whole.rewound)
 		}
 	}
-	if next, why := (state{phase: listing}).instead(noon, true); why != noRelist || next != (state{phase: listing}) {
+	if next, why := (state{phase: phaseListing}).instead(noon, true); why != noRelist || next != (state{phase: phaseListing}) {
 		t.Errorf("a list in place of a list: %s", next.text())
 	}
 }

@@ -27,7 +27,7 @@ func TestRandomSteps(t *testing.T) {
 		if seed%8 > 4 {
 			opts.FirstVersion = new([]string{"", "0", "3"}[w.rand.IntN(3)])
 		}
-		w.state = start(opts)
+		w.state = initialState(opts)
 		for range 100 {
 			w.step()
 			if t.Failed() {
@@ -56,11 +56,11 @@ func (w *walk) step() {
 	var what string
 	w.now = w.now.Add(time.Duration(w.rand.IntN(20)) * time.Second)
 	switch before.phase {
-	case watching:
+	case phaseWatching:
 		next, st, what = w.watchOutcome()
-	case streaming:
+	case phaseStreaming:
 		next, st, what = w.streamOutcome()
-	case checking:
+	case phaseChecking:
 		next, st, what = w.checkOutcome()
 	default:
 		next, st, what = w.listOutcome()
@@ -140,7 +140,7 @@ func (w *walk) watchOutcome() (state, step, string) {
 
 // checkOutcome is the answer to the question whether the server was restored.
 func (w *walk) checkOutcome() (state, step, string) {
-	v := verdict{answer: answer(w.rand.IntN(int(refuted) + 1)), refutes: ErrRestored, named: w.rand.IntN(2) == 0, last: w.rand.IntN(2) == 0}
+	v := verdict{answer: finding(w.rand.IntN(int(refuted) + 1)), refutes: ErrRestored, named: w.rand.IntN(2) == 0, last: w.rand.IntN(2) == 0}
 	if w.rand.IntN(3) == 0 {
 		word := anyListFailure[w.rand.IntN(len(anyListFailure))]
 		err := failure(word, w.rand.IntN(4))
@@ -177,31 +177,31 @@ func (w *walk) check(before state, what string, next state, st step) {
 		bad("a failed list is kept")
 	}
 	// What is wrong with a request for a streaming list may be the streaming.
-	quiet := before.phase == streaming && next.phase == listing
+	quiet := before.phase == phaseStreaming && next.phase == phaseListing
 	if (st.pause != noPause && st.pause != pauseEnd || st.atLeast != 0 || st.discard && !quiet) && !failed {
 		bad("something went wrong and is not reported")
 	}
 	if (st.relist != noRelist) != (then && !now) {
 		bad("a list instead of a watch needs a reason, and nothing else does")
 	}
-	if next.phase == streaming && next.stream < streamUnknown || next.stream < before.stream && before.stream == streamSupported && what != "silent" {
+	if next.phase == phaseStreaming && next.stream < streamUnknown || next.stream < before.stream && before.stream == streamSupported && what != "silent" {
 		bad("what the server can do was forgotten")
 	}
-	if next.phase == checking && next.tried >= maxHung {
+	if next.phase == phaseChecking && next.tried >= maxHung {
 		bad("asks in vain for ever")
 	}
-	if next.unverified > 0 && next.phase == watching && before.phase == watching && next.replayRV == "" && before.unverified == 0 {
+	if next.unverified > 0 && next.phase == phaseWatching && before.phase == phaseWatching && next.replayRV == "" && before.unverified == 0 {
 		bad("an answer is forgotten")
 	}
-	if before.phase == watching && failed && st.pause == noPause {
+	if before.phase == phaseWatching && failed && st.pause == noPause {
 		if w.relists++; st.relist == noRelist || w.relists > 1 {
 			bad("failed watches without news are followed up without a wait")
 		}
 	}
-	if older(next.rv, before.rv) && !(st.replace && before.version() == "") {
+	if isOlder(next.rv, before.rv) && !(st.replace && before.version() == "") {
 		bad("went back without asking the storage")
 	}
-	if patience := next.patience; before.phase == watching && now && failed && !next.barren.IsZero() && next.due.IsZero() && next.rv != "" {
+	if patience := next.patience; before.phase == phaseWatching && now && failed && !next.barren.IsZero() && next.due.IsZero() && next.rv != "" {
 		if what == "internal" && !next.byLists {
 			patience = next.internalRetry
 		}
@@ -232,7 +232,7 @@ func (w *walk) check(before state, what string, next state, st step) {
 }
 
 // holdsList reports whether the sink holds a whole list.
-func (s state) holdsList() bool { return s.phase == watching || s.phase == checking }
+func (s state) holdsList() bool { return s.phase == phaseWatching || s.phase == phaseChecking }
 
 func (s state) relistText(rv, listRV string) string {
 	s.rv, s.unpaged, s.relisted = rv, false, true
@@ -248,12 +248,12 @@ func (w *walk) checkProgress(s state) {
 		for _, streams := range []bool{true, false} {
 			at := s
 			for range 6 {
-				if at.phase == watching && at.rv == rv {
+				if at.phase == phaseWatching && at.rv == rv {
 					break
 				}
 				at = at.honest(rv, streams)
 			}
-			if at.phase != watching || at.rv != rv {
+			if at.phase != phaseWatching || at.rv != rv {
 				w.t.Errorf("seed %d: a server at %s (streams: %v) does not get %s further than %s", w.seed, rv, streams, s.text(), at.text())
 			}
 		}
@@ -262,21 +262,21 @@ func (w *walk) checkProgress(s state) {
 
 // honest is the state after the answer of a server at version rv.
 func (s state) honest(rv string, streams bool) state {
-	ahead := s.version() != "" && s.version() != "0" && older(rv, s.version())
+	ahead := s.version() != "" && s.version() != "0" && isOlder(rv, s.version())
 	switch {
-	case s.phase == watching && ahead:
+	case s.phase == phaseWatching && ahead:
 		s, _ = s.watchEnded(watchEnd{rv: s.rv, err: failure("too-large", 0)})
-	case s.phase == watching:
+	case s.phase == phaseWatching:
 		s, _ = s.watchEnded(watchEnd{rv: rv})
-	case s.phase == checking && ahead:
+	case s.phase == phaseChecking && ahead:
 		s, _ = checked(s, metav1.ListMeta{}, failure("too-large", 0), verdict{})
-	case s.phase == checking:
+	case s.phase == phaseChecking:
 		s, _ = checked(s, metav1.ListMeta{ResourceVersion: rv}, nil, verdict{})
-	case s.phase == streaming && !streams:
+	case s.phase == phaseStreaming && !streams:
 		s, _ = s.streamFailed(watchEnd{err: failure("invalid", 0)})
-	case s.phase == streaming && ahead:
+	case s.phase == phaseStreaming && ahead:
 		s, _ = s.streamFailed(watchEnd{err: failure("too-large", 0)})
-	case s.phase == streaming:
+	case s.phase == phaseStreaming:
 		s, _ = s.streamListed(rv, "")
 	case s.token != "":
 		s, _ = s.listFailed(failure("expired", 0))

@@ -16,7 +16,7 @@ func TestSecondRelistWaits(t *testing.T) {
 		"a watch without news":   {watchEnd{rv: "7", at: noon}, pauseBusy},
 		"a watch that was short": {watchEnd{rv: "7", at: noon, short: true}, pauseBusy},
 	} {
-		s := state{phase: watching, rv: "7", learned: learned{versioned: true}}
+		s := state{phase: phaseWatching, rv: "7", learned: learned{versioned: true}}
 		s, first := s.watchEnded(watchEnd{rv: "7", at: noon, err: errOutOfOrder})
 		if first.pause != noPause || !s.relisted {
 			t.Fatalf("%s: the first list has pause %v, state %+v", name, first.pause, s)
@@ -31,14 +31,14 @@ func TestSecondRelistWaits(t *testing.T) {
 
 // A check keeps the version that the watch after it begins with, and asks for the newest one.
 func TestVersionOfRequests(t *testing.T) {
-	s := state{phase: watching, rv: "9", listRV: "1", replayRV: "6"}
+	s := state{phase: phaseWatching, rv: "9", listRV: "1", replayRV: "6"}
 	if got := s.version(); got != "6" {
 		t.Errorf("a watch that has to repeat events begins at %s, want 6", got)
 	}
-	if s.phase = checking; s.version() != "9" {
+	if s.phase = phaseChecking; s.version() != "9" {
 		t.Errorf("a check asks at %s, want 9", s.version())
 	}
-	if s.phase, s.replayRV = watching, ""; s.version() != "9" {
+	if s.phase, s.replayRV = phaseWatching, ""; s.version() != "9" {
 		t.Errorf("a watch begins at %s, want 9", s.version())
 	}
 }
@@ -46,8 +46,8 @@ func TestVersionOfRequests(t *testing.T) {
 // After a lost connection, a server that refused streaming lists is asked for one again.
 func TestListAfterReconnect(t *testing.T) {
 	for word, want := range map[string]streamSupport{"eof": streamUnknown, "refused": streamUnknown, "internal": streamUnsupported, "forbidden": streamUnsupported} {
-		s, _ := state{phase: listing, learned: learned{stream: streamUnsupported}}.listFailed(failure(word, 0))
-		if s.stream != want || (s.phase == streaming) != (want == streamUnknown) {
+		s, _ := state{phase: phaseListing, learned: learned{stream: streamUnsupported}}.listFailed(failure(word, 0))
+		if s.stream != want || (s.phase == phaseStreaming) != (want == streamUnknown) {
 			t.Errorf("%s: %s", word, s.text())
 		}
 	}
@@ -55,8 +55,8 @@ func TestListAfterReconnect(t *testing.T) {
 
 // An answer that is no watch, and began like one, is followed by LIST.
 func TestUnusableStream(t *testing.T) {
-	s := state{phase: streaming, learned: learned{stream: streamSupported}}
-	if s, st := s.streamFailed(watchEnd{heard: true, err: failure("unusable", 0)}); s.phase != listing || st.pause != noPause {
+	s := state{phase: phaseStreaming, learned: learned{stream: streamSupported}}
+	if s, st := s.streamFailed(watchEnd{heard: true, err: failure("unusable", 0)}); s.phase != phaseListing || st.pause != noPause {
 		t.Errorf("%s | %s", s.text(), st.text())
 	}
 }
@@ -64,7 +64,7 @@ func TestUnusableStream(t *testing.T) {
 // A list from a given version shows that the source has versions.
 func TestFirstVersionIsAVersion(t *testing.T) {
 	for first, want := range map[string]bool{"": false, "0": false, "7": true} {
-		if s := start(Tuning{FirstVersion: &first}); s.versioned != want || (s.rv != "") != want {
+		if s := initialState(Tuning{FirstVersion: &first}); s.versioned != want || (s.rv != "") != want {
 			t.Errorf("%q: %s", first, s.text())
 		}
 	}

@@ -56,7 +56,7 @@ var streamSteps = []struct {
 	state state
 	want  string
 }{
-	{"first list", start(Tuning{Backoff: Backoff{Max: time.Minute}}), `
+	{"first list", initialState(Tuning{Backoff: Backoff{Max: time.Minute}}), `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
@@ -95,7 +95,7 @@ var streamSteps = []struct {
 		reset          => stream "" failures 1 maybe | discard report away
 		unanswered     => stream "" failures 1 maybe | discard report away
 		unexplained    => list "0" maybe | discard report`},
-	{"busy for long", state{phase: streaming, listRV: "0", drought: drought{dry: noon.Add(-time.Minute), barren: noon.Add(-time.Minute)}, learned: learned{stream: streamUnknown, patience: time.Minute}}, `
+	{"busy for long", state{phase: phaseStreaming, listRV: "0", drought: drought{dry: noon.Add(-time.Minute), barren: noon.Add(-time.Minute)}, learned: learned{stream: streamUnknown, patience: time.Minute}}, `
 		bad-request => list "0" dry 1m0s no | discard
 		busy => list "0" dry 1m0s maybe | discard report busy 5s
 		closed => stream "" failures 1 dry 1m0s maybe | discard report retry
@@ -134,7 +134,7 @@ var streamSteps = []struct {
 		unsupported => list "0" dry 1m0s | discard
 		untrusted => stream "" failures 1 dry 1m0s maybe | discard report retry
 		unusable => list "0" dry 1m0s maybe | discard report`},
-	{"after a failure", state{phase: streaming, listRV: "0", failures: 1, learned: learned{stream: streamUnknown, patience: time.Minute}}, `
+	{"after a failure", state{phase: phaseStreaming, listRV: "0", failures: 1, learned: learned{stream: streamUnknown, patience: time.Minute}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
@@ -174,7 +174,7 @@ var streamSteps = []struct {
 		unanswered     => list "0" maybe | discard report away
 		unexplained    => list "0" maybe | discard report`},
 	// A server that streamed once is asked again, whatever another one says.
-	{"relist at the last version", state{phase: streaming, rv: "7", listRV: "7", learned: learned{stream: streamSupported, versioned: true, patience: time.Minute}}, `
+	{"relist at the last version", state{phase: phaseStreaming, rv: "7", listRV: "7", learned: learned{stream: streamSupported, versioned: true, patience: time.Minute}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => stream "" seen 7 can | discard report
@@ -213,7 +213,7 @@ var streamSteps = []struct {
 		reset          => stream "7" seen 7 failures 1 can | discard report away
 		unanswered     => stream "7" seen 7 failures 1 can | discard report away
 		unexplained    => list "7" seen 7 can | discard report`},
-	{"relist at the newest", state{phase: streaming, rv: "7", learned: learned{stream: streamSupported, versioned: true, patience: time.Minute}}, `
+	{"relist at the newest", state{phase: phaseStreaming, rv: "7", learned: learned{stream: streamSupported, versioned: true, patience: time.Minute}}, `
 		end            => watch 8 can | replace
 		opaque end     => watch x1 can | replace
 		older end      => watch 6 can | replace
@@ -281,7 +281,7 @@ func TestNextAfterListing(t *testing.T) {
 		"expired": `stream "7" seen 7 relisted dry 0s can`, "too-large": `stream "" seen 7 relisted dry 0s can`, "out-of-order": `stream "7" seen 7 relisted dry 0s can`,
 		"closed after events": `watch 9 can`,
 	} {
-		if next, _, _ := watchOutcomes()[name](state{phase: watching, rv: "7", learned: remembers}); next.text() != want {
+		if next, _, _ := watchOutcomes()[name](state{phase: phaseWatching, rv: "7", learned: remembers}); next.text() != want {
 			t.Errorf("a watch, then %s: %s, want %s", name, next.text(), want)
 		}
 	}
@@ -302,7 +302,7 @@ func TestStart(t *testing.T) {
 		{"a version", Tuning{FirstVersion: new("5")}, `stream "5" seen 5 maybe`},
 		{"a version, without streams", Tuning{FirstVersion: new("5"), DisableWatchList: true}, `list "5" seen 5`},
 	} {
-		if got := start(c.opts).text(); got != c.want {
+		if got := initialState(c.opts).text(); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}

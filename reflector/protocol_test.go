@@ -16,16 +16,16 @@ import (
 func (s state) text() string {
 	var b strings.Builder
 	switch s.phase {
-	case watching:
+	case phaseWatching:
 		fmt.Fprintf(&b, "watch %s", s.rv)
-	case streaming:
+	case phaseStreaming:
 		fmt.Fprintf(&b, "stream %q", s.version())
-	case listing:
+	case phaseListing:
 		fmt.Fprintf(&b, "list %q", s.listRV)
-	case polling:
+	case phasePolling:
 		b.WriteString("poll")
 	}
-	if s.phase != watching && s.rv != "" {
+	if s.phase != phaseWatching && s.rv != "" {
 		fmt.Fprintf(&b, " seen %s", s.rv)
 	}
 	if s.unpaged {
@@ -55,7 +55,7 @@ func (s state) text() string {
 	if s.byLists {
 		b.WriteString(" by lists")
 	}
-	if !s.versioned && (s.rv != "" || s.phase == watching) {
+	if !s.versioned && (s.rv != "" || s.phase == phaseWatching) {
 		b.WriteString(" unversioned")
 	}
 	switch s.stream {
@@ -69,7 +69,7 @@ func (s state) text() string {
 	if s.paged {
 		b.WriteString(" paged")
 	}
-	if s.phase == watching && s.listRV != "" {
+	if s.phase == phaseWatching && s.listRV != "" {
 		fmt.Fprintf(&b, " LEFTOVER listRV %q", s.listRV)
 	}
 	return b.String()
@@ -169,7 +169,7 @@ var listSteps = []struct {
 	state state
 	want  string
 }{
-	{"first list", start(Tuning{DisableWatchList: true}), `
+	{"first list", initialState(Tuning{DisableWatchList: true}), `
 		last page      => watch 8 | replace
 		more pages     => list "0" pages of 8 token t2 paged |
 		opaque page    => watch x1 | replace
@@ -437,7 +437,7 @@ var watchSteps = []struct {
 	state state
 	want  string
 }{
-	{"watch", state{phase: watching, rv: "7", learned: learned{internalRetry: time.Minute, patience: time.Minute, versioned: true}}, `
+	{"watch", state{phase: phaseWatching, rv: "7", learned: learned{internalRetry: time.Minute, patience: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 | end
 		closed without events       => watch 7 |
@@ -492,7 +492,7 @@ var watchSteps = []struct {
 		untrusted after events => watch 9 | report denied
 		unavailable    => watch 7 dry 0s | report busy 5s
 		unavailable after events => watch 9 | report busy 5s`},
-	{"barren watches", state{phase: watching, rv: "7", drought: drought{dry: noon.Add(-time.Minute), barren: noon.Add(-time.Minute)}, learned: learned{internalRetry: 2 * time.Minute, patience: time.Minute, versioned: true, stream: streamSupported}}, `
+	{"barren watches", state{phase: phaseWatching, rv: "7", drought: drought{dry: noon.Add(-time.Minute), barren: noon.Add(-time.Minute)}, learned: learned{internalRetry: 2 * time.Minute, patience: time.Minute, versioned: true, stream: streamSupported}}, `
 		closed after events => watch 9 can |
 		bad-request    => stream "7" seen 7 relisted dry 1m0s can | refused report busy
 		bad-request after events => stream "9" seen 9 relisted can | refused report busy
@@ -547,7 +547,7 @@ var watchSteps = []struct {
 		unreadable-delete after events => stream "9" seen 9 relisted can | unreadable report
 		untrusted      => watch 7 dry 1m0s can | report denied
 		untrusted after events => watch 9 can | report denied`},
-	{"watch after a list that was no repair", state{phase: watching, rv: "7", relisted: true, drought: drought{dry: noon.Add(-time.Minute)}, learned: learned{internalRetry: 2 * time.Minute, patience: time.Minute, versioned: true, stream: streamSupported}}, `
+	{"watch after a list that was no repair", state{phase: phaseWatching, rv: "7", relisted: true, drought: drought{dry: noon.Add(-time.Minute)}, learned: learned{internalRetry: 2 * time.Minute, patience: time.Minute, versioned: true, stream: streamSupported}}, `
 		bad-request => list "7" seen 7 relisted dry 1m0s barren 1s by lists can | refused report busy
 		bad-request after events => stream "9" seen 9 relisted can | refused report busy
 		busy => watch 7 relisted dry 1m0s barren 1s by lists can | report busy 5s
@@ -602,7 +602,7 @@ var watchSteps = []struct {
 		unreadable-delete after events => stream "9" seen 9 relisted can | unreadable report
 		untrusted => watch 7 relisted dry 1m0s barren 1s by lists can | report denied
 		untrusted after events => watch 9 can | report denied`},
-	{"watch after an empty one", state{phase: watching, rv: "7", failures: maxShortWatches - 1, learned: learned{internalRetry: time.Minute, patience: time.Minute, versioned: true}}, `
+	{"watch after an empty one", state{phase: phaseWatching, rv: "7", failures: maxShortWatches - 1, learned: learned{internalRetry: time.Minute, patience: time.Minute, versioned: true}}, `
 		closed after events         => watch 9 |
 		closed at once after events => watch 9 | end
 		closed without events       => watch 7 |
@@ -710,7 +710,7 @@ func TestOlder(t *testing.T) {
 		{"007", "8", false},
 		{"7", "", false},
 	} {
-		if got := older(c.a, c.b); got != c.want {
+		if got := isOlder(c.a, c.b); got != c.want {
 			t.Errorf("older(%q, %q) = %v, want %v", c.a, c.b, got, c.want)
 		}
 	}
@@ -728,7 +728,7 @@ func FuzzNewest(f *testing.F) {
 		if got != seen && got != rv {
 			t.Fatalf("newest(%q, %q) = %q is neither", seen, rv, got)
 		}
-		if older(got, seen) || seen != "" && got == "" {
+		if isOlder(got, seen) || seen != "" && got == "" {
 			t.Fatalf("newest(%q, %q) = %q went back", seen, rv, got)
 		}
 	})

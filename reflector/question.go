@@ -7,15 +7,15 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// answer is a server's answer about its history.
-type answer uint8
+// finding is a server's answer about its history.
+type finding uint8
 
 const (
-	noAnswer answer = iota // the question was about the version alone, or was not understood
-	proven                 // the object is as it was
-	doubtful               // it has its uid and version, and other contents
-	unproven               // it changed or is gone, or there is none to ask for
-	refuted                // the history seen excludes what the server has
+	noAnswer finding = iota // the question was about the version alone, or was not understood
+	asItWas                 // the object is as it was
+	doubtful                // it has its uid and version, and other contents
+	unproven                // it changed or is gone, or there is none to ask for
+	refuted                 // the history seen excludes what the server has
 )
 
 // question is a list of one object that has to show whether the server was restored.
@@ -31,7 +31,7 @@ type question struct {
 
 // verdict is what a question and its answer mean for the protocol.
 type verdict struct {
-	answer    answer
+	answer    finding
 	refutes   error // describes the contradiction, if the answer is refuted
 	named     bool  // the question is for one object
 	last      bool  // no other object can be asked for
@@ -60,7 +60,7 @@ func newQuestion(st *state, recent *recentEvents) *question {
 // would an older one of the list prove enough.
 func (s *recentEvents) witnesses(seen string) []knownObject {
 	if s.n == 0 {
-		if s.listed.isNamed() && !older(seen, s.listed.rv) {
+		if s.listed.isNamed() && !isOlder(seen, s.listed.rv) {
 			return []knownObject{s.listed}
 		}
 		return nil
@@ -94,7 +94,7 @@ func (q *question) take(e *notice) bool {
 	found := e.object
 	q.found = found
 	// Unless the object is as it was, its state would have been seen.
-	lost := !older(q.seen, found.rv) && !(q.open && q.seen == found.rv)
+	lost := !isOlder(q.seen, found.rv) && !(q.open && q.seen == found.rv)
 	switch {
 	case q.empty && lost && comparable(found.rv):
 		q.answer = refuted
@@ -104,7 +104,7 @@ func (q *question) take(e *notice) bool {
 	case q.object.is(found) && e.hasOtherContents(q.object):
 		q.answer = doubtful
 	case q.object.is(found):
-		q.answer = proven
+		q.answer = asItWas
 	case lost:
 		q.answer = refuted
 	}

@@ -18,7 +18,7 @@ func (r *core) receives(w *watchRequest, err error) (bad *ObjectError, more bool
 	}
 	if bad == nil && !w.end.useful {
 		w.end.useful = true
-		if r.state.phase == watching && r.silence.byLists(&r.state) {
+		if r.state.phase == phaseWatching && r.silence.byLists(&r.state) {
 			r.stats.polls(Polling{})
 		}
 	}

@@ -132,7 +132,7 @@ func (s *recentEvents) isRecent(e *notice) bool {
 // resumeFrom returns the version from which a watch starts so that it goes on after version seen.
 // If seen may have more events, the watch begins with the events of seen.
 func (s *recentEvents) resumeFrom(seen string) string {
-	if o := s.open; o.rv == seen && !o.whole && older(o.before, o.rv) {
+	if o := s.open; o.rv == seen && !o.whole && isOlder(o.before, o.rv) {
 		return o.before
 	}
 	return seen

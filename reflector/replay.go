@@ -22,7 +22,7 @@ func (j replay) pending() bool { return j.next < j.known }
 // of the first of them. The version is empty if there is none.
 func (s *recentEvents) replayFrom() (from string, first int) {
 	for n := max(s.lost, s.oldest()); n < s.n; n++ {
-		if e := s.recentAt(n); older(e.before, e.known.rv) {
+		if e := s.recentAt(n); isOlder(e.before, e.known.rv) {
 			return e.before, n
 		}
 	}
@@ -40,7 +40,7 @@ func (s *recentEvents) verifyEvent(j replay, e *notice, seen string) (next repla
 		return s.verifyPending(j, e)
 	}
 	switch {
-	case older(seen, e.rv):
+	case isOlder(seen, e.rv):
 		j.active = false
 		return j, true, nil
 	case e.typ == Bookmark:
@@ -65,7 +65,7 @@ func (s *recentEvents) verifyPending(j replay, e *notice) (next replay, isNew bo
 		j.next++
 		j.differs = j.differs || differs
 		return j, false, nil
-	case e.typ == Bookmark && (older(e.rv, k.known.rv) || e.omitted && atOnce):
+	case e.typ == Bookmark && (isOlder(e.rv, k.known.rv) || e.omitted && atOnce):
 		return j, false, nil
 	}
 	return j, false, otherHistory("the watch brings %s in place of %s", e.describe(), k.known.nameOf())

@@ -43,7 +43,7 @@ func (r *core) watchOptions() metav1.ListOptions {
 	}
 	seconds := int64(timeout / time.Second)
 	version := r.state.version()
-	if r.state.phase == watching && r.state.replayRV == "" {
+	if r.state.phase == phaseWatching && r.state.replayRV == "" {
 		version = r.recent.resumeFrom(version)
 	}
 	opts := metav1.ListOptions{
@@ -51,7 +51,7 @@ func (r *core) watchOptions() metav1.ListOptions {
 		AllowWatchBookmarks: true,
 		TimeoutSeconds:      &seconds,
 	}
-	if r.state.phase == streaming {
+	if r.state.phase == phaseStreaming {
 		opts.SendInitialEvents = new(true)
 		opts.ResourceVersionMatch = metav1.ResourceVersionMatchNotOlderThan
 	}

@@ -46,7 +46,7 @@ var errSlowCheck = errors.New("the list of one object did not end in time")
 // is a version, the next watch starts there and has to repeat events. Otherwise a list checks
 // the server first.
 func (s state) verifyFrom(from string) state {
-	if s.phase != watching || !comparable(s.rv) {
+	if s.phase != phaseWatching || !comparable(s.rv) {
 		return s
 	}
 	if s.replayRV, s.confirmed = from, false; from == "" {
@@ -57,7 +57,7 @@ func (s state) verifyFrom(from string) state {
 
 // check asks the server for known objects.
 func (s state) check() state {
-	s.phase, s.asked, s.tried = checking, 0, 0
+	s.phase, s.asked, s.tried = phaseChecking, 0, 0
 	if s.unverified > 0 {
 		s.tried = maxHung - 1 // the watch should not wait for long each time
 	}
@@ -66,7 +66,7 @@ func (s state) check() state {
 
 // believed goes on with the watch after a check.
 func (s state) believed() state {
-	s.phase, s.confirmed, s.unverified = watching, true, 0
+	s.phase, s.confirmed, s.unverified = phaseWatching, true, 0
 	return s
 }
 
@@ -94,4 +94,4 @@ func (s state) doubted(why relistReason) (state, step) {
 
 // listsLater reports whether a list that a doubt requires waits until a watch has lasted: see
 // answeredQuestion.
-func (s state) listsLater() bool { return s.phase == watching && s.rewound != notRewound }
+func (s state) listsLater() bool { return s.phase == phaseWatching && s.rewound != notRewound }

@@ -237,26 +237,26 @@ func TestVerifyFrom(t *testing.T) {
 			t.Errorf("%+v is unexpected: %v", end, !want)
 		}
 	}
-	s := state{phase: watching, rv: "10", confirmed: true, asked: 2, tried: 1}
-	if got := s.verifyFrom("9"); got.phase != watching || got.replayRV != "9" || got.confirmed {
+	s := state{phase: phaseWatching, rv: "10", confirmed: true, asked: 2, tried: 1}
+	if got := s.verifyFrom("9"); got.phase != phaseWatching || got.replayRV != "9" || got.confirmed {
 		t.Errorf("with events to repeat: %+v", got)
 	}
-	if got := s.verifyFrom(""); got.phase != checking || got.asked != 0 || got.tried != 0 || got.confirmed {
+	if got := s.verifyFrom(""); got.phase != phaseChecking || got.asked != 0 || got.tried != 0 || got.confirmed {
 		t.Errorf("without: %+v", got)
 	}
 	s.rv = "x1"
-	if got := s.verifyFrom(""); got.phase != watching {
+	if got := s.verifyFrom(""); got.phase != phaseWatching {
 		t.Errorf("at a version that does not compare: %+v", got)
 	}
-	s = state{phase: listing, rv: "10"}
-	if got := s.verifyFrom("9"); got.phase != listing || got.replayRV != "" {
+	s = state{phase: phaseListing, rv: "10"}
+	if got := s.verifyFrom("9"); got.phase != phaseListing || got.replayRV != "" {
 		t.Errorf("before a list: %+v", got)
 	}
 }
 
 // A doubt takes nothing back from a proof.
 func TestDoubtAfterProof(t *testing.T) {
-	s, st := state{phase: watching, rv: "10"}.restored(ErrRestored)
+	s, st := state{phase: phaseWatching, rv: "10"}.restored(ErrRestored)
 	if s.rewound != rewound || st.pause != noPause {
 		t.Errorf("a proof: %v, %s", s.rewound, st.text())
 	}
@@ -293,7 +293,7 @@ func TestKnownObjects(t *testing.T) {
 
 // A version that does not compare with the one seen proves nothing.
 func TestNothingAndAnOpaqueVersion(t *testing.T) {
-	for rv, want := range map[string]answer{"6": refuted, "7": refuted, "8": noAnswer, "x1": noAnswer} {
+	for rv, want := range map[string]finding{"6": refuted, "7": refuted, "8": noAnswer, "x1": noAnswer} {
 		q := question{seen: "7", empty: true}
 		if q.take(&notice{typ: Added, rv: rv, object: knownObject{rv: rv}}); q.answer != want {
 			t.Errorf("an object at %s where there was none at 7: answer %d, want %d", rv, q.answer, want)

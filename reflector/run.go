@@ -59,13 +59,13 @@ func (r *core) listOrCheck(ctx context.Context) (watches bool, err error) {
 		r.spareList()
 	}
 	switch r.state.phase {
-	case listing:
+	case phaseListing:
 		if err = r.listOnce(ctx); ctx.Err() != nil {
 			err = nil
 		}
-	case checking:
+	case phaseChecking:
 		r.checkServer(ctx)
-	case polling:
+	case phasePolling:
 		r.poll(ctx)
 	default:
 		watches = true

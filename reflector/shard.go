@@ -65,7 +65,7 @@ func ShardHashOf[T any](field string) (func(T) uint64, error) {
 	if field != ShardUID && field != ShardNamespace {
 		return nil, fmt.Errorf("%w: cannot shard by %q", errBadShard, field)
 	}
-	s := shard{byNamespace: field == ShardNamespace}
+	s := shardRange{byNamespace: field == ShardNamespace}
 	return func(object T) uint64 {
 		h, _ := s.hash(object)
 		return h
@@ -100,8 +100,8 @@ func EvenShard(n, count int) (sharding.Selector, error) {
 // endOfHashes is 2^64, the end of the last range, and the only bound without sixteen digits.
 const endOfHashes = "0x10000000000000000"
 
-// shard is a parsed selector.
-type shard struct {
+// shardRange is a parsed selector.
+type shardRange struct {
 	byNamespace bool
 	ranges      []hashRange
 }
@@ -109,11 +109,11 @@ type shard struct {
 // hashRange holds the hashes from first to last, both included.
 type hashRange struct{ first, last uint64 }
 
-func parseShard(selector sharding.Selector) (shard, error) {
+func parseShard(selector sharding.Selector) (shardRange, error) {
 	if selector == nil || selector.Empty() {
-		return shard{}, fmt.Errorf("%w: it selects everything", errBadShard)
+		return shardRange{}, fmt.Errorf("%w: it selects everything", errBadShard)
 	}
-	var s shard
+	var s shardRange
 	for n, r := range selector.Requirements() {
 		if r.Key != ShardUID && r.Key != ShardNamespace {
 			return s, fmt.Errorf("%w: cannot shard by %q", errBadShard, r.Key)
@@ -152,7 +152,7 @@ func parseHash(text string) (uint64, error) {
 }
 
 // has reports whether object is in the shard.
-func (s shard) has(object any) (bool, error) {
+func (s shardRange) has(object any) (bool, error) {
 	h, err := s.hash(object)
 	if err != nil {
 		return false, err
@@ -166,7 +166,7 @@ func (s shard) has(object any) (bool, error) {
 }
 
 // hash returns the hash of an object.
-func (s shard) hash(object any) (uint64, error) {
+func (s shardRange) hash(object any) (uint64, error) {
 	m, err := meta.Accessor(object)
 	switch {
 	case err != nil:

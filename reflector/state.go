@@ -23,11 +23,11 @@ const maxStreamFailures = 2
 type phase uint8
 
 const (
-	listing   phase = iota // the next page by LIST
-	streaming              // a watch that begins with a list, up to the bookmark that ends it
-	watching               // the sink holds a whole list
-	checking               // as watching, but the server may have been restored: see restored.go
-	polling                // the sink holds a whole list without a version, from which nothing can be watched
+	phaseListing   phase = iota // the next page by LIST
+	phaseStreaming              // a watch that begins with a list, up to the bookmark that ends it
+	phaseWatching               // the sink holds a whole list
+	phaseChecking               // as watching, but the server may have been restored: see restored.go
+	phasePolling                // the sink holds a whole list without a version, from which nothing can be watched
 )
 
 // state is the protocol's state between two requests, and within a streaming list that goes
@@ -94,8 +94,8 @@ const (
 	streamSupported
 )
 
-// start is the state before the first request.
-func start(o Tuning) state {
+// initialState is the state before the first request.
+func initialState(o Tuning) state {
 	s := state{learned: learned{internalRetry: internalErrorRetry, patience: o.Backoff.Max}}
 	if !o.DisableWatchList {
 		s.stream = streamUnknown
@@ -116,37 +116,37 @@ func start(o Tuning) state {
 // version is the resourceVersion of the next request, or of the present one.
 func (s state) version() string {
 	switch {
-	case s.phase == watching && s.replayRV != "":
+	case s.phase == phaseWatching && s.replayRV != "":
 		return s.replayRV
-	case s.phase == watching || s.phase == checking:
+	case s.phase == phaseWatching || s.phase == phaseChecking:
 		return s.rv
-	case s.phase == streaming && s.listRV == "0" && !s.streamAtZero:
+	case s.phase == phaseStreaming && s.listRV == "0" && !s.streamAtZero:
 		return ""
 	}
 	return s.listRV
 }
 
 // lists reports whether the request is one for a list.
-func (s state) lists() bool { return s.phase == listing || s.phase == streaming }
+func (s state) lists() bool { return s.phase == phaseListing || s.phase == phaseStreaming }
 
 // relist lists again at resourceVersion rv. It keeps the newest version seen, and the
 // knowledge that pages expired.
 func (s state) relist(rv string) state {
 	next := s.pages(rv)
 	if s.stream >= streamUnknown && !s.polled && !s.byLists {
-		next.phase = streaming
+		next.phase = phaseStreaming
 	}
 	return next
 }
 
 // pages is relist by LIST.
 func (s state) pages(rv string) state {
-	return state{phase: listing, rv: s.rv, listRV: rv, unpaged: s.unpaged, relisted: s.relisted, drought: s.drought, learned: s.learned}
+	return state{phase: phaseListing, rv: s.rv, listRV: rv, unpaged: s.unpaged, relisted: s.relisted, drought: s.drought, learned: s.learned}
 }
 
 // watch watches from rv after a list.
 func (s state) watch(rv string) state {
-	return state{phase: watching, rv: rv, relisted: s.relisted, drought: s.drought.listed(), learned: s.learned}
+	return state{phase: phaseWatching, rv: rv, relisted: s.relisted, drought: s.drought.listed(), learned: s.learned}
 }
 
 // reconnected forgets the refusals of the server at the other end of a lost connection.
@@ -184,20 +184,20 @@ func (s state) pageListed(page metav1.ListMeta, empty bool, newest string) (stat
 			}
 			if s.server {
 				s.polled = true
-				return state{phase: polling, learned: s.learned}, step{replace: true}
+				return state{phase: phasePolling, learned: s.learned}, step{replace: true}
 			}
 			return s.watch(newest), step{replace: true}
 		}
 		s.versioned, s.polled = true, false
 		// At listRV "" the server answers from its storage, which is the truth even if it is
 		// older.
-		if s.listRV != "" && older(page.ResourceVersion, s.rv) {
+		if s.listRV != "" && isOlder(page.ResourceVersion, s.rv) {
 			return s.pages(""), step{discard: true, err: errListTooOld}
 		}
 		// The watch starts at the first page's version: if a later page is newer, the watch
 		// brings the changes in between.
 		s.pageRV = page.ResourceVersion
-	} else if page.ResourceVersion == "" || older(page.ResourceVersion, s.pageRV) {
+	} else if page.ResourceVersion == "" || isOlder(page.ResourceVersion, s.pageRV) {
 		// Not the next page of this list, whatever it is.
 		return s.badPage(errBadPage)
 	}
@@ -269,7 +269,7 @@ func (s state) streamListed(rv, listed string) (state, step) {
 	s.versioned = true
 	// A server that sends live changes before the bookmark may give it the version of the beginning.
 	rv = newest(listed, rv)
-	if s.version() != "" && older(rv, s.rv) {
+	if s.version() != "" && isOlder(rv, s.rv) {
 		return s.relist(""), step{discard: true, err: errListTooOld}
 	}
 	return s.watch(rv), step{replace: true}

@@ -20,7 +20,7 @@ type transfer[T any] struct {
 func (t *transfer[T]) list(c *listCall) {
 	r := t.core
 	defer endRecall(&t.recall)
-	defer settle(&t.listed, r.listed)
+	defer settleList(&t.listed, r.listed)
 	source := beginRecall(&t.recall, t.source)
 	c.page, c.err = source.List(c.request, r.listOptions(), func(ev Event[T], err error) bool {
 		c.dog.received()
@@ -75,7 +75,7 @@ func (t *transfer[T]) watch(w *watchRequest) {
 // during the watch.
 func openWatch[T any](t *transfer[T], w *watchRequest) iter.Seq2[Event[T], error] {
 	source := t.source
-	if t.core.state.phase == streaming {
+	if t.core.state.phase == phaseStreaming {
 		source = beginRecall(&t.recall, source)
 	}
 	opts := t.core.beginWatch(w)
@@ -93,7 +93,7 @@ func receivePair[T any](t *transfer[T], w *watchRequest, ev Event[T], err error)
 	switch {
 	case !more:
 		return false, nil
-	case r.state.phase == streaming:
+	case r.state.phase == phaseStreaming:
 		return receiveListed(t, w, ev, bad)
 	case bad != nil:
 		return w.badEvent(bad), nil
@@ -128,7 +128,7 @@ func receiveListed[T any](t *transfer[T], w *watchRequest, ev Event[T], bad *Obj
 		return sinkErr == nil, sinkErr
 	}
 	if bad == nil && ev.InitialEventsEnd {
-		settle(&t.listed, r.listed)
+		settleList(&t.listed, r.listed)
 		endRecall(&t.recall)
 	}
 	e := noticeOf(&ev)

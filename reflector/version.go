@@ -2,9 +2,9 @@ package reflector
 
 import "k8s.io/apimachinery/pkg/util/resourceversion"
 
-// older reports whether resourceVersion a is older than b. It is false for versions that do
+// isOlder reports whether resourceVersion a is older than b. It is false for versions that do
 // not compare, as those of some aggregated API servers (KEP-5504).
-func older(a, b string) bool {
+func isOlder(a, b string) bool {
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && c < 0
 }
@@ -12,7 +12,7 @@ func older(a, b string) bool {
 // newest is the newer one of two versions. "0" is the version of no state, and a watch from it begins with
 // the existing objects and leaves out the deletions. So it never replaces another version.
 func newest(seen, rv string) string {
-	if rv == "" || rv == "0" && seen != "" || older(rv, seen) {
+	if rv == "" || rv == "0" && seen != "" || isOlder(rv, seen) {
 		return seen
 	}
 	return rv

@@ -70,7 +70,7 @@ func (w *watchRequest) unreached(err error) bool {
 	if err == nil || isStatus(err) || w.end.heard {
 		return false
 	}
-	return unreached(w.attempt, err) || !w.attempt.progress().traced && errors.Is(err, errUnanswered)
+	return wasUnreached(w.attempt, err) || !w.attempt.progress().traced && errors.Is(err, errUnanswered)
 }
 
 // mayRepeat reports whether an event may be one that has come before, so that its object counts.

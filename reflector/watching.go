@@ -28,7 +28,7 @@ func (r *core) beginWatch(w *watchRequest) metav1.ListOptions {
 	limit := min(time.Duration(*opts.TimeoutSeconds)*time.Second, math.MaxInt64-grace) + grace
 	w.limited, w.giveUp = context.WithTimeout(w.turn, limit)
 	var accepts func()
-	if r.state.phase != streaming {
+	if r.state.phase != phaseStreaming {
 		accepts = func() { r.acceptedWatch(w) }
 	}
 	request, attempt := r.beginRequest(w.limited, false, accepts)
@@ -36,7 +36,7 @@ func (r *core) beginWatch(w *watchRequest) metav1.ListOptions {
 	w.began, w.end.rv, w.lasts = time.Now(), r.state.rv, limit-grace
 	w.listed = w.began
 	w.guard = guard{request: request, asked: RequestError{Verb: "watch", ResourceVersion: opts.ResourceVersion}}
-	if r.state.phase == streaming {
+	if r.state.phase == phaseStreaming {
 		w.asked.Verb = "watchlist"
 		r.stats.watchLists.Add(1)
 		r.beginList("watchlist")
@@ -96,7 +96,7 @@ func (r *core) watchClosed(w *watchRequest) error {
 		w.sinkErr, w.end.err = nil, nil // the next watch brings what the sink did not take
 	}
 	if w.sinkErr != nil || ctx.Err() != nil && !moved {
-		if r.state.phase == streaming {
+		if r.state.phase == phaseStreaming {
 			r.sink.Discard()
 		}
 		return w.sinkErr
@@ -106,7 +106,7 @@ func (r *core) watchClosed(w *watchRequest) error {
 	w.left = moved && (w.end.err == nil || isCanceled(w.end.err))
 	w.end.overdue = w.limited.Err() != nil && !moved
 	cut := w.left || w.silent || w.end.overdue
-	if r.state.phase != streaming && !moved && w.request.Err() != nil && w.attempt.progress().hung() {
+	if r.state.phase != phaseStreaming && !moved && w.request.Err() != nil && w.attempt.progress().hung() {
 		cut, w.end.err = false, errUnanswered
 	}
 	r.watchEnded(w, cut)
@@ -126,7 +126,7 @@ func (r *core) watchEnded(w *watchRequest, cut bool) {
 	r.log.Debug("watch ends", slog.String("resourceVersion", end.rv))
 	end.at = time.Now()
 	lived := end.at.Sub(w.began)
-	if r.state.phase != streaming {
+	if r.state.phase != phaseStreaming {
 		r.stats.watchEnds(lived, end.heard)
 	}
 	end.began, end.short = w.listed, lived < lastingAfter
@@ -137,7 +137,7 @@ func (r *core) watchEnded(w *watchRequest, cut bool) {
 	end.unreached = w.unreached(end.err)
 	end.steady = end.at.Sub(w.listed) >= max(r.opts.Backoff.Max, lastingAfter) && !w.refused() && !end.unreached
 	var st step
-	if r.state.phase == streaming {
+	if r.state.phase == phaseStreaming {
 		if w.silent { // the connection is to blame
 			end.err = errUnanswered
 		}

@@ -45,7 +45,7 @@ func (r *core) checkServer(ctx context.Context) {
 	}
 	if err != nil && !errors.Is(err, errUnanswered) && limited.Err() != nil {
 		err = errSlowCheck // a watch may take its time
-	} else if isUnanswered(err) && unreached(c.attempt, err) { // other errors may be about the question alone
+	} else if isUnanswered(err) && wasUnreached(c.attempt, err) { // other errors may be about the question alone
 		q.unreached = true
 		r.spareList() // it could not come either
 	}
@@ -68,7 +68,7 @@ func checked(s state, page metav1.ListMeta, err error, v verdict) (state, step) 
 // judged is checked without the list that may be due in place of the watch.
 func judged(s state, page metav1.ListMeta, err error, v verdict) (state, step) {
 	switch {
-	case err == nil && !older(page.ResourceVersion, s.rv):
+	case err == nil && !isOlder(page.ResourceVersion, s.rv):
 		return answeredQuestion(s, v)
 	case err == nil || isTooLarge(err):
 		// A server that lags gives the same answer. The list tells the two apart, unless a

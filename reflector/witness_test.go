@@ -9,9 +9,9 @@ func TestAnswerOfAnObject(t *testing.T) {
 	changed.Object.Labels = map[string]string{"x": "y"}
 	for name, c := range map[string]struct {
 		found Event[*partial]
-		want  answer
+		want  finding
 	}{
-		"as it was":       {seen, proven},
+		"as it was":       {seen, asItWas},
 		"other contents":  {changed, doubtful},
 		"newer":           {again, unproven},
 		"older":           {earlier, refuted},
