@@ -18,6 +18,7 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/client"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/with/clientgo"
 	"github.com/kinform/kinform/with/controllerruntime"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -42,7 +43,7 @@ func TestNewContentsAtAnOldVersion(t *testing.T) {
 	ways := map[string]func(*rest.Config, cache.Options) (cache.Cache, error){
 		"NewCache": controllerruntime.NewCache,
 		"NewInformer": func(rc *rest.Config, opts cache.Options) (cache.Cache, error) {
-			opts.NewInformer = controllerruntime.NewInformer
+			opts.NewInformer = clientgo.NewSharedIndexInformer
 			return cache.New(rc, opts)
 		},
 	}

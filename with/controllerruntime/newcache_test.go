@@ -33,6 +33,7 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/with/clientgo"
 	"github.com/kinform/kinform/with/controllerruntime"
 )
 
@@ -502,7 +503,7 @@ func TestBadInput(t *testing.T) {
 		if _, err := controllerruntime.NewCache(nil, cache.Options{}); err == nil {
 			t.Error("a nil rest.Config")
 		}
-		if _, err := controllerruntime.NewCache(rc, cache.Options{NewInformer: controllerruntime.NewInformer}); err == nil || !strings.Contains(err.Error(), "NewInformer") {
+		if _, err := controllerruntime.NewCache(rc, cache.Options{NewInformer: clientgo.NewSharedIndexInformer}); err == nil || !strings.Contains(err.Error(), "NewInformer") {
 			t.Errorf("informers of another kind: %v", err)
 		}
 		node := map[client.Object]cache.ByObject{&corev1.Node{}: {Namespaces: map[string]cache.Config{"a": {}}}}

@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"time"
 
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/workqueue"
 	"sigs.k8s.io/controller-runtime/pkg/event"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
@@ -17,14 +14,7 @@ import (
 
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/mistake"
-	"github.com/kinform/kinform/with/clientgo"
 )
-
-// NewInformer is for cache.Options.NewInformer of controller-runtime. It is
-// clientgo.NewSharedIndexInformer.
-func NewInformer(lw cache.ListerWatcher, example runtime.Object, resync time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
-	return clientgo.NewSharedIndexInformer(lw, example, resync, indexers)
-}
 
 // ErrNoHandler is returned by Start of a [Source] without a handler, with the name of the resource.
 var ErrNoHandler = errors.New("controllerruntime: the source has no handler")

@@ -92,7 +92,7 @@ func TestManager(t *testing.T) {
 	server := newServer(t)
 	rc := &rest.Config{Host: fake.URL, Transport: server.Client().Transport}
 	m, err := ctrl.NewManager(rc, ctrl.Options{
-		Cache: cache.Options{NewInformer: controllerruntime.NewInformer}, Metrics: metrics.Options{BindAddress: "0"},
+		Cache: cache.Options{NewInformer: clientgo.NewSharedIndexInformer}, Metrics: metrics.Options{BindAddress: "0"},
 		Controller: config.Controller{SkipNameValidation: new(true)},
 	})
 	check(t, err)
