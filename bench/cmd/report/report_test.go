@@ -86,6 +86,28 @@ func TestHeadlines(t *testing.T) {
 	}
 }
 
+// TestHeadlineChart: the chart in README.md shows the numbers of results.json. After a change of the drawing, run with
+// -update: no measurement is needed.
+func TestHeadlineChart(t *testing.T) {
+	rows, err := readRows("../../results.json")
+	if err != nil {
+		t.Fatal(err)
+	}
+	bars := headlineBars(rows)
+	if len(bars) != len(headline) {
+		t.Errorf("results.json has %d of %d operations", len(bars), len(headline))
+	}
+	want := headlineChart(bars)
+	if *update {
+		if err := os.WriteFile("../../charts/headline.svg", want, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := read(t, "../../charts", "headline.svg"); got != string(want) {
+		t.Error("charts/headline.svg does not show results.json")
+	}
+}
+
 // TestCompare compares two reports of made-up values.
 func TestCompare(t *testing.T) {
 	one := func(name string, ratio, spread, allocs float64) measure.Result {

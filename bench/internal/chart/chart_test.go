@@ -87,6 +87,18 @@ func TestWellFormed(t *testing.T) {
 	}
 }
 
+// TestIntervalsFit: the axis holds the ends of an interval, and not only the ratio.
+func TestIntervalsFit(t *testing.T) {
+	for tick, b := range map[string]Bar{
+		"1,000×": {Ratio: 29.6, Low: 27.7, High: 189},
+		"0.01×":  {Ratio: 0.2, Low: 0.05, High: 0.4},
+	} {
+		if svg := Ratios("", "", []Bar{b}); !strings.Contains(string(svg), ">"+tick+"<") {
+			t.Errorf("the axis of %+v has no tick at %s", b, tick)
+		}
+	}
+}
+
 func TestLogScale(t *testing.T) {
 	s := newLogScale([]float64{0.5, 30, 0, math.Inf(1)}, 100, 400)
 	for _, c := range []struct{ value, at float64 }{{0.1, 100}, {1, 200}, {10, 300}, {100, 400}, {0, 100}, {1e9, 400}} {

@@ -15,8 +15,13 @@ type Bar struct {
 	Text string
 }
 
+// bounded reports whether Low and High are an interval.
+func (b Bar) bounded() bool {
+	return !math.IsInf(b.Low, 0) && !math.IsInf(b.High, 0) && b.High > b.Low
+}
+
 // Ratios draws bars on a logarithmic axis from the ratio 1, where both sides are equal. A bar to
-// the left of it is a loss and has a colour of its own.
+// the left of it is a loss and has another colour. The axis holds all ratios and their intervals.
 func Ratios(title, subtitle string, bars []Bar) []byte {
 	const width, edge, top, row = 960, 84, 74, 22
 	labels := 32.0
@@ -28,6 +33,9 @@ func Ratios(title, subtitle string, bars []Bar) []byte {
 	values := []float64{1, 10, 1}
 	for _, b := range bars {
 		values = append(values, b.Ratio)
+		if b.bounded() {
+			values = append(values, b.Low, b.High)
+		}
 	}
 	s := newLogScale(values, labels, width-edge)
 	if s.low == 0.1 && slices.Min(values[2:]) > 0.35 {
@@ -58,7 +66,7 @@ func drawBar(c *canvas, s logScale, b Bar, y, labelEnd float64) {
 	c.text(labelEnd, y+13, "", "end", b.Label)
 	c.rect(min(from, to), y+3, math.Abs(to-from), 13, class)
 	after := max(from, to)
-	if !math.IsInf(b.Low, 0) && !math.IsInf(b.High, 0) && b.High > b.Low {
+	if b.bounded() {
 		c.line(s.at(b.Low), y+9.5, s.at(b.High), y+9.5, "range")
 		after = max(after, s.at(b.High))
 	}
