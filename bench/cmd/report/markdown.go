@@ -13,7 +13,8 @@ func (r *report) markdown() []byte {
 	var b strings.Builder
 	b.WriteString("# Kinform beside client-go\n\n")
 	fmt.Fprintf(&b, "Written by `%s` on %s, in %s.\n", r.command(), r.began.UTC().Format(time.DateOnly), r.took.Round(time.Second))
-	fmt.Fprintf(&b, "%s.\n\n", r.machine)
+	fmt.Fprintf(&b, "%s.\n", r.machine)
+	b.WriteString("[Performance](../docs/performance.md#how-to-read-the-numbers) says what else the machine did, and which rows come from another run.\n\n")
 	if r.machine.busy() {
 		b.WriteString("**The machine was busy with other work. Ratios are rough, and the ratios of stalls, tails and latencies mean little.**\n\n")
 	}
@@ -67,7 +68,7 @@ const notes = `
 - **Initial sync**: nothing is decoded, the objects exist before. client-go gets a list of pointers; a typed client's list would
   have it copy every pod once more. Kinform's source yields them one by one.
 - **Over HTTP**: the server is another process on the loopback interface and sends prepared bytes. Processor time, allocations and
-  memory are those of the client's process alone. On two processors the server takes some time from both sides' client.
+  memory count the client's process alone. On two processors the server takes some time from both sides' client.
 - **Watch events**: client-go's come through a channel without room, as from its real watches; kinform's are pulled, as from its
   client. Sources cost next to nothing on either side.
 - **Latency** is counted from the hand-over to the reflector to the start of the handler; over HTTP from the moment before the server
