@@ -1,6 +1,7 @@
 package docs_test
 
 import (
+	"go/format"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -42,6 +43,9 @@ func TestStart(t *testing.T) {
 		check(t, err)
 		if strings.ReplaceAll(code, inPage, inRepository) != string(there) {
 			t.Errorf("%s differs from examples/website/%[1]s", name)
+		}
+		if formatted, err := format.Source([]byte(code)); err != nil || string(formatted) != code {
+			t.Errorf("%s is not formatted: %v", name, err)
 		}
 		check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		check(t, os.WriteFile(filepath.Join(dir, name), []byte(code), 0o600))

@@ -8,9 +8,10 @@ import (
 
 	appsv1 "k8s.io/api/apps/v1"
 
+	"github.com/kinform/kinform/examples/website"
+
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/examples/website"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/with/kubernetes/apps"
