@@ -35,7 +35,7 @@
 //   - The list or watch itself is broken: the JSON is malformed or ends too early, or the answer
 //     is not a list or watch at all. This ends the call with an error that gives the position.
 //
-// The rules are those of apimachinery: field names are case-sensitive, unknown fields are
+// The rules are the same as in apimachinery: field names are case-sensitive, unknown fields are
 // ignored, the last of duplicates wins, invalid UTF-8 becomes U+FFFD, and numbers in untyped
 // values are int64 if possible. No string of an object refers to the body, so a cached object
 // keeps nothing else in memory. Objects share equal strings, and with [Options].SharedParts other

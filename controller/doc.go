@@ -99,8 +99,8 @@
 //
 // For, Owns, Watch and References take filters. If a filter returns false for an event, the event
 // queues nothing. A filter gets the old and the new object and the type of the event.
-// [GenerationChanged] leaves out updates that keep the spec, including those of labels, annotations and
-// finalizers. Use it for objects of which reconcile reads only the spec, if others often write the
+// [GenerationChanged] leaves out updates that keep the spec, even if labels, annotations or finalizers
+// change. Use it for objects of which reconcile reads only the spec, if others often write the
 // status. Do not use it for objects whose status reconcile waits for, such as an owned Deployment.
 //
 // # Keys

@@ -19,7 +19,7 @@
 // its selection once, in order. From an older resourceVersion it gets 410 Expired, as an ERROR
 // event. An object that leaves a selection is a DELETED event with the state before, at the new
 // resourceVersion; one that enters it is ADDED. All pages of a list show the same state. The
-// rules of resourceVersion, resourceVersionMatch and sendInitialEvents are those of
+// server follows the API's rules of resourceVersion, resourceVersionMatch and sendInitialEvents:
 // https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-versions.
 //
 // Refusals are *errors.StatusError with the code, reason and wording of the real ones. If a body

@@ -29,8 +29,8 @@
 // both from its cache. Later lists ask for the newest version seen, and for "" once the server says that
 // it does not have that version. If a list is older than the newest state seen, the reflector drops it
 // and asks again at "". An answer at "" is the truth even if it is older: the server was restored.
-// Apimachinery's package resourceversion compares the versions. Versions that it cannot compare, such as
-// those of some aggregated API servers, are accepted as they come.
+// Apimachinery's package resourceversion compares the versions. Some aggregated API servers have
+// versions that it cannot compare. The reflector accepts these as they come.
 //
 // # Ordering
 //

@@ -41,8 +41,8 @@
 //
 // # Memory
 //
-// Each replica caches all objects, or only those of its own ranges if its caches have a [Part] with
-// [Replica.Hashes].
+// Each replica caches all objects. If its caches have a [Part] with [Replica.Hashes], it caches only
+// the objects of its ranges.
 //
 // # When ranges move
 //

@@ -4,7 +4,7 @@
 //
 // # Objects
 //
-// Each life of a replica has a Lease of its own; its UID is the ID of the life. A process that
+// Each life of a replica has a separate Lease, whose UID is the ID of the life. A process that
 // starts again, or has lost its Lease, has another ID, so nothing of a former life counts as its
 // own. One more Lease, the sheet, has the assignment. All are read by one watch, so a [View] is a
 // state that the server once had, or a prefix of its history. Every write is bound to a UID and a
