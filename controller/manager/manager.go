@@ -72,7 +72,7 @@ const (
 )
 
 // Manager runs controllers and caches. Make one with [New]. Its methods may be called from any
-// goroutine.
+// goroutine. To a nil Manager nothing can be added, and its Run and Err say so.
 type Manager struct {
 	// Set by New and never changed.
 	opts   Options
@@ -127,6 +127,9 @@ func New(opts Options) *Manager {
 // What is wrong is kept, here and in all methods that add something: [Manager.Err] and Run return it. It is [ErrNoPart]
 // with the place of the argument, or [ErrStarted], which is logged at level Warn.
 func (m *Manager) AddCaches(caches ...controller.Cache) {
+	if m == nil {
+		return
+	}
 	if m.begun() {
 		m.refuse(fmt.Sprintf("caches %q", resourcesOf(caches)), ErrStarted)
 		return
@@ -233,6 +236,9 @@ func (m *Manager) add(p part, unnamed string) {
 
 // take makes p a part that runs, or says why not. What is wrong with p itself is told all the same.
 func (m *Manager) take(p part) error {
+	if m == nil {
+		return errNil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	err := m.check(p)
@@ -263,8 +269,11 @@ func (m *Manager) check(p part) error {
 // refuse keeps what is wrong with a part.
 func (m *Manager) refuse(part string, err error) { m.keep(fmt.Errorf("manager: %s: %w", part, err)) }
 
-// keep keeps an error of the setup.
+// keep keeps an error of the setup. A nil Manager needs none.
 func (m *Manager) keep(err error) {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	m.invalid = append(m.invalid, err)
 	late := m.phase != notStarted
@@ -278,6 +287,9 @@ func (m *Manager) keep(err error) {
 // and those of the controllers, caches and other parts that were added. Nil means nothing. It is safe from any
 // goroutine.
 func (m *Manager) Err() error {
+	if m == nil {
+		return errNil
+	}
 	m.mu.Lock()
 	all, parts, caches := slices.Clone(m.invalid), slices.Concat(m.parts, m.refused), m.caches
 	m.mu.Unlock() // a part may call the manager
@@ -356,6 +368,9 @@ func cachesOf(p part) []controller.Cache {
 
 // begin returns the parts to run, or the error for which Run must not start.
 func (m *Manager) begin() (caches []controller.Cache, parts []part, err error) {
+	if m == nil {
+		return nil, nil, errNil
+	}
 	m.mu.Lock()
 	again := m.phase != notStarted
 	if !again {
