@@ -22,8 +22,9 @@ const DefaultGrace = 30 * time.Second
 
 // Options configures a [Manager]. The zero value works.
 type Options struct {
-	// Elector decides when this process may run what [Manager.Add] added. Nil means always. If it has the method Healthy
-	// of a *leader.Elector, its check for 20 seconds is among those of [Manager.Healthz], as "leader election".
+	// Elector decides when this process may run what [Manager.Add] added. Nil means always. If it also has
+	// leader.Elector's method Healthy, New adds Healthy(20s) to [Manager.Healthz] as check "leader election". A program
+	// that adds a check of that name itself gets [ErrDuplicate].
 	Elector Elector
 
 	// SyncTimeout is how long Run waits for the caches to fill. Then it returns a
