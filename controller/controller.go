@@ -58,7 +58,8 @@ type Options[Q comparable] struct {
 	Logger *slog.Logger
 }
 
-// Controller reconciles keys of type Q as informers report changes.
+// Controller reconciles keys of type Q as informers report changes. [For] and its like do nothing with
+// a nil Controller, and its Err and Run return [ErrInvalid].
 type Controller[Q comparable] struct {
 	// Set by New and never changed.
 	name      string
@@ -183,6 +184,9 @@ func oneOf[O any](options []O) (opts O, err error) {
 // [For], [Owns], [Watch] and [References], and the errors of the handles and informers that it was
 // given. Nil means that there is none. It is safe from any goroutine.
 func (c *Controller[Q]) Err() error {
+	if c == nil {
+		return fmt.Errorf("controller: %w", errNil)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.wrong()
@@ -208,8 +212,11 @@ func (c *Controller[Q]) wrong() error {
 	return errors.Join(all...)
 }
 
-// refuse keeps an error of the setup.
+// refuse keeps an error of the setup. A nil Controller needs none.
 func (c *Controller[Q]) refuse(err error) {
+	if c == nil {
+		return
+	}
 	err = c.named(err)
 	c.mu.Lock()
 	c.faults = append(c.faults, err)

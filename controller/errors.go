@@ -57,6 +57,9 @@ var (
 	// each other.
 	errOptions error = mistake.Text("the options are not valid")
 
+	// errNil is the error of a nil Controller, which Err, Run and Unwatch return.
+	errNil error = mistake.Text("the controller is nil: make it with New")
+
 	// errStarted is returned, with the controller's name, by a second call of Run.
 	errStarted error = mistake.Text("Run was called before: a controller runs once, so make another one")
 

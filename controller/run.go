@@ -52,6 +52,9 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input) error {
 }
 
 func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
+	if c == nil {
+		return nil, nil, c.Err()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase != phaseNotStarted {
