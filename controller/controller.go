@@ -51,7 +51,8 @@ type Options[Q comparable] struct {
 	InitialPriority int
 
 	// Logger gets a record at level Debug when Run begins, when the handlers have seen the initial
-	// lists, and when Run ends. If Queue.OnError is nil, it also gets a record at level Warn for a
+	// lists, and when Run ends; one at level Warn if Run begins without a watch and without a queued
+	// key, although both may come later. If Queue.OnError is nil, it also gets a record at level Warn for a
 	// key whose reconcile failed, at most one per key and minute. The attributes are the key, the
 	// error, and the number of failures omitted since the last record. Informers have their own
 	// loggers. Nil means slog.Default().

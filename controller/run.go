@@ -26,6 +26,9 @@ func (c *Controller[Q]) Run(ctx context.Context) error {
 		return err
 	}
 	c.logger.Debug("runs")
+	if len(inputs) == 0 && c.queue.Len() == 0 {
+		c.logger.Error(errIdle)
+	}
 	defer c.logger.Debug("has stopped")
 	err = c.work(s.ctx, inputs)
 	inputs = c.finish()
