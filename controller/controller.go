@@ -51,14 +51,16 @@ type Options[Q comparable] struct {
 	InitialPriority int
 
 	// Logger gets a record at level Debug when Run begins, when the handlers have seen the initial
-	// lists, and when Run ends. If Queue.OnError is nil, it also gets a record at level Warn for a
+	// lists, and when Run ends; one at level Warn if Run begins without a watch and without a queued
+	// key, although both may come later. If Queue.OnError is nil, it also gets a record at level Warn for a
 	// key whose reconcile failed, at most one per key and minute. The attributes are the key, the
 	// error, and the number of failures omitted since the last record. Informers have their own
 	// loggers. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
-// Controller reconciles keys of type Q as informers report changes.
+// Controller reconciles keys of type Q as informers report changes. [For] and its like do nothing with
+// a nil Controller, and its Err and Run return [ErrInvalid].
 type Controller[Q comparable] struct {
 	// Set by New and never changed.
 	name      string
@@ -183,6 +185,9 @@ func oneOf[O any](options []O) (opts O, err error) {
 // [For], [Owns], [Watch] and [References], and the errors of the handles and informers that it was
 // given. Nil means that there is none. It is safe from any goroutine.
 func (c *Controller[Q]) Err() error {
+	if c == nil {
+		return fmt.Errorf("controller: %w", errNil)
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.wrong()
@@ -208,8 +213,11 @@ func (c *Controller[Q]) wrong() error {
 	return errors.Join(all...)
 }
 
-// refuse keeps an error of the setup.
+// refuse keeps an error of the setup. A nil Controller needs none.
 func (c *Controller[Q]) refuse(err error) {
+	if c == nil {
+		return
+	}
 	err = c.named(err)
 	c.mu.Lock()
 	c.faults = append(c.faults, err)

@@ -57,6 +57,12 @@ var (
 	// each other.
 	errOptions error = mistake.Text("the options are not valid")
 
+	// errNil is the error of a nil Controller, which Err, Run and Unwatch return.
+	errNil error = mistake.Text("the controller is nil: make it with New")
+
+	// errIdle is logged if Run begins with nothing that could call reconcile.
+	errIdle error = mistake.Text("nothing is watched and no key is queued: call For or Watch, or add keys to Queue")
+
 	// errStarted is returned, with the controller's name, by a second call of Run.
 	errStarted error = mistake.Text("Run was called before: a controller runs once, so make another one")
 

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	"github.com/kinform/kinform/controller"
 )
@@ -51,6 +52,34 @@ func TestLog(t *testing.T) {
 }
 
 const warning = `level=WARN msg="controller of gadgets: reconcile failed" key=a/poor error="not now"` + "\n"
+
+// TestLogOfIdle: Run without a watch says so once, unless a key is queued.
+func TestLogOfIdle(t *testing.T) {
+	for name, test := range map[string]struct {
+		queue func(*controller.Controller[key])
+		want  string
+	}{
+		"nothing": {func(*controller.Controller[key]) {}, `level=WARN msg="controller idle: something failed" error="nothing is watched and no key is queued: call For or Watch, or add keys to Queue"` + "\n"},
+		"a key":   {func(c *controller.Controller[key]) { c.Queue().Add(key{Name: "a"}) }, ""},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			var out bytes.Buffer
+			c := controller.New("idle", nothing, controller.Options[key]{Logger: slog.New(slog.NewTextHandler(&out, nil))})
+			test.queue(c)
+			ctx, cancel := context.WithCancel(t.Context())
+			ended := make(chan error, 1)
+			go func() { ended <- c.Run(ctx) }()
+			time.Sleep(time.Hour)
+			cancel()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if got := strings.ReplaceAll(out.String(), "time=2000-01-01T00:00:00.000Z ", ""); got != test.want {
+				t.Errorf("%s: got %s", name, got)
+			}
+		})
+	}
+}
 
 // TestLogOfObjectWithoutNamespace: such a key is logged as the name of the object.
 func TestLogOfObjectWithoutNamespace(t *testing.T) {

@@ -26,6 +26,9 @@ func (c *Controller[Q]) Run(ctx context.Context) error {
 		return err
 	}
 	c.logger.Debug("runs")
+	if len(inputs) == 0 && c.queue.Len() == 0 {
+		c.logger.Error(errIdle)
+	}
 	defer c.logger.Debug("has stopped")
 	err = c.work(s.ctx, inputs)
 	inputs = c.finish()
@@ -52,6 +55,9 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input) error {
 }
 
 func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
+	if c == nil {
+		return nil, nil, c.Err()
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.phase != phaseNotStarted {

@@ -101,6 +101,31 @@ func TestSetupMistakes(t *testing.T) {
 	})
 }
 
+// Nothing panics with a nil controller, and whoever runs it is told.
+func TestNilController(t *testing.T) {
+	var c *controller.Controller[key]
+	_, inf := setup(t)
+	var nobody *informer.Informer[key, *gadget]
+	byName := informer.AddIndex(inf, index.By("name", func(g *gadget) key { return key{Name: g.Name} }))
+	keys := func(dst []key, _ *gadget) []key { return dst }
+	for _, of := range []*informer.Informer[key, *gadget]{inf, nobody} {
+		controller.For(c, of)
+		controller.Owns(c, of, of)
+		controller.Watch(c, of, keys)
+		controller.Watch(c, of, nil)
+		controller.References(c, of, byName)
+		controller.References(c, of, informer.Index[key, *gadget, key]{})
+	}
+	if n := len(inf.Handlers()); n > 0 {
+		t.Errorf("%d handlers of nobody", n)
+	}
+	for what, err := range map[string]error{"Err": c.Err(), "Run": c.Run(t.Context()), "Unwatch": controller.Unwatch(c, inf)} {
+		if !errors.Is(err, controller.ErrInvalid) || err.Error() != "controller: the controller is nil: make it with New" {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
+
 // A handle that could not be opened can be used like any other: whatever asks the server says why, and nothing panics.
 func TestFailedHandle(t *testing.T) {
 	set := informer.NewNamespaces("a")

@@ -164,7 +164,7 @@ func withoutKeys[Q comparable](keys, others []Q) iter.Seq[Q] {
 // key.
 func addInput[Q, K comparable, T any](c *Controller[Q], w watching[K, T], handle func(ev informer.Event[K, T], enqueue func(Q, int))) {
 	inf := informerOf(w.from)
-	if inf == nil {
+	if inf == nil || c == nil {
 		c.refuse(noInformer[T](w.call))
 		return
 	}
@@ -221,6 +221,9 @@ func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K,
 	inf := informerOf(from)
 	if inf == nil {
 		return noInformer[T]("Unwatch")
+	}
+	if c == nil {
+		return c.Err()
 	}
 	gone := forgetInputs(c, inf)
 	for _, in := range gone {

@@ -145,7 +145,8 @@ func (p *Page) AddReplica(name string, r Replica) error {
 // there: controllers, queues, caches, replicas, and the informers of factories. Parts that come
 // later appear, and parts that end disappear. If a name is taken, a number follows it: "pods 2". If
 // a part is added to the manager after this call, it keeps events and reconciles from the next look
-// at the page on. If the page is nil, m.Err and m.Run return [ErrNoPart].
+// at the page on. If the page is nil, m.Err and m.Run return [ErrNoPart]. A nil manager has no parts,
+// and its Run returns [ErrNoPart].
 func (p *Page) AddManager(m *manager.Manager) {
 	if p == nil {
 		m.AddError(noPart(p, "manager", ""))

@@ -112,12 +112,18 @@ func (p *program) names() string {
 	return strings.Join(all, ", ")
 }
 
-// A page that is nil is an error of the manager.
+// A page that is nil is an error of the manager. A manager that is nil says so itself.
 func TestNoPage(t *testing.T) {
 	m := manager.New(manager.Options{})
 	(*debug.Page)(nil).AddManager(m)
 	if err := m.Run(t.Context()); !errors.Is(err, debug.ErrNoPart) || err.Error() != "debug: manager: the page: it is nil: make it before you add it" {
 		t.Errorf("Run returned %v", err)
+	}
+	(*debug.Page)(nil).AddManager(nil)
+	page := debug.New(debug.Options{})
+	page.AddManager(nil)
+	if got := (&program{t: t, page: page}).state("/state.json"); len(got.Controllers)+len(got.Informers) != 0 {
+		t.Errorf("the page shows %v", got)
 	}
 }
 

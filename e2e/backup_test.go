@@ -8,11 +8,13 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"sigs.k8s.io/yaml"
 
@@ -42,9 +44,9 @@ func TestBackup(t *testing.T) {
 	defer conn.HTTP.CloseIdleConnections()
 	conn.HTTP = &http.Client{Transport: permitted{t, conn.HTTP.Transport}}
 	cleanup := func(context.Context, *backup.Backup) error { return nil }
-	must(t, oracle.Until(ctx, func() error { // the server takes a moment to apply roles
-		return (&oracle.Client{URL: c.URL(), HTTP: c.HTTPClientAs(token)}).Do(ctx, http.MethodGet, "/apis/example.com/v1/backups", nil, nil)
-	}))
+	operator := &oracle.Client{URL: c.URL(), HTTP: c.HTTPClientAs(token)} // the server takes a moment to apply roles
+	must(t, operator.Answers(ctx, "/apis/example.com/v1/backups", http.StatusOK))
+	must(t, operator.Answers(ctx, "/apis/coordination.k8s.io/v1/namespaces/backups/leases/none", http.StatusNotFound))
 	work(ctx, t, func(ctx context.Context) error { return backup.New(conn, "backups", cleanup).Run(ctx) })
 
 	const path = "/apis/example.com/v1/namespaces/default/backups/nightly"
@@ -75,9 +77,21 @@ func TestBackup(t *testing.T) {
 	must(t, err)
 	begun("busybox:1.36")
 	must(t, api.Answers(ctx, "/apis/batch/v1/namespaces/default/jobs/"+first, http.StatusNotFound))
-	must(t, api.Answers(ctx, "/apis/events.k8s.io/v1/namespaces/default/events", http.StatusOK))
+	must(t, oracle.Until(ctx, func() error { return started(ctx, api) }))
 	must(t, api.Delete(ctx, path))
 	must(t, api.Answers(ctx, path, http.StatusNotFound))
+}
+
+// started returns an error unless an event tells people that the Backup has started a Job.
+func started(ctx context.Context, api *oracle.Client) error {
+	all, _, err := oracle.List[eventsv1.Event](ctx, api, "/apis/events.k8s.io/v1/namespaces/default/events", metav1.ListOptions{})
+	if err != nil {
+		return err
+	}
+	if !slices.ContainsFunc(all, func(e eventsv1.Event) bool { return e.Reason == "Started" && e.Regarding.Name == "nightly" }) {
+		return fmt.Errorf("no event Started: %v", all)
+	}
+	return nil
 }
 
 // apply creates the objects of a file of manifests.

@@ -18,7 +18,7 @@ type live[T any, V comparable] struct {
 // Live implements [Definition].
 func (x *Index[T, V]) Live() (slots.Index[T], error) {
 	if x == nil {
-		return nil, fmt.Errorf("nil index: %w", ErrInvalid)
+		return nil, fmt.Errorf("%w: the index is nil: make it with index.New or index.By", ErrInvalid)
 	}
 	if err := usable(x.name, x.fn != nil); err != nil {
 		return nil, err
@@ -33,9 +33,9 @@ func (x *Index[T, V]) Live() (slots.Index[T], error) {
 func usable(name string, hasFunc bool) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("index without a name: %w", ErrInvalid)
+		return fmt.Errorf("%w: an index has no name: give it one", ErrInvalid)
 	case !hasFunc:
-		return fmt.Errorf("index %q without a function: %w", name, ErrInvalid)
+		return fmt.Errorf("index %q: %w: it has no function: pass one that returns the values of an object", name, ErrInvalid)
 	}
 	return nil
 }

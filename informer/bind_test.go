@@ -121,6 +121,11 @@ func TestAddIndexRefuses(t *testing.T) {
 			if !errors.Is(err, index.ErrDuplicate) || !errors.Is(err, index.ErrInvalid) || strings.Count(text, "things.example.com in namespace a: ") != 3 || !strings.Contains(text, `"blank"`) {
 				t.Errorf("not all that is wrong: %v", err)
 			}
+			for _, next := range []string{"the index is nil: make it with", `"blank": invalid index definition: it has no function: pass one`} {
+				if !strings.Contains(text, next) {
+					t.Errorf("%v does not say %q", err, next)
+				}
+			}
 		}
 	})
 }

@@ -20,7 +20,7 @@ func (k *Kind[T]) Check() error { return check((*plain)(k)) }
 
 func check(k *plain) error {
 	if k == nil {
-		return fmt.Errorf("%w: nil", ErrInvalid)
+		return fmt.Errorf("%w: it is nil: make it with kind.Of, or take one of with/kubernetes", ErrInvalid)
 	}
 	faults := nameFaults(k)
 	switch k.Scope {

@@ -91,6 +91,7 @@ func TestCheck(t *testing.T) {
 		kind  *kind.Kind[*lamp]
 		texts []string
 	}{
+		"nil":         {nil, []string{"it is nil: make it with kind.Of"}},
 		"zero":        {&kind.Kind[*lamp]{}, []string{"a kind without a name", "no resource", "no API version"}},
 		"no resource": {kind.Of[*lamp](v1, ""), []string{"Lamp of API version \"v1\"", "no resource"}},
 		"capital":     {kind.Of[*lamp](v1, "Lamps"), []string{`"Lamps"`, `must be lower case, such as "lamps"`}},

@@ -97,7 +97,7 @@ func instances[T any](body *slots.Slots[T], defs []index.Definition[T]) ([]slots
 	return out, nil
 }
 
-var errNilIndex = fmt.Errorf("nil index: %w", index.ErrInvalid)
+var errNilIndex = fmt.Errorf("%w: the index is nil: make it with index.New or index.By", index.ErrInvalid)
 
 // names are the names of indexes.
 type names map[string]bool

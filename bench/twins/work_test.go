@@ -190,7 +190,7 @@ func TestBackup(t *testing.T) {
 	if len(jobs) != 1 {
 		t.Fatalf("%d jobs", len(jobs))
 	}
-	jobs[0].Status.Succeeded = 1
+	jobs[0].Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 	_, err = fake.UpdateStatus(s, jobs[0])
 	check(t, err)
 	await(ctx, t, s, "0", condition("Complete"))

@@ -460,6 +460,11 @@ func TestMisuse(t *testing.T) {
 	if err := wrong.Err(); !errors.Is(err, kind.ErrInvalid) || wrong.Stats().Recorded != 0 {
 		t.Error(err)
 	}
+	none := events.New(conn, events.Options{Controller: "c"})
+	events.For[*Website](none, nil).Normal(&Website{}, "R", "A", "n")
+	if err := none.Err(); err == nil || !strings.HasPrefix(err.Error(), "events: For of *events_test.Website: not a usable kind: it is nil: make it with kind.Of") {
+		t.Error(err)
+	}
 	r := events.New(conn, events.Options{Controller: "c"})
 	done, cancel := context.WithCancel(t.Context())
 	cancel()

@@ -41,7 +41,7 @@ func For[T Object](r *Recorder, k *kind.Kind[T]) Reporter[T] {
 		return Reporter[T]{}
 	}
 	if err := k.Check(); err != nil {
-		r.wrong(fmt.Errorf("events: %w", err))
+		r.wrong(fmt.Errorf("events: For of %T: %w", *new(T), err))
 		return Reporter[T]{}
 	}
 	return Reporter[T]{recorder: r, kind: k.GroupVersionKind}

@@ -32,6 +32,9 @@ var (
 	ErrLeadership = errors.New("manager: this process does not lead any more")
 )
 
+// errNil is the error of a nil Manager.
+var errNil = fmt.Errorf("manager: the Manager: %w", ErrNoPart)
+
 // GraceError says that a stop took longer than Options.Grace.
 type GraceError struct {
 	// After is the time that Run waited.

@@ -22,8 +22,9 @@ const DefaultGrace = 30 * time.Second
 
 // Options configures a [Manager]. The zero value works.
 type Options struct {
-	// Elector decides when this process may run what [Manager.Add] added. Nil means always. If it has the method Healthy
-	// of a *leader.Elector, its check for 20 seconds is among those of [Manager.Healthz], as "leader election".
+	// Elector decides when this process may run what [Manager.Add] added. Nil means always. If it also has
+	// leader.Elector's method Healthy, New adds Healthy(20s) to [Manager.Healthz] as check "leader election". A program
+	// that adds a check of that name itself gets [ErrDuplicate].
 	Elector Elector
 
 	// SyncTimeout is how long Run waits for the caches to fill. Then it returns a
@@ -72,7 +73,7 @@ const (
 )
 
 // Manager runs controllers and caches. Make one with [New]. Its methods may be called from any
-// goroutine.
+// goroutine. To a nil Manager nothing can be added, and its Run and Err say so.
 type Manager struct {
 	// Set by New and never changed.
 	opts   Options
@@ -127,6 +128,9 @@ func New(opts Options) *Manager {
 // What is wrong is kept, here and in all methods that add something: [Manager.Err] and Run return it. It is [ErrNoPart]
 // with the place of the argument, or [ErrStarted], which is logged at level Warn.
 func (m *Manager) AddCaches(caches ...controller.Cache) {
+	if m == nil {
+		return
+	}
 	if m.begun() {
 		m.refuse(fmt.Sprintf("caches %q", resourcesOf(caches)), ErrStarted)
 		return
@@ -233,6 +237,9 @@ func (m *Manager) add(p part, unnamed string) {
 
 // take makes p a part that runs, or says why not. What is wrong with p itself is told all the same.
 func (m *Manager) take(p part) error {
+	if m == nil {
+		return errNil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	err := m.check(p)
@@ -263,8 +270,11 @@ func (m *Manager) check(p part) error {
 // refuse keeps what is wrong with a part.
 func (m *Manager) refuse(part string, err error) { m.keep(fmt.Errorf("manager: %s: %w", part, err)) }
 
-// keep keeps an error of the setup.
+// keep keeps an error of the setup. A nil Manager needs none.
 func (m *Manager) keep(err error) {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	m.invalid = append(m.invalid, err)
 	late := m.phase != notStarted
@@ -278,6 +288,9 @@ func (m *Manager) keep(err error) {
 // and those of the controllers, caches and other parts that were added. Nil means nothing. It is safe from any
 // goroutine.
 func (m *Manager) Err() error {
+	if m == nil {
+		return errNil
+	}
 	m.mu.Lock()
 	all, parts, caches := slices.Clone(m.invalid), slices.Concat(m.parts, m.refused), m.caches
 	m.mu.Unlock() // a part may call the manager
@@ -356,6 +369,9 @@ func cachesOf(p part) []controller.Cache {
 
 // begin returns the parts to run, or the error for which Run must not start.
 func (m *Manager) begin() (caches []controller.Cache, parts []part, err error) {
+	if m == nil {
+		return nil, nil, errNil
+	}
 	m.mu.Lock()
 	again := m.phase != notStarted
 	if !again {

@@ -254,6 +254,37 @@ func TestMisuse(t *testing.T) {
 	}
 }
 
+// Nothing panics without a Manager, and Run and the probes say that it is nil.
+func TestNoManager(t *testing.T) {
+	var m *manager.Manager
+	_, inf := setup(t)
+	run := manager.Func(func(context.Context) error { return nil })
+	m.AddCaches(inf)
+	m.AddControllers(controller.New("one", func(context.Context, key) error { return nil }), nil)
+	m.Add("one", run)
+	m.AddToAll("two", run)
+	m.AddHealthCheck("one", run)
+	m.AddReadyCheck("one", run)
+	m.AddError(io.ErrUnexpectedEOF)
+	m.Show("one", 1)
+	if parts := m.Parts(); len(parts) > 0 {
+		t.Errorf("it has %v", parts)
+	}
+	const want = "manager: the Manager: it is nil: make it before you add it"
+	for _, err := range []error{m.Err(), m.Run(t.Context())} {
+		if !errors.Is(err, manager.ErrNoPart) || err.Error() != want {
+			t.Errorf("got %v", err)
+		}
+	}
+	for _, probe := range []http.Handler{m.Healthz(), m.Readyz()} {
+		answer := httptest.NewRecorder()
+		probe.ServeHTTP(answer, httptest.NewRequest(http.MethodGet, "/", nil))
+		if answer.Code != http.StatusInternalServerError || !strings.Contains(answer.Body.String(), want) {
+			t.Errorf("a probe answers %d, %s", answer.Code, answer.Body)
+		}
+	}
+}
+
 // invalid is a part, and an Elector, whose setup failed.
 type invalid struct {
 	always

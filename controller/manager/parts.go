@@ -31,6 +31,9 @@ type Controller interface {
 // *factory.Factory and a *shard.Replica. Show runs nothing, and may be called at any time. The names
 // of shown parts of one type should differ.
 func (m *Manager) Show(name string, part any) {
+	if m == nil {
+		return
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	m.shown = append(m.shown, Part{name, part})
@@ -48,6 +51,9 @@ type Part struct {
 // parts of [Manager.Show]. A factory is replaced by its informers, as [InformersOf] returns them.
 // Other parts of [Manager.Add] are not among them.
 func (m *Manager) Parts() (all []Part) {
+	if m == nil {
+		return nil
+	}
 	m.mu.Lock()
 	caches, shown, parts := m.caches, m.shown, m.parts // only appended to
 	m.mu.Unlock()

@@ -50,6 +50,9 @@ func (m *Manager) addCheck(p probe, name string, ask func(context.Context) error
 
 // takeCheck adds a check, or says why not.
 func (m *Manager) takeCheck(p probe, c check) error {
+	if m == nil {
+		return errNil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	switch {
@@ -79,28 +82,38 @@ func (m *Manager) Healthz() http.Handler {
 // is ready to take over.
 func (m *Manager) Readyz() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		m.mu.Lock()
-		now, caches := m.phase, m.caches
-		m.mu.Unlock()
-		var missing []error
-		switch now {
-		case notStarted:
-			missing = append(missing, fmt.Errorf("manager: %w", errNotRunning))
-		case stopped:
-			missing = append(missing, fmt.Errorf("manager: %w", errStopped))
-		default:
-			for _, c := range caches {
-				if err := unfilled(c); err != nil {
-					missing = append(missing, err)
-				}
-			}
-		}
-		m.answer(w, r, readyz, missing)
+		m.answer(w, r, readyz, m.missing())
 	})
+}
+
+// missing returns why the manager is not ready.
+func (m *Manager) missing() (all []error) {
+	if m == nil {
+		return nil // answer says it
+	}
+	m.mu.Lock()
+	now, caches := m.phase, m.caches
+	m.mu.Unlock()
+	switch now {
+	case notStarted:
+		return []error{fmt.Errorf("manager: %w", errNotRunning)}
+	case stopped:
+		return []error{fmt.Errorf("manager: %w", errStopped)}
+	}
+	for _, c := range caches {
+		if err := unfilled(c); err != nil {
+			all = append(all, err)
+		}
+	}
+	return all
 }
 
 // answer writes the answer to a probe.
 func (m *Manager) answer(w http.ResponseWriter, r *http.Request, p probe, failed []error) {
+	if m == nil {
+		http.Error(w, errNil.Error(), http.StatusInternalServerError)
+		return
+	}
 	m.mu.Lock()
 	checks := m.checks[p]
 	m.mu.Unlock()

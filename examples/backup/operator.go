@@ -83,32 +83,30 @@ func (o *operator) reconcile(ctx context.Context, key kinform.Key) error {
 	}
 	settings, ok := o.settings.Cached(backup.Spec.Settings.Key())
 	if !ok {
-		return o.wait(ctx, backup, "NoSettings", "there is no ConfigMap "+backup.Spec.Settings.Key().String())
+		return o.notReady(ctx, backup, "NoSettings", "there is no ConfigMap "+backup.Spec.Settings.Key().String())
 	}
 	secret, ok := o.secrets.Cached(backup.Spec.Credentials.Key())
 	if !ok {
-		return o.wait(ctx, backup, "NoCredentials", "there is no Secret "+backup.Spec.Credentials.Key().String())
+		return o.notReady(ctx, backup, "NoCredentials", "there is no Secret "+backup.Spec.Credentials.Key().String())
 	}
 	turn, next := schedule(backup)
 	job, err := o.job(ctx, backup, fmt.Sprint(turn, settings.Data, secret.ResourceVersion))
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		return errors.Join(err, o.wait(ctx, backup, string(apierrors.ReasonForError(err)), err.Error()))
+		return errors.Join(err, o.notReady(ctx, backup, string(apierrors.ReasonForError(err)), err.Error()))
 	case err != nil:
 		return err
 	}
-	err = errors.Join(o.report(ctx, backup, job.Name, stateOf(job)), o.clean(ctx, backup, job.Name))
-	if err != nil {
+	if err := errors.Join(o.report(ctx, backup, job.Name, stateOf(job)), o.clean(ctx, backup, job.Name)); err != nil {
 		return err
 	}
 	return controller.Again(next)
 }
 
-// wait tells people why no Job begins. When what is missing comes, the Backup is reconciled again.
-func (o *operator) wait(ctx context.Context, backup *Backup, reason, message string) error {
+// notReady tells people why no Job begins: something is missing, or the server refuses the Job.
+func (o *operator) notReady(ctx context.Context, backup *Backup, reason, message string) error {
 	o.events.Warning(backup, reason, "Start", "%s", message)
-	missing := metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
-	return o.report(ctx, backup, backup.Status.Job, missing)
+	return o.report(ctx, backup, backup.Status.Job, metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message})
 }
 
 // schedule returns the number of the present turn, and the time until the next one.
@@ -143,13 +141,15 @@ func (o *operator) job(ctx context.Context, backup *Backup, configuration string
 	return created, err
 }
 
-// stateOf returns the condition of a Backup with a Job.
+// stateOf returns the condition of a Backup with a Job. While a Job retries after failed pods, it is running.
 func stateOf(job *batchv1.Job) metav1.Condition {
-	switch {
-	case job.Status.Succeeded > 0:
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: "Complete"}
-	case job.Status.Failed > 0:
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: "Failed"}
+	for _, c := range job.Status.Conditions {
+		switch {
+		case c.Status == corev1.ConditionTrue && c.Type == batchv1.JobComplete:
+			return metav1.Condition{Status: metav1.ConditionTrue, Reason: "Complete"}
+		case c.Status == corev1.ConditionTrue && c.Type == batchv1.JobFailed:
+			return metav1.Condition{Status: metav1.ConditionFalse, Reason: "Failed", Message: c.Message}
+		}
 	}
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: "Running"}
 }

@@ -167,6 +167,22 @@ func (w *world) want(reason string) *batchv1.Job {
 	return jobs[0]
 }
 
+// setStatus writes the status of a Job, as the cluster does.
+func (w *world) setStatus(job *batchv1.Job, status batchv1.JobStatus) {
+	w.t.Helper()
+	job, err := fake.Get[*batchv1.Job](w.server, kinform.Key{Namespace: job.Namespace, Name: job.Name})
+	w.check(err)
+	job = job.DeepCopy()
+	job.Status = status
+	_, err = fake.UpdateStatus(w.server, job)
+	w.check(err)
+}
+
+// ended is the status of a Job with a condition.
+func ended(condition batchv1.JobConditionType, is corev1.ConditionStatus) batchv1.JobStatus {
+	return batchv1.JobStatus{Conditions: []batchv1.JobCondition{{Type: condition, Status: is}}}
+}
+
 // jobsCreated returns how many creates of Jobs the operator has sent.
 func (w *world) jobsCreated() int {
 	return w.server.Requests().Count(faults.VerbCreate, batch.Jobs.GroupResource())
@@ -193,12 +209,18 @@ func TestBackup(t *testing.T) {
 		}
 		patch[*backup.Backup](w, nightly, `{"spec":{"image":"dump:2"}}`)
 		fourth := w.want("Running")
-		if names := slices.Compact([]string{first.Name, second.Name, third.Name, fourth.Name}); len(names) != 4 {
-			t.Errorf("jobs %q", names)
+		names := []string{first.Name, second.Name, third.Name, fourth.Name}
+		slices.Sort(names)
+		if different := slices.Compact(names); len(different) != 4 {
+			t.Errorf("jobs %q", different)
 		}
-		fourth.Status.Succeeded = 1
-		_, err := fake.UpdateStatus(w.server, fourth)
-		w.check(err)
+		w.setStatus(fourth, batchv1.JobStatus{Failed: 1})
+		w.want("Running") // it tries again
+		w.setStatus(fourth, ended(batchv1.JobFailed, corev1.ConditionFalse))
+		w.want("Running")
+		w.setStatus(fourth, ended(batchv1.JobFailed, corev1.ConditionTrue))
+		w.want("Failed")
+		w.setStatus(fourth, ended(batchv1.JobComplete, corev1.ConditionTrue))
 		w.want("Complete")
 		recorded, err := fake.List[*eventsv1.Event](w.server, fake.Selection{})
 		w.check(err)

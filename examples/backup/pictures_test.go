@@ -85,7 +85,7 @@ func TestPictures(t *testing.T) {
 	jobs, err := fake.List[*batchv1.Job](server, fake.Selection{})
 	check(err)
 	for _, job := range jobs[:3] {
-		job.Status.Succeeded = 1
+		job.Status.Conditions = []batchv1.JobCondition{{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}}
 		_, err := fake.UpdateStatus(server, job)
 		check(err)
 	}

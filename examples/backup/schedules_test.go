@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
-	"slices"
 	"sync"
 	"testing"
 	"time"
@@ -30,8 +29,8 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/events"
 )
 
-// TestSchedules runs two replicas on bad days, on which both crash and lose the Lease, and the user changes what he
-// wants. No Job begins twice, and each deleted Backup is cleaned up while it is there, and not before it is deleted.
+// TestSchedules runs two replicas on bad days: both crash and lose the Lease, and the Backup and its references change.
+// No Job begins twice, and each deleted Backup is cleaned up while it is there, and not before it is deleted.
 func TestSchedules(t *testing.T) {
 	stage.BadDays(t, 6, 300, schedule)
 }
@@ -150,8 +149,10 @@ func (j *journal) wantJob(b *backup.Backup) {
 	jobs, err := fake.List[*batchv1.Job](j.Server, fake.Selection{})
 	j.Check(err)
 	now := stage.Get[*backup.Backup](j.Stage, nightly)
-	one := len(jobs) == 1 && metav1.IsControlledBy(jobs[0], b) && jobs[0].Name == now.Status.Job && j.begun[kinform.Key{Namespace: nightly.Namespace, Name: now.Status.Job}] == 1
-	if !one || slices.ContainsFunc(now.Status.Conditions, func(c metav1.Condition) bool { return c.Reason != "Running" }) {
+	begun := j.begun[kinform.Key{Namespace: nightly.Namespace, Name: now.Status.Job}]
+	alone := len(jobs) == 1 && metav1.IsControlledBy(jobs[0], b) && jobs[0].Name == now.Status.Job && begun == 1
+	conditions := now.Status.Conditions
+	if !alone || len(conditions) != 1 || conditions[0].Reason != "Running" {
 		j.t.Errorf("%d Jobs, begun %v, the status is %v", len(jobs), j.begun, now.Status)
 	}
 }

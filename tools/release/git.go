@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -20,17 +21,23 @@ func ready(repo, version string) error {
 	if changed != "" {
 		return fmt.Errorf("the checkout has changes that are not committed:\n%s", changed)
 	}
-	if tagged, _ := command(repo, nil, "git", "tag", "--list", version); tagged != "" {
-		return fmt.Errorf("there is a tag %s", version)
+	for _, dir := range published {
+		tag := (&module{dir: dir}).tag(version)
+		if tagged, err := command(repo, nil, "git", "tag", "--list", tag); tagged != "" || err != nil {
+			return cmp.Or(err, fmt.Errorf("there is a tag %s", tag))
+		}
 	}
 	text, err := os.ReadFile(filepath.Join(repo, "CHANGELOG.md"))
 	if err != nil {
 		return err
 	}
-	if !strings.Contains(string(text), "\n## "+strings.TrimPrefix(version, "v")) {
-		return fmt.Errorf("CHANGELOG.md has no section %s", strings.TrimPrefix(version, "v"))
+	heading := "## " + strings.TrimPrefix(version, "v")
+	for line := range strings.Lines(string(text)) {
+		if line = strings.TrimSpace(line); line == heading || strings.HasPrefix(line, heading+" ") {
+			return nil
+		}
 	}
-	return nil
+	return fmt.Errorf("CHANGELOG.md has no section %s", strings.TrimPrefix(version, "v"))
 }
 
 // clone clones the last commit of a checkout into a folder, with the checkout's author.
@@ -69,10 +76,17 @@ func tag(clone, version string, all []*module) error {
 	return nil
 }
 
-// fetch brings the commit and the tags of a clone into the checkout.
+// fetch brings the commit and the tags of a clone into the checkout. If the checkout has another commit since, it stays
+// as it is.
 func fetch(repo, clone string) error {
-	_, err := command(repo, nil, "git", "pull", "--quiet", "--ff-only", "--tags", clone, "HEAD")
-	return err
+	for _, args := range [][]string{
+		{"fetch", "--quiet", "--no-tags", clone, "HEAD"}, {"merge", "--quiet", "--ff-only", "FETCH_HEAD"}, {"fetch", "--quiet", "--tags", clone},
+	} {
+		if _, err := command(repo, nil, "git", args...); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // command runs a program in a folder, with more variables, and returns what it prints without the space around.

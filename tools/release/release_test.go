@@ -181,6 +181,47 @@ func TestNotReady(t *testing.T) {
 	refused("v0.2.0", "no section 0.2.0")
 	c.git("tag v0.1.0")
 	refused("v0.1.0", "there is a tag v0.1.0")
+	c.git("tag -d v0.1.0")
+	c.git("tag with/envtest/v0.1.0")
+	refused("v0.1.0", "there is a tag with/envtest/v0.1.0")
+	c.write("CHANGELOG.md", "# Changelog\n\n## 0.3.10\n\n## 0.3.2 of today\n")
+	c.commit()
+	refused("v0.3.1", "no section 0.3.1")
+	if err := ready(c.dir, "v0.3.2"); err != nil {
+		t.Errorf("with a section: %v", err)
+	}
+}
+
+// TestFetch: the tags come into the checkout with their commit. If there is another commit, nothing comes.
+func TestFetch(t *testing.T) {
+	c := newCheckout(t)
+	c.write("CHANGELOG.md", "# Changelog\n")
+	c.commit()
+	to := t.TempDir()
+	if err := clone(c.dir, to); err != nil {
+		t.Fatal(err)
+	}
+	all := []*module{{dir: "."}, {dir: "e2e"}}
+	if err := tag(to, "v0.1.0", all); err != nil {
+		t.Fatal(err)
+	}
+	before := c.git("rev-parse HEAD")
+	c.write("CHANGELOG.md", "# Changes\n")
+	c.commit()
+	moved := c.git("rev-parse HEAD")
+	if err := fetch(c.dir, to); err == nil || !strings.Contains(err.Error(), "merge") {
+		t.Errorf("with another commit: %v", err)
+	}
+	if now, tags := c.git("rev-parse HEAD"), c.git("tag --list"); now != moved || tags != "" {
+		t.Errorf("it is at %s, and was at %s, with the tags %q", now, moved, tags)
+	}
+	c.git("reset -q --hard " + before)
+	if err := fetch(c.dir, to); err != nil {
+		t.Fatal(err)
+	}
+	if tags := c.git("tag --list"); tags != "e2e/v0.1.0\nv0.1.0" || c.git("rev-parse HEAD") != c.git("rev-parse v0.1.0") {
+		t.Errorf("the tags are %q", tags)
+	}
 }
 
 // TestPack: an archive has all files of a folder, and its bytes depend on nothing else.

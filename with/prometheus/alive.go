@@ -16,7 +16,7 @@ type Factory interface{ Informers() []informer.Untyped }
 // there: controllers, queues, caches, the Elector, replicas and factories. Parts that come later
 // appear, and informers of factories that go vanish. If a name is taken, a number follows it: "pods
 // 2". Do not add the same parts otherwise, or they are counted twice. If the manager was added before,
-// mgr.Err and mgr.Run return [ErrDuplicate].
+// mgr.Err and mgr.Run return [ErrDuplicate], and if the metrics or the manager are nil, [ErrNoPart].
 func (m *Metrics) AddManager(mgr *manager.Manager) {
 	mgr.AddError(m.addAlive("manager", mgr, mgr.Parts))
 }
@@ -29,19 +29,32 @@ func (m *Metrics) AddFactory(f Factory) error {
 }
 
 func (m *Metrics) addAlive(what string, value any, list func() []manager.Part) error {
-	if isNil(value) {
+	switch {
+	case m == nil:
+		return fmt.Errorf("kinformprom: %s: the metrics: %w", what, ErrNoPart)
+	case isNil(value):
 		return fmt.Errorf("kinformprom: %s: %w", what, ErrNoPart)
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	for _, a := range m.alive {
 		if a.value == value {
-			return fmt.Errorf("kinformprom: %s added twice: %w", what, ErrDuplicate)
+			return twice(what)
 		}
 	}
 	m.alive = append(m.alive[:len(m.alive):len(m.alive)], &alive{value: value, list: list, known: map[any]part{}})
 	return nil
 }
+
+// twice is the error of something without a name that was added before.
+type twice string
+
+func (what twice) Error() string {
+	return fmt.Sprintf("kinformprom: the %s was added before: add it once", string(what))
+}
+
+// Is lets it match ErrDuplicate, whose text speaks of a name.
+func (what twice) Is(target error) bool { return target == ErrDuplicate }
 
 // alive is something whose parts come and go.
 type alive struct {

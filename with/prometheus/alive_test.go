@@ -97,13 +97,31 @@ func TestManager(t *testing.T) {
 	}
 }
 
+// Without a manager or metrics nothing panics, and Run says what is nil.
+func TestNoManager(t *testing.T) {
+	kinformprom.New().AddManager(nil)
+	var none *manager.Manager
+	if err := none.Run(t.Context()); !errors.Is(err, kinformprom.ErrNoPart) {
+		t.Errorf("Run of no manager returned %v", err)
+	}
+	mgr := manager.New(manager.Options{})
+	(*kinformprom.Metrics)(nil).AddManager(mgr)
+	(*kinformprom.Metrics)(nil).AddManager(nil)
+	if err := mgr.Run(t.Context()); !errors.Is(err, kinformprom.ErrNoPart) || err.Error() != "kinformprom: manager: the metrics: it is nil: make it before you add it" {
+		t.Errorf("Run returned %v", err)
+	}
+	if err := (*kinformprom.Metrics)(nil).AddElector("pods", nil); !errors.Is(err, kinformprom.ErrNoPart) {
+		t.Errorf("an elector: %v", err)
+	}
+}
+
 // A manager that is added twice does not run.
 func TestManagerTwice(t *testing.T) {
 	mgr := manager.New(manager.Options{})
 	m := kinformprom.New()
 	m.AddManager(mgr)
 	m.AddManager(mgr)
-	if err := mgr.Run(t.Context()); !errors.Is(err, kinformprom.ErrDuplicate) || err.Error() != "kinformprom: manager added twice: the name is taken: give each its own name" {
+	if err := mgr.Run(t.Context()); !errors.Is(err, kinformprom.ErrDuplicate) || err.Error() != "kinformprom: the manager was added before: add it once" {
 		t.Errorf("Run returned %v", err)
 	}
 }

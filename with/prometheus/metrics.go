@@ -203,6 +203,8 @@ func newPart(name string, d *prometheus.Desc, collect func(emitter), sorts ...st
 // add adds the part of value. what names its sort in errors.
 func (m *Metrics) add(what, name string, value any, of func() part) error {
 	switch {
+	case m == nil:
+		return refuse(what, name, fmt.Errorf("the metrics: %w", ErrNoPart))
 	case isNil(value):
 		return refuse(what, name, ErrNoPart)
 	case name == "":

@@ -102,7 +102,7 @@ func (r reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	var settings corev1.ConfigMap
 	err := r.Get(ctx, backup.Spec.Settings.Key(), &settings)
 	if apierrors.IsNotFound(err) {
-		return ctrl.Result{}, r.wait(ctx, &backup, "NoSettings", "there is no ConfigMap "+backup.Spec.Settings.Key().String())
+		return ctrl.Result{}, r.notReady(ctx, &backup, "NoSettings", "there is no ConfigMap "+backup.Spec.Settings.Key().String())
 	}
 	if err != nil {
 		return ctrl.Result{}, err
@@ -111,7 +111,7 @@ func (r reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	secret.SetGroupVersionKind(corev1.SchemeGroupVersion.WithKind("Secret"))
 	err = r.Get(ctx, backup.Spec.Credentials.Key(), &secret)
 	if apierrors.IsNotFound(err) {
-		return ctrl.Result{}, r.wait(ctx, &backup, "NoCredentials", "there is no Secret "+backup.Spec.Credentials.Key().String())
+		return ctrl.Result{}, r.notReady(ctx, &backup, "NoCredentials", "there is no Secret "+backup.Spec.Credentials.Key().String())
 	}
 	if err != nil {
 		return ctrl.Result{}, err
@@ -120,22 +120,20 @@ func (r reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	job, err := r.job(ctx, &backup, fmt.Sprint(turn, settings.Data, secret.ResourceVersion))
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
-		return ctrl.Result{}, errors.Join(err, r.wait(ctx, &backup, string(apierrors.ReasonForError(err)), err.Error()))
+		return ctrl.Result{}, errors.Join(err, r.notReady(ctx, &backup, string(apierrors.ReasonForError(err)), err.Error()))
 	case err != nil:
 		return ctrl.Result{}, err
 	}
-	err = errors.Join(r.report(ctx, &backup, job.Name, stateOf(job)), r.clean(ctx, &backup, job.Name))
-	if err != nil {
+	if err := errors.Join(r.report(ctx, &backup, job.Name, stateOf(job)), r.clean(ctx, &backup, job.Name)); err != nil {
 		return ctrl.Result{}, err
 	}
 	return ctrl.Result{RequeueAfter: next}, nil
 }
 
-// wait tells people why no Job begins. When what is missing comes, the Backup is reconciled again.
-func (r reconciler) wait(ctx context.Context, backup *Backup, reason, message string) error {
+// notReady tells people why no Job begins: something is missing, or the server refuses the Job.
+func (r reconciler) notReady(ctx context.Context, backup *Backup, reason, message string) error {
 	r.events.Eventf(backup, nil, corev1.EventTypeWarning, reason, "Start", "%s", message)
-	missing := metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message}
-	return r.report(ctx, backup, backup.Status.Job, missing)
+	return r.report(ctx, backup, backup.Status.Job, metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message})
 }
 
 // schedule returns the number of the present turn, and the time until the next one.
@@ -173,13 +171,15 @@ func (r reconciler) job(ctx context.Context, backup *Backup, configuration strin
 	return job, err
 }
 
-// stateOf returns the condition of a Backup with a Job.
+// stateOf returns the condition of a Backup with a Job. While a Job retries after failed pods, it is running.
 func stateOf(job *batchv1.Job) metav1.Condition {
-	switch {
-	case job.Status.Succeeded > 0:
-		return metav1.Condition{Status: metav1.ConditionTrue, Reason: "Complete"}
-	case job.Status.Failed > 0:
-		return metav1.Condition{Status: metav1.ConditionFalse, Reason: "Failed"}
+	for _, c := range job.Status.Conditions {
+		switch {
+		case c.Status == corev1.ConditionTrue && c.Type == batchv1.JobComplete:
+			return metav1.Condition{Status: metav1.ConditionTrue, Reason: "Complete"}
+		case c.Status == corev1.ConditionTrue && c.Type == batchv1.JobFailed:
+			return metav1.Condition{Status: metav1.ConditionFalse, Reason: "Failed", Message: c.Message}
+		}
 	}
 	return metav1.Condition{Status: metav1.ConditionFalse, Reason: "Running"}
 }
