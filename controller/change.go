@@ -204,7 +204,8 @@ type Outcome uint8
 
 // The outcomes of [CreateOrUpdate].
 const (
-	// Unchanged means that nothing was written.
+	// Unchanged means that nothing was written. The object may be new: the answer to the creation by an earlier
+	// call can be lost, so nothing may depend on Created alone.
 	Unchanged Outcome = iota
 	// Created means that the object was created.
 	Created
