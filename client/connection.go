@@ -4,8 +4,12 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"net"
 	"net/http"
 	"net/url"
+	"os"
+	"path/filepath"
+	"strconv"
 
 	"golang.org/x/time/rate"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -72,6 +76,87 @@ type Connection struct {
 	// it, and when it is back all continue. [NewConnection] and [InCluster] make one. Nil
 	// gives each Resource its own. Only List and Watch use it.
 	Breaker *reflector.Breaker
+}
+
+// Format implements fmt.Formatter: every verb prints the fields. It hides user and password of
+// the URL, and only shows whether HTTP and Limiter are set.
+func (c Connection) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(c.text())) }
+
+// MarshalText implements encoding.TextMarshaler with the text that Format prints, so that
+// JSON and log handlers hide the same. It cannot be read back.
+func (c Connection) MarshalText() ([]byte, error) { return []byte(c.text()), nil }
+
+func (c Connection) text() string {
+	var p printed
+	p.field("URL", quoted(publicURL(c.URL)))
+	p.field("HTTP", when(c.HTTP != nil, present))
+	p.field("UserAgent", quoted(c.UserAgent))
+	p.field("Limiter", when(c.Limiter != nil, present))
+	p.field("Retries", when(c.Retries != 0, strconv.Itoa(c.Retries)))
+	return "Connection{" + string(p) + "}"
+}
+
+// NewConnection makes the connection to the server with base URL serverURL (see
+// [Connection.URL]). It sends nothing and starts no goroutine. If opts has credentials or a
+// CA, the URL must be https.
+//
+// The connection speaks HTTP/2 if the server does. An HTTP/2 connection that was silent for 30
+// seconds is pinged, and closed if no answer comes within 15 more. Then its watches end with
+// an error, and its reads are retried. Once a reflector has found the server away, its further
+// tries use new connections. Over HTTP/1, for example through kubectl proxy, only TCP
+// keep-alive finds dead connections.
+//
+// Redirects are not followed: the API does not redirect, but a login page does. Credentials go
+// only to the server of the URL, and into no error. Idle connections are closed by
+// CloseIdleConnections of Connection.HTTP, or after 90 seconds.
+func NewConnection(serverURL string, opts ConnectionOptions) (Connection, error) {
+	fail := func(err error) (Connection, error) { return Connection{}, fmt.Errorf("client connection: %w", err) }
+	server, err := Connection{URL: serverURL}.endpoint()
+	if err != nil {
+		return fail(err)
+	}
+	if err := opts.check(server.base); err != nil {
+		return fail(err)
+	}
+	t, err := newTransport(server.base, opts)
+	if err != nil {
+		return fail(err)
+	}
+	return Connection{URL: serverURL, Breaker: new(reflector.Breaker), HTTP: &http.Client{
+		Transport:     t,
+		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+	}}, nil
+}
+
+// serviceAccountDir is the folder of every pod's credentials.
+// (https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/)
+const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
+
+// InCluster makes the connection from a pod to the server of its own cluster, as the pod's
+// service account. The address comes from KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT,
+// the token and the CA from files that the kubelet keeps up to date (see [ConnectionOptions]).
+// It returns [ErrNotInCluster] if those variables are not set, and otherwise the error of a
+// file. It sends nothing. A token or CA in opts replaces the pod's; opts may be zero.
+func InCluster(opts ConnectionOptions) (Connection, error) {
+	return inCluster(os.Getenv, serviceAccountDir, opts)
+}
+
+func inCluster(getenv func(string) string, dir string, opts ConnectionOptions) (Connection, error) {
+	host, port := getenv("KUBERNETES_SERVICE_HOST"), getenv("KUBERNETES_SERVICE_PORT")
+	if host == "" || port == "" {
+		return Connection{}, ErrNotInCluster
+	}
+	if opts.CAFile == "" && len(opts.CA) == 0 && !opts.Insecure {
+		opts.CAFile = filepath.Join(dir, "ca.crt")
+	}
+	if opts.TokenFile == "" && opts.Token == "" {
+		opts.TokenFile = filepath.Join(dir, "token")
+	}
+	conn, err := NewConnection("https://"+net.JoinHostPort(host, port), opts)
+	if err != nil {
+		return Connection{}, fmt.Errorf("service account: %w", err)
+	}
+	return conn, nil
 }
 
 // endpoint is a checked Connection. Immutable.

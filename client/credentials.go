@@ -12,8 +12,6 @@ import (
 	"os"
 	"strings"
 	"time"
-
-	"github.com/kinform/kinform/reflector"
 )
 
 const (
@@ -81,36 +79,31 @@ type ConnectionOptions struct {
 	OnError func(error)
 }
 
-// NewConnection makes the connection to the server with base URL serverURL (see
-// [Connection.URL]). It sends nothing and starts no goroutine. If opts has credentials or a
-// CA, the URL must be https.
-//
-// The connection speaks HTTP/2 if the server does. An HTTP/2 connection that was silent for 30
-// seconds is pinged, and closed if no answer comes within 15 more. Then its watches end with
-// an error, and its reads are retried. Once a reflector has found the server away, its further
-// tries use new connections. Over HTTP/1, for example through kubectl proxy, only TCP
-// keep-alive finds dead connections.
-//
-// Redirects are not followed: the API does not redirect, but a login page does. Credentials go
-// only to the server of the URL, and into no error. Idle connections are closed by
-// CloseIdleConnections of Connection.HTTP, or after 90 seconds.
-func NewConnection(serverURL string, opts ConnectionOptions) (Connection, error) {
-	fail := func(err error) (Connection, error) { return Connection{}, fmt.Errorf("client connection: %w", err) }
-	server, err := Connection{URL: serverURL}.endpoint()
-	if err != nil {
-		return fail(err)
-	}
-	if err := opts.check(server.base); err != nil {
-		return fail(err)
-	}
-	t, err := newTransport(server.base, opts)
-	if err != nil {
-		return fail(err)
-	}
-	return Connection{URL: serverURL, Breaker: new(reflector.Breaker), HTTP: &http.Client{
-		Transport:     t,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
-	}}, nil
+// Format implements fmt.Formatter: every verb prints the fields with Key and Token hidden, and
+// with the sizes of CA and certificate. Do not print a struct that has the options in an
+// unexported field: it is printed without this method.
+func (o ConnectionOptions) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(o.text())) }
+
+// MarshalText implements encoding.TextMarshaler with the text that Format prints, so that
+// JSON and log handlers hide the same. It cannot be read back.
+func (o ConnectionOptions) MarshalText() ([]byte, error) { return []byte(o.text()), nil }
+
+func (o ConnectionOptions) text() string {
+	var p printed
+	p.field("CAFile", quoted(o.CAFile))
+	p.field("CA", size(o.CA))
+	p.field("CertFile", quoted(o.CertFile))
+	p.field("KeyFile", quoted(o.KeyFile))
+	p.field("Cert", size(o.Cert))
+	p.field("Key", when(len(o.Key) > 0, hidden))
+	p.field("TokenFile", quoted(o.TokenFile))
+	p.field("Token", when(o.Token != "", hidden))
+	p.field("ServerName", quoted(o.ServerName))
+	p.field("Insecure", when(o.Insecure, "true"))
+	p.field("Proxy", when(o.Proxy != nil, present))
+	p.field("DialContext", when(o.DialContext != nil, present))
+	p.field("OnError", when(o.OnError != nil, present))
+	return "ConnectionOptions{" + string(p) + "}"
 }
 
 // check finds misuse that is visible without reading the files.

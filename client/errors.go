@@ -1,6 +1,7 @@
 package client
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -133,4 +134,20 @@ type PanicError = usercode.PanicError
 func isObjectError(err error) bool {
 	var object *reflector.ObjectError
 	return errors.As(err, &object)
+}
+
+// withContext makes an error match ctx.Err() if ctx is done: a transport may only report that
+// its connection was closed.
+func withContext(ctx context.Context, err error) error {
+	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
+		return fmt.Errorf("%w (%w)", cause, err)
+	}
+	return err
+}
+
+// contain turns a panic into *err.
+func contain(err *error) {
+	if v := recover(); v != nil {
+		*err = usercode.Panicked("decoding", v)
+	}
 }

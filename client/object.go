@@ -12,7 +12,6 @@ import (
 
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
-	"github.com/kinform/kinform/internal/usercode"
 )
 
 // objectCodec decodes single objects into freshly allocated ones. Immutable.
@@ -161,13 +160,6 @@ func complete(c *objectCodec, d decoded, want expectation) (err error) {
 	}
 	setKind(d.object, want)
 	return nil
-}
-
-// contain turns a panic into *err.
-func contain(err *error) {
-	if v := recover(); v != nil {
-		*err = usercode.Panicked("decoding", v)
-	}
 }
 
 // kinded is a type with an embedded metav1.TypeMeta, or one like it.

@@ -3,7 +3,6 @@ package client
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"io"
 	"net/http"
@@ -20,9 +19,6 @@ import (
 
 const (
 	jsonType = "application/json"
-	// drainLimit is the number of bytes of an unread answer that are read to reuse its
-	// connection. Closing the connection is cheaper than reading more.
-	drainLimit = 64 << 10
 	// excerptLimit is the number of bytes of an answer that an error shows.
 	excerptLimit = 160
 )
@@ -143,15 +139,6 @@ func bodyReader(body []byte) io.Reader {
 		return nil // http.NoBody; a *bytes.Reader of nil would send Content-Length: 0
 	}
 	return bytes.NewReader(body)
-}
-
-// withContext makes an error match ctx.Err() if ctx is done: a transport may only report that
-// its connection was closed.
-func withContext(ctx context.Context, err error) error {
-	if cause := ctx.Err(); cause != nil && !errors.Is(err, cause) {
-		return fmt.Errorf("%w (%w)", cause, err)
-	}
-	return err
 }
 
 // answer is the body of a response, read by one goroutine. It keeps the beginning of the body

@@ -17,57 +17,6 @@ const (
 	present = "set"
 )
 
-// Format implements fmt.Formatter: every verb prints the fields with Key and Token hidden, and
-// with the sizes of CA and certificate. Do not print a struct that has the options in an
-// unexported field: it is printed without this method.
-func (o ConnectionOptions) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(o.text())) }
-
-// MarshalText implements encoding.TextMarshaler with the text that Format prints, so that
-// JSON and log handlers hide the same. It cannot be read back.
-func (o ConnectionOptions) MarshalText() ([]byte, error) { return []byte(o.text()), nil }
-
-func (o ConnectionOptions) text() string {
-	var p printed
-	p.field("CAFile", quoted(o.CAFile))
-	p.field("CA", size(o.CA))
-	p.field("CertFile", quoted(o.CertFile))
-	p.field("KeyFile", quoted(o.KeyFile))
-	p.field("Cert", size(o.Cert))
-	p.field("Key", when(len(o.Key) > 0, hidden))
-	p.field("TokenFile", quoted(o.TokenFile))
-	p.field("Token", when(o.Token != "", hidden))
-	p.field("ServerName", quoted(o.ServerName))
-	p.field("Insecure", when(o.Insecure, "true"))
-	p.field("Proxy", when(o.Proxy != nil, present))
-	p.field("DialContext", when(o.DialContext != nil, present))
-	p.field("OnError", when(o.OnError != nil, present))
-	return "ConnectionOptions{" + string(p) + "}"
-}
-
-// Format implements fmt.Formatter: every verb prints the fields. It hides user and password of
-// the URL, and only shows whether HTTP and Limiter are set.
-func (c Connection) Format(f fmt.State, _ rune) { _, _ = f.Write([]byte(c.text())) }
-
-// MarshalText implements encoding.TextMarshaler with the text that Format prints, so that
-// JSON and log handlers hide the same. It cannot be read back.
-func (c Connection) MarshalText() ([]byte, error) { return []byte(c.text()), nil }
-
-func (c Connection) text() string {
-	var p printed
-	p.field("URL", quoted(publicURL(c.URL)))
-	p.field("HTTP", when(c.HTTP != nil, present))
-	p.field("UserAgent", quoted(c.UserAgent))
-	p.field("Limiter", when(c.Limiter != nil, present))
-	p.field("Retries", when(c.Retries != 0, strconv.Itoa(c.Retries)))
-	return "Connection{" + string(p) + "}"
-}
-
-// Format implements fmt.Formatter. Connection.HTTP leads to the transport, and fmt would print
-// the credentials in it.
-func (t *transport) Format(f fmt.State, _ rune) {
-	_, _ = fmt.Fprintf(f, "transport{Server:%q}", t.server.Host)
-}
-
 // printed is the text of a struct's fields.
 type printed string
 

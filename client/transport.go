@@ -19,6 +19,10 @@ import (
 // its life of an hour.
 const rereadAfter = time.Minute
 
+// drainLimit is the number of bytes of an unread answer that are read to reuse its
+// connection. Closing the connection is cheaper than reading more.
+const drainLimit = 64 << 10
+
 // login is the state of the credentials at one time, with the connections made from them.
 // Immutable.
 type login struct {
@@ -217,4 +221,10 @@ func (t *transport) CloseIdleConnections() {
 	t.reading.Lock()
 	defer t.reading.Unlock()
 	t.closeRetired()
+}
+
+// Format implements fmt.Formatter. Connection.HTTP leads to the transport, and fmt would print
+// the credentials in it.
+func (t *transport) Format(f fmt.State, _ rune) {
+	_, _ = fmt.Fprintf(f, "transport{Server:%q}", t.server.Host)
 }
