@@ -2,7 +2,6 @@ package client
 
 import (
 	"fmt"
-	"runtime"
 	"sync"
 	"time"
 
@@ -13,10 +12,6 @@ const (
 	// crewSoon is the number of objects of a list that its reader decodes itself, so that small
 	// lists start no goroutine.
 	crewSoon = 32
-	// mostDecoders is the number of decoders if Options.Decoders is zero and there are processors
-	// enough. Finding the ends of objects takes a sixth of the time, so more decoders would have to
-	// wait.
-	mostDecoders = 4
 
 	// A load is handed to a decoder when it has so many objects or bytes.
 	loadObjects = 32
@@ -30,14 +25,6 @@ const (
 
 // errUndecoded is the error of an object whose own method ended the goroutine that decoded it.
 var errUndecoded = fmt.Errorf("decoding: %w", usercode.ErrGoexit)
-
-// decoders returns the number of goroutines for a value of Options.Decoders.
-func decoders(option int) int {
-	if option == 0 {
-		return min(runtime.GOMAXPROCS(0), mostDecoders)
-	}
-	return option
-}
 
 // crew decodes objects of one list or watch in goroutines of its own. The reader puts objects in
 // and takes them out in the same order. It holds a bounded number of them. All methods belong to

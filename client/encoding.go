@@ -26,6 +26,26 @@ const (
 	Protobuf Encoding = "application/vnd.kubernetes.protobuf"
 )
 
+// chooseEncoding checks that T can be decoded from Options.Encoding. By default it chooses
+// Protobuf.
+func chooseEncoding(asked Encoding, protobuf error) (Encoding, error) {
+	switch asked {
+	case "":
+		if protobuf != nil {
+			return JSON, nil
+		}
+		return Protobuf, nil
+	case Protobuf:
+		if protobuf != nil {
+			return "", fmt.Errorf("encoding %s: %w", asked, protobuf)
+		}
+		return asked, nil
+	case JSON:
+		return asked, nil
+	}
+	return "", fmt.Errorf("unknown encoding %q", asked)
+}
+
 // encodingOf returns the encoding named by a Content-Type header. Any other type is read as
 // JSON, and refused with an excerpt if it is not JSON.
 func encodingOf(contentType string) Encoding {
@@ -46,26 +66,6 @@ func statusIn(c *objectCodec, e Encoding, body []byte) (st metav1.Status, ok boo
 		return m.status()
 	}
 	return status(c, body)
-}
-
-// chooseEncoding checks that T can be decoded from Options.Encoding. By default it chooses
-// Protobuf.
-func chooseEncoding(asked Encoding, protobuf error) (Encoding, error) {
-	switch asked {
-	case "":
-		if protobuf != nil {
-			return JSON, nil
-		}
-		return Protobuf, nil
-	case Protobuf:
-		if protobuf != nil {
-			return "", fmt.Errorf("encoding %s: %w", asked, protobuf)
-		}
-		return asked, nil
-	case JSON:
-		return asked, nil
-	}
-	return "", fmt.Errorf("unknown encoding %q", asked)
 }
 
 // acceptAnswer returns the Accept header for an object, or for its kind with suffix. JSON is the last choice,

@@ -12,14 +12,6 @@ import (
 	"github.com/kinform/kinform/internal/sharing"
 )
 
-// defaultInterned is the limit if Options.InternedStrings is zero. The others are the largest
-// possible numbers of strings and of parts, because their tables are allocated in one piece.
-const (
-	defaultInterned = 8192
-	mostInterned    = 1 << 20
-	mostShared      = 1 << 22
-)
-
 // A list or watch gets a small cache of strings at its object number internSoon, and the full
 // cache at number internMore, so the many small lists do not pay for one.
 const (

@@ -8,24 +8,6 @@ import (
 	"github.com/kinform/kinform/internal/decode"
 )
 
-// defaultMaxObjectBytes is the limit if Options.MaxObjectBytes is zero: 16 MiB. etcd stores
-// objects of up to 1.5 MiB by default (--max-request-bytes), and an API server accepts bodies
-// of up to 3 MiB. An answer can be larger than the stored object: JSON may need six bytes for
-// one, which turns 1.5 MiB into 9, conversion between versions adds fields, and an aggregated
-// API may not use etcd.
-const defaultMaxObjectBytes = 16 << 20
-
-// objectLimit returns the limit in bytes for a value of Options.MaxObjectBytes.
-func objectLimit(option int64) int64 {
-	switch {
-	case option == 0:
-		return defaultMaxObjectBytes
-	case option < 0:
-		return decode.Unlimited
-	}
-	return option
-}
-
 // countedBody adds the bytes of an answer to the statistics.
 type countedBody struct {
 	in    io.Reader

@@ -4,96 +4,13 @@ import (
 	"fmt"
 	"reflect"
 	"sync/atomic"
+	"time"
 
-	"k8s.io/apimachinery/pkg/api/validate/content"
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
-
-// Options select the objects of a resource and configure their transfer. The zero value
-// selects the whole resource in all namespaces.
-type Options struct {
-	// Namespace limits List and Watch to one namespace. It is also the namespace of keys and
-	// objects that have none. Empty means all namespaces, or a cluster-scoped resource.
-	Namespace string
-
-	// LabelSelector limits List and Watch, in the syntax of labels.Parse, such as
-	// "app=web,tier!=db". Empty selects everything.
-	LabelSelector string
-
-	// FieldSelector limits List and Watch, in the syntax of fields.ParseSelector, such as
-	// "spec.nodeName=n1". Empty selects everything. The server decides which fields of a
-	// resource can be selected.
-	FieldSelector string
-
-	// Encoding is the encoding that the client requests first. JSON is always the second
-	// choice, and the encoding of writes. Empty means Protobuf if every field of T has a
-	// protobuf tag, as in k8s.io/api, and otherwise JSON. An answer is decoded in the encoding
-	// that it states.
-	Encoding Encoding
-
-	// MaxObjectBytes limits the size of one object, so that no object can exhaust the memory
-	// of the process. The size is that of the encoding, without compression. A decoded object
-	// may take eight times the limit, or 1 MiB if that is more. This is estimated before
-	// decoding, and never too low, so a limit near the size of the objects can refuse an
-	// object with a hundred thousand tiny parts.
-	//
-	// A list or watch skips a larger object and reports it with its key as a *TooLargeError.
-	// Other calls return that error. Zero means 16 MiB, which is enough for
-	// every object that etcd stores by default. Set a higher limit for an aggregated API with
-	// larger objects. Negative means no limit.
-	MaxObjectBytes int64
-
-	// DropManagedFields leaves out metadata.managedFields, in every encoding. Managed fields
-	// are a third of many objects, and most programs never look at them. An update without
-	// them does not change those on the server.
-	DropManagedFields bool
-
-	// InternedStrings is the number of different strings of up to 128 bytes that a list or
-	// watch remembers, so that its objects share equal strings: namespaces, nodes, images,
-	// the keys and values of labels. Each takes about 50 bytes until the call ends; a call
-	// with fewer than some hundred objects takes less. Negative means none. Zero means 8192,
-	// except for JSON into other types than Unstructured: there sharing costs a quarter more
-	// time, so zero means none. The most is a million (1<<20).
-	InternedStrings int
-
-	// SharedParts is the number of different parts of objects that lists and watches
-	// remember, so that their objects share equal parts. A part is the target of a pointer,
-	// slice or map: the owners, tolerations, probes and environment of a ReplicaSet's pods.
-	// A type with unexported fields is never shared, because its methods may write to them:
-	// String of a *resource.Quantity keeps its result. Zero and less mean none.
-	//
-	// Treat objects with shared parts as read-only, also before they are cached; only the
-	// fields of an object's own struct may be changed. DeepCopy makes a copy that shares
-	// nothing. Get and the methods that write return objects that share nothing.
-	//
-	// Sharing is for caches of many objects: pods take half the memory. In protobuf they take
-	// less time to decode, because a part that is known is not decoded again; in the other
-	// encodings they take more. It costs up to 34 bytes per part, and the encoded bytes of
-	// those from protobuf. A part of up to 64 KiB that came twice stays alive from one list or
-	// watch to the next. The most is four million (1<<22).
-	SharedParts int
-
-	// Decoders is the largest number of goroutines that decode a list, or the initial events of a
-	// watch. Their objects are still yielded in the server's order and by the caller's goroutine.
-	// The goroutines begin after some objects and end with the call, in a watch with the initial
-	// events. Methods of T that decode run in them, for several objects at a time.
-	//
-	// An object may be yielded only together with later ones. In a list, it waits for the end of
-	// the list at most. In a watch, it waits for the next event that is no Added, or for an Added
-	// that comes 100 ms after the last yielded one, and is lost if ctx is done before. A watch
-	// without AllowWatchBookmarks, in which none of these may come, decodes in the goroutine of the
-	// caller. So does a list or watch whose reader says which objects it has, as a reflector's
-	// later lists.
-	//
-	// 1 and less mean that the caller's goroutine decodes all objects. Zero means one per processor
-	// (GOMAXPROCS), up to four.
-	Decoders int
-}
 
 // Resource is a typed client of one resource of an API server. As a [reflector.Source] it
 // lists and watches the objects that its Options select. Its other methods reach every object
@@ -126,6 +43,14 @@ type resource struct {
 
 	// listed is the kind of the objects in the last complete list; nil before the first.
 	listed atomic.Pointer[expectation]
+}
+
+// resourceOf returns the Resource of a core.
+func resourceOf[T any](core *resource, err error) (*Resource[T], error) {
+	if err != nil {
+		return nil, err
+	}
+	return &Resource[T]{core: core}, nil
 }
 
 // New makes a client of the kind k. T is a pointer to a struct for the object, such as *Widget,
@@ -230,23 +155,6 @@ func inNamespace(r *resource, namespace string) (*resource, error) {
 	return in, nil
 }
 
-// check checks the part of the collection that the options select.
-func (opts Options) check(scope kind.Scope) error {
-	if err := checkSegment(opts.Namespace); err != nil {
-		return err
-	}
-	if scope == kind.ClusterScoped && opts.Namespace != "" {
-		return fmt.Errorf("%w: Options.Namespace is %q, but the kind is cluster-scoped: leave the namespace out, or Cluster() of the kind", ErrScope, opts.Namespace)
-	}
-	if _, err := labels.Parse(opts.LabelSelector); err != nil {
-		return fmt.Errorf("label selector %q: %w", opts.LabelSelector, err)
-	}
-	if _, err := fields.ParseSelector(opts.FieldSelector); err != nil {
-		return fmt.Errorf("field selector %q: %w", opts.FieldSelector, err)
-	}
-	return nil
-}
-
 // Resource names the collection in errors and logs, such as "pods" or "deployments.apps
 // in namespace prod".
 func (r *Resource[T]) Resource() string { return r.core.name }
@@ -257,6 +165,22 @@ func (r *Resource[T]) Kind() *kind.Kind[T] { return kind.As[T](r.core.kind) }
 // Breaker implements [reflector.Server].
 func (r *Resource[T]) Breaker() *reflector.Breaker { return r.core.server.breaker }
 
+// Stats returns the current counters. It takes no lock: the numbers may be a few objects
+// apart.
+//
+//go:noinline
+func (r *Resource[T]) Stats() Stats { return statsOf(r.core) }
+
+//go:noinline
+func statsOf(r *resource) Stats { return codecOf(r).stats.now() }
+
+// Received implements reflector.ReadCounter with Stats. So a reflector's Stats report the bytes and
+// time of all calls of this Resource.
+func (r *Resource[T]) Received() (bytes uint64, decoding time.Duration) {
+	s := r.Stats()
+	return uint64(s.Bytes), s.DecodeTime
+}
+
 func describe(gvr schema.GroupVersionResource, namespace string) string {
 	name := gvr.GroupResource().String()
 	if gvr.Resource == "" {
@@ -266,14 +190,6 @@ func describe(gvr schema.GroupVersionResource, namespace string) string {
 		name += " in namespace " + namespace
 	}
 	return name
-}
-
-// checkSegment checks that a name is one segment of a URL path.
-func checkSegment(s string) error {
-	if faults := content.IsPathSegmentName(s); len(faults) > 0 {
-		return fmt.Errorf("name %q %s", s, faults[0])
-	}
-	return nil
 }
 
 // expected returns the identity of the collection's objects, as far as it is known.

@@ -37,15 +37,6 @@ func (c *counters) decoded(start time.Time, err error) {
 	c.objects.Add(1)
 }
 
-// Stats returns the current counters. It takes no lock: the numbers may be a few objects
-// apart.
-//
-//go:noinline
-func (r *Resource[T]) Stats() Stats { return statsOf(r.core) }
-
-//go:noinline
-func statsOf(r *resource) Stats { return codecOf(r).stats.now() }
-
 // now returns the current counters.
 func (c *counters) now() Stats {
 	return Stats{
@@ -55,11 +46,4 @@ func (c *counters) now() Stats {
 		Recalled:     c.recalled.Load(),
 		DecodeTime:   time.Duration(c.nanos.Load()),
 	}
-}
-
-// Received implements reflector.ReadCounter with Stats. So a reflector's Stats report the bytes and
-// time of all calls of this Resource.
-func (r *Resource[T]) Received() (bytes uint64, decoding time.Duration) {
-	s := r.Stats()
-	return uint64(s.Bytes), s.DecodeTime
 }

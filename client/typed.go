@@ -38,11 +38,3 @@ func typedYield[T any](yield func(reflector.Event[T], error) bool) func(event, e
 		}, err)
 	}
 }
-
-// resourceOf returns the Resource of a core.
-func resourceOf[T any](core *resource, err error) (*Resource[T], error) {
-	if err != nil {
-		return nil, err
-	}
-	return &Resource[T]{core: core}, nil
-}
