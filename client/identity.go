@@ -7,6 +7,7 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/reflector"
@@ -31,6 +32,19 @@ func (id identity) key() string {
 		return id.name
 	}
 	return id.namespace + "/" + id.name
+}
+
+// kinded is a type with an embedded metav1.TypeMeta, or one like it.
+type kinded interface{ GetObjectKind() schema.ObjectKind }
+
+// typeMeta returns the TypeMeta in the object, nil if it has none.
+func typeMeta(object any) *metav1.TypeMeta {
+	k, ok := object.(kinded)
+	if !ok {
+		return nil
+	}
+	tm, _ := k.GetObjectKind().(*metav1.TypeMeta)
+	return tm
 }
 
 // identify reads the identity from a decoded object; ok is false if the object's type does not
@@ -75,6 +89,9 @@ type expectation struct {
 	// that, but older and aggregated servers may not support it.
 	partial bool
 }
+
+// asIs returns an expectation that accepts the kind in h, because the true kind is not known.
+func asIs(h decode.Header) expectation { return expectation{apiVersion: h.APIVersion, kind: h.Kind} }
 
 // check returns an error that wraps ErrTable or ErrWrongKind if an object of this identity
 // cannot be in the stream. Missing kind and apiVersion are accepted: servers leave them out of
@@ -142,4 +159,12 @@ func kindName(apiVersion, kind string) string {
 		return kind
 	}
 	return apiVersion + " " + kind
+}
+
+// likelyText is string(text), without an allocation if that is equal to likely.
+func likelyText(text []byte, likely string) string {
+	if string(text) == likely {
+		return likely
+	}
+	return string(text)
 }

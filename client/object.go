@@ -2,65 +2,13 @@ package client
 
 import (
 	"fmt"
-	"hash/maphash"
-	"reflect"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/internal/decode"
-	"github.com/kinform/kinform/internal/kubeproto"
 )
-
-// objectCodec decodes single objects into freshly allocated ones. Immutable.
-type objectCodec struct {
-	of       reflect.Type // of the objects: T, or a type that implements it
-	json     *decode.JSONCodec
-	elem     reflect.Type // what objects are decoded into: of, or the type that it points to
-	partial  bool         // T holds a metav1.PartialObjectMetadata
-	untyped  bool         // T holds an unstructured.Unstructured
-	kinded   bool         // T has a kind and apiVersion
-	plan     *kubeproto.Plan
-	protobuf error   // why there is no plan; nil if there is one
-	interned int     // largest number of strings
-	drop     bool    // whether managedFields are dropped
-	sharer   *sharer // nil if no parts are shared
-	weights  decode.Weights
-	seed     maphash.Seed // of sums
-	stats    *counters
-}
-
-// newObjectCodec makes the codec for objects of the type of, which is a T.
-func newObjectCodec(of reflect.Type, opts Options) (objectCodec, error) {
-	t, err := concrete(of)
-	if err != nil {
-		return objectCodec{}, err
-	}
-	c := objectCodec{
-		of:      of,
-		elem:    t,
-		json:    decode.NewJSONCodec(t),
-		partial: t == reflect.TypeFor[metav1.PartialObjectMetadata](),
-		untyped: t == reflect.TypeFor[unstructured.Unstructured](),
-		drop:    opts.DropManagedFields,
-		sharer:  newSharer(t, opts.SharedParts),
-		weights: decode.NewWeights(t, objectLimit(opts.MaxObjectBytes)),
-		seed:    maphash.MakeSeed(),
-		stats:   new(counters),
-	}
-	c.plan, c.protobuf = kubeproto.Compile(t)
-	switch n := opts.InternedStrings; {
-	case n == 0:
-		c.interned = defaultInterned
-		c.json.Quotes = !c.untyped // takes a quarter more time for a sixth fewer allocations
-	case n > 0:
-		c.interned = min(n, mostInterned)
-	}
-	c.kinded = c.untyped || reflect.PointerTo(t).Implements(reflect.TypeFor[kinded]())
-	return c, nil
-}
 
 // decoded is an object with its identity.
 type decoded struct {
@@ -136,9 +84,6 @@ func unmarshal(c *objectCodec, w *workspace, raw []byte, d *decoded) (err error)
 	return nil
 }
 
-// newObject returns a pointer to a new object.
-func newObject(c *objectCodec) any { return reflect.New(c.elem).Interface() }
-
 // complete adds kind and apiVersion to a decoded object without them, so the object is the
 // same from a list and from a watch.
 func complete(c *objectCodec, d decoded, want expectation) (err error) {
@@ -160,19 +105,6 @@ func complete(c *objectCodec, d decoded, want expectation) (err error) {
 	}
 	setKind(d.object, want)
 	return nil
-}
-
-// kinded is a type with an embedded metav1.TypeMeta, or one like it.
-type kinded interface{ GetObjectKind() schema.ObjectKind }
-
-// typeMeta returns the TypeMeta in the object, nil if it has none.
-func typeMeta(object any) *metav1.TypeMeta {
-	k, ok := object.(kinded)
-	if !ok {
-		return nil
-	}
-	tm, _ := k.GetObjectKind().(*metav1.TypeMeta)
-	return tm
 }
 
 // setKind completes the kind and apiVersion of the object if it has them. Objects of one

@@ -1,10 +1,6 @@
 package client
 
 import (
-	"strings"
-
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
 	"github.com/kinform/kinform/reflector"
@@ -19,48 +15,6 @@ func (r *Resource[T]) Relist(self reflector.Source[T], known func(reflector.Iden
 		return nil
 	}
 	return &Resource[T]{r.core, known}
-}
-
-// inquiry asks about the objects of one list whether they are known. It belongs to one goroutine.
-// The zero value knows none.
-type inquiry struct {
-	known func(reflector.Identity) bool // nil if none are asked about
-	text  strings.Builder               // the texts of identities, in pieces
-	state decode.State                  // of the last object in JSON
-}
-
-// inquiryRoom is the size of a piece. It holds the identities of some 40 objects, so an object
-// costs no allocation of its own.
-const inquiryRoom = 4 << 10
-
-// ask asks about a state whose bytes are only valid until it returns. version is the state's.
-func (q *inquiry) ask(s kubeproto.State, sum uint64) (version string, known bool) {
-	if n := len(s.Namespace) + len(s.Name) + len(s.UID) + len(s.ResourceVersion); n > q.text.Cap()-q.text.Len() {
-		q.text = strings.Builder{}
-		q.text.Grow(max(n, inquiryRoom))
-	}
-	id := reflector.Identity{
-		NamespacedName:  types.NamespacedName{Namespace: q.keep(s.Namespace), Name: q.keep(s.Name)},
-		UID:             types.UID(q.keep(s.UID)),
-		ResourceVersion: q.keep(s.ResourceVersion),
-		Sum:             sum,
-	}
-	return id.ResourceVersion, q.known(id)
-}
-
-// keep returns a string in the piece, which has room for it.
-func (q *inquiry) keep(text []byte) string {
-	from := q.text.Len()
-	q.text.Write(text)
-	return q.text.String()[from:]
-}
-
-// likelyText is string(text), without an allocation if that is equal to likely.
-func likelyText(text []byte, likely string) string {
-	if string(text) == likely {
-		return likely
-	}
-	return string(text)
 }
 
 // readListed reads an object of a list in JSON. If the object is known, d is the object.

@@ -209,15 +209,3 @@ func reporter(r *resource) func(typ reflector.EventType, id identity, cause erro
 		return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: sized(r, cause)}
 	}
 }
-
-// concrete returns the type that values of the type t are decoded into.
-func concrete(t reflect.Type) (elem reflect.Type, err error) {
-	if elem = t; t.Kind() == reflect.Pointer {
-		elem = t.Elem()
-	}
-	switch elem.Kind() {
-	case reflect.Struct, reflect.Map:
-		return elem, nil
-	}
-	return nil, fmt.Errorf("%v cannot hold an object: it must be a struct, a map, or a pointer to one", t)
-}

@@ -6,8 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kinform/kinform/internal/decode"
 )
 
 // Subresource reads and writes a part or an aspect of objects that has its own address, such
@@ -63,9 +61,6 @@ func (s *Subresource[T]) Apply(ctx context.Context, config any, opts metav1.Appl
 func (c *call) foreign() bool {
 	return len(c.subresource) > 0 && !(len(c.subresource) == 1 && c.subresource[0] == "status")
 }
-
-// asIs returns an expectation that accepts the kind in h, because the true kind is not known.
-func asIs(h decode.Header) expectation { return expectation{apiVersion: h.APIVersion, kind: h.Kind} }
 
 func checkSubresource(names []string) error {
 	for _, name := range names {
