@@ -167,8 +167,3 @@ func marked(err error) error {
 	}
 	return err
 }
-
-// unlike marks an error as one about the whole body: it is not the requested kind of answer.
-func (a *answer) unlike(err error) error {
-	return fmt.Errorf("%w: %w (%s)", ErrNotKubernetes, err, a.excerpt())
-}

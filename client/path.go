@@ -1,6 +1,7 @@
 package client
 
 import (
+	"errors"
 	"fmt"
 	"net/url"
 
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/reflector"
 )
 
 // url returns the address of an object, or of the collection if no name is given. The caller
@@ -50,6 +52,26 @@ func completeKey(r *resource, key types.NamespacedName) (types.NamespacedName, e
 		return key, err
 	}
 	return key, checkSegment(key.Name)
+}
+
+// objectKey checks the key of a call that needs a name.
+func objectKey(r *resource, key types.NamespacedName) (types.NamespacedName, error) {
+	if key.Name == "" {
+		return key, reflector.ErrNoName
+	}
+	return completeKey(r, key)
+}
+
+func checkSubresource(names []string) error {
+	for _, name := range names {
+		if name == "" {
+			return errors.New("a subresource without a name")
+		}
+		if err := checkSegment(name); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // selection turns opts into a query, narrowed by the selectors of the Options.

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"errors"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -55,21 +54,4 @@ func (s *Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt
 // Apply applies config to the subresource of an object as [Resource.Apply] does to an object.
 func (s *Subresource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
 	return typedAnswer[T](apply(ctx, s.core, s.path, config, &opts))
-}
-
-// foreign reports whether the call concerns another kind than the resource's.
-func (c *call) foreign() bool {
-	return len(c.subresource) > 0 && !(len(c.subresource) == 1 && c.subresource[0] == "status")
-}
-
-func checkSubresource(names []string) error {
-	for _, name := range names {
-		if name == "" {
-			return errors.New("a subresource without a name")
-		}
-		if err := checkSegment(name); err != nil {
-			return err
-		}
-	}
-	return nil
 }

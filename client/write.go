@@ -104,14 +104,6 @@ func one(ctx context.Context, r *resource, c call, opts any) (any, error) {
 	return object, nil
 }
 
-// objectKey checks the key of a call that needs a name.
-func objectKey(r *resource, key types.NamespacedName) (types.NamespacedName, error) {
-	if key.Name == "" {
-		return key, reflector.ErrNoName
-	}
-	return completeKey(r, key)
-}
-
 // encode sets the object's JSON and its key in a call.
 func encode(r *resource, c *call, object any) error {
 	raw, err := codecOf(r).json.Marshal(object)
