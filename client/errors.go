@@ -85,19 +85,6 @@ func (e unusableError) Error() string { return string(e) }
 // Is implements the interface that errors.Is looks for.
 func (e unusableError) Is(target error) bool { return target == reflector.ErrUnusable }
 
-// TooLargeError is the cause when an object is larger than Options.MaxObjectBytes, or would
-// take more memory than that limit allows.
-type TooLargeError struct {
-	// Resource is the collection's name, as Resource.Resource returns it.
-	Resource string
-	// Limit is the maximal number of bytes of an object.
-	Limit int64
-}
-
-func (e *TooLargeError) Error() string {
-	return fmt.Sprintf("an object of %s has more than %d bytes, the limit of Options.MaxObjectBytes, or needs several times as much memory", e.Resource, e.Limit)
-}
-
 // CredentialError says that a file of ConnectionOptions cannot be used. Its last good contents
 // stay in use. The error shows no contents of the file.
 type CredentialError struct {
@@ -130,11 +117,6 @@ func (e *CredentialError) LogValue() slog.Value {
 // is the stack at that point. It becomes the cause of a reflector.ObjectError. It is the same
 // type as informer.PanicError.
 type PanicError = usercode.PanicError
-
-func isObjectError(err error) bool {
-	var object *reflector.ObjectError
-	return errors.As(err, &object)
-}
 
 // withContext makes an error match ctx.Err() if ctx is done: a transport may only report that
 // its connection was closed.

@@ -1,9 +1,8 @@
 package client
 
 import (
-	"errors"
-	"fmt"
 	"io"
+	"math"
 
 	"github.com/kinform/kinform/internal/decode"
 )
@@ -35,14 +34,5 @@ func readLimited(in io.Reader, limit int64) ([]byte, error) {
 // meter returns the reader of an answer, which counts its bytes.
 func meter(r *resource, a *answer) io.Reader { return countedBody{a, codecOf(r).stats} }
 
-// sized turns the error for an object over the limit into one that names resource and limit.
-func sized(r *resource, err error) error {
-	if !errors.Is(err, decode.ErrOverLimit) {
-		return err
-	}
-	large := &TooLargeError{Resource: r.name, Limit: r.limit}
-	if err == decode.ErrOverLimit {
-		return large
-	}
-	return fmt.Errorf("%w: %w", err, large)
-}
+// protobufLimit returns the limit as an int, for the readers of frames and lists.
+func protobufLimit(r *resource) int { return int(min(r.limit, math.MaxInt)) }

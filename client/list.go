@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"iter"
 	"net/http"
-	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -120,14 +119,4 @@ func eachItem(ctx context.Context, r *resource, page metav1.ListOptions, yield f
 		// A continue token carries the version of its list.
 		page.ResourceVersion, page.ResourceVersionMatch = "", ""
 	}
-}
-
-// itemKind returns the kind of the objects in a list of this kind, or empty text if that is
-// unknown.
-func itemKind(listKind string) string {
-	kind, _ := strings.CutSuffix(listKind, "List")
-	if kind == listKind {
-		return ""
-	}
-	return kind
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -166,4 +167,14 @@ func marked(err error) error {
 		return remark{err, reflector.ErrUnusable}
 	}
 	return err
+}
+
+// itemKind returns the kind of the objects in a list of this kind, or empty text if that is
+// unknown.
+func itemKind(listKind string) string {
+	kind, _ := strings.CutSuffix(listKind, "List")
+	if kind == listKind {
+		return ""
+	}
+	return kind
 }

@@ -3,7 +3,6 @@ package client
 import (
 	"errors"
 	"fmt"
-	"math"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -91,9 +90,6 @@ func fromMessage(c *objectCodec, m message, d *decoded, w *workspace) (err error
 	d.sum = sum(c, m.raw)
 	return nil
 }
-
-// protobufLimit returns the limit as an int, for the readers of frames and lists.
-func protobufLimit(r *resource) int { return int(min(r.limit, math.MaxInt)) }
 
 // wireError turns errors of kubeproto into errors of this package.
 func wireError(err error) error {

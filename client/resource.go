@@ -201,11 +201,3 @@ func expected(r *resource) expectation {
 	want.partial = codecOf(r).partial
 	return want
 }
-
-// reporter returns the function that makes the error for an object left out of a watch, or of a list if
-// typ is zero.
-func reporter(r *resource) func(typ reflector.EventType, id identity, cause error) error {
-	return func(typ reflector.EventType, id identity, cause error) error {
-		return &reflector.ObjectError{Resource: r.name, Key: id.key(), ResourceVersion: id.resourceVersion, Type: typ, Err: sized(r, cause)}
-	}
-}

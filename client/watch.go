@@ -94,16 +94,6 @@ func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 	return w, nil
 }
 
-// eventReader is the decoder of a watch.
-type eventReader interface {
-	// next returns the next event. The error is io.EOF at a proper end, a *reflector.ObjectError if
-	// only the event cannot be used, and errAhead if watching passes it on. Any other error ends
-	// the stream.
-	next() (event, error)
-	// ready reports whether the next event was read ahead.
-	ready() bool
-}
-
 // newEvents makes the decoder for the encoding of a body.
 func newEvents(r *resource, a *answer, w *watching) eventReader {
 	in := meter(r, a)

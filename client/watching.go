@@ -31,6 +31,16 @@ type watching struct {
 // errAhead is in place of an event whose object is given to the crew.
 var errAhead = errors.New("the object is given to a decoder")
 
+// eventReader is the decoder of a watch.
+type eventReader interface {
+	// next returns the next event. The error is io.EOF at a proper end, a *reflector.ObjectError if
+	// only the event cannot be used, and errAhead if watching passes it on. Any other error ends
+	// the stream.
+	next() (event, error)
+	// ready reports whether the next event was read ahead.
+	ready() bool
+}
+
 // closeWatch closes the stream.
 func closeWatch(w *watching) {
 	closeCrew(w.crew)
