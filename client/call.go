@@ -30,8 +30,8 @@ func (c *call) foreign() bool {
 	return len(c.subresource) > 0 && !(len(c.subresource) == 1 && c.subresource[0] == "status")
 }
 
-// fail adds the call to an error.
-func fail(r *resource, c call, err error) error {
+// callError adds the call to an error.
+func callError(r *resource, c call, err error) error {
 	subject := r.name
 	if len(c.subresource) > 0 {
 		subject = r.gvr.GroupResource().String() + "/" + strings.Join(c.subresource, "/")
@@ -43,7 +43,7 @@ func fail(r *resource, c call, err error) error {
 	return fmt.Errorf("%s %s: %w", c.verb, subject, err)
 }
 
-// refuse is fail for a call that is not sent because of err.
+// refuse is callError for a call that is not sent because of err.
 func refuse(r *resource, c call, err error) error {
-	return fail(r, c, remark{err, ErrNotSent})
+	return callError(r, c, remark{err, ErrNotSent})
 }

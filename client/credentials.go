@@ -142,12 +142,12 @@ func (o ConnectionOptions) read(last secrets) (s secrets, faults []error) {
 		}
 		return err == nil
 	}
-	if ca, err := contents(o.CAFile, o.CA); use(o.CAFile, err) && use(o.CAFile, o.checkCA(ca)) {
+	if ca, err := fileContents(o.CAFile, o.CA); use(o.CAFile, err) && use(o.CAFile, o.checkCA(ca)) {
 		s.ca = ca
 	}
-	cert, err := contents(o.CertFile, o.Cert)
+	cert, err := fileContents(o.CertFile, o.Cert)
 	usable := use(o.CertFile, err)
-	key, err := contents(o.KeyFile, o.Key)
+	key, err := fileContents(o.KeyFile, o.Key)
 	if usable = use(o.KeyFile, err) && usable; usable && cert+key != "" {
 		if _, err = tls.X509KeyPair([]byte(cert), []byte(key)); err != nil {
 			err = fmt.Errorf("client certificate: %w", err)
@@ -163,8 +163,8 @@ func (o ConnectionOptions) read(last secrets) (s secrets, faults []error) {
 	return s, faults
 }
 
-// contents returns the contents of file, or data if file is empty.
-func contents(file string, data []byte) (string, error) {
+// fileContents returns the contents of file, or data if file is empty.
+func fileContents(file string, data []byte) (string, error) {
 	if file == "" {
 		return string(data), nil
 	}
@@ -181,7 +181,7 @@ func (o ConnectionOptions) checkCA(ca string) error {
 }
 
 func (o ConnectionOptions) readToken() (string, error) {
-	token, err := contents(o.TokenFile, []byte(o.Token))
+	token, err := fileContents(o.TokenFile, []byte(o.Token))
 	if err != nil {
 		return "", err
 	}

@@ -62,7 +62,7 @@ type load struct {
 
 // part is one object of a load.
 type part struct {
-	message message // its bytes are in the load
+	message rawMessage // its bytes are in the load
 	end     int
 	problem error
 
@@ -125,7 +125,7 @@ func decodeLoad(c *crew, l *load, w *workspace) {
 
 // toCrew takes an object, whose bytes it copies. deliver gets objects that were put before, while
 // there are too many of them. It returns false if deliver does.
-func toCrew(c *crew, m message, problem error, deliver func(decoded, error) bool) bool {
+func toCrew(c *crew, m rawMessage, problem error, deliver func(decoded, error) bool) bool {
 	if c.filling == nil {
 		c.filling = newLoad(c)
 	}

@@ -88,14 +88,14 @@ func removeCollection(ctx context.Context, r *resource, opts *metav1.DeleteOptio
 	return err
 }
 
-// accepted is the answer to a deletion.
-type accepted struct {
+// deletionAnswer is the answer to a deletion.
+type deletionAnswer struct {
 	kind string
 	uid  types.UID // in a Status
 	body []byte    // JSON; nil if it is too long
 }
 
-func remove(ctx context.Context, r *resource, c call, opts *metav1.DeleteOptions) (said accepted, err error) {
+func remove(ctx context.Context, r *resource, c call, opts *metav1.DeleteOptions) (said deletionAnswer, err error) {
 	c.method, c.contentType, c.retry = http.MethodDelete, jsonType, true
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
 	if c.body, err = codecOf(r).json.Marshal(opts); err != nil {
@@ -107,7 +107,7 @@ func remove(ctx context.Context, r *resource, c call, opts *metav1.DeleteOptions
 	}
 	defer a.abandon()
 	if said, err = acceptedBy(codecOf(r), a); err != nil {
-		return said, fail(r, c, err)
+		return said, callError(r, c, err)
 	}
 	return said, nil
 }
@@ -115,7 +115,7 @@ func remove(ctx context.Context, r *resource, c call, opts *metav1.DeleteOptions
 // acceptedBy checks the answer to a deletion: a Status, the object, or a list. The deletion is
 // accepted when the header arrives, so the rest of a long answer does not matter. Only its
 // kind does, which Status and list have.
-func acceptedBy(c *objectCodec, a *answer) (said accepted, err error) {
+func acceptedBy(c *objectCodec, a *answer) (said deletionAnswer, err error) {
 	body, err := io.ReadAll(io.LimitReader(a, consentLimit))
 	if err != nil {
 		return said, fmt.Errorf("reading the answer: %w", err)
@@ -138,10 +138,10 @@ func acceptedBy(c *objectCodec, a *answer) (said accepted, err error) {
 }
 
 // consent reads a whole answer, and the Status if it is one.
-func consent(c *objectCodec, e Encoding, body []byte) (st metav1.Status, said accepted, err error) {
+func consent(c *objectCodec, e Encoding, body []byte) (st metav1.Status, said deletionAnswer, err error) {
 	var ok bool
 	if e == Protobuf {
-		var m message
+		var m rawMessage
 		m, err = openEnvelope(body, expectation{})
 		said.kind = m.kind
 		if st, ok = m.status(); ok {
@@ -155,7 +155,7 @@ func consent(c *objectCodec, e Encoding, body []byte) (st metav1.Status, said ac
 	}
 	if said.body != nil {
 		said.kind = c.json.Header(said.body).Kind
-		if st, ok = status(c, said.body); ok {
+		if st, ok = jsonStatus(c, said.body); ok {
 			said.kind = statusKind
 		}
 	}

@@ -22,8 +22,8 @@ type inquiry struct {
 // costs no allocation of its own.
 const inquiryRoom = 4 << 10
 
-// ask asks about a state whose bytes are only valid until it returns. version is the state's.
-func (q *inquiry) ask(s kubeproto.State, sum uint64) (version string, known bool) {
+// askAbout asks about a state whose bytes are only valid until it returns. version is the state's.
+func (q *inquiry) askAbout(s kubeproto.State, sum uint64) (version string, known bool) {
 	if n := len(s.Namespace) + len(s.Name) + len(s.UID) + len(s.ResourceVersion); n > q.text.Cap()-q.text.Len() {
 		q.text = strings.Builder{}
 		q.text.Grow(max(n, inquiryRoom))

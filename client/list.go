@@ -43,7 +43,7 @@ func listPages(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 	}
 	var err error
 	if c.query, err = selection(r, opts, false); err != nil {
-		return metav1.ListMeta{}, fail(r, c, err)
+		return metav1.ListMeta{}, callError(r, c, err)
 	}
 	a, err := ask(ctx, r, c, "List")
 	if err != nil {
@@ -55,7 +55,7 @@ func listPages(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 		return metav1.ListMeta{}, err
 	}
 	if err != nil {
-		return metav1.ListMeta{}, fail(r, c, sized(r, err))
+		return metav1.ListMeta{}, callError(r, c, sized(r, err))
 	}
 	r.listed.Store(&expectation{kind: l.want.kind, guess: l.want.guess})
 	return l.meta, nil

@@ -59,7 +59,7 @@ func readMember(d *listDecoder, name string) (err error) {
 	case "apiVersion":
 		err = listText(d, &d.listing.apiVersion, checkHeader)
 	case "metadata":
-		err = metadata(d)
+		err = readListMeta(d)
 	case "items":
 		err = readItems(d)
 	default:
@@ -84,7 +84,7 @@ func listText(d *listDecoder, s *string, check func(*listing) error) error {
 	return check(&d.listing)
 }
 
-func metadata(d *listDecoder) error {
+func readListMeta(d *listDecoder) error {
 	raw, err := d.in.Value()
 	if err != nil {
 		return err
@@ -113,7 +113,7 @@ func readItems(d *listDecoder) error {
 		if err != nil {
 			return endedListing(&d.listing, err)
 		}
-		if obj.known && !addListed(&d.listing, obj, nil) || !obj.known && !take(&d.listing, JSON, d.index, message{raw: raw}, problem) {
+		if obj.known && !addListed(&d.listing, obj, nil) || !obj.known && !take(&d.listing, JSON, d.index, rawMessage{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}
@@ -134,5 +134,5 @@ func completeList(d *listDecoder) error {
 	case !d.items:
 		return withoutItems(&d.listing)
 	}
-	return release(&d.listing)
+	return releaseHeld(&d.listing)
 }

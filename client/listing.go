@@ -41,7 +41,7 @@ func deriveKind(l *listing) error {
 	case tableKind:
 		return ErrTable
 	case statusKind:
-		return nil // complete returns the error after the whole body
+		return nil // completeList returns the error after the whole body
 	}
 	if err := checkHeader(l); err != nil {
 		return err
@@ -49,7 +49,7 @@ func deriveKind(l *listing) error {
 	if !l.want.partial || l.kind != partialKind+"List" {
 		l.want.guess = itemKind(l.kind)
 	}
-	return release(l)
+	return releaseHeld(l)
 }
 
 // checkHeader judges kind and apiVersion together, once both are read.
@@ -72,11 +72,11 @@ func addListed(l *listing, obj decoded, err error) bool {
 		l.held = append(l.held, obj)
 		return true
 	}
-	return deliver(l, obj, err)
+	return deliverListed(l, obj, err)
 }
 
-// deliver passes on an object or its error. It returns false to stop.
-func deliver(l *listing, obj decoded, err error) bool {
+// deliverListed passes on an object or its error. It returns false to stop.
+func deliverListed(l *listing, obj decoded, err error) bool {
 	if err == nil && !obj.known {
 		err = complete(l.objects, obj, l.want)
 	}
@@ -97,13 +97,13 @@ func deliver(l *listing, obj decoded, err error) bool {
 	}, nil)
 }
 
-// delivery is deliver for the objects of a crew.
+// delivery is deliverListed for the objects of a crew.
 func delivery(l *listing) func(decoded, error) bool {
-	return func(obj decoded, err error) bool { return deliver(l, obj, err) }
+	return func(obj decoded, err error) bool { return deliverListed(l, obj, err) }
 }
 
 // take decodes an object and delivers it, now or later. It returns false to stop.
-func take(l *listing, e Encoding, index int, m message, problem error) bool {
+func take(l *listing, e Encoding, index int, m rawMessage, problem error) bool {
 	if l.crew == nil && index == crewSoon && l.decoders > 1 && l.want.kind != "" && l.work.inquiry.known == nil {
 		l.crew = newCrew(l.decoders, l.objects, e, l.want, l.work)
 	}
@@ -112,7 +112,7 @@ func take(l *listing, e Encoding, index int, m message, problem error) bool {
 		return toCrew(l.crew, m, problem, delivery(l))
 	case e == Protobuf:
 		obj, err := decodeListedMessage(l.objects, m, problem, l.want, l.work)
-		return deliver(l, obj, err)
+		return deliverListed(l, obj, err)
 	}
 	obj, err := decodeObject(l.objects, m.raw, problem, l.want, l.work)
 	return addListed(l, obj, err)
@@ -126,12 +126,12 @@ func endedListing(l *listing, err error) error {
 	return err
 }
 
-// release delivers the held objects after the list's kind became known.
-func release(l *listing) error {
+// releaseHeld delivers the held objects after the list's kind became known.
+func releaseHeld(l *listing) error {
 	held := l.held
 	l.held = nil
 	for _, obj := range held {
-		if !deliver(l, obj, nil) {
+		if !deliverListed(l, obj, nil) {
 			return reflector.ErrListStopped
 		}
 	}

@@ -41,7 +41,7 @@ func decodeObject(c *objectCodec, raw []byte, problem error, want expectation, w
 		d, err = fromRaw(c, raw, w)
 	}
 	err = want.judge(d.id, err)
-	c.stats.decoded(start, err)
+	c.stats.countDecoded(start, err)
 	return d, err
 }
 
@@ -49,7 +49,7 @@ func fromRaw(c *objectCodec, raw []byte, w *workspace) (d decoded, err error) {
 	if k := w.codec.Kind(raw); k != '{' {
 		return d, fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(k))
 	}
-	d.sum = sumOf(c, w.codec, raw)
+	d.sum = objectSum(c, w.codec, raw)
 	if c.drop {
 		raw = w.codec.WithoutManagedFields(raw, &w.cut)
 	}

@@ -15,7 +15,7 @@ import (
 //
 //go:noinline
 func (r *Resource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return typedAnswer[T](patch(ctx, r.core, nil, key, pt, data, &opts))
+	return typedAnswer[T](patchObject(ctx, r.core, nil, key, pt, data, &opts))
 }
 
 // PatchStatus changes only the status of an object, if status is a subresource. It is the same as
@@ -23,15 +23,15 @@ func (r *Resource[T]) Patch(ctx context.Context, key types.NamespacedName, pt ty
 //
 //go:noinline
 func (r *Resource[T]) PatchStatus(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return typedAnswer[T](patch(ctx, r.core, statusPath, key, pt, data, &opts))
+	return typedAnswer[T](patchObject(ctx, r.core, statusPath, key, pt, data, &opts))
 }
 
-func patch(ctx context.Context, r *resource, path []string, key types.NamespacedName, pt types.PatchType, data []byte, opts *metav1.PatchOptions) (any, error) {
+func patchObject(ctx context.Context, r *resource, path []string, key types.NamespacedName, pt types.PatchType, data []byte, opts *metav1.PatchOptions) (any, error) {
 	c := call{verb: "patch", method: http.MethodPatch, key: key, subresource: path, contentType: string(pt), body: data}
 	if c.contentType == "" || len(c.body) == 0 {
 		return nil, refuse(r, c, errors.New("no patch, or no patch type"))
 	}
-	return one(ctx, r, c, opts)
+	return askForObject(ctx, r, c, opts)
 }
 
 // Apply is a server-side apply
@@ -47,9 +47,9 @@ func patch(ctx context.Context, r *resource, path []string, key types.Namespaced
 // Namespace, kind and apiVersion are completed as by Create. Leave out managed fields, and
 // leave out the resourceVersion unless the object must still have it.
 func (r *Resource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
-	return typedAnswer[T](apply(ctx, r.core, nil, config, &opts))
+	return typedAnswer[T](applyObject(ctx, r.core, nil, config, &opts))
 }
 
-func apply(ctx context.Context, r *resource, path []string, config any, opts *metav1.ApplyOptions) (any, error) {
+func applyObject(ctx context.Context, r *resource, path []string, config any, opts *metav1.ApplyOptions) (any, error) {
 	return putObject(ctx, r, call{verb: "apply", method: http.MethodPatch, subresource: path}, config, opts)
 }

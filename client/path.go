@@ -78,13 +78,13 @@ func checkSubresource(names []string) error {
 func selection(r *resource, opts *metav1.ListOptions, watch bool) (url.Values, error) {
 	narrowed := *opts
 	narrowed.Watch = watch
-	narrowed.LabelSelector = both(r.options.LabelSelector, opts.LabelSelector)
-	narrowed.FieldSelector = both(r.options.FieldSelector, opts.FieldSelector)
+	narrowed.LabelSelector = bothSelectors(r.options.LabelSelector, opts.LabelSelector)
+	narrowed.FieldSelector = bothSelectors(r.options.FieldSelector, opts.FieldSelector)
 	return queryparams.Convert(&narrowed)
 }
 
-// both joins two selectors so that both have to match.
-func both(a, b string) string {
+// bothSelectors joins two selectors so that both have to match.
+func bothSelectors(a, b string) string {
 	if a == "" || b == "" {
 		return a + b
 	}

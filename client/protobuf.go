@@ -11,25 +11,25 @@ import (
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
-// message is one object in Kubernetes protobuf: its bytes, and the fields of its envelope. The
-// items of a list have no envelope.
-type message struct {
+// rawMessage is one object as it came: its bytes, and in Kubernetes protobuf the fields of its
+// envelope. The items of a list have no envelope.
+type rawMessage struct {
 	apiVersion, kind string
 	raw              []byte
 }
 
 // openEnvelope takes an object out of its envelope. likely is the identity that the object most
 // likely has.
-func openEnvelope(data []byte, likely expectation) (message, error) {
+func openEnvelope(data []byte, likely expectation) (rawMessage, error) {
 	e, err := kubeproto.ParseEnvelope(data)
 	if err == nil && len(e.ContentEncoding)+len(e.ContentType) > 0 {
 		err = fmt.Errorf("an envelope of %q, encoded as %q", e.ContentType, e.ContentEncoding)
 	}
-	return message{apiVersion: likelyText(e.APIVersion, likely.apiVersion), kind: likelyText(e.Kind, likely.kind), raw: e.Raw}, err
+	return rawMessage{apiVersion: likelyText(e.APIVersion, likely.apiVersion), kind: likelyText(e.Kind, likely.kind), raw: e.Raw}, err
 }
 
 // header reads the identifying fields of the object as far as possible.
-func (m message) header() decode.Header {
+func (m rawMessage) header() decode.Header {
 	meta, _ := kubeproto.ParseMeta(m.raw) // raw may be only the beginning
 	h := decode.Header{APIVersion: m.apiVersion, Kind: m.kind}
 	h.Metadata.Name, h.Metadata.Namespace = string(meta.Name), string(meta.Namespace)
@@ -41,7 +41,7 @@ func (m message) header() decode.Header {
 }
 
 // status decodes a metav1.Status; ok is false if the message is not a Status.
-func (m message) status() (st metav1.Status, ok bool) {
+func (m rawMessage) status() (st metav1.Status, ok bool) {
 	if !mayBeStatus(m.apiVersion, m.kind) {
 		return st, false
 	}
@@ -54,8 +54,8 @@ func (m message) status() (st metav1.Status, ok bool) {
 	return st, true
 }
 
-// decodeMessage is decode for protobuf. problem is an error known in advance, or nil.
-func decodeMessage(c *objectCodec, m message, problem error, want expectation, w *workspace) (decoded, error) {
+// decodeMessage is decodeObject for protobuf. problem is an error known in advance, or nil.
+func decodeMessage(c *objectCodec, m rawMessage, problem error, want expectation, w *workspace) (decoded, error) {
 	start := time.Now()
 	w.count()
 	var d decoded
@@ -67,11 +67,11 @@ func decodeMessage(c *objectCodec, m message, problem error, want expectation, w
 		d = decoded{id: identityOf(m.header())}
 	}
 	err = want.judge(d.id, err)
-	c.stats.decoded(start, err)
+	c.stats.countDecoded(start, err)
 	return d, err
 }
 
-func fromMessage(c *objectCodec, m message, d *decoded, w *workspace) (err error) {
+func fromMessage(c *objectCodec, m rawMessage, d *decoded, w *workspace) (err error) {
 	defer contain(&err)
 	if c.protobuf != nil {
 		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", Protobuf, c.of, c.protobuf)
@@ -87,7 +87,7 @@ func fromMessage(c *objectCodec, m message, d *decoded, w *workspace) (err error
 		d.id = identityOf(m.header())
 	}
 	d.id.apiVersion, d.id.kind = m.apiVersion, m.kind
-	d.sum = sum(c, m.raw)
+	d.sum = contentsSum(c, m.raw)
 	return nil
 }
 

@@ -20,7 +20,7 @@ type protobufList struct {
 	index   int
 }
 
-// runProtobufList reads the whole body, as listDecoder does.
+// runProtobufList reads the whole body, as runList does.
 func runProtobufList(d *protobufList) error {
 	d.index = -1
 	err := readProtobufList(d)
@@ -59,7 +59,7 @@ func readProtobufList(d *protobufList) error {
 		if problem != nil && problem != decode.ErrOverLimit {
 			return endedListing(&d.listing, problem)
 		}
-		if !take(&d.listing, Protobuf, d.index, message{raw: raw}, problem) {
+		if !take(&d.listing, Protobuf, d.index, rawMessage{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}
@@ -89,7 +89,7 @@ func head(d *protobufList) error {
 func notAList(d *protobufList) error {
 	raw, err := d.in.Raw()
 	if err == nil {
-		if st, ok := (message{d.listing.apiVersion, d.listing.kind, raw}).status(); ok && st.Status != metav1.StatusSuccess {
+		if st, ok := (rawMessage{d.listing.apiVersion, d.listing.kind, raw}).status(); ok && st.Status != metav1.StatusSuccess {
 			return failed(st)
 		}
 	}

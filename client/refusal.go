@@ -57,7 +57,7 @@ func statusIn(c *objectCodec, e Encoding, body []byte) (st metav1.Status, ok boo
 		m, _ := openEnvelope(body, expectation{})
 		return m.status()
 	}
-	return status(c, body)
+	return jsonStatus(c, body)
 }
 
 // retryAfter reads the Retry-After header in whole seconds, rounded up; 0 if there is none. A

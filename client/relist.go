@@ -31,17 +31,17 @@ func readListed(c *objectCodec, in *decode.Reader, want expectation, w *workspac
 		return d, raw, problem, err
 	}
 	id := identity{apiVersion: likelyText(s.APIVersion, want.apiVersion), kind: likelyText(s.Kind, want.kind)}
-	if recalled, ok := recall(c, id, s.State, sumOf(c, w.codec, raw), want, w); ok {
+	if recalled, ok := recall(c, id, s.State, objectSum(c, w.codec, raw), want, w); ok {
 		d = recalled
 	}
 	return d, raw, nil, nil
 }
 
 // decodeListedMessage is decodeMessage for an object of a list, which may be known.
-func decodeListedMessage(c *objectCodec, m message, problem error, want expectation, w *workspace) (decoded, error) {
+func decodeListedMessage(c *objectCodec, m rawMessage, problem error, want expectation, w *workspace) (decoded, error) {
 	if w.inquiry.known != nil && problem == nil && c.protobuf == nil {
 		if s, ok := kubeproto.ScanState(m.raw); ok {
-			if d, ok := recall(c, identity{apiVersion: m.apiVersion, kind: m.kind}, s, sum(c, m.raw), want, w); ok {
+			if d, ok := recall(c, identity{apiVersion: m.apiVersion, kind: m.kind}, s, contentsSum(c, m.raw), want, w); ok {
 				return d, nil
 			}
 		}
@@ -57,7 +57,7 @@ func recall(c *objectCodec, id identity, s kubeproto.State, sum uint64, want exp
 	if want.check(d.id) != nil || c.kinded && want.kind == "" && d.id.kind == "" && want.guess == "" {
 		return d, false
 	}
-	if d.id.resourceVersion, ok = w.inquiry.ask(s, sum); ok {
+	if d.id.resourceVersion, ok = w.inquiry.askAbout(s, sum); ok {
 		c.stats.recalled.Add(1)
 	}
 	return d, ok

@@ -27,10 +27,10 @@ func sendCall(ctx context.Context, r *resource, c call) (*answer, error) {
 		unclear = unclear || c.mayBeDone(err)
 		wait, again := r.server.again(c, tries, err)
 		if !again || !worthwhile(ctx, wait) {
-			return nil, fail(r, c, counted(tries, err))
+			return nil, callError(r, c, counted(tries, err))
 		}
 		if interrupted := pause.For(ctx, wait); interrupted != nil {
-			return nil, fail(r, c, fmt.Errorf("%w, while waiting to try again after: %w", interrupted, counted(tries, err)))
+			return nil, callError(r, c, fmt.Errorf("%w, while waiting to try again after: %w", interrupted, counted(tries, err)))
 		}
 	}
 }

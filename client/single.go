@@ -13,8 +13,8 @@ import (
 // single is a body of one object, as far as it can be read without its type.
 type single struct {
 	encoding Encoding
-	body     []byte  // unless it is protobuf
-	message  message // if it is protobuf
+	body     []byte     // unless it is protobuf
+	message  rawMessage // if it is protobuf
 }
 
 // readSingle reads a body of one object in its encoding.
@@ -35,8 +35,8 @@ func readSingle(r *resource, a *answer) (single, error) {
 	return s, nil
 }
 
-// header returns the identifying fields of the object.
-func header(c *objectCodec, s single) decode.Header {
+// singleHeader returns the identifying fields of the object.
+func singleHeader(c *objectCodec, s single) decode.Header {
 	if s.encoding == Protobuf {
 		return s.message.header()
 	}
@@ -60,7 +60,7 @@ func singleStatus(c *objectCodec, s single) (metav1.Status, bool) {
 	if s.encoding == Protobuf {
 		return s.message.status()
 	}
-	return status(c, s.body)
+	return jsonStatus(c, s.body)
 }
 
 // readBody reads an answer of one object. For a created subresource that the server only
@@ -72,7 +72,7 @@ func readBody(r *resource, c call, a *answer) (any, error) {
 	}
 	want := expected(r)
 	if c.foreign() {
-		want = asIs(header(codecOf(r), s))
+		want = asIs(singleHeader(codecOf(r), s))
 	}
 	d, err := decodeSingle(codecOf(r), s, want)
 	if err == nil {

@@ -27,8 +27,8 @@ type counters struct {
 	bytes, objects, failures, recalled, nanos atomic.Int64
 }
 
-// decoded counts an object whose decoding began at start.
-func (c *counters) decoded(start time.Time, err error) {
+// countDecoded counts an object whose decoding began at start.
+func (c *counters) countDecoded(start time.Time, err error) {
 	c.nanos.Add(int64(time.Since(start)))
 	if err != nil {
 		c.failures.Add(1)

@@ -16,8 +16,8 @@ import (
 // each field of a large object has some 100 KB.
 const statusLimit = 1 << 20
 
-// status decodes a metav1.Status from JSON; ok is false if raw is not a Status.
-func status(c *objectCodec, raw []byte) (st metav1.Status, ok bool) {
+// jsonStatus decodes a metav1.Status from JSON; ok is false if raw is not a Status.
+func jsonStatus(c *objectCodec, raw []byte) (st metav1.Status, ok bool) {
 	h := c.json.Header(raw)
 	if !mayBeStatus(h.APIVersion, h.Kind) {
 		return st, false

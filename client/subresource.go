@@ -29,29 +29,29 @@ func (r *Resource[T]) Subresource(name string, more ...string) *Subresource[T] {
 
 // Get reads the subresource of an object.
 func (s *Subresource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	return typedAnswer[T](get(ctx, s.core, s.path, key, &opts))
+	return typedAnswer[T](getObject(ctx, s.core, s.path, key, &opts))
 }
 
 // Create creates the subresource of the existing object with object's name, such as the
 // eviction of a pod. If the server only confirms, as it does for an eviction, the returned T
 // is zero.
 func (s *Subresource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
-	return typedAnswer[T](create(ctx, s.core, s.path, object, &opts))
+	return typedAnswer[T](createObject(ctx, s.core, s.path, object, &opts))
 }
 
 // Update replaces the subresource of an object.
 func (s *Subresource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
-	return typedAnswer[T](update(ctx, s.core, s.path, object, &opts))
+	return typedAnswer[T](updateObject(ctx, s.core, s.path, object, &opts))
 }
 
 // Patch changes the subresource of an object as [Resource.Patch] changes an object.
 //
 //go:noinline
 func (s *Subresource[T]) Patch(ctx context.Context, key types.NamespacedName, pt types.PatchType, data []byte, opts metav1.PatchOptions) (T, error) {
-	return typedAnswer[T](patch(ctx, s.core, s.path, key, pt, data, &opts))
+	return typedAnswer[T](patchObject(ctx, s.core, s.path, key, pt, data, &opts))
 }
 
 // Apply applies config to the subresource of an object as [Resource.Apply] does to an object.
 func (s *Subresource[T]) Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error) {
-	return typedAnswer[T](apply(ctx, s.core, s.path, config, &opts))
+	return typedAnswer[T](applyObject(ctx, s.core, s.path, config, &opts))
 }

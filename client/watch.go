@@ -53,10 +53,10 @@ func watchOnce(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 	defer closeWatch(w)
 	w.pass = func(ev event, err error) error {
 		if ctx.Err() != nil {
-			return fail(r, watchCall(r), ctx.Err())
+			return callError(r, watchCall(r), ctx.Err())
 		}
 		if err != nil && !isObjectError(err) {
-			return fail(r, watchCall(r), sized(r, err))
+			return callError(r, watchCall(r), sized(r, err))
 		}
 		if !yield(ev, err) {
 			return reflector.ErrListStopped
@@ -76,7 +76,7 @@ func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 	c := watchCall(r)
 	query, err := selection(r, opts, true)
 	if err != nil {
-		return nil, fail(r, c, err)
+		return nil, callError(r, c, err)
 	}
 	initial := opts.SendInitialEvents != nil && *opts.SendInitialEvents
 	c.query, c.encoding = query, r.server.acceptEncoding(initial)

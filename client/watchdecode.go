@@ -25,8 +25,8 @@ type watchDecoder struct {
 	status  *statusMembers // nil if there are none
 }
 
-// envelope is one event as far as it has been read.
-type envelope struct {
+// eventEnvelope is one event as far as it has been read.
+type eventEnvelope struct {
 	kind    string // the wire's "type"
 	typ     reflector.EventType
 	late    []byte // the object, if it came before the type, or may be given to a decoder
@@ -52,7 +52,7 @@ func (d *watchDecoder) next() (event, error) {
 // jsonEvent reads the rest of an event. While next waits for one, this frame is not on the stack.
 func jsonEvent(d *watchDecoder) (event, error) {
 	var none event
-	var e envelope
+	var e eventEnvelope
 	d.foreign, d.status = "", nil
 	for {
 		more, err := d.in.More('}')
@@ -71,7 +71,7 @@ func jsonEvent(d *watchDecoder) (event, error) {
 	}
 	d.watching.events++
 	if e.late != nil && e.typ == reflector.Added && e.fault == nil && d.watching.crew != nil {
-		return none, give(d.watching, message{raw: e.late})
+		return none, give(d.watching, rawMessage{raw: e.late})
 	}
 	if e.late != nil {
 		judgeJSON(d, &e, e.late, e.fault)
@@ -91,7 +91,7 @@ func jsonEvent(d *watchDecoder) (event, error) {
 func (d *watchDecoder) ready() bool { return d.in.Ready() }
 
 // eventMember reads one member of an event, name and value.
-func eventMember(d *watchDecoder, e *envelope) error {
+func eventMember(d *watchDecoder, e *eventEnvelope) error {
 	name, err := d.in.Name()
 	if err != nil {
 		return err
@@ -126,7 +126,7 @@ func notAnEvent(d *watchDecoder) error {
 	return d.watching.body.unlike(errors.New(`neither "type" nor "object" in an event`))
 }
 
-func readType(d *watchDecoder, e *envelope) error {
+func readType(d *watchDecoder, e *eventEnvelope) error {
 	raw, err := d.in.Value()
 	if err != nil {
 		return err
@@ -143,7 +143,7 @@ func readType(d *watchDecoder, e *envelope) error {
 	return nil
 }
 
-func readWatched(d *watchDecoder, e *envelope) error {
+func readWatched(d *watchDecoder, e *eventEnvelope) error {
 	var known decoded
 	var raw []byte
 	var fault, err error
@@ -159,7 +159,7 @@ func readWatched(d *watchDecoder, e *envelope) error {
 		e.event, e.problem = acceptEvent(d.watching, reflector.Added, known, nil)
 		return nil
 	}
-	if e.kind == "" || ahead(d.watching, JSON) {
+	if e.kind == "" || decodesAhead(d.watching, JSON) {
 		d.kept = append(d.kept[:0], raw...)
 		e.late, e.fault = d.kept, fault
 		return nil
@@ -171,7 +171,7 @@ func readWatched(d *watchDecoder, e *envelope) error {
 // readKind reads a member that no event has but every other answer of the API has: the body
 // may be a Status, or a list from a server that cannot watch. Of anything but a Status, the rest is
 // not worth reading.
-func readKind(d *watchDecoder, e *envelope) error {
+func readKind(d *watchDecoder, e *eventEnvelope) error {
 	raw, err := d.in.Value()
 	if err != nil {
 		return err
@@ -190,7 +190,7 @@ func readKind(d *watchDecoder, e *envelope) error {
 }
 
 // judgeJSON turns the object into the event or its problem.
-func judgeJSON(d *watchDecoder, e *envelope, raw []byte, fault error) {
+func judgeJSON(d *watchDecoder, e *eventEnvelope, raw []byte, fault error) {
 	e.event, e.problem = event{}, nil
 	switch {
 	case e.kind == errorEvent && fault == decode.ErrOverLimit:
@@ -199,7 +199,7 @@ func judgeJSON(d *watchDecoder, e *envelope, raw []byte, fault error) {
 		obj, err := decodeObject(d.watching.objects, raw, fault, d.watching.want, d.watching.work)
 		e.event, e.problem = acceptEvent(d.watching, typeOfUnread([]byte(e.kind)), obj, err)
 	case e.kind == errorEvent:
-		st, ok := status(d.watching.objects, raw)
+		st, ok := jsonStatus(d.watching.objects, raw)
 		e.problem = failure(st, ok, raw)
 	case e.typ == 0:
 		e.problem = d.watching.report(0, identityOf(d.watching.work.codec.Header(raw)), unknownType(e.kind))

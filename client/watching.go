@@ -74,8 +74,8 @@ func runWatch(ctx context.Context, w *watching, d eventReader) error {
 	}
 }
 
-// ahead reports whether added objects are given to the crew.
-func ahead(w *watching, e Encoding) bool {
+// decodesAhead reports whether added objects are given to the crew.
+func decodesAhead(w *watching, e Encoding) bool {
 	if w.crew == nil && w.decoders > 1 && w.events >= crewSoon && w.want.kind != "" {
 		w.crew = newCrew(w.decoders, w.objects, e, w.want, w.work)
 	}
@@ -83,7 +83,7 @@ func ahead(w *watching, e Encoding) bool {
 }
 
 // give gives an added object to the crew.
-func give(w *watching, m message) error {
+func give(w *watching, m rawMessage) error {
 	toCrew(w.crew, m, nil, passAdded(w))
 	return errAhead
 }

@@ -20,13 +20,13 @@ import (
 // apierrors.IsNotFound and its like), and the context's error if ctx is done. Otherwise their
 // errors wrap the error of the transport, of the decoding, or one of this package.
 func (r *Resource[T]) Get(ctx context.Context, key types.NamespacedName, opts metav1.GetOptions) (T, error) {
-	return typedAnswer[T](get(ctx, r.core, nil, key, &opts))
+	return typedAnswer[T](getObject(ctx, r.core, nil, key, &opts))
 }
 
-// get reads an object, or its subresource at a path that is not empty. So it is for create, update, patch
-// and apply.
-func get(ctx context.Context, r *resource, path []string, key types.NamespacedName, opts *metav1.GetOptions) (any, error) {
-	return one(ctx, r, call{verb: "get", method: http.MethodGet, key: key, subresource: path}, opts)
+// getObject reads an object, or its subresource at a path that is not empty. So it is for createObject,
+// updateObject, patchObject and applyObject.
+func getObject(ctx context.Context, r *resource, path []string, key types.NamespacedName, opts *metav1.GetOptions) (any, error) {
+	return askForObject(ctx, r, call{verb: "get", method: http.MethodGet, key: key, subresource: path}, opts)
 }
 
 // Create writes a new object and returns it as stored. Its namespace comes from its metadata,
@@ -36,29 +36,29 @@ func get(ctx context.Context, r *resource, path []string, key types.NamespacedNa
 // A metav1.PartialObjectMetadata cannot be created or updated, only patched and applied:
 // [ErrMetadataOnly].
 func (r *Resource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
-	return typedAnswer[T](create(ctx, r.core, nil, object, &opts))
+	return typedAnswer[T](createObject(ctx, r.core, nil, object, &opts))
 }
 
-func create(ctx context.Context, r *resource, path []string, object any, opts *metav1.CreateOptions) (any, error) {
+func createObject(ctx context.Context, r *resource, path []string, object any, opts *metav1.CreateOptions) (any, error) {
 	return putObject(ctx, r, call{verb: "create", method: http.MethodPost, subresource: path}, object, opts)
 }
 
 // Update replaces an object and returns it as stored. If the object has a resourceVersion that
 // differs from the server's, the error is a conflict.
 func (r *Resource[T]) Update(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
-	return typedAnswer[T](update(ctx, r.core, nil, object, &opts))
+	return typedAnswer[T](updateObject(ctx, r.core, nil, object, &opts))
 }
 
 // UpdateStatus replaces only the status of an object, if status is a subresource. It is the
 // same as Update of Subresource("status").
 func (r *Resource[T]) UpdateStatus(ctx context.Context, object T, opts metav1.UpdateOptions) (T, error) {
-	return typedAnswer[T](update(ctx, r.core, statusPath, object, &opts))
+	return typedAnswer[T](updateObject(ctx, r.core, statusPath, object, &opts))
 }
 
 // statusPath is the path of the subresource status.
 var statusPath = []string{"status"}
 
-func update(ctx context.Context, r *resource, path []string, object any, opts *metav1.UpdateOptions) (any, error) {
+func updateObject(ctx context.Context, r *resource, path []string, object any, opts *metav1.UpdateOptions) (any, error) {
 	return putObject(ctx, r, call{verb: "update", method: http.MethodPut, subresource: path}, object, opts)
 }
 
@@ -73,12 +73,12 @@ func putObject(ctx context.Context, r *resource, c call, object any, opts any) (
 	if c.method == http.MethodPatch {
 		c.contentType = string(types.ApplyYAMLPatchType)
 	}
-	return one(ctx, r, c, opts)
+	return askForObject(ctx, r, c, opts)
 }
 
-// one sends a call whose answer is one object. opts is a pointer to options that go into the
+// askForObject sends a call whose answer is one object. opts is a pointer to options that go into the
 // query.
-func one(ctx context.Context, r *resource, c call, opts any) (any, error) {
+func askForObject(ctx context.Context, r *resource, c call, opts any) (any, error) {
 	var err error
 	c.accept, c.retry = acceptAnswer(r, ""), true
 	if c.method != http.MethodPost || len(c.subresource) > 0 {
@@ -99,7 +99,7 @@ func one(ctx context.Context, r *resource, c call, opts any) (any, error) {
 	defer a.abandon()
 	object, err := readBody(r, c, a)
 	if err != nil {
-		return nil, fail(r, c, remark{sized(r, err), ErrAccepted})
+		return nil, callError(r, c, remark{sized(r, err), ErrAccepted})
 	}
 	return object, nil
 }
@@ -131,7 +131,7 @@ func encode(r *resource, c *call, object any) error {
 	c.key = types.NamespacedName{Namespace: h.Metadata.Namespace}
 	if c.method != http.MethodPost || len(c.subresource) > 0 {
 		c.key.Name = h.Metadata.Name
-		return nil // one completes the key
+		return nil // askForObject completes the key
 	}
 	c.creates = h.Metadata.Name
 	c.key, err = completeKey(r, c.key)
