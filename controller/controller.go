@@ -151,7 +151,7 @@ const (
 func New[Q comparable](name string, reconcile func(context.Context, Q) error, options ...Options[Q]) *Controller[Q] {
 	c := &Controller[Q]{name: name, reconcile: reconcile}
 	if reconcile == nil {
-		c.faults = append(c.faults, c.named(fmt.Errorf("controller: New: reconcile is nil: %w", mistake.NoFunc)))
+		c.faults = append(c.faults, c.named(fmt.Errorf("controller: New: reconcile: %w", mistake.NoFunc)))
 	}
 	opts, err := oneOf(options)
 	if err != nil {

@@ -17,8 +17,8 @@ import (
 var (
 	// ErrInvalid is matched by the errors of mistakes in the program: a nil function, informer or handle, [Owns] without
 	// [For], an edit of another field than the status. Somebody has to change the program. The text says what, and names
-	// the controller and the resource, or the kind and the key of the object. All packages that export ErrInvalid export
-	// the same value.
+	// the controller and the resource, or the kind and the key of the object. Packages
+	// controller, fake, informer, queue and reflector export the same value, and the ErrInvalid of others matches it.
 	ErrInvalid = mistake.Err
 
 	// ErrStopped says that For, Owns, Watch or References was called after the end of Run.

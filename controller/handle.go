@@ -177,8 +177,8 @@ func fillIn[T metav1.Object, P any](r *requests[T], c *cached[T, P], server clie
 }
 
 var (
-	errNoPartFunc = fmt.Errorf("the function that takes a part of each object is nil: %w", mistake.NoSource)
-	errPartAndSet = fmt.Errorf("%w: Part is set, so leave out Namespaces", errOptions)
+	errNoPartFunc error = mistake.Text("the function that takes a part of each object is nil: pass one")
+	errPartAndSet       = fmt.Errorf("%w: Part is set, so leave out Namespaces", errOptions)
 )
 
 // openFailed says which handle could not be opened.
@@ -188,7 +188,7 @@ func openFailed(resource string, cause error) error {
 
 // divide makes the cache of a handle over several namespaces.
 func divide[T metav1.Object, P any](r *requests[T], c *cached[T, P], v view[T, P], opts OpenOptions[P]) (err error) {
-	if r.members, err = newMembers(r.client, opts.Namespaces, opts.Client); err != nil {
+	if r.members, err = newNamespaceClients(r.client, opts.Namespaces, opts.Client); err != nil {
 		return err
 	}
 	c.inf, err = informer.NewNamespaced(r.client.Resource(), opts.Namespaces, func(namespace string) (reflector.Source[P], error) {

@@ -49,9 +49,9 @@ type Options struct {
 	// resource is registered or defined. Package with/strategies has the strategies of the API
 	// server itself. If it is set, objects of all resources have managedFields from their first
 	// write on, which hooks see; a deletion of a pod at once leaves a millisecond between the
-	// pod's deletion mark and its removal, in which clients see the mark; and a list over HTTP that
-	// states no version, after a write of another resource, waits for the next write of its own, for
-	// two milliseconds, or for 100 if such a list has just waited. All this is as in the API server,
+	// pod's deletion mark and its removal, in which clients see the mark; and a list over HTTP without
+	// a version, after a write of another resource, waits until its own resource is written, or for two
+	// milliseconds. If such a list has just waited, it is up to 100. All this is as in the API server,
 	// and costs time. Nil means that no resource has a strategy.
 	Strategy func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *Strategy
 

@@ -3,6 +3,7 @@ package index
 import (
 	"errors"
 
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/usercode"
 )
 
@@ -15,8 +16,8 @@ var (
 	ErrDuplicate = errors.New("the name is taken: give each its own name")
 
 	// ErrInvalid says that a definition is nil, or lacks a name or a function, or that
-	// its type of values is not possible: see [Index].
-	ErrInvalid = errors.New("invalid index definition")
+	// its type of values is not possible: see [Index]. It matches the ErrInvalid of package informer.
+	ErrInvalid error = mistake.Text("invalid index definition")
 
 	// ErrNotString says that a dynamic lookup asked by string for an index whose values
 	// are not strings. Use its typed handle.

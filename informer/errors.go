@@ -14,8 +14,8 @@ import (
 
 var (
 	// ErrInvalid is matched by the errors of mistakes in the program: a nil key function, handler, informer or index, a
-	// text that cannot be the name of a namespace. The text says what to change. All packages that export ErrInvalid
-	// export the same value.
+	// text that cannot be the name of a namespace. The text says what to change. It is the value of
+	// package controller.
 	ErrInvalid = mistake.Err
 
 	// ErrRunning is returned by Run while another call of Run is in progress.
@@ -47,8 +47,9 @@ var (
 
 // The mistakes, which match ErrInvalid.
 var (
-	errNoKeyFunc error = mistake.Text("the key function is nil: pass store.ObjectKey or your own")
-	errNamespace error = mistake.Text("not the name of a namespace")
+	errNoKeyFunc    error = mistake.Text("the key function is nil: pass store.ObjectKey or your own")
+	errNoNamespaces error = mistake.Text("give a set of namespaces, and a function for their sources")
+	errNamespace    error = mistake.Text("not the name of a namespace")
 )
 
 // PanicError reports that a function of the user panicked or called runtime.Goexit. In the

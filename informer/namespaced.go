@@ -72,7 +72,7 @@ import (
 func NewNamespaced[T any](name string, set *Namespaces, source func(namespace string) (reflector.Source[T], error), key store.KeyFunc[types.NamespacedName, T], opts Options[T]) (*Informer[types.NamespacedName, T], error) {
 	switch {
 	case set == nil || source == nil:
-		return nil, about(name, fmt.Errorf("%w: give a set of namespaces, and a function for their sources", mistake.NoSource))
+		return nil, about(name, errNoNamespaces)
 	case key == nil:
 		return nil, about(name, errNoKeyFunc)
 	}

@@ -358,8 +358,8 @@ func TestNamespacedErrors(t *testing.T) {
 	}{
 		{set, inNamespaces(server), nil, informer.Options[*widget]{}, informer.ErrNoKeyFunc},
 		{set, inNamespaces(server), store.ObjectKey[*widget], informer.Options[*widget]{Indexes: index.Of(byNode, byNode)}, index.ErrDuplicate},
-		{nil, inNamespaces(server), store.ObjectKey[*widget], informer.Options[*widget]{}, mistake.NoSource},
-		{set, nil, store.ObjectKey[*widget], informer.Options[*widget]{}, mistake.NoSource},
+		{nil, inNamespaces(server), store.ObjectKey[*widget], informer.Options[*widget]{}, informer.ErrNoNamespaces},
+		{set, nil, store.ObjectKey[*widget], informer.Options[*widget]{}, informer.ErrNoNamespaces},
 		{set, nothing, store.ObjectKey[*widget], informer.Options[*widget]{}, mistake.NoSource},
 	} {
 		if _, err := informer.NewNamespaced("widgets", c.set, c.source, c.key, c.opts); !errors.Is(err, c.want) || !strings.Contains(err.Error(), "widgets") {

@@ -1,15 +1,16 @@
 package kind
 
 import (
-	"errors"
 	"fmt"
 	"strings"
 
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kinform/kinform/internal/mistake"
 )
 
-// ErrInvalid is the cause of the errors of [Kind.Check].
-var ErrInvalid = errors.New("not a usable kind")
+// ErrInvalid is the cause of the errors of [Kind.Check]. It matches the ErrInvalid of package controller.
+var ErrInvalid error = mistake.Text("not a usable kind")
 
 // Check returns an error that wraps [ErrInvalid] and names every fault: no resource or no
 // version, a name that API servers do not allow, such as a resource with a capital letter, or

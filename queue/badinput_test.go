@@ -23,7 +23,7 @@ func TestBadInput(t *testing.T) {
 		do   func(t *testing.T, q queue)
 	}{
 		{"Run without a function", Options[string]{}, func(t *testing.T, q queue) {
-			if err := Run(t.Context(), q, RunOptions{}, nil); err != mistake.NoFunc || !errors.Is(err, ErrInvalid) {
+			if err := Run(t.Context(), q, RunOptions{}, nil); !errors.Is(err, mistake.NoFunc) || !errors.Is(err, ErrInvalid) {
 				t.Errorf("Run = %v, want mistake.NoFunc", err)
 			}
 		}},

@@ -14,7 +14,7 @@ import (
 var ErrShutDown = errors.New("queue: shut down")
 
 // ErrInvalid is matched by the errors of mistakes in the program: [Run] got no queue, or no function
-// to call. The text says which. All packages that export ErrInvalid export the same value.
+// to call. The text says which. It is the value of package controller.
 var ErrInvalid = mistake.Err
 
 // The mistakes, which match ErrInvalid.

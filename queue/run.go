@@ -2,6 +2,7 @@ package queue
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/kinform/kinform/internal/mistake"
@@ -44,7 +45,7 @@ func Run[K comparable](ctx context.Context, q *Queue[K], opts RunOptions, fn fun
 		return errNoQueue
 	}
 	if fn == nil {
-		return mistake.NoFunc
+		return fmt.Errorf("queue: Run: %w", mistake.NoFunc)
 	}
 	calls, cancel := ctx, func() {}
 	if opts.Grace != 0 {

@@ -12,8 +12,8 @@ var (
 	ErrListStopped = errors.New("list stopped by its caller")
 
 	// ErrInvalid is matched by the errors of mistakes in the program: a nil source or sink, a [Changing] source with a
-	// sink that is no [Pruner], a second Run, a shard that no server has. The text says which. All packages that export
-	// ErrInvalid export the same value.
+	// sink that is no [Pruner], a second Run, a shard that no server has. The text says which. It is the value of
+	// package controller.
 	ErrInvalid = mistake.Err
 
 	// ErrProtocol is matched by the errors of answers that break the rules of lists and watches: an event or a list that
@@ -49,7 +49,7 @@ var (
 	ErrShortWatch = errors.New("watch ended within a second and brought nothing")
 )
 
-// The mistakes, which match ErrInvalid. [Map], [Filter] and [Tweak] return a nil source if they are given nil.
+// The mistakes, which match ErrInvalid.
 var (
 	errNoSink   error = mistake.Text("reflector: sink is nil")
 	errStarted  error = mistake.Text("reflector: Run was called before")

@@ -132,7 +132,7 @@ func (e *RequestError) Unwrap() error { return e.Err }
 func (e *RequestError) LogValue() slog.Value {
 	message := e.Verb + " failed"
 	if errors.Is(e.Err, ErrRestored) {
-		message = "the server was restored from a backup" // the log has it beside the failure that came first
+		message = "the server was restored from a backup" // with its own message, so that the log's limit does not omit it
 	}
 	attrs := []slog.Attr{
 		slog.String(logs.Message, message),

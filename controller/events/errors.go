@@ -6,12 +6,13 @@ import (
 	"log/slog"
 
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 var (
 	// ErrInvalid is the cause if an event cannot be written: its object has no name, for example.
-	// It is also the cause of an error of [Recorder.Err].
-	ErrInvalid = errors.New("not valid")
+	// It is also the cause of an error of [Recorder.Err]. It matches the ErrInvalid of package controller.
+	ErrInvalid error = mistake.Text("not valid")
 
 	// ErrStarted is returned, with Options.Controller, by a second call of [Recorder.Run].
 	ErrStarted = errors.New("Run was called before")
@@ -20,7 +21,8 @@ var (
 	// Options.MaxPerObject. It is reported once per minute at most.
 	ErrLimit = errors.New("too many events")
 
-	// ErrNotRun is the cause if events have waited for ten seconds, and Run was not called. It is reported once.
+	// ErrNotRun is the cause if an event is recorded ten seconds or more after the first one, and Run was not called.
+	// It is reported once.
 	ErrNotRun = errors.New("nobody runs the recorder: call Run, or give it to AddToAll of the manager")
 
 	// ErrStopped is the cause if events were dropped because Run ended.
@@ -33,7 +35,7 @@ type Error struct {
 	Regarding Reference
 	// Reason is that of the events; empty if there are several.
 	Reason string
-	// Lost is the number of events that are dropped. Zero means that the request is repeated.
+	// Lost is the number of events that are dropped. Zero means that the events still wait.
 	Lost uint64
 	// Err is the cause: the error of the request, or one of this package.
 	Err error

@@ -27,8 +27,8 @@ const (
 	DefaultFlushTimeout = 5 * time.Second
 )
 
-// notRunAfter is how long events wait for Run before an error says so. A program records sooner than it runs the
-// recorder only while it starts.
+// notRunAfter is how long events wait for Run before an error says so. While a program starts, it may record before it
+// runs the recorder.
 const notRunAfter = 10 * time.Second
 
 // Options configures a [Recorder]. Only Controller must be set.
@@ -53,8 +53,8 @@ type Options struct {
 	// [DefaultFlushTimeout], and negative means not at all.
 	FlushTimeout time.Duration
 
-	// OnError gets an [*Error] for each failed request and for events that are lost. It is called
-	// by Run, and for an event that is not valid by the goroutine that records it. It must be
+	// OnError gets an [*Error] for each failed request and for events that are lost. Run calls
+	// it, and the goroutine that records an event if that is not valid, or if nobody runs the recorder. It must be
 	// safe for concurrent use. A panic in it is logged. Nil logs the errors to Logger at
 	// level Warn.
 	OnError func(error)

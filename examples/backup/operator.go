@@ -1,8 +1,8 @@
-// Package backup is a whole operator, as most are: a CRD with a schedule and a finalizer, Jobs that it owns, a
+// Package backup is a whole operator of the usual kind: a CRD with a schedule and a finalizer, Jobs that it owns, a
 // ConfigMap and a Secret in other namespaces that it refers to, a condition, events for people, and leader election.
 // Of Secrets it reads only the metadata.
 //
-// At each turn of the schedule, and when the image, the settings or the credentials change, another Job begins. The
+// At each turn of the schedule, and when the spec, the settings or the Secret change, another Job begins. The
 // one before is deleted.
 //
 // +groupName=example.com

@@ -196,7 +196,7 @@ func TestBackup(t *testing.T) {
 		w.create(30 * 24 * time.Hour)
 		w.settle()
 		if b, err := fake.Get[*backup.Backup](w.server, nightly); err != nil || len(b.Status.Conditions) != 1 || b.Status.Conditions[0].Reason != "NoSettings" {
-			t.Errorf("without settings: %v, %v", b.Status, err)
+			t.Errorf("without settings: %+v, %v", b, err)
 		}
 		w.createSettings()
 		first := w.want("Running")
@@ -249,7 +249,7 @@ func TestRefused(t *testing.T) {
 		w.settle()
 		b, err := fake.Get[*backup.Backup](w.server, nightly)
 		if err != nil || len(b.Status.Conditions) != 1 || b.Status.Conditions[0].Reason != "Forbidden" {
-			t.Errorf("refused: %v, %v", b.Status, err)
+			t.Errorf("refused: %+v, %v", b, err)
 		}
 		w.server.ClearFaults()
 		time.Sleep(time.Minute) // it is tried again
@@ -258,7 +258,7 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// At each turn of the schedule another Job begins, whether or not the one before was complete, and also if the operator
+// At each turn of the schedule another Job begins, although the one before is not complete, and also if the operator
 // was away at the time.
 func TestSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

@@ -115,7 +115,7 @@ func (in *input) makeRoom() {
 	switch {
 	case keep == 0:
 		room = make([]byte, 0, max(size, cap(in.buf)+inputRoom))
-	case size > cap(in.buf) && (keep <= len(in.buf)/2 || in.rush && cap(in.buf) < inputRush):
+	case cap(in.buf) < inputRoom, size > cap(in.buf) && (keep <= len(in.buf)/2 || in.rush && cap(in.buf) < inputRush):
 		room = make([]byte, 0, size)
 	}
 	in.buf = append(room[:0], in.buf[keep:]...)

@@ -146,9 +146,35 @@ func (b *bursts) Read(p []byte) (int, error) {
 	return n, nil
 }
 
+// counted counts the reads.
+type counted struct {
+	r io.Reader
+	n int
+}
+
+func (c *counted) Read(p []byte) (int, error) {
+	c.n++
+	return c.r.Read(p)
+}
+
 // TestBufferFitsTheStream: it grows while much comes at once, and is small again after little has
 // come for some time, whether or not reads end between values.
 func TestBufferFitsTheStream(t *testing.T) {
+	for _, bytes := range []int{100, 300, 900, 3000} {
+		value := `"` + strings.Repeat("x", bytes) + `"` + "\n"
+		reads := &counted{r: strings.NewReader(strings.Repeat(value, 4<<20/len(value)))}
+		r := &Reader{input: newInput(reads, Unlimited)}
+		for {
+			if _, err := r.Value(); err == io.EOF {
+				break
+			} else if err != nil {
+				t.Fatal(err)
+			}
+		}
+		if most := 2 * (4 << 20) / inputRush; reads.n > most {
+			t.Errorf("%d reads of values of %d bytes, want at most %d", reads.n, bytes, most)
+		}
+	}
 	value := `"` + strings.Repeat("x", 3000) + `"` + "\n"
 	for little, most := range map[string]int{"[1]\n": inputWait, value: inputRoom} {
 		stream := append(bursts{strings.Repeat(value, 100)}, slices.Repeat(bursts{little}, 4*inputIdle)...)

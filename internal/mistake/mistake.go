@@ -23,8 +23,8 @@ var (
 	NoInformer error = Text("the informer or handle is nil: make it before you use it")
 	// NoHandler is that of a handler that has nothing to call. It comes with the name of the resource.
 	NoHandler error = Text("the handler is nil: pass a function or a value")
-	// NoFunc is that of a loop without a function to call.
-	NoFunc error = Text("queue: Run needs a function to call")
+	// NoFunc is that of a loop without a function to call. It comes with the name of the loop.
+	NoFunc error = Text("the function is nil: pass one")
 	// NoSource is that of a nil source. It comes with the type of the objects, if there is one.
 	NoSource error = Text("reflector: source is nil: look at the call that made it")
 	// NoPruner is that of a source whose selection changes, with a sink that does not follow.

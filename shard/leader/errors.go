@@ -10,13 +10,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/shard/internal/leases"
 )
 
 var (
-	// ErrInvalid is the cause of an error of [Elector.Err] about Options.
-	ErrInvalid = errors.New("not valid")
+	// ErrInvalid is the cause of an error of [Elector.Err] about Options. It matches the ErrInvalid of package controller.
+	ErrInvalid error = mistake.Text("not valid")
 
 	// ErrNoFunc is returned by [Elector.Lead], with the key of the Lease, if the function is nil.
 	ErrNoFunc = errors.New("the function is nil")

@@ -12,12 +12,10 @@ import (
 	"sigs.k8s.io/controller-runtime/pkg/predicate"
 	"sigs.k8s.io/controller-runtime/pkg/source"
 
+	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/mistake"
 )
-
-// ErrNoHandler is returned by Start of a [Source] without a handler, with the name of the resource.
-var ErrNoHandler = errors.New("controllerruntime: the source has no handler")
 
 // Source is an informer, or a handle on one, as a source of a controller of controller-runtime: of
 // builder.WatchesRawSource and controller.Watch. h gets the events that all predicates let pass,
@@ -26,8 +24,7 @@ var ErrNoHandler = errors.New("controllerruntime: the source has no handler")
 //
 // The informer must run: see [Runnable]. A panic in h or a predicate ends its Run with an error.
 //
-// Errors of Start: [ErrNoHandler], informer.ErrInvalid if inf is nil, and those of
-// informer.AddHandler.
+// Errors of Start: informer.ErrInvalid if inf or h is nil, and those of informer.AddHandler.
 func Source[K comparable, T any, Q comparable](inf informer.Informed[K, T], h handler.TypedEventHandler[T, Q], predicates ...predicate.TypedPredicate[T]) source.TypedSyncingSource[Q] {
 	s := &events[K, T, Q]{handler: h, predicates: predicates}
 	if inf != nil {
@@ -50,7 +47,7 @@ func (s *events[K, T, Q]) Start(ctx context.Context, queue workqueue.TypedRateLi
 		return fmt.Errorf("a source of %T: %w", *new(T), mistake.NoInformer)
 	}
 	if s.handler == nil {
-		return fmt.Errorf("%s: %w", s.inf.Resource(), ErrNoHandler)
+		return fmt.Errorf("controllerruntime: %s: %w", s.inf.Resource(), mistake.NoHandler)
 	}
 	reg, err := s.inf.AddHandler(informer.HandlerFunc[K, T](func(ev informer.Event[K, T]) { s.pass(ctx, ev, queue) }), informer.HandlerOptions[T]{})
 	if err != nil {
@@ -120,8 +117,8 @@ func (s *events[K, T, Q]) String() string {
 
 // Runnable lets a manager run an informer or a handle. It runs in every replica, also in those that
 // do not lead, so that a new leader finds its cache filled. If cache's Run ends with an error, the
-// manager stops with it.
-func Runnable(cache interface{ Run(context.Context) error }) manager.Runnable {
+// manager stops with it. A controller.Controller is none: give its Run to manager.RunnableFunc, which waits for the lead.
+func Runnable(cache controller.Cache) manager.Runnable {
 	return runnable{cache.Run}
 }
 

@@ -216,7 +216,7 @@ func TestSourceErrors(t *testing.T) {
 		if err := none.Start(t.Context(), nil); !errors.Is(err, informer.ErrInvalid) {
 			t.Errorf("without an informer: %v", err)
 		}
-		if err := controllerruntime.Source[types.NamespacedName, *corev1.Pod, string](inf, nil).Start(t.Context(), nil); !errors.Is(err, controllerruntime.ErrNoHandler) {
+		if err := controllerruntime.Source[types.NamespacedName, *corev1.Pod, string](inf, nil).Start(t.Context(), nil); !errors.Is(err, informer.ErrInvalid) {
 			t.Errorf("without a handler: %v", err)
 		}
 		ctx, cancel := context.WithCancel(t.Context())

@@ -8,7 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// NewScaleHandler returns what turns the managedFields of an object into those of its Scale and back. entries are
+// NewScaleHandler returns a handler that turns the managedFields of an object into those of its Scale and back. entries are
 // those of the object, and version is the one in which it is written. paths lead to the replicas in each version;
 // an empty path is that of a version without a Scale.
 func NewScaleHandler(entries []metav1.ManagedFieldsEntry, version schema.GroupVersion, paths map[schema.GroupVersion][]string) *managedfields.ScaleHandler {
@@ -17,7 +17,8 @@ func NewScaleHandler(entries []metav1.ManagedFieldsEntry, version schema.GroupVe
 	return managedfields.NewScaleHandler(entries, version, mappings)
 }
 
-// mapPaths adds paths to out. As with filters, the type of a path has no name here.
+// mapPaths adds paths to out. Path is fieldpath.Path. Only inference names it here: an
+// import would make structured-merge-diff a direct dependency.
 func mapPaths[Path ~[]Element, Element any](out map[string]Path, paths map[schema.GroupVersion][]string) {
 	for version, names := range paths {
 		var path Path

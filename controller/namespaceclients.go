@@ -32,8 +32,8 @@ type located[T metav1.Object] struct {
 	namespace string
 }
 
-// newMembers returns the sources for a set of namespaces, each of which is like a client.
-func newMembers[T metav1.Object](like *client.Resource[T], set *informer.Namespaces, opts client.Options) (*namespaceClients[T], error) {
+// newNamespaceClients returns the sources for a set of namespaces, each of which is like a client.
+func newNamespaceClients[T metav1.Object](like *client.Resource[T], set *informer.Namespaces, opts client.Options) (*namespaceClients[T], error) {
 	of := like.Kind()
 	if opts.Namespace != "" {
 		return nil, fmt.Errorf("controller: %s: %w: Client.Namespace is %q and Namespaces is set: leave one of them out", of, errOptions, opts.Namespace)
