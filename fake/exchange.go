@@ -8,7 +8,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/faults"
@@ -100,11 +99,6 @@ func (c *call) answer(err error) {
 		code, message = int(status.Code), status.Message
 	}
 	c.server.seen(Exchange{Request: c.about, Time: c.server.now(), Key: c.key, Code: code, Message: message})
-}
-
-// keyFrom returns the key that obj states.
-func keyFrom(obj metav1.Object) types.NamespacedName {
-	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 // watchAnswer has w report the answer of an HTTP request, once.

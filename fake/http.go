@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake/internal/answer"
-	"github.com/kinform/kinform/fake/internal/inprocess"
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
@@ -40,17 +39,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		out.Fail(err)
 	}
 	out.Finish()
-}
-
-// URL is a base address for [Server.Client]. Any other works as well: the client looks up no
-// name.
-const URL = "http://fake.invalid"
-
-// Client returns an HTTP client whose requests s answers in this process, without sockets,
-// watches included. It is deterministic under testing/synctest, and has no idle connections
-// to close.
-func (s *Server) Client() *http.Client {
-	return &http.Client{Transport: inprocess.Transport{Handler: s}}
 }
 
 func (s *Server) route(w *answer.Writer, r *http.Request) error {

@@ -143,3 +143,11 @@ func (b listBody) send(w *answer.Writer, m wire.Media, cut int) error {
 	_, err := w.Write([]byte(b.tail))
 	return err
 }
+
+// printer returns that of the hooks or, if they have none, that of the strategy.
+func (t *table) printer() Printer {
+	if t.strategy != nil && t.hooks.printer.Columns == nil {
+		return t.strategy.Printer
+	}
+	return t.hooks.printer
+}

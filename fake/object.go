@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
@@ -37,6 +38,11 @@ func kindOf(obj any) schema.GroupVersionKind {
 		return k.GetObjectKind().GroupVersionKind()
 	}
 	return schema.GroupVersionKind{}
+}
+
+// keyFrom returns the key that obj states.
+func keyFrom(obj metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 // encode returns obj as JSON that states its kind, even if its type has no field for it.

@@ -143,18 +143,6 @@ func resourceOf[T any](k *kind.Kind[T], rules Rules) (resource, error) {
 	return r, nil
 }
 
-// checkStated refuses data of a custom resource that leaves out its kind or its version.
-func (r *resource) checkStated(got metav1.TypeMeta, body []byte) error {
-	switch {
-	case got.Kind == "":
-		return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): Object 'Kind' is missing in '%s' (%s)",
-			r.Kind, body, summary(body)))
-	case got.APIVersion == "":
-		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data () does not match the expected API version (%s)", r.groupVersion()))
-	}
-	return nil
-}
-
 // checkKind refuses data that states another kind than r's. It accepts data that leaves the kind or
 // the version out.
 func (r *resource) checkKind(got schema.GroupVersionKind) error {

@@ -27,11 +27,6 @@ type scaling struct {
 	was     metav1.Object // its Scale, with its owners
 }
 
-// scales reports whether the form is a Scale.
-func (h subresourceHook) scales() bool {
-	return h.kind.Group == "autoscaling" && h.kind.Kind == "Scale"
-}
-
 // scaling returns that of a write to old, and nil if the form is no Scale or if nobody notes owners.
 func (t *table) scaling(old *version, h subresourceHook, w write) (*scaling, error) {
 	if !h.scales() || !w.applies && !t.tracks(old.obj, old, w) {

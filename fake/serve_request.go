@@ -2,7 +2,6 @@ package fake
 
 import (
 	"cmp"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -128,36 +127,4 @@ func readDeleteOptions(r *http.Request, body []byte, opts *metav1.DeleteOptions)
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
-}
-
-// badBody is the 400 of a body that does not fit its kind.
-func badBody(r *resource, err error) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", r.Kind, r.Version, r.Kind, err))
-}
-
-// errNoKind is the 400 of a body that is not an object at all.
-func errNoKind(r *resource, err error, body []byte) error {
-	return errUnrecognized(r, fmt.Errorf("couldn't get version/kind; json parse error: %w", err), body)
-}
-
-// errUnrecognized is the 400 of a body that cannot be decoded.
-func errUnrecognized(r *resource, err error, body []byte) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", r.Kind, err, summary(body)))
-}
-
-// maxSummary limits the part of a body that an error repeats.
-const maxSummary = 30
-
-func summary(body []byte) string {
-	shown, more := body, ""
-	if len(shown) > maxSummary {
-		shown, more = shown[:maxSummary], " ..."
-	}
-	switch {
-	case len(shown) == 0:
-		return "<empty>"
-	case shown[0] == '{':
-		return string(shown) + more
-	}
-	return hex.EncodeToString(shown) + more
 }
