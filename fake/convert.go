@@ -141,14 +141,6 @@ func (t *table) asStored(v *version) (*version, error) {
 	return t.view(kept)
 }
 
-// main returns the table of the version in which objects are stored.
-func (t *table) main() *table {
-	if t.storage != nil {
-		return t.storage
-	}
-	return t
-}
-
 // convert makes obj an object of t's version.
 func (t *table) convert(obj metav1.Object) (out metav1.Object, err error) {
 	k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind })

@@ -207,21 +207,3 @@ func (t *table) removeAll(ctx context.Context, m *matcher, list metav1.ListOptio
 	}
 	return p, nil
 }
-
-// Remove is for package upkeep.
-func (l latest) Remove(key types.NamespacedName, opts metav1.DeleteOptions) {
-	if t := l.of.current.Load(); t != nil {
-		_, _, _ = t.remove(key, opts, write{})
-	}
-}
-
-// Dissolve is for package upkeep.
-func (l latest) Dissolve(key types.NamespacedName) {
-	t := l.of.current.Load()
-	if t == nil {
-		return
-	}
-	if old, err := t.get(key); err == nil && old != nil && old.obj.GetDeletionTimestamp() != nil && len(old.obj.GetFinalizers()) == 0 {
-		t.commit(old, nil) // it fails after another write, which upkeep gets too
-	}
-}

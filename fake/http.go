@@ -56,22 +56,6 @@ func (s *Server) route(w *answer.Writer, r *http.Request) error {
 	return s.discover(w, r, parts)
 }
 
-// served returns the table of a resource in one version, nil if it is not served.
-func (s *Server) served(name schema.GroupVersionResource) *table {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.tables[name.GroupResource()]
-	if c == nil {
-		return nil
-	}
-	for _, v := range c.main().served() {
-		if v.res.GroupVersionResource() == name {
-			return v
-		}
-	}
-	return nil
-}
-
 func (s *Server) serveResource(w *answer.Writer, r *http.Request, gv schema.GroupVersion, parts []string) error {
 	req, err := parseRequest(gv, parts)
 	if err != nil {

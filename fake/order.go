@@ -103,19 +103,3 @@ func (t *table) gatherAt(rv uint64, namespace string, from types.NamespacedName)
 	slices.SortFunc(out, func(a, b *version) int { return compareKeys(a.key, b.key) })
 	return out
 }
-
-// Keys is for package upkeep.
-func (l latest) Keys(namespace string) []types.NamespacedName {
-	t := l.of.current.Load()
-	if t == nil {
-		return nil
-	}
-	t.server.mu.Lock()
-	defer t.server.mu.Unlock()
-	found := t.gather(namespace, types.NamespacedName{Namespace: namespace})
-	out := make([]types.NamespacedName, len(found))
-	for i, v := range found {
-		out[i] = v.key
-	}
-	return out
-}

@@ -1,11 +1,8 @@
 package fake
 
 import (
-	"fmt"
-	"maps"
 	"net/http"
 	"reflect"
-	"sync"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -15,7 +12,6 @@ import (
 	"github.com/kinform/kinform/fake/internal/fieldmanager"
 	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/upkeep"
-	"github.com/kinform/kinform/fake/internal/wire"
 	"github.com/kinform/kinform/internal/broadcast"
 )
 
@@ -79,26 +75,6 @@ type slot struct {
 	cur *version
 }
 
-// newTable makes the table of objects that are pointers to a struct of type typ.
-func newTable(s *Server, r resource, typ reflect.Type, hooks hooks) (*table, error) {
-	t := &table{
-		server: s,
-		serial: s.serials.Add(1),
-		res:    r,
-		hooks:  hooks,
-		typ:    typ,
-		fields: maps.Clone(hooks.fields),
-		state:  &state{objects: map[types.NamespacedName]*slot{}},
-	}
-	if s.strategy != nil {
-		t.strategy = s.strategy(r.GroupVersionResource(), r.GroupVersionKind())
-	}
-	t.deprecated = deprecation(newObject(typ), r)
-	t.protobuf = wire.HasProtobuf(func() metav1.Object { return newObject(typ) })
-	t.fieldManager = sync.OnceValues(t.newFieldManager)
-	return t, t.findHalves()
-}
-
 // pointer returns the type of the objects.
 func (t *table) pointer() reflect.Type { return reflect.PointerTo(t.typ) }
 
@@ -154,26 +130,6 @@ func (t *table) bookmark() {
 	t.wake.Send()
 }
 
-// findHalves finds the parts of the struct. It fails if the resource has a status
-// subresource and the struct has no status.
-func (t *table) findHalves() error {
-	t.spec = exportedField(t.typ, "Spec")
-	t.status = exportedField(t.typ, "Status")
-	t.meta = exportedField(t.typ, "ObjectMeta")
-	if t.res.Status && t.status == nil && !t.untyped() {
-		return fmt.Errorf("fake: %v: %w: a status subresource, but no field Status", t.typ, errResource)
-	}
-	return nil
-}
-
-// exportedField returns the index of a field of the struct's own, nil if it has none.
-func exportedField(typ reflect.Type, name string) []int {
-	if f, ok := typ.FieldByName(name); ok && f.IsExported() && len(f.Index) == 1 {
-		return f.Index
-	}
-	return nil
-}
-
 // untyped reports whether objects are Unstructured, whose members are those of a map.
 func (t *table) untyped() bool { return t.typ == reflect.TypeFor[unstructured.Unstructured]() }
 
@@ -193,14 +149,3 @@ func (t *table) changed() {
 // liveObject returns the newest state of an object for reading, nil if there is none. The caller
 // holds Server.mu.
 func (t *table) liveObject(key types.NamespacedName) metav1.Object { return t.live(key).object() }
-
-// Peek is for package upkeep.
-func (l latest) Peek(key types.NamespacedName) metav1.Object {
-	t := l.of.current.Load()
-	if t == nil {
-		return nil
-	}
-	t.server.mu.Lock()
-	defer t.server.mu.Unlock()
-	return t.live(key).object()
-}

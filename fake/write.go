@@ -358,19 +358,3 @@ func (t *table) replacement(obj metav1.Object, w write) func(*version) (metav1.O
 		return obj, t.checkRV(rv, old)
 	}
 }
-
-// Change is for package upkeep.
-func (l latest) Change(key types.NamespacedName, change func(metav1.Object)) {
-	t := l.of.current.Load()
-	if t == nil {
-		return
-	}
-	_, _ = t.update(key, write{manager: "kube-controller-manager"}, func(old *version) (metav1.Object, error) {
-		obj, err := clone(old.obj)
-		if err != nil {
-			return obj, apierrors.NewInternalError(err)
-		}
-		change(obj) // if it changes nothing, nothing is written
-		return obj, nil
-	})
-}
