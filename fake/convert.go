@@ -50,22 +50,6 @@ func (t *table) decoded(v *version) (*version, error) {
 	return &version{key: v.key, rv: v.rv, obj: obj, by: v.by, of: t, kept: v.kept, stored: v.origin()}, nil
 }
 
-// views makes views of a list, in place. bad are those that cannot be read, which stay as they are.
-func (t *table) views(list []*version) (bad []unreadable) {
-	if !t.mixed.Load() {
-		return nil // without a look at each
-	}
-	for i, v := range list {
-		out, err := t.decoded(v)
-		if err == nil {
-			list[i] = out
-		} else if bad = append(bad, unreadable{v, err}); len(bad) == maxUnreadable {
-			break
-		}
-	}
-	return bad
-}
-
 // stored returns v, of t's version, as it is stored.
 func (t *table) stored(v *version) (*version, error) {
 	if t.storage == nil {
@@ -166,6 +150,22 @@ func (t *table) convert(obj metav1.Object) (out metav1.Object, err error) {
 		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
 	}
 	return out, nil
+}
+
+// setKind makes obj state its kind, and refuses one that states another.
+func (t *table) setKind(obj metav1.Object) error {
+	k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind })
+	if !ok {
+		return nil
+	}
+	got, want := k.GetObjectKind().GroupVersionKind(), t.res.GroupVersionKind()
+	if err := t.res.checkKind(got); err != nil {
+		return err
+	}
+	if got != want {
+		k.GetObjectKind().SetGroupVersionKind(want)
+	}
+	return nil
 }
 
 // identity has the fields by which an object is found. A conversion must keep them.

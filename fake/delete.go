@@ -9,6 +9,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kinform/kinform/internal/storageerror"
 )
@@ -206,4 +207,44 @@ func (t *table) removeAll(ctx context.Context, m *matcher, list metav1.ListOptio
 		}
 	}
 	return p, nil
+}
+
+// ignoresReadErrors reports whether a deletion is for an object that cannot be read.
+func ignoresReadErrors(opts metav1.DeleteOptions) bool {
+	ignore := opts.IgnoreStoreReadErrorWithClusterBreakingPotential
+	return ignore != nil && *ignore
+}
+
+// errUnreadableCollection refuses such a deletion of a collection.
+func errUnreadableCollection() error {
+	at := field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential")
+	return invalidOptions("DeleteOptions", field.ErrorList{field.Invalid(at, true, "is not allowed with DELETECOLLECTION, try again after removing the option")})
+}
+
+// removeUnreadable deletes an object that cannot be read in t's version, whatever its finalizers,
+// and refuses to delete any other.
+func (t *table) removeUnreadable(key types.NamespacedName, opts metav1.DeleteOptions) (last *version, final bool, err error) {
+	if t.keptByContent() {
+		return nil, false, apierrors.NewInternalError(errors.New("no unsafe deleter provided, can not honor ignoreStoreReadErrorWithClusterBreakingPotential"))
+	}
+	for {
+		t.server.mu.Lock()
+		err, old := t.checkServed(), t.live(key)
+		t.server.mu.Unlock()
+		if err == nil && old == nil {
+			err = apierrors.NewNotFound(t.res.groupResource(), key.Name)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if _, err := t.view(old); err == nil {
+			return nil, false, t.errStorage(key, false, "unsafe deletion is not allowed because the object is decodable from storage")
+		}
+		if isDryRun(opts.DryRun) {
+			return old, true, nil
+		}
+		if v, ok := t.commit(old, nil); ok {
+			return v, true, nil
+		}
+	}
 }

@@ -2,18 +2,9 @@ package fake
 
 import (
 	"sort"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 )
-
-// record is one write of a resource: a create has no old, a delete no cur, and a bookmark
-// neither. It never changes but for the cache in gone.
-type record struct {
-	rv       uint64
-	old, cur *version
-	left     atomic.Pointer[version]
-}
 
 func (r *record) bookmark() bool { return r.old == nil && r.cur == nil }
 
@@ -40,14 +31,6 @@ func (r *record) gone() (*version, error) {
 		v = r.left.Load()
 	}
 	return v, nil
-}
-
-// log is the kept history of one resource, in the order of writing. Records are
-// addressed by their number since the server began, so that a watch keeps its place
-// while old records go.
-type log struct {
-	records []*record // rv never falls
-	first   uint64    // number of records[0]
 }
 
 // append adds r. Now and then it forgets the records up to the horizon.

@@ -2,31 +2,10 @@ package fake
 
 import (
 	"hash/maphash"
-	"strconv"
-	"sync/atomic"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-	"k8s.io/apimachinery/pkg/util/validation/field"
 )
-
-// version is one state of one object. It never changes once a table holds it, so the table,
-// the history and every reader share it without a lock.
-type version struct {
-	key types.NamespacedName
-	rv  uint64
-	obj metav1.Object
-	by  *writers // nil if obj has managedFields
-	of  *table   // whose definition obj is of
-	// stored is the version in the table of which this one is a view; nil for itself.
-	stored *version
-	// kept is the sum that [Strategy].Prepare returned; zero for none.
-	kept uint64
-	// encoded is obj as JSON, made when HTTP first asks for it.
-	encoded atomic.Pointer[[]byte]
-	serial  atomic.Uint64 // see sum; zero until it is first needed
-}
 
 // origin returns the version that the table holds.
 func (v *version) origin() *version {
@@ -90,16 +69,5 @@ func (v *version) json(r *resource) ([]byte, error) {
 	return b, nil
 }
 
-func formatRV(rv uint64) string { return strconv.FormatUint(rv, 10) }
-
-func parseRV(text string) (uint64, error) {
-	if text == "" {
-		return 0, nil
-	}
-	rv, err := strconv.ParseUint(text, 10, 64)
-	if err != nil {
-		bad := field.Invalid(field.NewPath("resourceVersion"), text, err.Error())
-		return 0, apierrors.NewBadRequest("invalid resource version: " + bad.Error())
-	}
-	return rv, nil
-}
+// forgets reports whether nobody is remembered, on request.
+func (by *writers) forgets() bool { return by != nil && by.forgotten }

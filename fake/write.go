@@ -2,7 +2,6 @@ package fake
 
 import (
 	"context"
-	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -121,15 +120,6 @@ func (t *table) insert(v *version, w write) (taken bool, err error) {
 	obj.SetResourceVersion(formatRV(v.rv))
 	t.put(v.rv, nil, v)
 	return false, nil
-}
-
-// toWrite returns the newest version of an object for a write, nil if there is none.
-func (t *table) toWrite(key types.NamespacedName, w write) (*version, error) {
-	v, err := t.get(key)
-	if bad := (undecodable{}); w.dryRun && errors.As(err, &bad) { // a dry run begins with a read
-		err = t.errCorrupt(key, bad.Error())
-	}
-	return v, err
 }
 
 // update replaces the object at key. change makes the new object from the newest version; it may

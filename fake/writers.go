@@ -15,27 +15,6 @@ const maxWriters = 32
 // firstWriter is the API server's name for the owner of fields whose writers are not known.
 const firstWriter = "before-first-apply"
 
-// writers are the writers of an object that has no managedFields yet. Its first apply names them as
-// owners. The consecutive writes of one writer are one step: a field that it changes and then
-// changes back is not its own. A nil writers stands for writes without a manager, which are those
-// of the typed functions.
-type writers struct {
-	manager string
-	through string   // the subresource that the writes went to, empty for the object itself
-	created bool     // the first of them created the object
-	of      *table   // the version of the writes
-	base    *version // the object before them, unless created
-	earlier *writers
-	n       int // steps up to this one
-
-	// forgotten says that a client has made the server forget the owners. As in the API server,
-	// there are none then before the next apply.
-	forgotten bool
-}
-
-// forgets reports whether nobody is remembered, on request.
-func (by *writers) forgets() bool { return by != nil && by.forgotten }
-
 // creator is the step of a create.
 func creator(of *table, w write) *writers {
 	if w.manager == "" {
