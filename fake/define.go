@@ -144,7 +144,7 @@ func (t *table) define(change bool) error {
 		t.follow(old)
 		return nil
 	}
-	t.upkeep = s.upkeep.Add(upkeep.Resource{Name: name, Kind: t.res.Kind, Namespaced: !t.res.ClusterScoped}, latest{t.state})
+	t.upkeep = s.upkeep.Add(upkeep.Resource{Name: name, Kind: t.res.Kind, Namespaced: !t.res.ClusterScoped}, newestDefinition{t.state})
 	s.order = append(s.order, t)
 	t.enter()
 	t.current.Store(t)

@@ -118,9 +118,9 @@ func (t *table) marked(old *version, opts metav1.DeleteOptions, w write) (*versi
 	}
 	obj.SetFinalizers(finalizers)
 	now := t.server.now()
-	end := metav1.NewTime(now.Add(seconds(grace)))
+	end := metav1.NewTime(now.Add(graceTime(grace)))
 	if deleting != nil {
-		end = metav1.NewTime(deleting.Add(seconds(grace - was)))
+		end = metav1.NewTime(deleting.Add(graceTime(grace - was)))
 		if end.Time.Before(now) { // the shorter time is over, and the node still has to stop the pod
 			end, grace = metav1.NewTime(now), min(grace, 1)
 		}

@@ -78,4 +78,4 @@ func (t *table) ended(obj metav1.Object) bool {
 	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && graceOf(obj) == 0 && !t.keptByContent()
 }
 
-func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+func graceTime(n int64) time.Duration { return time.Duration(n) * time.Second }

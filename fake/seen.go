@@ -12,17 +12,17 @@ import (
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
-// call is a request of a [Source] that [Options].Seen will get.
-type call struct {
+// sourceRequest is a request of a [Source] that [Options].Seen will get.
+type sourceRequest struct {
 	server *Server
 	ctx    context.Context
 	about  Request
 	key    types.NamespacedName
 }
 
-// call counts a request. An error is its answer.
-func (s *Server) call(ctx context.Context, about Request, key types.NamespacedName) (call, *faults.Fault, error) {
-	c := call{server: s, ctx: ctx, about: about, key: key}
+// receiveSource counts a request of a [Source]. An error is its answer.
+func (s *Server) receiveSource(ctx context.Context, about Request, key types.NamespacedName) (sourceRequest, *faults.Fault, error) {
+	c := sourceRequest{server: s, ctx: ctx, about: about, key: key}
 	f, err := s.receive(ctx, about, false)
 	if err != nil {
 		c.answer(err)
@@ -31,7 +31,7 @@ func (s *Server) call(ctx context.Context, about Request, key types.NamespacedNa
 }
 
 // answer reports the end of the request.
-func (c *call) answer(err error) {
+func (c *sourceRequest) answer(err error) {
 	if c.server.seen == nil {
 		return
 	}
@@ -48,7 +48,7 @@ func (c *call) answer(err error) {
 }
 
 // watchAnswer has w report the answer of an HTTP request, once.
-func (s *Server) watchAnswer(w *answer.Writer, r *http.Request, req *request, about Request) {
+func (s *Server) watchAnswer(w *answer.Writer, r *http.Request, req *parsedRequest, about Request) {
 	if s.seen == nil {
 		return
 	}

@@ -19,8 +19,8 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// request is the meaning of a URL.
-type request struct {
+// parsedRequest is the meaning of a URL.
+type parsedRequest struct {
 	resource  schema.GroupVersionResource
 	namespace string
 	name      string // empty for the collection
@@ -34,12 +34,12 @@ type request struct {
 	made *types.NamespacedName
 }
 
-func (req request) key() types.NamespacedName {
+func (req parsedRequest) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: req.namespace, Name: req.name}
 }
 
 // creates keeps the key of obj, which a create makes or has made.
-func (req request) creates(obj metav1.Object) {
+func (req parsedRequest) creates(obj metav1.Object) {
 	if req.made != nil {
 		*req.made = keyFrom(obj)
 	}
@@ -60,7 +60,7 @@ func readQuery[O any](r *http.Request, convert converter[O]) (opts O, err error)
 // parseRequest reads the path after the version:
 // [watch/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. The word namespaces is also a resource:
 // two parts name one namespace.
-func parseRequest(gv schema.GroupVersion, parts []string) (req request, err error) {
+func parseRequest(gv schema.GroupVersion, parts []string) (req parsedRequest, err error) {
 	for _, p := range parts {
 		if p == "" {
 			return req, answer.ErrNoPath

@@ -20,7 +20,7 @@ import (
 )
 
 // serveSubresource answers a request for a subresource that a hook defines.
-func (t *table) serveSubresource(w *answer.Writer, r *http.Request, req request, verb faults.Verb, h subresourceHook) error {
+func (t *table) serveSubresource(w *answer.Writer, r *http.Request, req parsedRequest, verb faults.Verb, h subresourceHook) error {
 	if h.text != nil {
 		return t.serveText(w, r, req, verb, h)
 	}
@@ -62,7 +62,7 @@ func (t *table) serveSubresource(w *answer.Writer, r *http.Request, req request,
 	return w.Bytes(code, media.ContentType(), b)
 }
 
-func (t *table) serveText(w *answer.Writer, r *http.Request, req request, verb faults.Verb, h subresourceHook) error {
+func (t *table) serveText(w *answer.Writer, r *http.Request, req parsedRequest, verb faults.Verb, h subresourceHook) error {
 	if verb != faults.VerbGet {
 		return refusal.Method()
 	}
@@ -80,7 +80,7 @@ func (t *table) serveText(w *answer.Writer, r *http.Request, req request, verb f
 	return w.Bytes(http.StatusOK, "text/plain", []byte(text))
 }
 
-func (t *table) showView(req request, h subresourceHook) (metav1.Object, error) {
+func (t *table) showView(req parsedRequest, h subresourceHook) (metav1.Object, error) {
 	v, err := t.read(req.key(), "")
 	if err != nil {
 		return nil, err
@@ -88,7 +88,7 @@ func (t *table) showView(req request, h subresourceHook) (metav1.Object, error) 
 	return h.get(v.obj)
 }
 
-func (t *table) act(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
+func (t *table) act(r *http.Request, req parsedRequest, h subresourceHook, body []byte) (metav1.Object, error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_CreateOptions, createOptions)
 	if err != nil {
 		return nil, err
@@ -112,7 +112,7 @@ func (t *table) act(r *http.Request, req request, h subresourceHook, body []byte
 	return h.do(r.Context(), v.obj, sent, w.dryRun)
 }
 
-func (t *table) putView(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
+func (t *table) putView(r *http.Request, req parsedRequest, h subresourceHook, body []byte) (metav1.Object, error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_UpdateOptions, updateOptions)
 	if err != nil {
 		return nil, err
@@ -136,7 +136,7 @@ func (t *table) putView(r *http.Request, req request, h subresourceHook, body []
 }
 
 // readSent decodes the object in the body of a request for a subresource.
-func (t *table) readSent(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
+func (t *table) readSent(r *http.Request, req parsedRequest, h subresourceHook, body []byte) (metav1.Object, error) {
 	format, err := wire.BodyFormat(r, h.protobuf)
 	if err != nil {
 		return nil, err
@@ -152,7 +152,7 @@ func (t *table) readSent(r *http.Request, req request, h subresourceHook, body [
 	return sent, t.settleNamespace(sent, req)
 }
 
-func (t *table) patchView(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
+func (t *table) patchView(r *http.Request, req parsedRequest, h subresourceHook, body []byte) (metav1.Object, error) {
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	kind := types.PatchType(contentType)
 	if err := t.checkPatchType(kind); err != nil {
@@ -222,7 +222,7 @@ func (t *table) patchedForm(old *version, h subresourceHook, owners *scaling, ki
 }
 
 // changeByView writes the object after the hook has changed it to the form that next returns.
-func (t *table) changeByView(req request, w write, h subresourceHook, next func(*version, *scaling) (metav1.Object, error)) (metav1.Object, error) {
+func (t *table) changeByView(req parsedRequest, w write, h subresourceHook, next func(*version, *scaling) (metav1.Object, error)) (metav1.Object, error) {
 	v, err := t.update(req.key(), w, func(old *version) (obj metav1.Object, err error) {
 		owners, err := t.scaling(old, h, w)
 		if err != nil {

@@ -176,9 +176,9 @@ func (s *Source[T]) stream(opts metav1.ListOptions) (*stream, error) {
 }
 
 // call counts a request for the selection.
-func (s *Source[T]) call(ctx context.Context, verb faults.Verb) (call, *faults.Fault, error) {
+func (s *Source[T]) call(ctx context.Context, verb faults.Verb) (sourceRequest, *faults.Fault, error) {
 	about := Request{Verb: verb, Resource: s.table().res.groupResource()}
-	return s.table().server.call(ctx, about, types.NamespacedName{Namespace: s.sel.Namespace})
+	return s.table().server.receiveSource(ctx, about, types.NamespacedName{Namespace: s.sel.Namespace})
 }
 
 // broken makes a dropped connection look as one that a socket reports.

@@ -61,7 +61,7 @@ func Change[T metav1.Object](at Target, key types.NamespacedName, change func(ob
 	if err != nil {
 		return *new(T), err
 	}
-	return handOut[T](t.update(key, write{whole: true}, changed(change)))
+	return handOut[T](t.update(key, write{whole: true}, changingCopy(change)))
 }
 
 // ChangeStatus is [Change] for the status subresource, as a controller of that name would: the name
@@ -75,10 +75,10 @@ func ChangeStatus[T metav1.Object](at Target, key types.NamespacedName, manager 
 	if !t.res.Status {
 		return *new(T), refusal.NoResource()
 	}
-	return handOut[T](t.update(key, write{subresource: statusField, manager: manager}, changed(change)))
+	return handOut[T](t.update(key, write{subresource: statusField, manager: manager}, changingCopy(change)))
 }
 
-func changed[T metav1.Object](change func(obj T) error) func(*version) (metav1.Object, error) {
+func changingCopy[T metav1.Object](change func(obj T) error) func(*version) (metav1.Object, error) {
 	return func(old *version) (metav1.Object, error) {
 		obj, err := clone(old.obj)
 		if err != nil {

@@ -6,11 +6,11 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// latest is the newest definition of a resource, for package upkeep.
-type latest struct{ of *state }
+// newestDefinition is the newest definition of a resource, for package upkeep.
+type newestDefinition struct{ of *state }
 
 // Keys is for package upkeep.
-func (l latest) Keys(namespace string) []types.NamespacedName {
+func (l newestDefinition) Keys(namespace string) []types.NamespacedName {
 	t := l.of.current.Load()
 	if t == nil {
 		return nil
@@ -26,7 +26,7 @@ func (l latest) Keys(namespace string) []types.NamespacedName {
 }
 
 // Peek is for package upkeep.
-func (l latest) Peek(key types.NamespacedName) metav1.Object {
+func (l newestDefinition) Peek(key types.NamespacedName) metav1.Object {
 	t := l.of.current.Load()
 	if t == nil {
 		return nil
@@ -37,7 +37,7 @@ func (l latest) Peek(key types.NamespacedName) metav1.Object {
 }
 
 // Change is for package upkeep.
-func (l latest) Change(key types.NamespacedName, change func(metav1.Object)) {
+func (l newestDefinition) Change(key types.NamespacedName, change func(metav1.Object)) {
 	t := l.of.current.Load()
 	if t == nil {
 		return
@@ -53,14 +53,14 @@ func (l latest) Change(key types.NamespacedName, change func(metav1.Object)) {
 }
 
 // Remove is for package upkeep.
-func (l latest) Remove(key types.NamespacedName, opts metav1.DeleteOptions) {
+func (l newestDefinition) Remove(key types.NamespacedName, opts metav1.DeleteOptions) {
 	if t := l.of.current.Load(); t != nil {
 		_, _, _ = t.remove(key, opts, write{})
 	}
 }
 
 // Dissolve is for package upkeep.
-func (l latest) Dissolve(key types.NamespacedName) {
+func (l newestDefinition) Dissolve(key types.NamespacedName) {
 	t := l.of.current.Load()
 	if t == nil {
 		return
