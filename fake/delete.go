@@ -16,11 +16,11 @@ import (
 
 // remove deletes the object at key, or marks it as being deleted while finalizers hold
 // it. The result is its last state; final says that it is gone. opts have been checked.
-func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *version, final bool, err error) {
+func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *revision, final bool, err error) {
 	if ignoresReadErrors(opts) {
 		return t.removeUnreadable(key, opts)
 	}
-	var going *version // the pod that this call has marked; any write of it removes it, too
+	var going *revision // the pod that this call has marked; any write of it removes it, too
 	for {
 		if !w.mayContinue() {
 			return nil, false, context.Cause(w.request)
@@ -93,7 +93,7 @@ func (s *Server) pause(w write) {
 
 // marked returns old with the marks of a deletion. It returns nil if nothing holds old, and old
 // itself if it is marked already. A pod is always marked first.
-func (t *table) marked(old *version, opts metav1.DeleteOptions, w write) (*version, error) {
+func (t *table) marked(old *revision, opts metav1.DeleteOptions, w write) (*revision, error) {
 	finalizers := propagation(old.obj.GetFinalizers(), opts, w.request != nil && orphansDependents.hold(&t.res))
 	if t.hooks.deleting != nil && old.obj.GetDeletionTimestamp() == nil {
 		finalizers = append(slices.Clone(finalizers), t.hooks.deleting(old.obj)...)
@@ -138,7 +138,7 @@ func (t *table) marked(old *version, opts metav1.DeleteOptions, w write) (*versi
 			setPhase(obj, "Terminating")
 		}
 	}
-	return t.stored(&version{key: old.key, rv: old.rv, obj: obj, by: old.by, of: t})
+	return t.stored(&revision{key: old.key, rv: old.rv, obj: obj, by: old.by, of: t})
 }
 
 // propagation returns the finalizers of an object whose deletion opts ask for. A policy becomes a
@@ -223,7 +223,7 @@ func errUnreadableCollection() error {
 
 // removeUnreadable deletes an object that cannot be read in t's version, whatever its finalizers,
 // and refuses to delete any other.
-func (t *table) removeUnreadable(key types.NamespacedName, opts metav1.DeleteOptions) (last *version, final bool, err error) {
+func (t *table) removeUnreadable(key types.NamespacedName, opts metav1.DeleteOptions) (last *revision, final bool, err error) {
 	if t.keptByContent() {
 		return nil, false, apierrors.NewInternalError(errors.New("no unsafe deleter provided, can not honor ignoreStoreReadErrorWithClusterBreakingPotential"))
 	}

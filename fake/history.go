@@ -17,7 +17,7 @@ func (r *record) key() types.NamespacedName {
 
 // gone returns the object of a DELETED event for this record: the state before it, at the
 // resourceVersion of the record. All watches share one copy.
-func (r *record) gone() (*version, error) {
+func (r *record) gone() (*revision, error) {
 	if v := r.left.Load(); v != nil {
 		return v, nil
 	}
@@ -26,7 +26,7 @@ func (r *record) gone() (*version, error) {
 		return nil, err
 	}
 	obj.SetResourceVersion(formatRV(r.rv))
-	v := &version{key: r.old.key, rv: r.rv, obj: obj, of: r.old.of}
+	v := &revision{key: r.old.key, rv: r.rv, obj: obj, of: r.old.of}
 	if !r.left.CompareAndSwap(nil, v) {
 		v = r.left.Load()
 	}

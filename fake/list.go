@@ -22,7 +22,7 @@ type listRequest struct {
 
 // page is one answer.
 type page struct {
-	items []*version
+	items []*revision
 	meta  metav1.ListMeta
 }
 
@@ -92,7 +92,7 @@ func (t *table) list(m *matcher, q listRequest) (page, error) {
 
 // readable makes views of the objects that a list reads, in place. As in the API server, a list with
 // a limit and without selectors reads the storage if the cache cannot begin.
-func (t *table) readable(found []*version, m *matcher, q listRequest) error {
+func (t *table) readable(found []*revision, m *matcher, q listRequest) error {
 	if !m.all() || q.asked == 0 {
 		return t.cacheable(found)
 	}
@@ -106,7 +106,7 @@ func (t *table) readable(found []*version, m *matcher, q listRequest) error {
 }
 
 // snapshot gathers the objects that q can see, before selectors, and their resourceVersion.
-func (t *table) snapshot(m *matcher, q listRequest) ([]*version, uint64, error) {
+func (t *table) snapshot(m *matcher, q listRequest) ([]*revision, uint64, error) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -132,7 +132,7 @@ func (t *table) snapshot(m *matcher, q listRequest) ([]*version, uint64, error) 
 	}
 	if single && rv == s.rv && !q.after {
 		if v := t.live(types.NamespacedName{Namespace: m.namespace, Name: m.name}); v != nil {
-			return []*version{v}, rv, nil
+			return []*revision{v}, rv, nil
 		}
 		return nil, rv, nil
 	}

@@ -106,7 +106,7 @@ func (t *table) freeName(namespace, prepared string) string {
 
 // prepareUpdate copies the metadata that a client cannot change from old, and checks the rest.
 // kept is the sum of [Strategy].Prepare or of keptEmpty.
-func (t *table) prepareUpdate(obj metav1.Object, old *version, w write) (kept uint64, err error) {
+func (t *table) prepareUpdate(obj metav1.Object, old *revision, w write) (kept uint64, err error) {
 	was := old.obj
 	if err := t.setKind(obj); err != nil {
 		return 0, err

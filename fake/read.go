@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
-// get returns the newest version of an object, nil if there is none.
-func (t *table) get(key types.NamespacedName) (*version, error) {
+// get returns the newest revision of an object, nil if there is none.
+func (t *table) get(key types.NamespacedName) (*revision, error) {
 	t.server.mu.Lock()
 	err, v := t.checkServed(), t.live(key)
 	t.server.mu.Unlock()
@@ -26,8 +26,8 @@ func (t *table) get(key types.NamespacedName) (*version, error) {
 	return out, nil
 }
 
-// read returns the newest version of an object, unless one from the future is asked for.
-func (t *table) read(key types.NamespacedName, notOlderThan string) (*version, error) {
+// read returns the newest revision of an object, unless one from the future is asked for.
+func (t *table) read(key types.NamespacedName, notOlderThan string) (*revision, error) {
 	rv, err := parseRV(notOlderThan)
 	if err != nil {
 		return nil, err
@@ -50,8 +50,8 @@ func (t *table) read(key types.NamespacedName, notOlderThan string) (*version, e
 	return out, nil
 }
 
-// toWrite returns the newest version of an object for a write, nil if there is none.
-func (t *table) toWrite(key types.NamespacedName, w write) (*version, error) {
+// toWrite returns the newest revision of an object for a write, nil if there is none.
+func (t *table) toWrite(key types.NamespacedName, w write) (*revision, error) {
 	v, err := t.get(key)
 	if bad := (undecodable{}); w.dryRun && errors.As(err, &bad) { // a dry run begins with a read
 		err = t.errCorrupt(key, bad.Error())

@@ -124,7 +124,7 @@ func (t *table) putView(r *http.Request, req parsedRequest, h subresourceHook, b
 	if err := checkName(sent, req.name); err != nil {
 		return nil, err
 	}
-	return t.changeByView(req, w, h, func(*version, *scaling) (metav1.Object, error) {
+	return t.changeByView(req, w, h, func(*revision, *scaling) (metav1.Object, error) {
 		if sent == nil { // this is another attempt, and Mutate may have changed what was sent
 			if sent, err = t.readSent(r, req, h, body); err != nil {
 				return nil, err
@@ -174,7 +174,7 @@ func (t *table) patchView(r *http.Request, req parsedRequest, h subresourceHook,
 		return nil, apierrors.NewBadRequest("invalid JSON patch")
 	}
 	w.applies = kind == types.ApplyYAMLPatchType && t.ownedByForm(w)
-	return t.changeByView(req, w, h, func(old *version, owners *scaling) (metav1.Object, error) {
+	return t.changeByView(req, w, h, func(old *revision, owners *scaling) (metav1.Object, error) {
 		sent, err := t.patchedForm(old, h, owners, kind, body, w)
 		if err != nil {
 			return nil, err
@@ -189,7 +189,7 @@ func (t *table) patchView(r *http.Request, req parsedRequest, h subresourceHook,
 }
 
 // patchedForm returns the form of old as the patch changes it.
-func (t *table) patchedForm(old *version, h subresourceHook, owners *scaling, kind types.PatchType, body []byte, w write) (metav1.Object, error) {
+func (t *table) patchedForm(old *revision, h subresourceHook, owners *scaling, kind types.PatchType, body []byte, w write) (metav1.Object, error) {
 	if w.applies {
 		want, err := readApplied(body)
 		switch {
@@ -222,8 +222,8 @@ func (t *table) patchedForm(old *version, h subresourceHook, owners *scaling, ki
 }
 
 // changeByView writes the object after the hook has changed it to the form that next returns.
-func (t *table) changeByView(req parsedRequest, w write, h subresourceHook, next func(*version, *scaling) (metav1.Object, error)) (metav1.Object, error) {
-	v, err := t.update(req.key(), w, func(old *version) (obj metav1.Object, err error) {
+func (t *table) changeByView(req parsedRequest, w write, h subresourceHook, next func(*revision, *scaling) (metav1.Object, error)) (metav1.Object, error) {
+	v, err := t.update(req.key(), w, func(old *revision) (obj metav1.Object, err error) {
 		owners, err := t.scaling(old, h, w)
 		if err != nil {
 			return obj, err
@@ -272,7 +272,7 @@ func (t *table) changeByView(req parsedRequest, w write, h subresourceHook, next
 }
 
 // noteForm notes what w.manager owns by the form that it sent. An apply has noted that already.
-func (t *table) noteForm(sent metav1.Object, old *version, owners *scaling, w write) (metav1.Object, error) {
+func (t *table) noteForm(sent metav1.Object, old *revision, owners *scaling, w write) (metav1.Object, error) {
 	switch {
 	case w.applies || !t.ownedByForm(w):
 		return sent, nil
@@ -287,7 +287,7 @@ func (t *table) noteForm(sent metav1.Object, old *version, owners *scaling, w wr
 
 // admitView asks a hook of the server about an update by the form of an object. If h cannot show
 // the old object, the old form is an empty one.
-func (t *table) admitView(hook func(context.Context, *Admission) error, h subresourceHook, old *version, form metav1.Object, w write) error {
+func (t *table) admitView(hook func(context.Context, *Admission) error, h subresourceHook, old *revision, form metav1.Object, w write) error {
 	if hook == nil {
 		return nil
 	}

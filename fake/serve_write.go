@@ -62,7 +62,7 @@ func (t *table) serveAct(w *answer.Writer, r *http.Request, req parsedRequest, b
 }
 
 // store writes the object or the patch in the body of a request.
-func (t *table) store(r *http.Request, req parsedRequest, verb faults.Verb, body []byte) (v *version, created bool, err error) {
+func (t *table) store(r *http.Request, req parsedRequest, verb faults.Verb, body []byte) (v *revision, created bool, err error) {
 	switch verb {
 	case faults.VerbCreate:
 		v, err = t.postObject(r, req, body)
@@ -73,7 +73,7 @@ func (t *table) store(r *http.Request, req parsedRequest, verb faults.Verb, body
 	return t.patchObject(r, req, body)
 }
 
-func (t *table) postObject(r *http.Request, req parsedRequest, body []byte) (*version, error) {
+func (t *table) postObject(r *http.Request, req parsedRequest, body []byte) (*revision, error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_CreateOptions, createOptions)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (t *table) postObject(r *http.Request, req parsedRequest, body []byte) (*ve
 	return v, err
 }
 
-func (t *table) putObject(r *http.Request, req parsedRequest, body []byte) (v *version, created bool, err error) {
+func (t *table) putObject(r *http.Request, req parsedRequest, body []byte) (v *revision, created bool, err error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_UpdateOptions, updateOptions)
 	if err != nil {
 		return nil, false, err
@@ -105,7 +105,7 @@ func (t *table) putObject(r *http.Request, req parsedRequest, body []byte) (v *v
 	return t.replace(obj, w)
 }
 
-func (t *table) patchObject(r *http.Request, req parsedRequest, body []byte) (v *version, created bool, err error) {
+func (t *table) patchObject(r *http.Request, req parsedRequest, body []byte) (v *revision, created bool, err error) {
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	kind := types.PatchType(contentType)
 	if err := t.checkPatchType(kind); err != nil {

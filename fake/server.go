@@ -33,7 +33,7 @@ type Server struct {
 	faults   faults.Injector
 	requests tally
 	serials  atomic.Uint64                                                        // numbers of definitions, and of states of objects
-	seed     maphash.Seed                                                         // of version.sum
+	seed     maphash.Seed                                                         // of revision.sum
 	seen     func(Exchange)                                                       // nil for none
 	exact    bool                                                                 // there are strategies
 	strategy func(schema.GroupVersionResource, schema.GroupVersionKind) *Strategy // nil for none
@@ -114,19 +114,19 @@ type state struct {
 // object of the same name gets its own.
 type slot struct {
 	key types.NamespacedName
-	cur *version
+	cur *revision
 }
 
-// version is one state of one object. It never changes once a table holds it, so the table,
+// revision is one state of one object. It never changes once a table holds it, so the table,
 // the history and every reader share it without a lock.
-type version struct {
+type revision struct {
 	key types.NamespacedName
 	rv  uint64
 	obj metav1.Object
 	by  *writers // nil if obj has managedFields
 	of  *table   // whose definition obj is of
-	// stored is the version in the table of which this one is a view; nil for itself.
-	stored *version
+	// stored is the revision in the table of which this one is a view; nil for itself.
+	stored *revision
 	// kept is the sum that [Strategy].Prepare returned; zero for none.
 	kept uint64
 	// encoded is obj as JSON, made when HTTP first asks for it.
@@ -140,10 +140,10 @@ type version struct {
 // of the typed functions.
 type writers struct {
 	manager string
-	through string   // the subresource that the writes went to, empty for the object itself
-	created bool     // the first of them created the object
-	of      *table   // the version of the writes
-	base    *version // the object before them, unless created
+	through string    // the subresource that the writes went to, empty for the object itself
+	created bool      // the first of them created the object
+	of      *table    // the version of the writes
+	base    *revision // the object before them, unless created
 	earlier *writers
 	n       int // steps up to this one
 
@@ -156,8 +156,8 @@ type writers struct {
 // neither. It never changes but for the cache in gone.
 type record struct {
 	rv       uint64
-	old, cur *version
-	left     atomic.Pointer[version]
+	old, cur *revision
+	left     atomic.Pointer[revision]
 }
 
 // log is the kept history of one resource, in the order of writing. Records are

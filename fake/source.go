@@ -63,7 +63,7 @@ func (s *Source[T]) Relist(self reflector.Source[T], known func(reflector.Identi
 }
 
 // listed is the event of an object in a list.
-func (s *Source[T]) listed(v *version) (ev reflector.Event[T], err error) {
+func (s *Source[T]) listed(v *revision) (ev reflector.Event[T], err error) {
 	ev = reflector.Event[T]{Type: reflector.Added, ResourceVersion: v.obj.GetResourceVersion(), Sum: v.sum()}
 	if s.known != nil && v.obj.GetUID() != "" {
 		id := reflector.Identity{UID: v.obj.GetUID(), ResourceVersion: ev.ResourceVersion, Sum: ev.Sum}

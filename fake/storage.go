@@ -11,7 +11,7 @@ import (
 // pointer returns the type of the objects.
 func (t *table) pointer() reflect.Type { return reflect.PointerTo(t.typ) }
 
-func (t *table) live(key types.NamespacedName) *version {
+func (t *table) live(key types.NamespacedName) *revision {
 	if s := t.objects[key]; s != nil {
 		return s.cur
 	}
@@ -20,7 +20,7 @@ func (t *table) live(key types.NamespacedName) *version {
 
 // put makes next the state of its key (nil: the object is gone), records the write at rv
 // and wakes the watches. The caller holds Server.mu.
-func (t *table) put(rv uint64, old, next *version) {
+func (t *table) put(rv uint64, old, next *revision) {
 	switch {
 	case old == nil:
 		s := &slot{key: next.key, cur: next}

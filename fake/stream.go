@@ -18,7 +18,7 @@ const readAhead = 128
 // watchEvent is one event of a stream; obj is nil in a bookmark.
 type watchEvent struct {
 	typ        reflector.EventType
-	obj        *version
+	obj        *revision
 	rv         uint64
 	initialEnd bool
 }
@@ -31,8 +31,8 @@ type stream struct {
 	m         *matcher
 	bookmarks bool
 
-	initial []*version // still to be sent as ADDED
-	endMark bool       // a bookmark closes the initial events
+	initial []*revision // still to be sent as ADDED
+	endMark bool        // a bookmark closes the initial events
 
 	from   uint64    // the records up to here lie before the start, which may be yet to come
 	pos    uint64    // number of the next record in the log

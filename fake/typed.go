@@ -78,8 +78,8 @@ func ChangeStatus[T metav1.Object](at Target, key types.NamespacedName, manager 
 	return handOut[T](t.update(key, write{subresource: statusField, manager: manager}, changingCopy(change)))
 }
 
-func changingCopy[T metav1.Object](change func(obj T) error) func(*version) (metav1.Object, error) {
-	return func(old *version) (metav1.Object, error) {
+func changingCopy[T metav1.Object](change func(obj T) error) func(*revision) (metav1.Object, error) {
+	return func(old *revision) (metav1.Object, error) {
 		obj, err := clone(old.obj)
 		if err != nil {
 			return obj, apierrors.NewInternalError(err)

@@ -18,7 +18,7 @@ import (
 type undecodable struct{ *apierrors.StatusError }
 
 // notDecodable says why v cannot be read.
-func notDecodable(v *version, cause error) string {
+func notDecodable(v *revision, cause error) string {
 	return fmt.Sprintf("object not decodable revision=%d: %v", v.rv, cause)
 }
 
@@ -32,12 +32,12 @@ const maxUnreadable = 100
 
 // unreadable is such an object, and why it cannot be read.
 type unreadable struct {
-	*version
+	*revision
 	cause error
 }
 
 // views makes views of a list, in place. bad are those that cannot be read, which stay as they are.
-func (t *table) views(list []*version) (bad []unreadable) {
+func (t *table) views(list []*revision) (bad []unreadable) {
 	if !t.mixed.Load() {
 		return nil // without a look at each
 	}
@@ -54,7 +54,7 @@ func (t *table) views(list []*version) (bad []unreadable) {
 
 // cacheable makes views of the objects that a list or a watch reads from the cache, in place. With one
 // that cannot be read, the API server's cache cannot begin.
-func (t *table) cacheable(found []*version) error {
+func (t *table) cacheable(found []*revision) error {
 	if len(t.views(found)) == 0 {
 		return nil
 	}
@@ -73,7 +73,7 @@ func (t *table) errUnreadable(bad []unreadable) *apierrors.StatusError {
 	var causes []metav1.StatusCause
 	for _, v := range bad {
 		key := storageerror.Key(t.storageKey(v.key))
-		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Field: key, Message: storageerror.Corrupt(key, notDecodable(v.version, v.cause))})
+		causes = append(causes, metav1.StatusCause{Type: metav1.CauseTypeUnexpectedServerResponse, Field: key, Message: storageerror.Corrupt(key, notDecodable(v.revision, v.cause))})
 	}
 	text := fmt.Sprintf("failed to read one or more %s from the storage: %s", t.res.groupResource(), causes[0].Message)
 	if more := len(bad) - 1; more > 0 {

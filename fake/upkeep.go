@@ -42,7 +42,7 @@ func (l newestDefinition) Change(key types.NamespacedName, change func(metav1.Ob
 	if t == nil {
 		return
 	}
-	_, _ = t.update(key, write{manager: "kube-controller-manager"}, func(old *version) (metav1.Object, error) {
+	_, _ = t.update(key, write{manager: "kube-controller-manager"}, func(old *revision) (metav1.Object, error) {
 		obj, err := clone(old.obj)
 		if err != nil {
 			return obj, apierrors.NewInternalError(err)

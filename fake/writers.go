@@ -24,7 +24,7 @@ func creator(of *table, w write) *writers {
 }
 
 // then adds a write that changed base, in base's version.
-func (by *writers) then(base *version, w write) *writers {
+func (by *writers) then(base *revision, w write) *writers {
 	next := &writers{manager: w.manager, through: w.subresource, of: base.of, base: base, n: 1}
 	switch {
 	case by.forgets():
@@ -51,7 +51,7 @@ func (by *writers) steps() (out []*writers) {
 
 // owned returns an object as the field managers take it. If it has no managedFields, it gets those
 // that its writers would have left.
-func (t *table) owned(v *version) (*unstructured.Unstructured, error) {
+func (t *table) owned(v *revision) (*unstructured.Unstructured, error) {
 	live, err := t.untype(v)
 	if err != nil || v.by == nil || v.by.forgotten || len(live.GetManagedFields()) > 0 {
 		return live, err
@@ -96,7 +96,7 @@ func (by *writers) unknown() ([]metav1.ManagedFieldsEntry, error) {
 }
 
 // owners returns the owners of after, the object after the step, by those of the object before it.
-func (by *writers) owners(before []metav1.ManagedFieldsEntry, after *version) ([]metav1.ManagedFieldsEntry, error) {
+func (by *writers) owners(before []metav1.ManagedFieldsEntry, after *revision) ([]metav1.ManagedFieldsEntry, error) {
 	m, err := by.of.fieldManager()
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -114,7 +114,7 @@ func (by *writers) owners(before []metav1.ManagedFieldsEntry, after *version) ([
 
 // managedState returns v in t's version, as the field managers take it and with owners; nil is an
 // empty object.
-func (t *table) managedState(v *version, owners []metav1.ManagedFieldsEntry) (*unstructured.Unstructured, error) {
+func (t *table) managedState(v *revision, owners []metav1.ManagedFieldsEntry) (*unstructured.Unstructured, error) {
 	if v != nil {
 		v = v.origin() // conversions are from and to the version of the storage
 	}

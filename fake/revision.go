@@ -7,8 +7,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// origin returns the version that the table holds.
-func (v *version) origin() *version {
+// origin returns the revision that the table holds.
+func (v *revision) origin() *revision {
 	if v.stored != nil {
 		return v.stored
 	}
@@ -17,7 +17,7 @@ func (v *version) origin() *version {
 
 // sum returns the sum of the object for [reflector.Event]. There are no bytes to hash, but obj
 // depends only on the state that the table holds and on the definition that it is seen by.
-func (v *version) sum() uint64 {
+func (v *revision) sum() uint64 {
 	server, serial := v.of.server, &v.origin().serial
 	if serial.Load() == 0 {
 		serial.CompareAndSwap(0, server.serials.Add(1))
@@ -26,24 +26,24 @@ func (v *version) sum() uint64 {
 }
 
 // sameAs reports whether v is stored as old is, so that there is nothing to write.
-func (v *version) sameAs(old *version) bool {
+func (v *revision) sameAs(old *revision) bool {
 	if v.by.forgets() != old.by.forgets() || v.kept != 0 && old.kept != 0 && v.kept != old.kept {
 		return false
 	}
 	return unchanged(v.obj, old.obj)
 }
 
-// object returns the object, or nil for no version.
-func (v *version) object() metav1.Object {
+// object returns the object, or nil for no revision.
+func (v *revision) object() metav1.Object {
 	if v == nil {
 		return nil
 	}
 	return v.obj
 }
 
-// stated returns v with an object that states v's resourceVersion. It is another version if v is
+// stated returns v with an object that states v's resourceVersion. It is another revision if v is
 // the last state of an object at its deletion.
-func (v *version) stated() (*version, error) {
+func (v *revision) stated() (*revision, error) {
 	rv := formatRV(v.rv)
 	if v.obj.GetResourceVersion() == rv {
 		return v, nil
@@ -53,11 +53,11 @@ func (v *version) stated() (*version, error) {
 		return nil, apierrors.NewInternalError(err)
 	}
 	obj.SetResourceVersion(rv)
-	return &version{key: v.key, rv: v.rv, obj: obj, of: v.of}, nil
+	return &revision{key: v.key, rv: v.rv, obj: obj, of: v.of}, nil
 }
 
 // json returns the object's JSON, which is read-only. Concurrent first calls may encode twice.
-func (v *version) json(r *resource) ([]byte, error) {
+func (v *revision) json(r *resource) ([]byte, error) {
 	if b := v.encoded.Load(); b != nil {
 		return *b, nil
 	}
