@@ -17,11 +17,6 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// Version is one version of a resource for [Define], of any Go type. Only a [Definition] is one.
-type Version interface {
-	table(s *Server) (*table, error)
-}
-
 // Definition is one version of a resource.
 type Definition[T metav1.Object] struct {
 	Kind  *kind.Kind[T]

@@ -60,6 +60,11 @@ type Rules struct {
 	CheckName func(name string, prefix bool) []string
 }
 
+// Version is one version of a resource for [Define], of any Go type. Only a [Definition] is one.
+type Version interface {
+	table(s *Server) (*table, error)
+}
+
 // resource is a kind with its rules.
 type resource struct {
 	Group, Version, Kind string
