@@ -1,6 +1,7 @@
 package fake
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"reflect"
@@ -16,16 +17,6 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 	"github.com/kinform/kinform/kind"
 )
-
-// Definition is one version of a resource.
-type Definition[T metav1.Object] struct {
-	Kind  *kind.Kind[T]
-	Rules Rules
-	Hooks Hooks[T]
-	// Hidden says that the version is not served. Objects may still be stored in it, and managers
-	// own fields in it.
-	Hidden bool
-}
 
 // Define registers a resource as [Register] does, with hooks, or changes one that is registered. A
 // resource can have several versions, also in other groups and of other Go types, as Kubernetes has
@@ -98,6 +89,35 @@ func tableOf[T metav1.Object](s *Server, d Definition[T]) (*table, error) {
 		r.subresources[name] = subresource{hook.of.kind, hook.of.verbs()}
 	}
 	return newTable(s, r, reflect.TypeFor[T]().Elem(), erase(d.Hooks))
+}
+
+// resourceOf returns the resource of k, if the server can serve it.
+func resourceOf[T any](k *kind.Kind[T], rules Rules) (resource, error) {
+	if k == nil {
+		return resource{}, fmt.Errorf("fake: %w: %w", errResource, k.Check())
+	}
+	r := resource{
+		Group: k.Group, Version: k.Version, Kind: k.Kind, Name: k.Resource,
+		ClusterScoped: k.Scope == kind.ClusterScoped, Status: k.HasSubresource(statusField),
+		ShortNames: slices.Clone(k.ShortNames), Categories: slices.Clone(k.Categories), Rules: rules,
+	}
+	r.subresources = map[string]subresource{}
+	if r.Status {
+		r.subresources[statusField] = subresource{r.GroupVersionKind(), metav1.Verbs{"get", "patch", "update"}}
+	}
+	r.ListKind = cmp.Or(r.ListKind, k.Kind+"List")
+	r.Singular = cmp.Or(r.Singular, strings.ToLower(k.Kind))
+	typ := reflect.TypeFor[T]()
+	if typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
+		return r, fmt.Errorf("fake: %v: %w: want a pointer to a struct", typ, errType)
+	}
+	if err := k.Check(); err != nil {
+		return r, fmt.Errorf("fake: %w: %w", errResource, err)
+	}
+	if k.Kind == "" {
+		return r, fmt.Errorf("fake: %s: %w: the kind has no name, and %v holds any kind: add Named", k, errResource, typ)
+	}
+	return r, nil
 }
 
 // checkSibling refuses a version that is not of the same resource.
