@@ -9,7 +9,7 @@ import (
 )
 
 // checkStated refuses data of a custom resource that leaves out its kind or its version.
-func (r *resource) checkStated(got metav1.TypeMeta, body []byte) error {
+func (r *definedResource) checkStated(got metav1.TypeMeta, body []byte) error {
 	switch {
 	case got.Kind == "":
 		return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): Object 'Kind' is missing in '%s' (%s)",
@@ -21,17 +21,17 @@ func (r *resource) checkStated(got metav1.TypeMeta, body []byte) error {
 }
 
 // badBody is the 400 of a body that does not fit its kind.
-func badBody(r *resource, err error) error {
+func badBody(r *definedResource, err error) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", r.Kind, r.Version, r.Kind, err))
 }
 
 // errNoKind is the 400 of a body that is not an object at all.
-func errNoKind(r *resource, err error, body []byte) error {
+func errNoKind(r *definedResource, err error, body []byte) error {
 	return errUnrecognized(r, fmt.Errorf("couldn't get version/kind; json parse error: %w", err), body)
 }
 
 // errUnrecognized is the 400 of a body that cannot be decoded.
-func errUnrecognized(r *resource, err error, body []byte) error {
+func errUnrecognized(r *definedResource, err error, body []byte) error {
 	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", r.Kind, err, summary(body)))
 }
 

@@ -68,7 +68,7 @@ func (t *table) storageKey(key types.NamespacedName) string {
 
 // storageName is the name of the resource in the API server's storage, which is older than some
 // resources.
-func (r *resource) storageName() string {
+func (r *definedResource) storageName() string {
 	switch name := r.Name; {
 	case r.Group == "" && name == "replicationcontrollers":
 		return "controllers"

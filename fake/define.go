@@ -92,11 +92,11 @@ func tableOf[T metav1.Object](s *Server, d Definition[T]) (*table, error) {
 }
 
 // resourceOf returns the resource of k, if the server can serve it.
-func resourceOf[T any](k *kind.Kind[T], rules Rules) (resource, error) {
+func resourceOf[T any](k *kind.Kind[T], rules Rules) (definedResource, error) {
 	if k == nil {
-		return resource{}, fmt.Errorf("fake: %w: %w", errResource, k.Check())
+		return definedResource{}, fmt.Errorf("fake: %w: %w", errResource, k.Check())
 	}
-	r := resource{
+	r := definedResource{
 		Group: k.Group, Version: k.Version, Kind: k.Kind, Name: k.Resource,
 		ClusterScoped: k.Scope == kind.ClusterScoped, Status: k.HasSubresource(statusField),
 		ShortNames: slices.Clone(k.ShortNames), Categories: slices.Clone(k.Categories), Rules: rules,
@@ -260,7 +260,7 @@ func (t *table) end() {
 }
 
 // newTable makes the table of objects that are pointers to a struct of type typ.
-func newTable(s *Server, r resource, typ reflect.Type, hooks hooks) (*table, error) {
+func newTable(s *Server, r definedResource, typ reflect.Type, hooks hooks) (*table, error) {
 	t := &table{
 		server: s,
 		serial: s.serials.Add(1),

@@ -46,7 +46,7 @@ func keyFrom(obj metav1.Object) types.NamespacedName {
 }
 
 // encode returns obj as JSON that states its kind, even if its type has no field for it.
-func encode(obj metav1.Object, r *resource) (b []byte, err error) {
+func encode(obj metav1.Object, r *definedResource) (b []byte, err error) {
 	defer refusal.Recover(&err)
 	b, err = json.Marshal(obj)
 	if err != nil {

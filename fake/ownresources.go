@@ -12,7 +12,7 @@ import (
 )
 
 // nameRule returns the check for names of the resource.
-func (r *resource) nameRule() validation.ValidateNameFunc {
+func (r *definedResource) nameRule() validation.ValidateNameFunc {
 	if r.CheckName != nil {
 		return r.CheckName
 	}
@@ -34,7 +34,7 @@ func (r *resource) nameRule() validation.ValidateNameFunc {
 // ownResources maps Kubernetes' own groups to names of their resources; nil means all of the group.
 type ownResources map[string][]string
 
-func (rs ownResources) hold(r *resource) bool {
+func (rs ownResources) hold(r *definedResource) bool {
 	names, ok := rs[r.Group]
 	return ok && (names == nil || slices.Contains(names, r.Name))
 }
@@ -127,15 +127,15 @@ var (
 )
 
 // refusesBlind reports whether an update must state the version from which it was made.
-func (r *resource) refusesBlind() bool {
+func (r *definedResource) refusesBlind() bool {
 	return !r.BlindUpdates && (r.custom() || blindless.hold(r))
 }
 
 // statusHasMetadata reports whether a write of the status writes the metadata as well.
-func (r *resource) statusHasMetadata() bool { return !r.custom() && !statusOnly.hold(r) }
+func (r *definedResource) statusHasMetadata() bool { return !r.custom() && !statusOnly.hold(r) }
 
 // resets returns the fields that a write of the object, or of its status, leaves as they are.
-func (r *resource) resets() fieldmanager.Resets {
+func (r *definedResource) resets() fieldmanager.Resets {
 	if !r.Status {
 		return fieldmanager.Resets{}
 	}
@@ -155,7 +155,7 @@ func (r *resource) resets() fieldmanager.Resets {
 }
 
 // verbs are those of requests for the whole resource.
-func (r *resource) verbs() metav1.Verbs {
+func (r *definedResource) verbs() metav1.Verbs {
 	switch {
 	case r.Verbs != nil:
 		return r.Verbs
@@ -166,7 +166,7 @@ func (r *resource) verbs() metav1.Verbs {
 }
 
 // describe returns the resource and its subresources.
-func (r *resource) describe() []metav1.APIResource {
+func (r *definedResource) describe() []metav1.APIResource {
 	whole := metav1.APIResource{
 		Name: r.Name, SingularName: r.Singular, Namespaced: !r.ClusterScoped, Group: r.Group, Version: r.Version, Kind: r.Kind,
 		Verbs:      r.verbs(),

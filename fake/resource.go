@@ -9,8 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
-// resource is a kind with its rules.
-type resource struct {
+// definedResource is a kind with its rules.
+type definedResource struct {
 	Group, Version, Kind string
 	Name                 string // the plural in URLs
 	ClusterScoped        bool
@@ -32,40 +32,40 @@ type subresource struct {
 const statusField = "status"
 
 // GroupVersionResource returns the resource's full name.
-func (r resource) GroupVersionResource() schema.GroupVersionResource {
+func (r definedResource) GroupVersionResource() schema.GroupVersionResource {
 	return schema.GroupVersionResource{Group: r.Group, Version: r.Version, Resource: r.Name}
 }
 
 // GroupVersionKind returns the full name of the objects' kind.
-func (r resource) GroupVersionKind() schema.GroupVersionKind {
+func (r definedResource) GroupVersionKind() schema.GroupVersionKind {
 	return schema.GroupVersionKind{Group: r.Group, Version: r.Version, Kind: r.Kind}
 }
 
-func (r resource) groupResource() schema.GroupResource {
+func (r definedResource) groupResource() schema.GroupResource {
 	return schema.GroupResource{Group: r.Group, Resource: r.Name}
 }
 
-func (r resource) groupVersion() schema.GroupVersion {
+func (r definedResource) groupVersion() schema.GroupVersion {
 	return schema.GroupVersion{Group: r.Group, Version: r.Version}
 }
 
-func (r *resource) typeMeta() metav1.TypeMeta {
+func (r *definedResource) typeMeta() metav1.TypeMeta {
 	return metav1.TypeMeta{Kind: r.Kind, APIVersion: r.groupVersion().String()}
 }
 
 // custom reports whether the group is that of a custom resource: Kubernetes' own have no
 // dot, or end in k8s.io.
-func (r *resource) custom() bool {
+func (r *definedResource) custom() bool {
 	return r.Custom || strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, ".k8s.io")
 }
 
 // namespaces reports whether this is the resource of the namespaces themselves, which the
 // API server treats apart.
-func (r *resource) namespaces() bool { return r.Group == "" && r.Name == "namespaces" }
+func (r *definedResource) namespaces() bool { return r.Group == "" && r.Name == "namespaces" }
 
 // checkKind refuses data that states another kind than r's. It accepts data that leaves the kind or
 // the version out.
-func (r *resource) checkKind(got schema.GroupVersionKind) error {
+func (r *definedResource) checkKind(got schema.GroupVersionKind) error {
 	if want := r.groupVersion(); (got.Group != "" || got.Version != "") && got.GroupVersion() != want {
 		return apierrors.NewBadRequest(fmt.Sprintf("the API version in the data (%s) does not match the expected API version (%s)", got.GroupVersion(), want))
 	}
@@ -76,7 +76,7 @@ func (r *resource) checkKind(got schema.GroupVersionKind) error {
 }
 
 // has reports whether objects of the resource have a subresource.
-func (r *resource) has(name string) bool {
+func (r *definedResource) has(name string) bool {
 	_, ok := r.subresources[name]
 	return ok
 }

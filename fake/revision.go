@@ -57,7 +57,7 @@ func (v *revision) stated() (*revision, error) {
 }
 
 // json returns the object's JSON, which is read-only. Concurrent first calls may encode twice.
-func (v *revision) json(r *resource) ([]byte, error) {
+func (v *revision) json(r *definedResource) ([]byte, error) {
 	if b := v.encoded.Load(); b != nil {
 		return *b, nil
 	}

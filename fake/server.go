@@ -61,13 +61,13 @@ type features struct{ watchList, bookmarks, paging, sharding bool }
 // table, on the same state.
 type table struct {
 	server     *Server
-	serial     uint64       // of the definition; set once
-	res        resource     // set once
-	hooks      hooks        // set once
-	strategy   *Strategy    // nil for none
-	deprecated string       // the warning to each request, empty for none
-	typ        reflect.Type // the struct that objects point to; set once
-	protobuf   bool         // objects have a protobuf form; set once
+	serial     uint64          // of the definition; set once
+	res        definedResource // set once
+	hooks      hooks           // set once
+	strategy   *Strategy       // nil for none
+	deprecated string          // the warning to each request, empty for none
+	typ        reflect.Type    // the struct that objects point to; set once
+	protobuf   bool            // objects have a protobuf form; set once
 	// spec, status and meta are the field indices of Spec, Status and ObjectMeta in typ, nil if
 	// it has none; set once.
 	spec, status, meta []int
