@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -43,24 +42,6 @@ func kindOf(obj any) schema.GroupVersionKind {
 // keyFrom returns the key that obj states.
 func keyFrom(obj metav1.Object) types.NamespacedName {
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
-}
-
-// encode returns obj as JSON that states its kind, even if its type has no field for it.
-func encode(obj metav1.Object, r *definedResource) (b []byte, err error) {
-	defer refusal.Recover(&err)
-	b, err = json.Marshal(obj)
-	if err != nil {
-		return nil, err
-	}
-	b = bytes.TrimSpace(b)
-	if _, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); ok {
-		return b, nil
-	}
-	head := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, r.Kind, r.groupVersion())
-	if len(b) > 2 {
-		head = append(head, ',')
-	}
-	return append(head, bytes.TrimPrefix(b, []byte("{"))...), nil
 }
 
 // clone returns a deep copy of obj. It fails if obj holds a value that JSON cannot: the deep

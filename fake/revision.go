@@ -1,10 +1,16 @@
 package fake
 
 import (
+	"bytes"
+	"encoding/json"
+	"fmt"
 	"hash/maphash"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
 // origin returns the revision that the table holds.
@@ -67,6 +73,24 @@ func (v *revision) json(r *definedResource) ([]byte, error) {
 	}
 	v.encoded.Store(&b)
 	return b, nil
+}
+
+// encode returns obj as JSON that states its kind, even if its type has no field for it.
+func encode(obj metav1.Object, r *definedResource) (b []byte, err error) {
+	defer refusal.Recover(&err)
+	b, err = json.Marshal(obj)
+	if err != nil {
+		return nil, err
+	}
+	b = bytes.TrimSpace(b)
+	if _, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); ok {
+		return b, nil
+	}
+	head := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, r.Kind, r.groupVersion())
+	if len(b) > 2 {
+		head = append(head, ',')
+	}
+	return append(head, bytes.TrimPrefix(b, []byte("{"))...), nil
 }
 
 // forgets reports whether nobody is remembered, on request.

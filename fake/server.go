@@ -19,6 +19,8 @@ import (
 	"github.com/kinform/kinform/internal/broadcast"
 )
 
+// This file has the state of a server: the structs refer to each other, so they are together.
+
 // Server is an API server in memory. It is safe for concurrent use, starts no goroutine
 // and needs no Close. It serves HTTP (see [Server.ServeHTTP]) and Go callers (see
 // [Create], [NewSource]) from the same state.

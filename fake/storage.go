@@ -11,12 +11,19 @@ import (
 // pointer returns the type of the objects.
 func (t *table) pointer() reflect.Type { return reflect.PointerTo(t.typ) }
 
+// untyped reports whether objects are Unstructured, whose members are those of a map.
+func (t *table) untyped() bool { return t.typ == reflect.TypeFor[unstructured.Unstructured]() }
+
 func (t *table) live(key types.NamespacedName) *revision {
 	if s := t.objects[key]; s != nil {
 		return s.cur
 	}
 	return nil
 }
+
+// liveObject returns the newest state of an object for reading, nil if there is none. The caller
+// holds Server.mu.
+func (t *table) liveObject(key types.NamespacedName) metav1.Object { return t.live(key).object() }
 
 // put makes next the state of its key (nil: the object is gone), records the write at rv
 // and wakes the watches. The caller holds Server.mu.
@@ -48,9 +55,6 @@ func (t *table) bookmark() {
 	t.wake.Send()
 }
 
-// untyped reports whether objects are Unstructured, whose members are those of a map.
-func (t *table) untyped() bool { return t.typ == reflect.TypeFor[unstructured.Unstructured]() }
-
 // after does what follows a write, without a lock.
 func (t *table) after() {
 	t.server.upkeep.Run()
@@ -63,7 +67,3 @@ func (t *table) changed() {
 		now.hooks.stored()
 	}
 }
-
-// liveObject returns the newest state of an object for reading, nil if there is none. The caller
-// holds Server.mu.
-func (t *table) liveObject(key types.NamespacedName) metav1.Object { return t.live(key).object() }
