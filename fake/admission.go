@@ -135,7 +135,7 @@ func (t *table) admission(verb faults.Verb, key types.NamespacedName, w write) *
 }
 
 // mutate asks [Options].Mutate about obj, which it may change; old is nil for a create.
-func (t *table) mutate(obj metav1.Object, old *version, w write) error {
+func (t *table) mutate(obj metav1.Object, old *revision, w write) error {
 	if t.server.mutate == nil || w.request == nil || w.view() {
 		return nil
 	}
@@ -172,7 +172,7 @@ func (t *table) unmutated(obj metav1.Object, w write) (metav1.Object, error) {
 }
 
 // admitted asks [Options].Validate, and the strategy for the last time.
-func (t *table) admitted(obj metav1.Object, old *version, w write) error {
+func (t *table) admitted(obj metav1.Object, old *revision, w write) error {
 	if !w.view() { // else the hook was asked about the form
 		if err := t.ask(t.server.validate, obj, old, w); err != nil {
 			return err
@@ -181,7 +181,7 @@ func (t *table) admitted(obj metav1.Object, old *version, w write) error {
 	return t.conclude(obj, old, w)
 }
 
-func (t *table) ask(hook func(context.Context, *Admission) error, obj metav1.Object, old *version, w write) error {
+func (t *table) ask(hook func(context.Context, *Admission) error, obj metav1.Object, old *revision, w write) error {
 	if hook == nil || w.request == nil {
 		return nil
 	}
@@ -194,7 +194,7 @@ func (t *table) ask(hook func(context.Context, *Admission) error, obj metav1.Obj
 }
 
 // admitDeletion asks both hooks about a deletion.
-func (t *table) admitDeletion(old *version, w write, dryRun bool) error {
+func (t *table) admitDeletion(old *revision, w write, dryRun bool) error {
 	return t.askBoth(w, func() *Admission {
 		a := t.admission(faults.VerbDelete, old.key, w)
 		a.Old, a.Stored, a.DryRun = old.obj, old.origin().obj, dryRun
@@ -230,4 +230,32 @@ func (t *table) refused(a *Admission, err error) error {
 		return err
 	}
 	return apierrors.NewForbidden(t.res.groupResource(), a.Key.Name, err)
+}
+
+// strategic reports whether a strategy prepares a write.
+func (t *table) strategic(w write) bool {
+	return t.strategy != nil && t.strategy.Prepare != nil && w.request != nil
+}
+
+// plan asks the strategy about a new state; old is nil for a create.
+func (t *table) plan(obj metav1.Object, old *revision, w write) (stored uint64, err error) {
+	return t.strategy.Prepare(w.request, t.planned(obj, old, w))
+}
+
+// conclude asks the strategy for the last time.
+func (t *table) conclude(obj metav1.Object, old *revision, w write) error {
+	if !t.strategic(w) || t.strategy.Admitted == nil {
+		return nil
+	}
+	return t.strategy.Admitted(w.request, t.planned(obj, old, w))
+}
+
+func (t *table) planned(obj metav1.Object, old *revision, w write) *Admission {
+	a := t.admission(faults.VerbCreate, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, w)
+	a.Object = obj
+	if old != nil {
+		a.Verb, a.Old = faults.VerbUpdate, old.obj
+		a.Stored = old.origin().obj
+	}
+	return a
 }

@@ -15,7 +15,7 @@ import (
 
 // apply is a server-side apply: data is YAML or JSON of the fields that w.manager wants to own.
 // If there is no object, apply creates it. Of the status it does so only where an update would.
-func (t *table) apply(key types.NamespacedName, data []byte, w write) (v *version, created bool, err error) {
+func (t *table) apply(key types.NamespacedName, data []byte, w write) (v *revision, created bool, err error) {
 	w.applies = true
 	want, err := readApplied(data)
 	if err != nil {
@@ -41,7 +41,7 @@ func (t *table) apply(key types.NamespacedName, data []byte, w write) (v *versio
 			}
 			return v, true, err
 		}
-		v, absent, err := t.tryUpdate(key, w, func(old *version) (metav1.Object, error) { return t.applied(old, want, w) })
+		v, absent, err := t.tryUpdate(key, w, func(old *revision) (metav1.Object, error) { return t.applied(old, want, w) })
 		if w.dryRun || !absent {
 			return v, false, err
 		}
@@ -65,7 +65,7 @@ func readApplied(data []byte) (map[string]any, error) {
 }
 
 // applyNew creates the object.
-func (t *table) applyNew(key types.NamespacedName, want map[string]any, w write) (v *version, taken bool, err error) {
+func (t *table) applyNew(key types.NamespacedName, want map[string]any, w write) (v *revision, taken bool, err error) {
 	live := &unstructured.Unstructured{Object: map[string]any{}}
 	live.SetGroupVersionKind(t.res.GroupVersionKind())
 	obj, err := t.merge(live, want, w)
@@ -75,7 +75,7 @@ func (t *table) applyNew(key types.NamespacedName, want map[string]any, w write)
 	if uid := obj.GetUID(); uid != "" {
 		return nil, false, conflict(t.res.groupResource(), key.Name, "uid mismatch: the provided object specified uid %s, and no existing object was found", uid)
 	}
-	if err := t.checkPatched(obj, &version{key: key, obj: obj}); err != nil {
+	if err := t.checkPatched(obj, &revision{key: key, obj: obj}); err != nil {
 		return nil, false, err
 	}
 	t.stamp(obj, nil)
@@ -84,7 +84,7 @@ func (t *table) applyNew(key types.NamespacedName, want map[string]any, w write)
 }
 
 // applied returns old as the apply changes it.
-func (t *table) applied(old *version, want map[string]any, w write) (obj metav1.Object, err error) {
+func (t *table) applied(old *revision, want map[string]any, w write) (obj metav1.Object, err error) {
 	live, err := t.owned(old)
 	if err != nil {
 		return obj, err

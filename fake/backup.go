@@ -67,7 +67,7 @@ func (s *Server) restore(b *Backup) []*table {
 // backup returns a function that puts the present objects back. The caller holds Server.mu, and
 // holds it again when it calls that function.
 func (t *table) backup() func() {
-	objects := make([]*version, 0, len(t.objects))
+	objects := make([]*revision, 0, len(t.objects))
 	for _, s := range t.objects {
 		objects = append(objects, s.cur)
 	}
@@ -78,7 +78,7 @@ func (t *table) backup() func() {
 // Server.rv. The caller holds Server.mu.
 func (t *table) empty() { t.reset(nil) }
 
-func (t *table) reset(objects []*version) {
+func (t *table) reset(objects []*revision) {
 	t.objects = make(map[types.NamespacedName]*slot, len(objects))
 	t.sorted, t.recent, t.dead = nil, nil, 0
 	for _, v := range objects {

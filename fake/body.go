@@ -12,7 +12,7 @@ import (
 )
 
 // readObject decodes a whole object and settles its namespace with the URL's.
-func (t *table) readObject(r *http.Request, req request, body []byte) (obj metav1.Object, err error) {
+func (t *table) readObject(r *http.Request, req parsedRequest, body []byte) (obj metav1.Object, err error) {
 	format, err := wire.BodyFormat(r, t.protobuf)
 	if err != nil {
 		return obj, err
@@ -28,7 +28,7 @@ func (t *table) readObject(r *http.Request, req request, body []byte) (obj metav
 }
 
 // settleNamespace gives obj the namespace of the URL, and refuses an object of another one.
-func (t *table) settleNamespace(obj metav1.Object, req request) error {
+func (t *table) settleNamespace(obj metav1.Object, req parsedRequest) error {
 	switch ns := obj.GetNamespace(); {
 	case t.res.ClusterScoped, ns == req.namespace:
 	case ns == "":

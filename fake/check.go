@@ -33,8 +33,8 @@ func (t *table) checkScope(namespace string) error {
 	return fmt.Errorf("fake: %s: %w: namespace %q, but the resource is cluster-scoped", t.res.groupResource(), errScope, namespace)
 }
 
-// checkRV refuses an object that was made from an older version than old.
-func (t *table) checkRV(rv string, old *version) error {
+// checkRV refuses an object that was made from an older revision than old.
+func (t *table) checkRV(rv string, old *revision) error {
 	if rv != "" && rv != "0" && rv != old.obj.GetResourceVersion() {
 		return apierrors.NewConflict(t.res.groupResource(), old.key.Name, errors.New(msgModified))
 	}
@@ -68,7 +68,7 @@ func (t *table) storageKey(key types.NamespacedName) string {
 
 // storageName is the name of the resource in the API server's storage, which is older than some
 // resources.
-func (r *resource) storageName() string {
+func (r *definedResource) storageName() string {
 	switch name := r.Name; {
 	case r.Group == "" && name == "replicationcontrollers":
 		return "controllers"
@@ -84,7 +84,7 @@ func (r *resource) storageName() string {
 	return r.Name
 }
 
-// checkBlind refuses a request to overwrite any version of an object. rv is the version that
+// checkBlind refuses a request to overwrite any revision of an object. rv is the version that
 // the object states.
 func (t *table) checkBlind(rv, name string, w write) error {
 	if w.request == nil || rv != "" && rv != "0" || !t.res.refusesBlind() {
@@ -98,7 +98,7 @@ func (t *table) checkBlind(rv, name string, w write) error {
 
 // checkPatched refuses the result of a patch that changes the uid, or that states a
 // resourceVersion other than the newest.
-func (t *table) checkPatched(obj metav1.Object, old *version) error {
+func (t *table) checkPatched(obj metav1.Object, old *revision) error {
 	if ns := obj.GetNamespace(); !t.res.ClusterScoped && ns != old.key.Namespace {
 		if ns != "" {
 			return refusal.OtherNamespace()
@@ -112,7 +112,7 @@ func (t *table) checkPatched(obj metav1.Object, old *version) error {
 }
 
 // checkPreconditions binds a deletion to one state of the object.
-func (t *table) checkPreconditions(old *version, pre *metav1.Preconditions) error {
+func (t *table) checkPreconditions(old *revision, pre *metav1.Preconditions) error {
 	if pre == nil {
 		return nil
 	}

@@ -16,7 +16,7 @@ import (
 
 // view returns v as an object of t's definition: v itself if t wrote it, and otherwise a copy that
 // is converted and pruned and, in the version of the storage, completed.
-func (t *table) view(v *version) (*version, error) {
+func (t *table) view(v *revision) (*revision, error) {
 	out, err := t.decoded(v)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -25,7 +25,7 @@ func (t *table) view(v *version) (*version, error) {
 }
 
 // decoded is view with the error as it is.
-func (t *table) decoded(v *version) (*version, error) {
+func (t *table) decoded(v *revision) (*revision, error) {
 	if v == nil || v.of == t {
 		return v, nil
 	}
@@ -47,27 +47,11 @@ func (t *table) decoded(v *version) (*version, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &version{key: v.key, rv: v.rv, obj: obj, by: v.by, of: t, kept: v.kept, stored: v.origin()}, nil
-}
-
-// views makes views of a list, in place. bad are those that cannot be read, which stay as they are.
-func (t *table) views(list []*version) (bad []unreadable) {
-	if !t.mixed.Load() {
-		return nil // without a look at each
-	}
-	for i, v := range list {
-		out, err := t.decoded(v)
-		if err == nil {
-			list[i] = out
-		} else if bad = append(bad, unreadable{v, err}); len(bad) == maxUnreadable {
-			break
-		}
-	}
-	return bad
+	return &revision{key: v.key, rv: v.rv, obj: obj, by: v.by, of: t, kept: v.kept, stored: v.origin()}, nil
 }
 
 // stored returns v, of t's version, as it is stored.
-func (t *table) stored(v *version) (*version, error) {
+func (t *table) stored(v *revision) (*revision, error) {
 	if t.storage == nil {
 		return v, nil
 	}
@@ -85,11 +69,11 @@ func (t *table) stored(v *version) (*version, error) {
 func (t *table) internal() bool { return t.storage != nil && !t.res.custom() }
 
 // sameStored is sameGeneration for a version that may not be that of the storage.
-func (t *table) sameStored(obj metav1.Object, old *version) (bool, error) {
+func (t *table) sameStored(obj metav1.Object, old *revision) (bool, error) {
 	if !t.internal() {
 		return t.sameGeneration(obj, old.obj), nil
 	}
-	now, was, err := t.pair(&version{key: old.key, rv: old.rv, obj: obj, of: t}, old)
+	now, was, err := t.pair(&revision{key: old.key, rv: old.rv, obj: obj, of: t}, old)
 	if err != nil {
 		return false, err
 	}
@@ -98,7 +82,7 @@ func (t *table) sameStored(obj metav1.Object, old *version) (bool, error) {
 
 // successor returns next, which follows old, as it is stored. A write of the status keeps the rest
 // as it is stored.
-func (t *table) successor(old, next *version, w write) (*version, error) {
+func (t *table) successor(old, next *revision, w write) (*revision, error) {
 	if !t.internal() || !w.status() {
 		return t.stored(next)
 	}
@@ -110,7 +94,7 @@ func (t *table) successor(old, next *version, w write) (*version, error) {
 }
 
 // pair returns next and old in the version of the storage.
-func (t *table) pair(next, old *version) (now, was *version, err error) {
+func (t *table) pair(next, old *revision) (now, was *revision, err error) {
 	if now, err = t.stored(next); err == nil {
 		was, err = t.storage.view(old.origin())
 	}
@@ -133,20 +117,12 @@ func (t *table) converted(obj metav1.Object) (metav1.Object, error) {
 }
 
 // asStored returns v, of t's version, as it would be read after it was stored.
-func (t *table) asStored(v *version) (*version, error) {
+func (t *table) asStored(v *revision) (*revision, error) {
 	kept, err := t.stored(v)
 	if err != nil {
 		return nil, err
 	}
 	return t.view(kept)
-}
-
-// main returns the table of the version in which objects are stored.
-func (t *table) main() *table {
-	if t.storage != nil {
-		return t.storage
-	}
-	return t
 }
 
 // convert makes obj an object of t's version.
@@ -174,6 +150,22 @@ func (t *table) convert(obj metav1.Object) (out metav1.Object, err error) {
 		k.GetObjectKind().SetGroupVersionKind(t.res.GroupVersionKind())
 	}
 	return out, nil
+}
+
+// setKind makes obj state its kind, and refuses one that states another.
+func (t *table) setKind(obj metav1.Object) error {
+	k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind })
+	if !ok {
+		return nil
+	}
+	got, want := k.GetObjectKind().GroupVersionKind(), t.res.GroupVersionKind()
+	if err := t.res.checkKind(got); err != nil {
+		return err
+	}
+	if got != want {
+		k.GetObjectKind().SetGroupVersionKind(want)
+	}
+	return nil
 }
 
 // identity has the fields by which an object is found. A conversion must keep them.

@@ -19,8 +19,8 @@ func (t *table) own(obj metav1.Object) (metav1.Object, error) {
 	return own, nil
 }
 
-// handOut copies the object of a version for a caller to keep.
-func handOut[T metav1.Object](v *version, err error) (T, error) {
+// handOut copies the object of a revision for a caller to keep.
+func handOut[T metav1.Object](v *revision, err error) (T, error) {
 	if err != nil {
 		return *new(T), err
 	}
@@ -28,7 +28,7 @@ func handOut[T metav1.Object](v *version, err error) (T, error) {
 }
 
 // share returns v's object, or a copy unless the caller has promised to only read it.
-func share[T metav1.Object](v *version, readOnly bool) (T, error) {
+func share[T metav1.Object](v *revision, readOnly bool) (T, error) {
 	if readOnly {
 		return typed[T](v.obj), nil
 	}

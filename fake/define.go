@@ -1,81 +1,22 @@
 package fake
 
 import (
-	"context"
+	"cmp"
 	"fmt"
+	"maps"
 	"reflect"
 	"slices"
 	"strings"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apimachinery/pkg/util/validation/field"
+	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinform/kinform/fake/internal/refusal"
 	"github.com/kinform/kinform/fake/internal/upkeep"
+	"github.com/kinform/kinform/fake/internal/wire"
 	"github.com/kinform/kinform/kind"
 )
-
-// Version is one version of a resource for [Define], of any Go type. Only a [Definition] is one.
-type Version interface {
-	table(s *Server) (*table, error)
-}
-
-// Definition is one version of a resource.
-type Definition[T metav1.Object] struct {
-	Kind  *kind.Kind[T]
-	Rules Rules
-	Hooks Hooks[T]
-	// Hidden says that the version is not served. Objects may still be stored in it, and managers
-	// own fields in it.
-	Hidden bool
-}
-
-// Hooks are the functions of one resource, such as its defaults and checks. Each may be nil. They
-// run in the goroutine of the request, without a lock, and concurrently. If another write comes
-// between, the server calls them again for the new state. A hook may change only the objects that
-// its comment says it may; these belong to the request, and all others are read-only. A panic of a
-// hook is a 500 over HTTP.
-type Hooks[T metav1.Object] struct {
-	// Prune removes what objects of the kind cannot hold, and returns the paths of what it
-	// removed, such as "spec.sizes[0].colour". Writes ask it before anything else. A request with
-	// fieldValidation=Strict is refused if anything was removed. An error refuses the write, with
-	// 400 BadRequest unless it is a Status.
-	Prune func(obj T) (removed []string, err error)
-	// Default completes an object. It gets the state that is to be stored: the server has set the
-	// metadata that a client cannot write, and has dropped the status of a create.
-	Default func(obj T)
-	// Validate returns the faults of a new state: old is nil in a create. They become the causes
-	// of a 422 Invalid, beside those of the metadata.
-	Validate func(obj, old T) field.ErrorList
-	// ValidateStatus is Validate for writes of the status subresource; nil means Validate.
-	ValidateStatus func(obj, old T) field.ErrorList
-	// Convert turns an object of another version into one of this version. obj has the Go type of
-	// its version, and is Convert's own: the result may share its parts. Between two versions that
-	// are not the stored one, the server converts to that first. The result has the same metadata:
-	// another name, namespace or uid is an error. The server sets its kind and apiVersion. Nil
-	// means that only the apiVersion differs. [Define] refuses that for versions of different Go
-	// types. Reads call Convert as well.
-	Convert func(obj metav1.Object) (T, error)
-	// Deleting returns finalizers to add to an object whose deletion is asked for. Without any
-	// finalizer an object goes at once.
-	Deleting func(obj T) (finalizers []string)
-	// Act makes the kind one of orders, such as the Bindings of the core group: a create over HTTP
-	// carries obj out and stores nothing. The answer is a Status that says Success, or the error. A
-	// dry run must be refused like another request, and change nothing. Act runs without a lock,
-	// concurrently, and can write to the server. Use it with [Rules].Verbs of "create" alone.
-	Act func(ctx context.Context, obj T, dryRun bool) error
-	// Subresources are those besides status, by name. See [View], [Action] and [Text].
-	Subresources map[string]SubresourceHook[T]
-	// Fields are the fields by which objects can be selected; see [AddField].
-	Fields map[string]func(obj T) string
-	// Printer makes the tables of the resource.
-	Printer Printer
-	// Stored is called after a write or a [Server.Restore], before it returns, and can read and
-	// write itself. It gets no arguments, because another write may have followed: it must look at
-	// the present state. It is also called for the writes that it makes itself.
-	Stored func()
-}
 
 // Define registers a resource as [Register] does, with hooks, or changes one that is registered. A
 // resource can have several versions, also in other groups and of other Go types, as Kubernetes has
@@ -116,66 +57,21 @@ func Define[T metav1.Object](s *Server, storage Definition[T], more ...Version) 
 	return t.define(true)
 }
 
-// hooks are [Hooks] without the type: a table serves objects of any type, so that it is compiled
-// once.
-type hooks struct {
-	prune                    func(obj metav1.Object) (removed []string, err error)
-	setDefaults              func(obj metav1.Object)
-	validate, validateStatus func(obj, old metav1.Object) field.ErrorList
-	convert                  func(obj metav1.Object) (metav1.Object, error)
-	deleting                 func(obj metav1.Object) (finalizers []string)
-	act                      func(ctx context.Context, obj metav1.Object, dryRun bool) error
-	subresources             map[string]subresourceHook
-	fields                   map[string]func(obj metav1.Object) string
-	printer                  Printer
-	stored                   func()
-}
-
-// erase returns hooks that expect objects of T.
-func erase[T metav1.Object](h Hooks[T]) hooks {
-	out := hooks{printer: h.Printer, stored: h.Stored}
-	if h.Prune != nil {
-		out.prune = func(obj metav1.Object) ([]string, error) { return h.Prune(typed[T](obj)) }
+// Register adds a kind whose objects have the Go type T, a pointer to a struct. The
+// server writes through T's metadata methods alone. It copies objects by DeepCopyObject
+// where T has it and by a JSON round trip otherwise. A kind of unknown scope is namespaced.
+//
+// One T, such as Unstructured, may be registered for many resources. [Define] is Register for
+// several versions of a resource, and for its defaults and checks. Error: [ErrInvalid],
+// also for a resource or a kind of the group that is registered already.
+func Register[T metav1.Object](s *Server, k *kind.Kind[T], rules Rules) error {
+	t, err := tableOf(s, Definition[T]{Kind: k, Rules: rules})
+	if err != nil {
+		return err
 	}
-	if h.Default != nil {
-		out.setDefaults = func(obj metav1.Object) { h.Default(typed[T](obj)) }
-	}
-	out.validate, out.validateStatus = eraseValidate(h.Validate), eraseValidate(h.ValidateStatus)
-	if h.Convert != nil {
-		out.convert = func(obj metav1.Object) (metav1.Object, error) { return h.Convert(obj) }
-	}
-	if h.Deleting != nil {
-		out.deleting = func(obj metav1.Object) []string { return h.Deleting(typed[T](obj)) }
-	}
-	if h.Act != nil {
-		out.act = func(ctx context.Context, obj metav1.Object, dryRun bool) error {
-			return h.Act(ctx, typed[T](obj), dryRun)
-		}
-	}
-	for name, hook := range h.Subresources {
-		if out.subresources == nil {
-			out.subresources = map[string]subresourceHook{}
-		}
-		out.subresources[name] = hook.of
-	}
-	for name, value := range h.Fields {
-		if out.fields == nil {
-			out.fields = map[string]func(metav1.Object) string{}
-		}
-		out.fields[name] = eraseField(value)
-	}
-	return out
-}
-
-func eraseValidate[T metav1.Object](validate func(obj, old T) field.ErrorList) func(obj, old metav1.Object) field.ErrorList {
-	if validate == nil {
-		return nil
-	}
-	return func(obj, old metav1.Object) field.ErrorList { return validate(typed[T](obj), typed[T](old)) }
-}
-
-func eraseField[T metav1.Object](value func(obj T) string) func(metav1.Object) string {
-	return func(obj metav1.Object) string { return value(typed[T](obj)) }
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return t.define(false)
 }
 
 func (d Definition[T]) table(s *Server) (*table, error) { return tableOf(s, d) }
@@ -193,6 +89,35 @@ func tableOf[T metav1.Object](s *Server, d Definition[T]) (*table, error) {
 		r.subresources[name] = subresource{hook.of.kind, hook.of.verbs()}
 	}
 	return newTable(s, r, reflect.TypeFor[T]().Elem(), erase(d.Hooks))
+}
+
+// resourceOf returns the resource of k, if the server can serve it.
+func resourceOf[T any](k *kind.Kind[T], rules Rules) (definedResource, error) {
+	if k == nil {
+		return definedResource{}, fmt.Errorf("fake: %w: %w", errResource, k.Check())
+	}
+	r := definedResource{
+		Group: k.Group, Version: k.Version, Kind: k.Kind, Name: k.Resource,
+		ClusterScoped: k.Scope == kind.ClusterScoped, Status: k.HasSubresource(statusField),
+		ShortNames: slices.Clone(k.ShortNames), Categories: slices.Clone(k.Categories), Rules: rules,
+	}
+	r.subresources = map[string]subresource{}
+	if r.Status {
+		r.subresources[statusField] = subresource{r.GroupVersionKind(), metav1.Verbs{"get", "patch", "update"}}
+	}
+	r.ListKind = cmp.Or(r.ListKind, k.Kind+"List")
+	r.Singular = cmp.Or(r.Singular, strings.ToLower(k.Kind))
+	typ := reflect.TypeFor[T]()
+	if typ.Kind() != reflect.Pointer || typ.Elem().Kind() != reflect.Struct {
+		return r, fmt.Errorf("fake: %v: %w: want a pointer to a struct", typ, errType)
+	}
+	if err := k.Check(); err != nil {
+		return r, fmt.Errorf("fake: %w: %w", errResource, err)
+	}
+	if k.Kind == "" {
+		return r, fmt.Errorf("fake: %s: %w: the kind has no name, and %v holds any kind: add Named", k, errResource, typ)
+	}
+	return r, nil
 }
 
 // checkSibling refuses a version that is not of the same resource.
@@ -234,7 +159,7 @@ func (t *table) define(change bool) error {
 		t.follow(old)
 		return nil
 	}
-	t.upkeep = s.upkeep.Add(upkeep.Resource{Name: name, Kind: t.res.Kind, Namespaced: !t.res.ClusterScoped}, latest{t.state})
+	t.upkeep = s.upkeep.Add(upkeep.Resource{Name: name, Kind: t.res.Kind, Namespaced: !t.res.ClusterScoped}, newestDefinition{t.state})
 	s.order = append(s.order, t)
 	t.enter()
 	t.current.Store(t)
@@ -334,47 +259,42 @@ func (t *table) end() {
 	t.wake.Send()
 }
 
-// all returns all versions, that of the storage first.
-func (t *table) all() []*table { return append([]*table{t}, t.versions...) }
-
-// served returns the versions that requests can name, by the order of their definition.
-func (t *table) served() []*table {
-	return slices.DeleteFunc(t.all(), func(v *table) bool { return v.res.hidden })
+// newTable makes the table of objects that are pointers to a struct of type typ.
+func newTable(s *Server, r definedResource, typ reflect.Type, hooks hooks) (*table, error) {
+	t := &table{
+		server: s,
+		serial: s.serials.Add(1),
+		res:    r,
+		hooks:  hooks,
+		typ:    typ,
+		fields: maps.Clone(hooks.fields),
+		state:  &state{objects: map[types.NamespacedName]*slot{}},
+	}
+	if s.strategy != nil {
+		t.strategy = s.strategy(r.GroupVersionResource(), r.GroupVersionKind())
+	}
+	t.deprecated = deprecation(newObject(typ), r)
+	t.protobuf = wire.HasProtobuf(func() metav1.Object { return newObject(typ) })
+	t.fieldManager = sync.OnceValues(t.newFieldManager)
+	return t, t.findHalves()
 }
 
-// newest returns the table of the newest definition of t's version. If there is none, it returns
-// one that refuses all requests.
-func (t *table) newest() *table {
-	now := t.current.Load()
-	if now == nil {
-		t.server.mu.Lock()
-		now = t.server.tables[t.res.groupResource()]
-		t.server.mu.Unlock()
-	}
-	switch {
-	case now == nil:
-		return t
-	case t.storage == nil && now.storage == nil && now.typ == t.typ:
-		return now // objects are seen as they are stored
-	}
-	for _, v := range now.main().served() {
-		if v.res.GroupVersionResource() == t.res.GroupVersionResource() && v.typ == t.typ {
-			return v
-		}
-	}
-	none := *t
-	none.state = &state{}
-	return &none
-}
-
-// checkServed refuses requests that are still under way when their resource ends. The caller holds
-// Server.mu.
-func (t *table) checkServed() error {
-	if t.current.Load() == nil {
-		return refusal.NoResource()
+// findHalves finds the parts of the struct. It fails if the resource has a status
+// subresource and the struct has no status.
+func (t *table) findHalves() error {
+	t.spec = exportedField(t.typ, "Spec")
+	t.status = exportedField(t.typ, "Status")
+	t.meta = exportedField(t.typ, "ObjectMeta")
+	if t.res.Status && t.status == nil && !t.untyped() {
+		return fmt.Errorf("fake: %v: %w: a status subresource, but no field Status", t.typ, errResource)
 	}
 	return nil
 }
 
-// latest is the newest definition of a resource, for package upkeep.
-type latest struct{ of *state }
+// exportedField returns the index of a field of the struct's own, nil if it has none.
+func exportedField(typ reflect.Type, name string) []int {
+	if f, ok := typ.FieldByName(name); ok && f.IsExported() && len(f.Index) == 1 {
+		return f.Index
+	}
+	return nil
+}

@@ -9,17 +9,18 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kinform/kinform/internal/storageerror"
 )
 
 // remove deletes the object at key, or marks it as being deleted while finalizers hold
 // it. The result is its last state; final says that it is gone. opts have been checked.
-func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *version, final bool, err error) {
+func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *revision, final bool, err error) {
 	if ignoresReadErrors(opts) {
 		return t.removeUnreadable(key, opts)
 	}
-	var going *version // the pod that this call has marked; any write of it removes it, too
+	var going *revision // the pod that this call has marked; any write of it removes it, too
 	for {
 		if !w.mayContinue() {
 			return nil, false, context.Cause(w.request)
@@ -92,7 +93,7 @@ func (s *Server) pause(w write) {
 
 // marked returns old with the marks of a deletion. It returns nil if nothing holds old, and old
 // itself if it is marked already. A pod is always marked first.
-func (t *table) marked(old *version, opts metav1.DeleteOptions, w write) (*version, error) {
+func (t *table) marked(old *revision, opts metav1.DeleteOptions, w write) (*revision, error) {
 	finalizers := propagation(old.obj.GetFinalizers(), opts, w.request != nil && orphansDependents.hold(&t.res))
 	if t.hooks.deleting != nil && old.obj.GetDeletionTimestamp() == nil {
 		finalizers = append(slices.Clone(finalizers), t.hooks.deleting(old.obj)...)
@@ -117,9 +118,9 @@ func (t *table) marked(old *version, opts metav1.DeleteOptions, w write) (*versi
 	}
 	obj.SetFinalizers(finalizers)
 	now := t.server.now()
-	end := metav1.NewTime(now.Add(seconds(grace)))
+	end := metav1.NewTime(now.Add(graceTime(grace)))
 	if deleting != nil {
-		end = metav1.NewTime(deleting.Add(seconds(grace - was)))
+		end = metav1.NewTime(deleting.Add(graceTime(grace - was)))
 		if end.Time.Before(now) { // the shorter time is over, and the node still has to stop the pod
 			end, grace = metav1.NewTime(now), min(grace, 1)
 		}
@@ -137,7 +138,7 @@ func (t *table) marked(old *version, opts metav1.DeleteOptions, w write) (*versi
 			setPhase(obj, "Terminating")
 		}
 	}
-	return t.stored(&version{key: old.key, rv: old.rv, obj: obj, by: old.by, of: t})
+	return t.stored(&revision{key: old.key, rv: old.rv, obj: obj, by: old.by, of: t})
 }
 
 // propagation returns the finalizers of an object whose deletion opts ask for. A policy becomes a
@@ -208,20 +209,42 @@ func (t *table) removeAll(ctx context.Context, m *matcher, list metav1.ListOptio
 	return p, nil
 }
 
-// Remove is for package upkeep.
-func (l latest) Remove(key types.NamespacedName, opts metav1.DeleteOptions) {
-	if t := l.of.current.Load(); t != nil {
-		_, _, _ = t.remove(key, opts, write{})
-	}
+// ignoresReadErrors reports whether a deletion is for an object that cannot be read.
+func ignoresReadErrors(opts metav1.DeleteOptions) bool {
+	ignore := opts.IgnoreStoreReadErrorWithClusterBreakingPotential
+	return ignore != nil && *ignore
 }
 
-// Dissolve is for package upkeep.
-func (l latest) Dissolve(key types.NamespacedName) {
-	t := l.of.current.Load()
-	if t == nil {
-		return
+// errUnreadableCollection refuses such a deletion of a collection.
+func errUnreadableCollection() error {
+	at := field.NewPath("ignoreStoreReadErrorWithClusterBreakingPotential")
+	return invalidOptions("DeleteOptions", field.ErrorList{field.Invalid(at, true, "is not allowed with DELETECOLLECTION, try again after removing the option")})
+}
+
+// removeUnreadable deletes an object that cannot be read in t's version, whatever its finalizers,
+// and refuses to delete any other.
+func (t *table) removeUnreadable(key types.NamespacedName, opts metav1.DeleteOptions) (last *revision, final bool, err error) {
+	if t.keptByContent() {
+		return nil, false, apierrors.NewInternalError(errors.New("no unsafe deleter provided, can not honor ignoreStoreReadErrorWithClusterBreakingPotential"))
 	}
-	if old, err := t.get(key); err == nil && old != nil && old.obj.GetDeletionTimestamp() != nil && len(old.obj.GetFinalizers()) == 0 {
-		t.commit(old, nil) // it fails after another write, which upkeep gets too
+	for {
+		t.server.mu.Lock()
+		err, old := t.checkServed(), t.live(key)
+		t.server.mu.Unlock()
+		if err == nil && old == nil {
+			err = apierrors.NewNotFound(t.res.groupResource(), key.Name)
+		}
+		if err != nil {
+			return nil, false, err
+		}
+		if _, err := t.view(old); err == nil {
+			return nil, false, t.errStorage(key, false, "unsafe deletion is not allowed because the object is decodable from storage")
+		}
+		if isDryRun(opts.DryRun) {
+			return old, true, nil
+		}
+		if v, ok := t.commit(old, nil); ok {
+			return v, true, nil
+		}
 	}
 }

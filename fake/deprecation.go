@@ -15,7 +15,7 @@ type lifecycle interface {
 
 // deprecation returns the warning to each request for a kind of Kubernetes 1 that is deprecated;
 // empty for others.
-func deprecation(obj any, r resource) string {
+func deprecation(obj any, r definedResource) string {
 	kind, ok := obj.(lifecycle)
 	if !ok {
 		return ""

@@ -61,7 +61,7 @@ func (t *table) managedVersions() (out fieldmanager.Versions) {
 		if err != nil {
 			return nil, err
 		}
-		return of[to].untype(&version{obj: obj})
+		return of[to].untype(&revision{obj: obj})
 	}
 	return out
 }
@@ -104,7 +104,7 @@ func errApply(err error) error {
 // tracks reports whether a write of obj in place of old, nil for a create, notes the owners of its
 // fields. With [Options].Strategy, all writes do. Otherwise objects have managedFields from their
 // first apply on, or from a request that names its manager or states managedFields.
-func (t *table) tracks(obj metav1.Object, old *version, w write) bool {
+func (t *table) tracks(obj metav1.Object, old *revision, w write) bool {
 	stated := len(obj.GetManagedFields()) > 0
 	switch {
 	case w.whole: // parts of the API server that write by themselves have no field manager
@@ -119,7 +119,7 @@ func (t *table) tracks(obj metav1.Object, old *version, w write) bool {
 
 // track notes that w.manager owns the fields that obj changes of old, which is nil for a create, unless the form of a
 // subresource has noted that already.
-func (t *table) track(obj metav1.Object, old *version, w write) (metav1.Object, error) {
+func (t *table) track(obj metav1.Object, old *revision, w write) (metav1.Object, error) {
 	if !t.tracks(obj, old, w) || t.ownedByForm(w) {
 		return obj, nil
 	}
@@ -135,7 +135,7 @@ func (t *table) ownedByForm(w write) bool {
 
 // note does the work of track. It completes obj first, because a manager owns defaults, too. As in the API server, it
 // does so before hooks and strategies change obj: nobody owns what these add.
-func (t *table) note(obj metav1.Object, old *version, w write) (metav1.Object, error) {
+func (t *table) note(obj metav1.Object, old *revision, w write) (metav1.Object, error) {
 	if err := t.setKind(obj); err != nil {
 		return obj, err
 	}
@@ -154,7 +154,7 @@ func (t *table) note(obj metav1.Object, old *version, w write) (metav1.Object, e
 		return obj, err
 	}
 	live.SetGroupVersionKind(t.res.GroupVersionKind())
-	next, err := t.untype(&version{obj: obj})
+	next, err := t.untype(&revision{obj: obj})
 	if err != nil {
 		return obj, err
 	}
@@ -170,14 +170,14 @@ func (t *table) note(obj metav1.Object, old *version, w write) (metav1.Object, e
 
 // unowned returns v, or an empty object for nil, as the field managers take it. Of Kubernetes' own
 // resources an empty object has the members that are structs, and so nobody owns these.
-func (t *table) unowned(v *version) (*unstructured.Unstructured, error) {
+func (t *table) unowned(v *revision) (*unstructured.Unstructured, error) {
 	switch {
 	case v != nil:
 		return t.untype(v)
 	case t.res.custom() || t.untyped():
 		return &unstructured.Unstructured{Object: map[string]any{}}, nil
 	}
-	return t.untype(&version{obj: newObject(t.typ)})
+	return t.untype(&revision{obj: newObject(t.typ)})
 }
 
 // disowns reports whether a write of obj asks the server to forget all owners of its fields, by a
@@ -212,7 +212,7 @@ func (t *table) keepTimes(obj, old metav1.Object) {
 }
 
 // untype returns an object as the field managers take it.
-func (t *table) untype(v *version) (*unstructured.Unstructured, error) {
+func (t *table) untype(v *revision) (*unstructured.Unstructured, error) {
 	b, err := encode(v.obj, &t.res)
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)

@@ -28,7 +28,7 @@ func (t *table) graceful() bool { return pods.hold(&t.res) }
 
 // grace returns the seconds that a graceful deletion leaves to old. Only a pod that a node runs has
 // any. A further deletion can shorten them, and never lengthens them.
-func (t *table) grace(old *version, opts metav1.DeleteOptions) (int64, error) {
+func (t *table) grace(old *revision, opts metav1.DeleteOptions) (int64, error) {
 	if t.server.stopPods || opts.GracePeriodSeconds != nil && *opts.GracePeriodSeconds == 0 {
 		return 0, nil
 	}
@@ -78,4 +78,4 @@ func (t *table) ended(obj metav1.Object) bool {
 	return obj.GetDeletionTimestamp() != nil && len(obj.GetFinalizers()) == 0 && graceOf(obj) == 0 && !t.keptByContent()
 }
 
-func seconds(n int64) time.Duration { return time.Duration(n) * time.Second }
+func graceTime(n int64) time.Duration { return time.Duration(n) * time.Second }

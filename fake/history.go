@@ -2,18 +2,9 @@ package fake
 
 import (
 	"sort"
-	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 )
-
-// record is one write of a resource: a create has no old, a delete no cur, and a bookmark
-// neither. It never changes but for the cache in gone.
-type record struct {
-	rv       uint64
-	old, cur *version
-	left     atomic.Pointer[version]
-}
 
 func (r *record) bookmark() bool { return r.old == nil && r.cur == nil }
 
@@ -26,7 +17,7 @@ func (r *record) key() types.NamespacedName {
 
 // gone returns the object of a DELETED event for this record: the state before it, at the
 // resourceVersion of the record. All watches share one copy.
-func (r *record) gone() (*version, error) {
+func (r *record) gone() (*revision, error) {
 	if v := r.left.Load(); v != nil {
 		return v, nil
 	}
@@ -35,19 +26,11 @@ func (r *record) gone() (*version, error) {
 		return nil, err
 	}
 	obj.SetResourceVersion(formatRV(r.rv))
-	v := &version{key: r.old.key, rv: r.rv, obj: obj, of: r.old.of}
+	v := &revision{key: r.old.key, rv: r.rv, obj: obj, of: r.old.of}
 	if !r.left.CompareAndSwap(nil, v) {
 		v = r.left.Load()
 	}
 	return v, nil
-}
-
-// log is the kept history of one resource, in the order of writing. Records are
-// addressed by their number since the server began, so that a watch keeps its place
-// while old records go.
-type log struct {
-	records []*record // rv never falls
-	first   uint64    // number of records[0]
 }
 
 // append adds r. Now and then it forgets the records up to the horizon.

@@ -9,7 +9,6 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake/internal/answer"
-	"github.com/kinform/kinform/fake/internal/inprocess"
 	"github.com/kinform/kinform/fake/internal/refusal"
 )
 
@@ -42,17 +41,6 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	out.Finish()
 }
 
-// URL is a base address for [Server.Client]. Any other works as well: the client looks up no
-// name.
-const URL = "http://fake.invalid"
-
-// Client returns an HTTP client whose requests s answers in this process, without sockets,
-// watches included. It is deterministic under testing/synctest, and has no idle connections
-// to close.
-func (s *Server) Client() *http.Client {
-	return &http.Client{Transport: inprocess.Transport{Handler: s}}
-}
-
 func (s *Server) route(w *answer.Writer, r *http.Request) error {
 	parts := strings.Split(strings.Trim(r.URL.Path, "/"), "/")
 	switch parts[0] {
@@ -66,22 +54,6 @@ func (s *Server) route(w *answer.Writer, r *http.Request) error {
 		}
 	}
 	return s.discover(w, r, parts)
-}
-
-// served returns the table of a resource in one version, nil if it is not served.
-func (s *Server) served(name schema.GroupVersionResource) *table {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	c := s.tables[name.GroupResource()]
-	if c == nil {
-		return nil
-	}
-	for _, v := range c.main().served() {
-		if v.res.GroupVersionResource() == name {
-			return v
-		}
-	}
-	return nil
 }
 
 func (s *Server) serveResource(w *answer.Writer, r *http.Request, gv schema.GroupVersion, parts []string) error {

@@ -22,7 +22,7 @@ type listRequest struct {
 
 // page is one answer.
 type page struct {
-	items []*version
+	items []*revision
 	meta  metav1.ListMeta
 }
 
@@ -90,8 +90,23 @@ func (t *table) list(m *matcher, q listRequest) (page, error) {
 	return p, nil
 }
 
+// readable makes views of the objects that a list reads, in place. As in the API server, a list with
+// a limit and without selectors reads the storage if the cache cannot begin.
+func (t *table) readable(found []*revision, m *matcher, q listRequest) error {
+	if !m.all() || q.asked == 0 {
+		return t.cacheable(found)
+	}
+	if q.limit > 0 {
+		found = found[:min(int64(len(found)), q.limit)]
+	}
+	if bad := t.views(found); len(bad) > 0 {
+		return t.errUnreadable(bad)
+	}
+	return nil
+}
+
 // snapshot gathers the objects that q can see, before selectors, and their resourceVersion.
-func (t *table) snapshot(m *matcher, q listRequest) ([]*version, uint64, error) {
+func (t *table) snapshot(m *matcher, q listRequest) ([]*revision, uint64, error) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -117,7 +132,7 @@ func (t *table) snapshot(m *matcher, q listRequest) ([]*version, uint64, error) 
 	}
 	if single && rv == s.rv && !q.after {
 		if v := t.live(types.NamespacedName{Namespace: m.namespace, Name: m.name}); v != nil {
-			return []*version{v}, rv, nil
+			return []*revision{v}, rv, nil
 		}
 		return nil, rv, nil
 	}
@@ -127,28 +142,4 @@ func (t *table) snapshot(m *matcher, q listRequest) ([]*version, uint64, error) 
 		from = types.NamespacedName{Namespace: q.from.Namespace, Name: q.from.Name + "\x00"}
 	}
 	return t.gatherAt(rv, m.namespace, from), rv, nil
-}
-
-// read returns the newest version of an object, unless one from the future is asked for.
-func (t *table) read(key types.NamespacedName, notOlderThan string) (*version, error) {
-	rv, err := parseRV(notOlderThan)
-	if err != nil {
-		return nil, err
-	}
-	t.server.mu.Lock()
-	v, current, err := t.live(key), t.server.rv, t.checkServed()
-	t.server.mu.Unlock()
-	switch {
-	case err != nil:
-		return nil, err
-	case rv > current:
-		return nil, errTooLarge(rv, current)
-	case v == nil:
-		return nil, apierrors.NewNotFound(t.res.groupResource(), key.Name)
-	}
-	out, err := t.decoded(v)
-	if err != nil {
-		return nil, t.errCorrupt(key, notDecodable(v, err))
-	}
-	return out, nil
 }

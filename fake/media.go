@@ -11,7 +11,7 @@ import (
 )
 
 // body returns one object as the client asked for it.
-func (t *table) body(v *version, m wire.Media) ([]byte, error) {
+func (t *table) body(v *revision, m wire.Media) ([]byte, error) {
 	b, err := t.encodeBody(v, m)
 	if err != nil {
 		return nil, errEncoding(t.res.Kind, v.key, err)
@@ -19,7 +19,7 @@ func (t *table) body(v *version, m wire.Media) ([]byte, error) {
 	return b, nil
 }
 
-func (t *table) encodeBody(v *version, m wire.Media) ([]byte, error) {
+func (t *table) encodeBody(v *revision, m wire.Media) ([]byte, error) {
 	switch {
 	case m.Form == wire.Table:
 		row, err := t.row(v, m)
@@ -43,7 +43,7 @@ func (t *table) encodeBody(v *version, m wire.Media) ([]byte, error) {
 	return b, err
 }
 
-func (t *table) row(v *version, m wire.Media) ([]byte, error) {
+func (t *table) row(v *revision, m wire.Media) ([]byte, error) {
 	row := wire.PlainRow(v.obj)
 	if p := t.printer(); p.Columns != nil {
 		var err error
@@ -86,7 +86,7 @@ func (t *table) listBody(p page, m wire.Media) (listBody, error) {
 // item encodes one item of a list. As in the API server, an item of Kubernetes' own resources
 // does not state its kind in JSON, so that clients do not come to rely on it. Unstructured
 // objects, whose JSON does not begin with the kind, keep it.
-func (t *table) item(v *version, m wire.Media) ([]byte, error) {
+func (t *table) item(v *revision, m wire.Media) ([]byte, error) {
 	encode := t.encodeBody
 	switch {
 	case m.Form == wire.Table:
@@ -142,4 +142,12 @@ func (b listBody) send(w *answer.Writer, m wire.Media, cut int) error {
 	}
 	_, err := w.Write([]byte(b.tail))
 	return err
+}
+
+// printer returns that of the hooks or, if they have none, that of the strategy.
+func (t *table) printer() Printer {
+	if t.strategy != nil && t.hooks.printer.Columns == nil {
+		return t.strategy.Printer
+	}
+	return t.hooks.printer
 }

@@ -10,7 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
@@ -107,7 +106,7 @@ func (t *table) freeName(namespace, prepared string) string {
 
 // prepareUpdate copies the metadata that a client cannot change from old, and checks the rest.
 // kept is the sum of [Strategy].Prepare or of keptEmpty.
-func (t *table) prepareUpdate(obj metav1.Object, old *version, w write) (kept uint64, err error) {
+func (t *table) prepareUpdate(obj metav1.Object, old *revision, w write) (kept uint64, err error) {
 	was := old.obj
 	if err := t.setKind(obj); err != nil {
 		return 0, err
@@ -170,22 +169,6 @@ func (t *table) invalid(obj metav1.Object, errs field.ErrorList) error {
 		return nil
 	}
 	return apierrors.NewInvalid(t.res.GroupVersionKind().GroupKind(), obj.GetName(), errs)
-}
-
-// setKind makes obj state its kind, and refuses one that states another.
-func (t *table) setKind(obj metav1.Object) error {
-	k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind })
-	if !ok {
-		return nil
-	}
-	got, want := k.GetObjectKind().GroupVersionKind(), t.res.GroupVersionKind()
-	if err := t.res.checkKind(got); err != nil {
-		return err
-	}
-	if got != want {
-		k.GetObjectKind().SetGroupVersionKind(want)
-	}
-	return nil
 }
 
 // normalize makes unstructured metadata an ObjectMeta: unknown members go, and null labels are

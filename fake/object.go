@@ -1,7 +1,6 @@
 package fake
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"reflect"
@@ -11,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
@@ -39,22 +39,9 @@ func kindOf(obj any) schema.GroupVersionKind {
 	return schema.GroupVersionKind{}
 }
 
-// encode returns obj as JSON that states its kind, even if its type has no field for it.
-func encode(obj metav1.Object, r *resource) (b []byte, err error) {
-	defer refusal.Recover(&err)
-	b, err = json.Marshal(obj)
-	if err != nil {
-		return nil, err
-	}
-	b = bytes.TrimSpace(b)
-	if _, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); ok {
-		return b, nil
-	}
-	head := fmt.Appendf(nil, `{"kind":%q,"apiVersion":%q`, r.Kind, r.groupVersion())
-	if len(b) > 2 {
-		head = append(head, ',')
-	}
-	return append(head, bytes.TrimPrefix(b, []byte("{"))...), nil
+// keyFrom returns the key that obj states.
+func keyFrom(obj metav1.Object) types.NamespacedName {
+	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}
 }
 
 // clone returns a deep copy of obj. It fails if obj holds a value that JSON cannot: the deep

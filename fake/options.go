@@ -2,10 +2,13 @@ package fake
 
 import (
 	"context"
+	"hash/maphash"
+	"reflect"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake/internal/upkeep"
 )
 
 // Options configure a [Server]. The zero value works.
@@ -72,9 +75,6 @@ type Options struct {
 	NoSharding bool
 }
 
-// features are the features that a server lacks.
-type features struct{ watchList, bookmarks, paging, sharding bool }
-
 func (o Options) lacks() features {
 	return features{
 		watchList: o.NoWatchList || o.NoBookmarks,
@@ -82,15 +82,36 @@ func (o Options) lacks() features {
 	}
 }
 
-// ignore clears the options that a server without the feature ignores.
-func (f features) ignore(opts *metav1.ListOptions) {
-	if f.bookmarks {
-		opts.AllowWatchBookmarks = false
-	}
-	if f.paging {
-		opts.Limit, opts.Continue = 0, ""
-	}
-}
-
 // defaultHistory replaces an Options.History of zero.
 const defaultHistory = 100_000
+
+// New returns an empty server at resourceVersion 1.
+func New(opts Options) *Server {
+	s := &Server{
+		now:       opts.Now,
+		stopPods:  opts.StopPods,
+		mutate:    opts.Mutate,
+		validate:  opts.Validate,
+		seen:      opts.Seen,
+		strategy:  opts.Strategy,
+		exact:     opts.Strategy != nil,
+		lacks:     opts.lacks(),
+		rv:        1,
+		compacted: 1,
+		tables:    map[schema.GroupResource]*table{},
+		byType:    map[reflect.Type][]*table{},
+		drops:     make(chan struct{}),
+		seed:      maphash.MakeSeed(),
+	}
+	s.upkeep = upkeep.New(&s.mu, opts.CollectGarbage, opts.KeepNamespaces)
+	switch {
+	case opts.History == 0:
+		s.history = defaultHistory
+	case opts.History > 0:
+		s.history = uint64(opts.History)
+	}
+	if s.now == nil {
+		s.now = time.Now
+	}
+	return s
+}

@@ -52,14 +52,14 @@ func byteAt(s string, i int) byte {
 	return '/'
 }
 
-// gather appends the current versions in list order, from the first key not before from
+// gather appends the current revisions in list order, from the first key not before from
 // to the last one in its namespace (in all when namespace is empty).
-func (t *table) gather(namespace string, from types.NamespacedName) []*version {
+func (t *table) gather(namespace string, from types.NamespacedName) []*revision {
 	t.settle()
 	i, _ := slices.BinarySearchFunc(t.sorted, from, func(s *slot, k types.NamespacedName) int { return compareKeys(s.key, k) })
-	var out []*version
+	var out []*revision
 	if namespace == "" {
-		out = make([]*version, 0, len(t.sorted)-i)
+		out = make([]*revision, 0, len(t.sorted)-i)
 	}
 	for _, s := range t.sorted[i:] {
 		if namespace != "" && s.key.Namespace != namespace {
@@ -74,13 +74,13 @@ func (t *table) gather(namespace string, from types.NamespacedName) []*version {
 
 // gatherAt is gather as of the past: it takes back, in the current state, every write
 // after rv. The caller has checked that these are still in the log.
-func (t *table) gatherAt(rv uint64, namespace string, from types.NamespacedName) []*version {
+func (t *table) gatherAt(rv uint64, namespace string, from types.NamespacedName) []*revision {
 	now := t.gather(namespace, from)
 	later := t.log.after(rv)
 	if len(later) == 0 {
 		return now
 	}
-	past := map[types.NamespacedName]*version{} // by key: the state at rv of each object written since
+	past := map[types.NamespacedName]*revision{} // by key: the state at rv of each object written since
 	for _, r := range later {
 		if r.bookmark() {
 			continue
@@ -100,22 +100,6 @@ func (t *table) gatherAt(rv uint64, namespace string, from types.NamespacedName)
 			out = append(out, v)
 		}
 	}
-	slices.SortFunc(out, func(a, b *version) int { return compareKeys(a.key, b.key) })
-	return out
-}
-
-// Keys is for package upkeep.
-func (l latest) Keys(namespace string) []types.NamespacedName {
-	t := l.of.current.Load()
-	if t == nil {
-		return nil
-	}
-	t.server.mu.Lock()
-	defer t.server.mu.Unlock()
-	found := t.gather(namespace, types.NamespacedName{Namespace: namespace})
-	out := make([]types.NamespacedName, len(found))
-	for i, v := range found {
-		out[i] = v.key
-	}
+	slices.SortFunc(out, func(a, b *revision) int { return compareKeys(a.key, b.key) })
 	return out
 }

@@ -16,7 +16,7 @@ import (
 )
 
 // patch applies a patch to the object at key. created says that an apply made the object.
-func (t *table) patch(key types.NamespacedName, kind types.PatchType, data []byte, w write) (v *version, created bool, err error) {
+func (t *table) patch(key types.NamespacedName, kind types.PatchType, data []byte, w write) (v *revision, created bool, err error) {
 	if err := t.checkPatchType(kind); err != nil {
 		return nil, false, err
 	}
@@ -29,7 +29,7 @@ func (t *table) patch(key types.NamespacedName, kind types.PatchType, data []byt
 	if !json.Valid(data) {
 		return nil, false, apierrors.NewBadRequest("invalid JSON patch")
 	}
-	v, err = t.update(key, w, func(old *version) (metav1.Object, error) { return t.patched(old, kind, data, w) })
+	v, err = t.update(key, w, func(old *revision) (metav1.Object, error) { return t.patched(old, kind, data, w) })
 	return v, false, err
 }
 
@@ -59,7 +59,7 @@ func (t *table) checkPatchType(kind types.PatchType) error {
 }
 
 // patched returns old as the patch changes it.
-func (t *table) patched(old *version, kind types.PatchType, data []byte, w write) (obj metav1.Object, err error) {
+func (t *table) patched(old *revision, kind types.PatchType, data []byte, w write) (obj metav1.Object, err error) {
 	state, err := old.json(&t.res)
 	if err != nil {
 		return obj, apierrors.NewInternalError(err)

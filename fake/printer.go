@@ -16,14 +16,6 @@ type Printer struct {
 	Row func(obj metav1.Object) (metav1.TableRow, error)
 }
 
-// printer returns that of the hooks or, if they have none, that of the strategy.
-func (t *table) printer() Printer {
-	if t.strategy != nil && t.hooks.printer.Columns == nil {
-		return t.strategy.Printer
-	}
-	return t.hooks.printer
-}
-
 func (p Printer) row(obj metav1.Object) (row metav1.TableRow, err error) {
 	defer refusal.Recover(&err)
 	return p.Row(obj)

@@ -13,12 +13,6 @@ const (
 	progressTime   = 2 * time.Millisecond // about the time of an answer
 )
 
-// progress is what the watch cache of a resource knows from etcd. Server.mu guards it.
-type progress struct {
-	asked time.Time // when the server asked last
-	rv    uint64    // the version of the answer
-}
-
 // awaitProgress lets the time of a list pass, if the server is to be like an API server in this as well. Clients
 // that list right after a write of another resource see meanwhile what controllers write.
 func (t *table) awaitProgress(ctx context.Context) {

@@ -3,29 +3,13 @@ package fake
 import (
 	"fmt"
 	"reflect"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/fake/internal/refusal"
 )
-
-// Register adds a kind whose objects have the Go type T, a pointer to a struct. The
-// server writes through T's metadata methods alone. It copies objects by DeepCopyObject
-// where T has it and by a JSON round trip otherwise. A kind of unknown scope is namespaced.
-//
-// One T, such as Unstructured, may be registered for many resources. [Define] is Register for
-// several versions of a resource, and for its defaults and checks. Error: [ErrInvalid],
-// also for a resource or a kind of the group that is registered already.
-func Register[T metav1.Object](s *Server, k *kind.Kind[T], rules Rules) error {
-	t, err := tableOf(s, Definition[T]{Kind: k, Rules: rules})
-	if err != nil {
-		return err
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return t.define(false)
-}
 
 // Target says where a typed call goes: a *[Server], which finds the resource by the Go
 // type, or one resource of it, from [Server.Resource].
@@ -97,6 +81,72 @@ func (s *Server) ofKind(kind schema.GroupVersionKind) *table {
 				return v
 			}
 		}
+	}
+	return nil
+}
+
+// main returns the table of the version in which objects are stored.
+func (t *table) main() *table {
+	if t.storage != nil {
+		return t.storage
+	}
+	return t
+}
+
+// all returns all versions, that of the storage first.
+func (t *table) all() []*table { return append([]*table{t}, t.versions...) }
+
+// served returns the versions that requests can name, by the order of their definition.
+func (t *table) served() []*table {
+	return slices.DeleteFunc(t.all(), func(v *table) bool { return v.res.hidden })
+}
+
+// served returns the table of a resource in one version, nil if it is not served.
+func (s *Server) served(name schema.GroupVersionResource) *table {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	c := s.tables[name.GroupResource()]
+	if c == nil {
+		return nil
+	}
+	for _, v := range c.main().served() {
+		if v.res.GroupVersionResource() == name {
+			return v
+		}
+	}
+	return nil
+}
+
+// newest returns the table of the newest definition of t's version. If there is none, it returns
+// one that refuses all requests.
+func (t *table) newest() *table {
+	now := t.current.Load()
+	if now == nil {
+		t.server.mu.Lock()
+		now = t.server.tables[t.res.groupResource()]
+		t.server.mu.Unlock()
+	}
+	switch {
+	case now == nil:
+		return t
+	case t.storage == nil && now.storage == nil && now.typ == t.typ:
+		return now // objects are seen as they are stored
+	}
+	for _, v := range now.main().served() {
+		if v.res.GroupVersionResource() == t.res.GroupVersionResource() && v.typ == t.typ {
+			return v
+		}
+	}
+	none := *t
+	none.state = &state{}
+	return &none
+}
+
+// checkServed refuses requests that are still under way when their resource ends. The caller holds
+// Server.mu.
+func (t *table) checkServed() error {
+	if t.current.Load() == nil {
+		return refusal.NoResource()
 	}
 	return nil
 }

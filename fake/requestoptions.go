@@ -32,6 +32,16 @@ func (s *Server) checkOptions(opts metav1.ListOptions, watch bool) (in internalv
 	return in, rv, err
 }
 
+// ignore clears the options that a server without the feature ignores.
+func (f features) ignore(opts *metav1.ListOptions) {
+	if f.bookmarks {
+		opts.AllowWatchBookmarks = false
+	}
+	if f.paging {
+		opts.Limit, opts.Continue = 0, ""
+	}
+}
+
 // write holds the properties of a write request apart from its object.
 type write struct {
 	dryRun  bool              // it is checked and answered like any other, but not stored

@@ -59,22 +59,6 @@ func (r Requests) Since(before Requests) Requests {
 	return left
 }
 
-// Requests returns how many requests the server has got since it began, by HTTP or from a [Source].
-// A request counts when the server looks at it, also if a fault strikes it or the
-// server refuses it. Requests for resources that are not registered and for verbs that they do not
-// have do not count, and neither do the typed functions by which a test writes.
-//
-//	before := server.Requests()
-//	... // nothing that the controller has to write for
-//	if sent := server.Requests().Since(before); sent.Writes() > 0 {
-//		t.Errorf("the controller sent %v", sent)
-//	}
-func (s *Server) Requests() Requests {
-	s.requests.mu.Lock()
-	defer s.requests.mu.Unlock()
-	return maps.Clone(s.requests.seen)
-}
-
 // tally counts requests.
 type tally struct {
 	mu   sync.Mutex

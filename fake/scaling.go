@@ -23,17 +23,12 @@ type scaling struct {
 	of      *table
 	form    subresourceHook
 	handler *managedfields.ScaleHandler
-	old     *version      // the object before
+	old     *revision     // the object before
 	was     metav1.Object // its Scale, with its owners
 }
 
-// scales reports whether the form is a Scale.
-func (h subresourceHook) scales() bool {
-	return h.kind.Group == "autoscaling" && h.kind.Kind == "Scale"
-}
-
 // scaling returns that of a write to old, and nil if the form is no Scale or if nobody notes owners.
-func (t *table) scaling(old *version, h subresourceHook, w write) (*scaling, error) {
+func (t *table) scaling(old *revision, h subresourceHook, w write) (*scaling, error) {
 	if !h.scales() || !w.applies && !t.tracks(old.obj, old, w) {
 		return nil, nil
 	}

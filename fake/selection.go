@@ -77,7 +77,7 @@ type matcher struct {
 // matcher parses s, narrowed by the selectors of opts.
 func (t *table) matcher(s Selection, opts metav1.ListOptions) (*matcher, error) {
 	m := &matcher{namespace: s.Namespace}
-	if text := both(s.LabelSelector, opts.LabelSelector); text != "" {
+	if text := bothSelectors(s.LabelSelector, opts.LabelSelector); text != "" {
 		sel, err := labels.Parse(text)
 		if err != nil {
 			return nil, apierrors.NewBadRequest(err.Error())
@@ -86,7 +86,7 @@ func (t *table) matcher(s Selection, opts metav1.ListOptions) (*matcher, error) 
 			m.labels = sel
 		}
 	}
-	if text := both(s.FieldSelector, opts.FieldSelector); text != "" {
+	if text := bothSelectors(s.FieldSelector, opts.FieldSelector); text != "" {
 		sel, err := fields.ParseSelector(text)
 		if err == nil {
 			m.values = t.fieldValues()
@@ -132,7 +132,7 @@ func (t *table) fieldLabel(known map[string]func(metav1.Object) string) fields.T
 	}
 }
 
-func both(a, b string) string {
+func bothSelectors(a, b string) string {
 	if strings.TrimSpace(a) == "" || strings.TrimSpace(b) == "" {
 		return a + b
 	}

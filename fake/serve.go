@@ -16,7 +16,7 @@ import (
 )
 
 // serve answers a request for the resource or for one of its objects.
-func (t *table) serve(w *answer.Writer, r *http.Request, req request) error {
+func (t *table) serve(w *answer.Writer, r *http.Request, req parsedRequest) error {
 	req.warn = w.Warn
 	if t.deprecated != "" {
 		w.Warn(t.deprecated)
@@ -61,7 +61,7 @@ func (t *table) serve(w *answer.Writer, r *http.Request, req request) error {
 }
 
 // offer returns the forms of an answer.
-func (t *table) offer(r *http.Request, req request, verb faults.Verb) wire.Offer {
+func (t *table) offer(r *http.Request, req parsedRequest, verb faults.Verb) wire.Offer {
 	return wire.Offer{
 		Protobuf: t.protobuf, Custom: t.res.custom(), Watch: verb == faults.VerbWatch, Collection: r.Method == http.MethodGet && req.name == "",
 	}
@@ -69,7 +69,7 @@ func (t *table) offer(r *http.Request, req request, verb faults.Verb) wire.Offer
 
 // verbOf returns the verb of a request and, for reads, its options. It refuses requests that the
 // resource does not take.
-func (t *table) verbOf(r *http.Request, req request) (opts metav1.ListOptions, verb faults.Verb, err error) {
+func (t *table) verbOf(r *http.Request, req parsedRequest) (opts metav1.ListOptions, verb faults.Verb, err error) {
 	collection, writable := req.name == "", req.namespace != "" || t.res.ClusterScoped
 	switch {
 	case r.Method == http.MethodGet:
@@ -114,7 +114,7 @@ func (t *table) verbOf(r *http.Request, req request) (opts metav1.ListOptions, v
 
 // errVerb refuses a request for the resource or for an object because the resource lacks the verb. A
 // path that none of its verbs has does not exist.
-func (t *table) errVerb(req request) error {
+func (t *table) errVerb(req parsedRequest) error {
 	verbs := []string{"create", "deletecollection", "list", "watch"}
 	switch {
 	case req.name != "":
@@ -136,7 +136,7 @@ func (t *table) errSubresourceCreate() error {
 	return refusal.Method()
 }
 
-func (t *table) serveGet(w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media) error {
+func (t *table) serveGet(w *answer.Writer, req parsedRequest, opts metav1.ListOptions, media wire.Media) error {
 	v, err := t.read(req.key(), opts.ResourceVersion)
 	if err != nil {
 		return err
@@ -150,7 +150,7 @@ func (t *table) serveGet(w *answer.Writer, req request, opts metav1.ListOptions,
 
 // serveList writes a list object by object. It encodes all objects before it sends the first
 // byte, so an object that cannot be encoded gives a Status and not a broken answer.
-func (t *table) serveList(ctx context.Context, w *answer.Writer, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
+func (t *table) serveList(ctx context.Context, w *answer.Writer, req parsedRequest, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
 	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {
 		return err

@@ -51,7 +51,7 @@ func (t *table) serveDelete(w *answer.Writer, r *http.Request, key types.Namespa
 }
 
 // serveDeleteCollection answers with the list of the deleted objects.
-func (t *table) serveDeleteCollection(w *answer.Writer, r *http.Request, req request, body []byte, media wire.Media) error {
+func (t *table) serveDeleteCollection(w *answer.Writer, r *http.Request, req parsedRequest, body []byte, media wire.Media) error {
 	list, err := readQuery(r, metav1.Convert_url_Values_To_v1_ListOptions)
 	if err != nil {
 		return err

@@ -2,7 +2,6 @@ package fake
 
 import (
 	"cmp"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -20,8 +19,8 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// request is the meaning of a URL.
-type request struct {
+// parsedRequest is the meaning of a URL.
+type parsedRequest struct {
 	resource  schema.GroupVersionResource
 	namespace string
 	name      string // empty for the collection
@@ -35,12 +34,12 @@ type request struct {
 	made *types.NamespacedName
 }
 
-func (req request) key() types.NamespacedName {
+func (req parsedRequest) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: req.namespace, Name: req.name}
 }
 
 // creates keeps the key of obj, which a create makes or has made.
-func (req request) creates(obj metav1.Object) {
+func (req parsedRequest) creates(obj metav1.Object) {
 	if req.made != nil {
 		*req.made = keyFrom(obj)
 	}
@@ -61,7 +60,7 @@ func readQuery[O any](r *http.Request, convert converter[O]) (opts O, err error)
 // parseRequest reads the path after the version:
 // [watch/][namespaces/NS/]RESOURCE[/NAME[/SUBRESOURCE]]. The word namespaces is also a resource:
 // two parts name one namespace.
-func parseRequest(gv schema.GroupVersion, parts []string) (req request, err error) {
+func parseRequest(gv schema.GroupVersion, parts []string) (req parsedRequest, err error) {
 	for _, p := range parts {
 		if p == "" {
 			return req, answer.ErrNoPath
@@ -128,36 +127,4 @@ func readDeleteOptions(r *http.Request, body []byte, opts *metav1.DeleteOptions)
 		return apierrors.NewBadRequest(err.Error())
 	}
 	return nil
-}
-
-// badBody is the 400 of a body that does not fit its kind.
-func badBody(r *resource, err error) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", r.Kind, r.Version, r.Kind, err))
-}
-
-// errNoKind is the 400 of a body that is not an object at all.
-func errNoKind(r *resource, err error, body []byte) error {
-	return errUnrecognized(r, fmt.Errorf("couldn't get version/kind; json parse error: %w", err), body)
-}
-
-// errUnrecognized is the 400 of a body that cannot be decoded.
-func errUnrecognized(r *resource, err error, body []byte) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", r.Kind, err, summary(body)))
-}
-
-// maxSummary limits the part of a body that an error repeats.
-const maxSummary = 30
-
-func summary(body []byte) string {
-	shown, more := body, ""
-	if len(shown) > maxSummary {
-		shown, more = shown[:maxSummary], " ..."
-	}
-	switch {
-	case len(shown) == 0:
-		return "<empty>"
-	case shown[0] == '{':
-		return string(shown) + more
-	}
-	return hex.EncodeToString(shown) + more
 }

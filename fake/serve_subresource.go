@@ -5,14 +5,11 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"reflect"
 	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/faults"
@@ -23,7 +20,7 @@ import (
 )
 
 // serveSubresource answers a request for a subresource that a hook defines.
-func (t *table) serveSubresource(w *answer.Writer, r *http.Request, req request, verb faults.Verb, h subresourceHook) error {
+func (t *table) serveSubresource(w *answer.Writer, r *http.Request, req parsedRequest, verb faults.Verb, h subresourceHook) error {
 	if h.text != nil {
 		return t.serveText(w, r, req, verb, h)
 	}
@@ -65,7 +62,7 @@ func (t *table) serveSubresource(w *answer.Writer, r *http.Request, req request,
 	return w.Bytes(code, media.ContentType(), b)
 }
 
-func (t *table) serveText(w *answer.Writer, r *http.Request, req request, verb faults.Verb, h subresourceHook) error {
+func (t *table) serveText(w *answer.Writer, r *http.Request, req parsedRequest, verb faults.Verb, h subresourceHook) error {
 	if verb != faults.VerbGet {
 		return refusal.Method()
 	}
@@ -83,7 +80,7 @@ func (t *table) serveText(w *answer.Writer, r *http.Request, req request, verb f
 	return w.Bytes(http.StatusOK, "text/plain", []byte(text))
 }
 
-func (t *table) showView(req request, h subresourceHook) (metav1.Object, error) {
+func (t *table) showView(req parsedRequest, h subresourceHook) (metav1.Object, error) {
 	v, err := t.read(req.key(), "")
 	if err != nil {
 		return nil, err
@@ -91,7 +88,7 @@ func (t *table) showView(req request, h subresourceHook) (metav1.Object, error) 
 	return h.get(v.obj)
 }
 
-func (t *table) act(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
+func (t *table) act(r *http.Request, req parsedRequest, h subresourceHook, body []byte) (metav1.Object, error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_CreateOptions, createOptions)
 	if err != nil {
 		return nil, err
@@ -115,7 +112,7 @@ func (t *table) act(r *http.Request, req request, h subresourceHook, body []byte
 	return h.do(r.Context(), v.obj, sent, w.dryRun)
 }
 
-func (t *table) putView(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
+func (t *table) putView(r *http.Request, req parsedRequest, h subresourceHook, body []byte) (metav1.Object, error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_UpdateOptions, updateOptions)
 	if err != nil {
 		return nil, err
@@ -127,7 +124,7 @@ func (t *table) putView(r *http.Request, req request, h subresourceHook, body []
 	if err := checkName(sent, req.name); err != nil {
 		return nil, err
 	}
-	return t.changeByView(req, w, h, func(*version, *scaling) (metav1.Object, error) {
+	return t.changeByView(req, w, h, func(*revision, *scaling) (metav1.Object, error) {
 		if sent == nil { // this is another attempt, and Mutate may have changed what was sent
 			if sent, err = t.readSent(r, req, h, body); err != nil {
 				return nil, err
@@ -139,7 +136,7 @@ func (t *table) putView(r *http.Request, req request, h subresourceHook, body []
 }
 
 // readSent decodes the object in the body of a request for a subresource.
-func (t *table) readSent(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
+func (t *table) readSent(r *http.Request, req parsedRequest, h subresourceHook, body []byte) (metav1.Object, error) {
 	format, err := wire.BodyFormat(r, h.protobuf)
 	if err != nil {
 		return nil, err
@@ -155,7 +152,7 @@ func (t *table) readSent(r *http.Request, req request, h subresourceHook, body [
 	return sent, t.settleNamespace(sent, req)
 }
 
-func (t *table) patchView(r *http.Request, req request, h subresourceHook, body []byte) (metav1.Object, error) {
+func (t *table) patchView(r *http.Request, req parsedRequest, h subresourceHook, body []byte) (metav1.Object, error) {
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	kind := types.PatchType(contentType)
 	if err := t.checkPatchType(kind); err != nil {
@@ -177,7 +174,7 @@ func (t *table) patchView(r *http.Request, req request, h subresourceHook, body 
 		return nil, apierrors.NewBadRequest("invalid JSON patch")
 	}
 	w.applies = kind == types.ApplyYAMLPatchType && t.ownedByForm(w)
-	return t.changeByView(req, w, h, func(old *version, owners *scaling) (metav1.Object, error) {
+	return t.changeByView(req, w, h, func(old *revision, owners *scaling) (metav1.Object, error) {
 		sent, err := t.patchedForm(old, h, owners, kind, body, w)
 		if err != nil {
 			return nil, err
@@ -192,7 +189,7 @@ func (t *table) patchView(r *http.Request, req request, h subresourceHook, body 
 }
 
 // patchedForm returns the form of old as the patch changes it.
-func (t *table) patchedForm(old *version, h subresourceHook, owners *scaling, kind types.PatchType, body []byte, w write) (metav1.Object, error) {
+func (t *table) patchedForm(old *revision, h subresourceHook, owners *scaling, kind types.PatchType, body []byte, w write) (metav1.Object, error) {
 	if w.applies {
 		want, err := readApplied(body)
 		switch {
@@ -225,8 +222,8 @@ func (t *table) patchedForm(old *version, h subresourceHook, owners *scaling, ki
 }
 
 // changeByView writes the object after the hook has changed it to the form that next returns.
-func (t *table) changeByView(req request, w write, h subresourceHook, next func(*version, *scaling) (metav1.Object, error)) (metav1.Object, error) {
-	v, err := t.update(req.key(), w, func(old *version) (obj metav1.Object, err error) {
+func (t *table) changeByView(req parsedRequest, w write, h subresourceHook, next func(*revision, *scaling) (metav1.Object, error)) (metav1.Object, error) {
+	v, err := t.update(req.key(), w, func(old *revision) (obj metav1.Object, err error) {
 		owners, err := t.scaling(old, h, w)
 		if err != nil {
 			return obj, err
@@ -275,7 +272,7 @@ func (t *table) changeByView(req request, w write, h subresourceHook, next func(
 }
 
 // noteForm notes what w.manager owns by the form that it sent. An apply has noted that already.
-func (t *table) noteForm(sent metav1.Object, old *version, owners *scaling, w write) (metav1.Object, error) {
+func (t *table) noteForm(sent metav1.Object, old *revision, owners *scaling, w write) (metav1.Object, error) {
 	switch {
 	case w.applies || !t.ownedByForm(w):
 		return sent, nil
@@ -290,7 +287,7 @@ func (t *table) noteForm(sent metav1.Object, old *version, owners *scaling, w wr
 
 // admitView asks a hook of the server about an update by the form of an object. If h cannot show
 // the old object, the old form is an empty one.
-func (t *table) admitView(hook func(context.Context, *Admission) error, h subresourceHook, old *version, form metav1.Object, w write) error {
+func (t *table) admitView(hook func(context.Context, *Admission) error, h subresourceHook, old *revision, form metav1.Object, w write) error {
 	if hook == nil {
 		return nil
 	}
@@ -303,56 +300,4 @@ func (t *table) admitView(hook func(context.Context, *Admission) error, h subres
 	a := t.admission(faults.VerbUpdate, old.key, w)
 	a.Kind, a.Object, a.Old = h.kind, form, was
 	return t.refused(a, hook(w.request, a))
-}
-
-// decodeForm reads what a client has sent. The body may leave its kind out, but not state another
-// one; another version of the same kind passes, but for the core group, which has one.
-func (t *table) decodeForm(h subresourceHook, format string, body []byte) (metav1.Object, error) {
-	sent := h.fresh()
-	var wrong error
-	err := wire.Unmarshal(format, body, sent, func(kind metav1.TypeMeta) error {
-		got := kind.GroupVersionKind()
-		elsewhere := got.Group != h.kind.Group || got.Group == "" && got.Version != h.kind.Version
-		if kind.APIVersion != "" && elsewhere || kind.Kind != "" && kind.Kind != h.kind.Kind {
-			wrong = t.server.errOtherKind(got, h.kind)
-		}
-		return wrong
-	})
-	switch {
-	case wrong != nil:
-		return nil, wrong
-	case err != nil:
-		return nil, h.badBody(err)
-	}
-	return sent, nil
-}
-
-// badBody is the 400 of a body that does not fit the kind of the subresource.
-func (h subresourceHook) badBody(err error) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("%s in version %q cannot be handled as a %s: %v", h.kind.Kind, h.kind.Version, h.kind.Kind, err))
-}
-
-// encode returns the body of an answer.
-func (h subresourceHook) encode(out metav1.Object, protobuf bool) ([]byte, error) {
-	if protobuf {
-		return wire.Envelope(h.typeMeta(), func() ([]byte, error) { return wire.MarshalProtobuf(out) })
-	}
-	k, ok := out.(interface{ GetObjectKind() schema.ObjectKind })
-	if ok && k.GetObjectKind().GroupVersionKind() != h.kind {
-		out = copied(out) // it may be the server's own
-		out.(interface{ GetObjectKind() schema.ObjectKind }).GetObjectKind().SetGroupVersionKind(h.kind)
-	}
-	return json.Marshal(out)
-}
-
-// copied returns a copy of obj that can state another kind.
-func copied(obj metav1.Object) metav1.Object {
-	if o, ok := obj.(runtime.Object); ok {
-		if c, ok := o.DeepCopyObject().(metav1.Object); ok {
-			return c
-		}
-	}
-	c := reflect.New(reflect.TypeOf(obj).Elem())
-	c.Elem().Set(reflect.ValueOf(obj).Elem())
-	return c.Interface().(metav1.Object)
 }

@@ -17,7 +17,7 @@ import (
 )
 
 // serveWatch writes events as they come, flushed whenever the stream runs dry.
-func (t *table) serveWatch(w *answer.Writer, r *http.Request, req request, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
+func (t *table) serveWatch(w *answer.Writer, r *http.Request, req parsedRequest, opts metav1.ListOptions, media wire.Media, f *faults.Fault) error {
 	m, err := t.matcher(Selection{Namespace: req.namespace}, opts)
 	if err != nil {
 		return err
@@ -78,7 +78,7 @@ func writeEvent(w *answer.Writer, m wire.Media, typ string, object func() ([]byt
 	return err
 }
 
-func (t *table) eventBody(c change, m wire.Media) ([]byte, error) {
+func (t *table) eventBody(c watchEvent, m wire.Media) ([]byte, error) {
 	if c.typ != reflector.Bookmark {
 		return t.body(c.obj, m)
 	}

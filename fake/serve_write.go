@@ -14,7 +14,7 @@ import (
 )
 
 // serveWrite answers with the object as stored.
-func (t *table) serveWrite(w *answer.Writer, r *http.Request, req request, verb faults.Verb, body []byte, media wire.Media) error {
+func (t *table) serveWrite(w *answer.Writer, r *http.Request, req parsedRequest, verb faults.Verb, body []byte, media wire.Media) error {
 	switch verb {
 	case faults.VerbDelete:
 		return t.serveDelete(w, r, req.key(), body, media)
@@ -40,7 +40,7 @@ func (t *table) serveWrite(w *answer.Writer, r *http.Request, req request, verb 
 }
 
 // serveAct carries out an order.
-func (t *table) serveAct(w *answer.Writer, r *http.Request, req request, body []byte) error {
+func (t *table) serveAct(w *answer.Writer, r *http.Request, req parsedRequest, body []byte) error {
 	how, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_CreateOptions, createOptions)
 	if err != nil {
 		return err
@@ -62,7 +62,7 @@ func (t *table) serveAct(w *answer.Writer, r *http.Request, req request, body []
 }
 
 // store writes the object or the patch in the body of a request.
-func (t *table) store(r *http.Request, req request, verb faults.Verb, body []byte) (v *version, created bool, err error) {
+func (t *table) store(r *http.Request, req parsedRequest, verb faults.Verb, body []byte) (v *revision, created bool, err error) {
 	switch verb {
 	case faults.VerbCreate:
 		v, err = t.postObject(r, req, body)
@@ -73,7 +73,7 @@ func (t *table) store(r *http.Request, req request, verb faults.Verb, body []byt
 	return t.patchObject(r, req, body)
 }
 
-func (t *table) postObject(r *http.Request, req request, body []byte) (*version, error) {
+func (t *table) postObject(r *http.Request, req parsedRequest, body []byte) (*revision, error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_CreateOptions, createOptions)
 	if err != nil {
 		return nil, err
@@ -90,7 +90,7 @@ func (t *table) postObject(r *http.Request, req request, body []byte) (*version,
 	return v, err
 }
 
-func (t *table) putObject(r *http.Request, req request, body []byte) (v *version, created bool, err error) {
+func (t *table) putObject(r *http.Request, req parsedRequest, body []byte) (v *revision, created bool, err error) {
 	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_UpdateOptions, updateOptions)
 	if err != nil {
 		return nil, false, err
@@ -105,7 +105,7 @@ func (t *table) putObject(r *http.Request, req request, body []byte) (v *version
 	return t.replace(obj, w)
 }
 
-func (t *table) patchObject(r *http.Request, req request, body []byte) (v *version, created bool, err error) {
+func (t *table) patchObject(r *http.Request, req parsedRequest, body []byte) (v *revision, created bool, err error) {
 	contentType, _, _ := strings.Cut(r.Header.Get("Content-Type"), ";")
 	kind := types.PatchType(contentType)
 	if err := t.checkPatchType(kind); err != nil {
@@ -125,7 +125,7 @@ func (t *table) patchObject(r *http.Request, req request, body []byte) (v *versi
 
 // readWrite reads the options of a write from r's query and checks them. The field manager of a
 // request that names none is the part of its User-Agent before the slash.
-func readWrite[O any](r *http.Request, req request, convert converter[O], check func(context.Context, O) (write, error)) (write, error) {
+func readWrite[O any](r *http.Request, req parsedRequest, convert converter[O], check func(context.Context, O) (write, error)) (write, error) {
 	opts, err := readQuery(r, convert)
 	if err != nil {
 		return write{}, err

@@ -63,7 +63,7 @@ func (s *Source[T]) Relist(self reflector.Source[T], known func(reflector.Identi
 }
 
 // listed is the event of an object in a list.
-func (s *Source[T]) listed(v *version) (ev reflector.Event[T], err error) {
+func (s *Source[T]) listed(v *revision) (ev reflector.Event[T], err error) {
 	ev = reflector.Event[T]{Type: reflector.Added, ResourceVersion: v.obj.GetResourceVersion(), Sum: v.sum()}
 	if s.known != nil && v.obj.GetUID() != "" {
 		id := reflector.Identity{UID: v.obj.GetUID(), ResourceVersion: ev.ResourceVersion, Sum: ev.Sum}
@@ -176,9 +176,9 @@ func (s *Source[T]) stream(opts metav1.ListOptions) (*stream, error) {
 }
 
 // call counts a request for the selection.
-func (s *Source[T]) call(ctx context.Context, verb faults.Verb) (call, *faults.Fault, error) {
+func (s *Source[T]) call(ctx context.Context, verb faults.Verb) (sourceRequest, *faults.Fault, error) {
 	about := Request{Verb: verb, Resource: s.table().res.groupResource()}
-	return s.table().server.call(ctx, about, types.NamespacedName{Namespace: s.sel.Namespace})
+	return s.table().server.receiveSource(ctx, about, types.NamespacedName{Namespace: s.sel.Namespace})
 }
 
 // broken makes a dropped connection look as one that a socket reports.

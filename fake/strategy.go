@@ -4,9 +4,6 @@ import (
 	"context"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/types"
-
-	"github.com/kinform/kinform/fake/faults"
 )
 
 // Strategy prepares and checks the writes of one resource, as the code of an API server does for
@@ -28,32 +25,4 @@ type Strategy struct {
 	Admitted func(ctx context.Context, a *Admission) error
 	// Printer makes the tables of the resource, unless its [Hooks] have one.
 	Printer Printer
-}
-
-// strategic reports whether a strategy prepares a write.
-func (t *table) strategic(w write) bool {
-	return t.strategy != nil && t.strategy.Prepare != nil && w.request != nil
-}
-
-// plan asks the strategy about a new state; old is nil for a create.
-func (t *table) plan(obj metav1.Object, old *version, w write) (stored uint64, err error) {
-	return t.strategy.Prepare(w.request, t.planned(obj, old, w))
-}
-
-// conclude asks the strategy for the last time.
-func (t *table) conclude(obj metav1.Object, old *version, w write) error {
-	if !t.strategic(w) || t.strategy.Admitted == nil {
-		return nil
-	}
-	return t.strategy.Admitted(w.request, t.planned(obj, old, w))
-}
-
-func (t *table) planned(obj metav1.Object, old *version, w write) *Admission {
-	a := t.admission(faults.VerbCreate, types.NamespacedName{Namespace: obj.GetNamespace(), Name: obj.GetName()}, w)
-	a.Object = obj
-	if old != nil {
-		a.Verb, a.Old = faults.VerbUpdate, old.obj
-		a.Stored = old.origin().obj
-	}
-	return a
 }

@@ -15,10 +15,10 @@ import (
 // readAhead is the number of records that a stream takes under the lock at a time.
 const readAhead = 128
 
-// change is one event of a stream; obj is nil in a bookmark.
-type change struct {
+// watchEvent is one event of a stream; obj is nil in a bookmark.
+type watchEvent struct {
 	typ        reflector.EventType
-	obj        *version
+	obj        *revision
 	rv         uint64
 	initialEnd bool
 }
@@ -31,8 +31,8 @@ type stream struct {
 	m         *matcher
 	bookmarks bool
 
-	initial []*version // still to be sent as ADDED
-	endMark bool       // a bookmark closes the initial events
+	initial []*revision // still to be sent as ADDED
+	endMark bool        // a bookmark closes the initial events
 
 	from   uint64    // the records up to here lie before the start, which may be yet to come
 	pos    uint64    // number of the next record in the log
@@ -108,7 +108,7 @@ func (w *stream) close() {
 
 // poll returns the next event. It reports false when there is none now. Errors end the
 // stream: io.EOF for an orderly end, errDropped for a broken connection, or a Status.
-func (w *stream) poll() (c change, ok bool, err error) {
+func (w *stream) poll() (c watchEvent, ok bool, err error) {
 	if w.ended != nil {
 		return c, false, w.ended
 	}
@@ -158,7 +158,7 @@ func (w *stream) end(err error) error {
 	return err
 }
 
-func (w *stream) pollInitial() (c change, ok bool, err error) {
+func (w *stream) pollInitial() (c watchEvent, ok bool, err error) {
 	for len(w.initial) > 0 {
 		v, err := w.t.view(w.initial[0])
 		if err != nil {
@@ -166,13 +166,13 @@ func (w *stream) pollInitial() (c change, ok bool, err error) {
 		}
 		w.initial = w.initial[1:]
 		if w.m.match(v.obj) {
-			return change{typ: reflector.Added, obj: v, rv: v.rv}, true, nil
+			return watchEvent{typ: reflector.Added, obj: v, rv: v.rv}, true, nil
 		}
 	}
 	w.initial = nil
 	if w.endMark {
 		w.endMark = false
-		return change{typ: reflector.Bookmark, rv: w.at, initialEnd: true}, true, nil
+		return watchEvent{typ: reflector.Bookmark, rv: w.at, initialEnd: true}, true, nil
 	}
 	return c, false, nil
 }
@@ -199,13 +199,13 @@ func (w *stream) read() error {
 }
 
 // translate turns a record into the event that this selection sees of it, if any.
-func (w *stream) translate(r *record) (c change, ok bool, err error) {
+func (w *stream) translate(r *record) (c watchEvent, ok bool, err error) {
 	if r.rv < w.at || r.rv == w.from && !r.bookmark() {
 		return c, false, nil // before a start that was yet to come
 	}
 	w.at = r.rv
 	if r.bookmark() {
-		return change{typ: reflector.Bookmark, rv: r.rv}, w.bookmarks, nil
+		return watchEvent{typ: reflector.Bookmark, rv: r.rv}, w.bookmarks, nil
 	}
 	old, err := w.t.view(r.old)
 	if err != nil {
@@ -217,7 +217,7 @@ func (w *stream) translate(r *record) (c change, ok bool, err error) {
 	}
 	was := old != nil && w.m.match(old.obj)
 	is := cur != nil && w.m.match(cur.obj)
-	c = change{obj: cur, rv: r.rv}
+	c = watchEvent{obj: cur, rv: r.rv}
 	switch {
 	case is && was:
 		c.typ = reflector.Modified
@@ -246,12 +246,12 @@ func (w *stream) timeIsUp() bool {
 }
 
 // lastBookmark lets a client that resumes skip the events that it has.
-func (w *stream) lastBookmark() (c change, ok bool, err error) {
+func (w *stream) lastBookmark() (c watchEvent, ok bool, err error) {
 	err = w.end(io.EOF)
 	if !w.bookmarks {
 		return c, false, err
 	}
-	return change{typ: reflector.Bookmark, rv: w.at}, true, nil
+	return watchEvent{typ: reflector.Bookmark, rv: w.at}, true, nil
 }
 
 func (w *stream) checkTime() error {

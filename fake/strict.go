@@ -24,7 +24,7 @@ import (
 // validateFields looks for unknown and duplicate members, which strict finds in JSON, and refuses
 // them, warns of them or ignores them as the query asks. The body is JSON or YAML, and has been
 // decoded before.
-func validateFields(r *http.Request, req request, format string, body []byte, strict func(body []byte) ([]error, error), refuse func(error) error) error {
+func validateFields(r *http.Request, req parsedRequest, format string, body []byte, strict func(body []byte) ([]error, error), refuse func(error) error) error {
 	how := r.URL.Query().Get("fieldValidation")
 	if how == metav1.FieldValidationIgnore || format == wire.Protobuf {
 		return nil

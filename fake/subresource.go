@@ -116,3 +116,8 @@ func (h subresourceHook) typeMeta() metav1.TypeMeta {
 	apiVersion, kind := h.kind.ToAPIVersionAndKind()
 	return metav1.TypeMeta{APIVersion: apiVersion, Kind: kind}
 }
+
+// scales reports whether the form is a Scale.
+func (h subresourceHook) scales() bool {
+	return h.kind.Group == "autoscaling" && h.kind.Kind == "Scale"
+}

@@ -61,7 +61,7 @@ func Change[T metav1.Object](at Target, key types.NamespacedName, change func(ob
 	if err != nil {
 		return *new(T), err
 	}
-	return handOut[T](t.update(key, write{whole: true}, changed(change)))
+	return handOut[T](t.update(key, write{whole: true}, changingCopy(change)))
 }
 
 // ChangeStatus is [Change] for the status subresource, as a controller of that name would: the name
@@ -75,11 +75,11 @@ func ChangeStatus[T metav1.Object](at Target, key types.NamespacedName, manager 
 	if !t.res.Status {
 		return *new(T), refusal.NoResource()
 	}
-	return handOut[T](t.update(key, write{subresource: statusField, manager: manager}, changed(change)))
+	return handOut[T](t.update(key, write{subresource: statusField, manager: manager}, changingCopy(change)))
 }
 
-func changed[T metav1.Object](change func(obj T) error) func(*version) (metav1.Object, error) {
-	return func(old *version) (metav1.Object, error) {
+func changingCopy[T metav1.Object](change func(obj T) error) func(*revision) (metav1.Object, error) {
+	return func(old *revision) (metav1.Object, error) {
 		obj, err := clone(old.obj)
 		if err != nil {
 			return obj, apierrors.NewInternalError(err)
@@ -198,4 +198,23 @@ func accept[T metav1.Object](at Target, obj T) (*table, T, error) {
 	}
 	own, err := t.own(obj)
 	return t, typed[T](own), err
+}
+
+// CreateMany creates n objects and returns them as stored. build makes the object of each
+// number. An object without a name gets its number as its name, such as "0042". CreateMany
+// stops at the first error: see [Create].
+func CreateMany[T metav1.Object](at Target, n int, build func(i int) T) ([]T, error) {
+	out := make([]T, 0, n)
+	for i := range n {
+		obj := build(i)
+		if !isNil(obj) && obj.GetName() == "" && obj.GetGenerateName() == "" {
+			obj.SetName(fmt.Sprintf("%04d", i))
+		}
+		stored, err := Create(at, obj)
+		if err != nil {
+			return out, err
+		}
+		out = append(out, stored)
+	}
+	return out, nil
 }

@@ -15,7 +15,7 @@ type tampered struct {
 	sent  int // events, held and repeated ones not counted
 	// held are events that Reorder keeps back, all of one object. queue is sent before the
 	// next event of the stream.
-	held, queue []change
+	held, queue []watchEvent
 	pause       *time.Timer // while a Delay in the middle runs
 	paused      bool        // it has been waited for
 }
@@ -38,7 +38,7 @@ func (w *tampered) close() {
 }
 
 // poll returns the stream's next event, with the fault's changes.
-func (w *tampered) poll() (c change, ok bool, err error) {
+func (w *tampered) poll() (c watchEvent, ok bool, err error) {
 	if len(w.queue) > 0 {
 		c, w.queue = w.queue[0], w.queue[1:]
 		return c, true, nil
@@ -78,7 +78,7 @@ func (w *tampered) ready() bool { return len(w.queue)+len(w.initial)+len(w.buffe
 
 // reorder holds the event with number Reorder, and later events of the same object, until it
 // has sent an event of another object.
-func (w *tampered) reorder(c change) (change, bool, error) {
+func (w *tampered) reorder(c watchEvent) (watchEvent, bool, error) {
 	switch {
 	case w.sent == w.fault.Reorder && c.obj != nil,
 		len(w.held) > 0 && c.obj != nil && c.obj.key == w.held[0].obj.key:

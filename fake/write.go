@@ -2,7 +2,6 @@ package fake
 
 import (
 	"context"
-	"errors"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -12,19 +11,19 @@ import (
 )
 
 // The functions of this file own the objects passed to them: callers copy first. Each
-// write prepares its result without the lock, from a version that it read, and commits
-// only if that version is still the newest; otherwise another write made progress and it
+// write prepares its result without the lock, from a revision that it read, and commits
+// only if that revision is still the newest; otherwise another write made progress and it
 // starts again.
 
 // create stores obj under a new name.
-func (t *table) create(obj metav1.Object, w write) (v *version, err error) {
+func (t *table) create(obj metav1.Object, w write) (v *revision, err error) {
 	v, _, err = t.tryCreate(obj, w)
 	return v, err
 }
 
 // tryCreate is create. taken says that another object has the name; a hook may refuse with the same error for
 // its own reasons.
-func (t *table) tryCreate(obj metav1.Object, w write) (v *version, taken bool, err error) {
+func (t *table) tryCreate(obj metav1.Object, w write) (v *revision, taken bool, err error) {
 	if disowns(obj, w) {
 		obj.SetManagedFields(nil) // there is nothing to forget
 	}
@@ -59,7 +58,7 @@ func (t *table) tryCreate(obj metav1.Object, w write) (v *version, taken bool, e
 		if err := t.admitted(own, nil, w); err != nil {
 			return nil, false, err
 		}
-		v, taken, err := t.createNamed(&version{obj: own, of: t, kept: kept}, w)
+		v, taken, err := t.createNamed(&revision{obj: own, of: t, kept: kept}, w)
 		if generated && taken && w.mayContinue() {
 			continue // another write took the name
 		}
@@ -68,7 +67,7 @@ func (t *table) tryCreate(obj metav1.Object, w write) (v *version, taken bool, e
 }
 
 // createNamed stores a prepared and admitted object. taken is as in tryCreate.
-func (t *table) createNamed(v *version, w write) (read *version, taken bool, err error) {
+func (t *table) createNamed(v *revision, w write) (read *revision, taken bool, err error) {
 	if w.applies {
 		if _, err := t.prune(v.obj); err != nil { // see completeNew
 			return nil, false, err
@@ -89,7 +88,7 @@ func (t *table) createNamed(v *version, w write) (read *version, taken bool, err
 }
 
 // insert stores a prepared object under its name.
-func (t *table) insert(v *version, w write) (taken bool, err error) {
+func (t *table) insert(v *revision, w write) (taken bool, err error) {
 	obj := v.obj
 	now := metav1.NewTime(t.server.now()).Rfc3339Copy()
 	s := t.server
@@ -123,25 +122,16 @@ func (t *table) insert(v *version, w write) (taken bool, err error) {
 	return false, nil
 }
 
-// toWrite returns the newest version of an object for a write, nil if there is none.
-func (t *table) toWrite(key types.NamespacedName, w write) (*version, error) {
-	v, err := t.get(key)
-	if bad := (undecodable{}); w.dryRun && errors.As(err, &bad) { // a dry run begins with a read
-		err = t.errCorrupt(key, bad.Error())
-	}
-	return v, err
-}
-
-// update replaces the object at key. change makes the new object from the newest version; it may
+// update replaces the object at key. change makes the new object from the newest revision; it may
 // run several times, and the table may keep its result.
-func (t *table) update(key types.NamespacedName, w write, change func(old *version) (metav1.Object, error)) (v *version, err error) {
+func (t *table) update(key types.NamespacedName, w write, change func(old *revision) (metav1.Object, error)) (v *revision, err error) {
 	v, _, err = t.tryUpdate(key, w, change)
 	return v, err
 }
 
 // tryUpdate is update. absent says that there is no object; a hook may refuse with the same error for its own
 // reasons.
-func (t *table) tryUpdate(key types.NamespacedName, w write, change func(old *version) (metav1.Object, error)) (v *version, absent bool, err error) {
+func (t *table) tryUpdate(key types.NamespacedName, w write, change func(old *revision) (metav1.Object, error)) (v *revision, absent bool, err error) {
 	for {
 		if !w.mayContinue() {
 			return nil, false, context.Cause(w.request)
@@ -164,7 +154,7 @@ func (t *table) tryUpdate(key types.NamespacedName, w write, change func(old *ve
 }
 
 // revised returns the state that an update writes in place of old: changed, admitted and checked.
-func (t *table) revised(old *version, w write, change func(old *version) (metav1.Object, error)) (*version, error) {
+func (t *table) revised(old *revision, w write, change func(old *revision) (metav1.Object, error)) (*revision, error) {
 	obj, err := change(old)
 	if err != nil {
 		return nil, err
@@ -205,7 +195,7 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 	if !w.dryRun {
 		obj.SetSelfLink("") // only the storage drops it: to keepTimes it is a change
 	}
-	next := &version{key: old.key, rv: old.rv, obj: obj, of: t, kept: kept}
+	next := &revision{key: old.key, rv: old.rv, obj: obj, of: t, kept: kept}
 	switch {
 	case len(obj.GetManagedFields()) > 0 || t.server.exact:
 	case disowned:
@@ -218,7 +208,7 @@ func (t *table) revised(old *version, w write, change func(old *version) (metav1
 
 // supersede writes next in place of old, and returns it as it is read. ok is false if another write
 // was faster.
-func (t *table) supersede(old, next *version, w write) (v *version, ok bool, err error) {
+func (t *table) supersede(old, next *revision, w write) (v *revision, ok bool, err error) {
 	if t.storage == nil && next.sameAs(old.origin()) {
 		return old, true, nil // the API server writes nothing either, unless it reads the object otherwise than it is stored
 	}
@@ -236,7 +226,7 @@ func (t *table) supersede(old, next *version, w write) (v *version, ok bool, err
 
 // exchange stores next in place of old, unless both are stored alike, and returns it as it is read.
 // ok is false if another write was faster.
-func (t *table) exchange(old, next *version, w write) (v *version, ok bool, err error) {
+func (t *table) exchange(old, next *revision, w write) (v *revision, ok bool, err error) {
 	if next, err = t.successor(old, next, w); err != nil {
 		return nil, false, err
 	}
@@ -251,7 +241,7 @@ func (t *table) exchange(old, next *version, w write) (v *version, ok bool, err 
 }
 
 // confine keeps an update to its half of the object: status or all the rest.
-func (t *table) confine(obj metav1.Object, old *version, w write) (metav1.Object, error) {
+func (t *table) confine(obj metav1.Object, old *revision, w write) (metav1.Object, error) {
 	if !t.res.Status || w.view() || w.whole || t.strategic(w) {
 		return obj, nil
 	}
@@ -276,8 +266,8 @@ func (t *table) confine(obj metav1.Object, old *version, w write) (metav1.Object
 
 // commit makes next the successor of old, or deletes old when next is nil, and returns
 // next, or old at the resourceVersion of its deletion. It reports false, having done
-// nothing, when old is no longer the newest version.
-func (t *table) commit(old, next *version) (*version, bool) {
+// nothing, when old is no longer the newest revision.
+func (t *table) commit(old, next *revision) (*revision, bool) {
 	v, ok := t.swap(old, next)
 	if ok {
 		t.after()
@@ -285,7 +275,7 @@ func (t *table) commit(old, next *version) (*version, bool) {
 	return v, ok
 }
 
-func (t *table) swap(old, next *version) (*version, bool) {
+func (t *table) swap(old, next *revision) (*revision, bool) {
 	s := t.server
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -296,7 +286,7 @@ func (t *table) swap(old, next *version) (*version, bool) {
 	rv := s.advance(1)
 	if next == nil {
 		t.put(rv, was, nil)
-		return &version{key: old.key, rv: rv, obj: old.obj, of: old.of}, true
+		return &revision{key: old.key, rv: rv, obj: old.obj, of: old.of}, true
 	}
 	next.rv = rv
 	next.obj.SetResourceVersion(formatRV(rv))
@@ -306,7 +296,7 @@ func (t *table) swap(old, next *version) (*version, bool) {
 
 // replace is a PUT of obj, or of its status, to the path of its name. created says that there was
 // no object, and that the resource lets an update create one.
-func (t *table) replace(obj metav1.Object, w write) (v *version, created bool, err error) {
+func (t *table) replace(obj metav1.Object, w write) (v *revision, created bool, err error) {
 	if w.status() && !t.res.Status {
 		return nil, false, refusal.NoResource()
 	}
@@ -341,12 +331,12 @@ func (t *table) replace(obj metav1.Object, w write) (v *version, created bool, e
 }
 
 // replacement returns the change of a PUT: obj as it is, if it was made from the newest
-// version or does not say from which one.
-func (t *table) replacement(obj metav1.Object, w write) func(*version) (metav1.Object, error) {
+// revision or does not say from which one.
+func (t *table) replacement(obj metav1.Object, w write) func(*revision) (metav1.Object, error) {
 	uniteOwners(obj, "", w)
 	// Preparing obj overwrites both, and it may be offered more than once.
 	uid, rv := obj.GetUID(), obj.GetResourceVersion()
-	return func(old *version) (metav1.Object, error) {
+	return func(old *revision) (metav1.Object, error) {
 		obj, err := t.unmutated(obj, w)
 		if err != nil {
 			return obj, err
@@ -357,20 +347,4 @@ func (t *table) replacement(obj metav1.Object, w write) func(*version) (metav1.O
 		obj.SetUID(uid) // that of an object which is gone by now would be refused
 		return obj, t.checkRV(rv, old)
 	}
-}
-
-// Change is for package upkeep.
-func (l latest) Change(key types.NamespacedName, change func(metav1.Object)) {
-	t := l.of.current.Load()
-	if t == nil {
-		return
-	}
-	_, _ = t.update(key, write{manager: "kube-controller-manager"}, func(old *version) (metav1.Object, error) {
-		obj, err := clone(old.obj)
-		if err != nil {
-			return obj, apierrors.NewInternalError(err)
-		}
-		change(obj) // if it changes nothing, nothing is written
-		return obj, nil
-	})
 }

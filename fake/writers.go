@@ -15,27 +15,6 @@ const maxWriters = 32
 // firstWriter is the API server's name for the owner of fields whose writers are not known.
 const firstWriter = "before-first-apply"
 
-// writers are the writers of an object that has no managedFields yet. Its first apply names them as
-// owners. The consecutive writes of one writer are one step: a field that it changes and then
-// changes back is not its own. A nil writers stands for writes without a manager, which are those
-// of the typed functions.
-type writers struct {
-	manager string
-	through string   // the subresource that the writes went to, empty for the object itself
-	created bool     // the first of them created the object
-	of      *table   // the version of the writes
-	base    *version // the object before them, unless created
-	earlier *writers
-	n       int // steps up to this one
-
-	// forgotten says that a client has made the server forget the owners. As in the API server,
-	// there are none then before the next apply.
-	forgotten bool
-}
-
-// forgets reports whether nobody is remembered, on request.
-func (by *writers) forgets() bool { return by != nil && by.forgotten }
-
 // creator is the step of a create.
 func creator(of *table, w write) *writers {
 	if w.manager == "" {
@@ -45,7 +24,7 @@ func creator(of *table, w write) *writers {
 }
 
 // then adds a write that changed base, in base's version.
-func (by *writers) then(base *version, w write) *writers {
+func (by *writers) then(base *revision, w write) *writers {
 	next := &writers{manager: w.manager, through: w.subresource, of: base.of, base: base, n: 1}
 	switch {
 	case by.forgets():
@@ -72,7 +51,7 @@ func (by *writers) steps() (out []*writers) {
 
 // owned returns an object as the field managers take it. If it has no managedFields, it gets those
 // that its writers would have left.
-func (t *table) owned(v *version) (*unstructured.Unstructured, error) {
+func (t *table) owned(v *revision) (*unstructured.Unstructured, error) {
 	live, err := t.untype(v)
 	if err != nil || v.by == nil || v.by.forgotten || len(live.GetManagedFields()) > 0 {
 		return live, err
@@ -117,7 +96,7 @@ func (by *writers) unknown() ([]metav1.ManagedFieldsEntry, error) {
 }
 
 // owners returns the owners of after, the object after the step, by those of the object before it.
-func (by *writers) owners(before []metav1.ManagedFieldsEntry, after *version) ([]metav1.ManagedFieldsEntry, error) {
+func (by *writers) owners(before []metav1.ManagedFieldsEntry, after *revision) ([]metav1.ManagedFieldsEntry, error) {
 	m, err := by.of.fieldManager()
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
@@ -135,7 +114,7 @@ func (by *writers) owners(before []metav1.ManagedFieldsEntry, after *version) ([
 
 // managedState returns v in t's version, as the field managers take it and with owners; nil is an
 // empty object.
-func (t *table) managedState(v *version, owners []metav1.ManagedFieldsEntry) (*unstructured.Unstructured, error) {
+func (t *table) managedState(v *revision, owners []metav1.ManagedFieldsEntry) (*unstructured.Unstructured, error) {
 	if v != nil {
 		v = v.origin() // conversions are from and to the version of the storage
 	}

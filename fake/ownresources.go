@@ -12,7 +12,7 @@ import (
 )
 
 // nameRule returns the check for names of the resource.
-func (r *resource) nameRule() validation.ValidateNameFunc {
+func (r *definedResource) nameRule() validation.ValidateNameFunc {
 	if r.CheckName != nil {
 		return r.CheckName
 	}
@@ -31,10 +31,10 @@ func (r *resource) nameRule() validation.ValidateNameFunc {
 	return validation.NameIsDNSSubdomain
 }
 
-// rules maps Kubernetes' own groups to names of their resources; nil means all of the group.
-type rules map[string][]string
+// ownResources maps Kubernetes' own groups to names of their resources; nil means all of the group.
+type ownResources map[string][]string
 
-func (rs rules) hold(r *resource) bool {
+func (rs ownResources) hold(r *definedResource) bool {
 	names, ok := rs[r.Group]
 	return ok && (names == nil || slices.Contains(names, r.Name))
 }
@@ -43,7 +43,7 @@ func (rs rules) hold(r *resource) bool {
 // server's strategies of these resources.
 var (
 	// withoutGeneration have none, though some of them have a spec.
-	withoutGeneration = rules{
+	withoutGeneration = ownResources{
 		"": {"configmaps", "endpoints", "events", "limitranges", "namespaces", "nodes", "persistentvolumeclaims", "persistentvolumes",
 			"resourcequotas", "secrets", "serviceaccounts", "services"},
 		"apiregistration.k8s.io":    {"apiservices"},
@@ -61,18 +61,18 @@ var (
 		"storagemigration.k8s.io":   {"storageversionmigrations"},
 	}
 	// withGeneration have a generation, and no spec: all but the metadata counts.
-	withGeneration = rules{
+	withGeneration = ownResources{
 		"":                             {"podtemplates"},
 		"admissionregistration.k8s.io": {"mutatingwebhookconfigurations", "validatingwebhookconfigurations"},
 		"discovery.k8s.io":             {"endpointslices"},
 		"scheduling.k8s.io":            {"priorityclasses"},
 	}
 	// generationStays keep their first generation.
-	generationStays = rules{"scheduling.k8s.io": {"priorityclasses"}}
+	generationStays = ownResources{"scheduling.k8s.io": {"priorityclasses"}}
 	// generationFromZero get their first generation from the first change.
-	generationFromZero = rules{"storage.k8s.io": {"csidrivers"}}
+	generationFromZero = ownResources{"storage.k8s.io": {"csidrivers"}}
 	// statusOnly have a status subresource that leaves the metadata alone.
-	statusOnly = rules{
+	statusOnly = ownResources{
 		"admissionregistration.k8s.io": {"validatingadmissionpolicies"},
 		"apiregistration.k8s.io":       {"apiservices"},
 		"certificates.k8s.io":          {"podcertificaterequests"},
@@ -85,7 +85,7 @@ var (
 		"storagemigration.k8s.io":      {"storageversionmigrations"},
 	}
 	// createdByUpdate come into being by an update of an absent object.
-	createdByUpdate = rules{
+	createdByUpdate = ownResources{
 		"":                          {"endpoints", "events", "limitranges", "services"},
 		"coordination.k8s.io":       {"leasecandidates", "leases"},
 		"events.k8s.io":             {"events"},
@@ -94,7 +94,7 @@ var (
 	}
 	// blindless must state a resourceVersion in updates: AllowUnconditionalUpdate of their
 	// strategies is false.
-	blindless = rules{
+	blindless = ownResources{
 		"admissionregistration.k8s.io": nil,
 		"apiextensions.k8s.io":         nil,
 		"apiregistration.k8s.io":       nil,
@@ -108,34 +108,34 @@ var (
 		"storagemigration.k8s.io":      nil,
 	}
 	// answersDeleted answer a deletion with the last state of the object instead of a Status.
-	answersDeleted = rules{
+	answersDeleted = ownResources{
 		"": {"namespaces", "persistentvolumeclaims", "persistentvolumes", "podtemplates", "pods", "resourcequotas", "serviceaccounts",
 			"services"},
 		"resource.k8s.io": {"deviceclasses", "resourceclaims", "resourceclaimtemplates", "resourcepoolstatusrequests", "resourceslices"},
 		"storage.k8s.io":  {"csidrivers", "csinodes", "storageclasses", "volumeattachments", "volumeattributesclasses"},
 	}
 	// orphansDependents leave their dependents alone when a deletion states no policy.
-	orphansDependents = rules{
+	orphansDependents = ownResources{
 		"":      {"replicationcontrollers"},
 		"batch": {"jobs"},
 	}
-	certificateRequests = rules{"certificates.k8s.io": {"certificatesigningrequests"}}
-	deployments         = rules{"apps": {"deployments"}}
-	jobs                = rules{"batch": {"jobs"}}
-	endpointSlices      = rules{"discovery.k8s.io": {"endpointslices"}}
-	pods                = rules{"": {"pods"}}
+	certificateRequests = ownResources{"certificates.k8s.io": {"certificatesigningrequests"}}
+	deployments         = ownResources{"apps": {"deployments"}}
+	jobs                = ownResources{"batch": {"jobs"}}
+	endpointSlices      = ownResources{"discovery.k8s.io": {"endpointslices"}}
+	pods                = ownResources{"": {"pods"}}
 )
 
 // refusesBlind reports whether an update must state the version from which it was made.
-func (r *resource) refusesBlind() bool {
+func (r *definedResource) refusesBlind() bool {
 	return !r.BlindUpdates && (r.custom() || blindless.hold(r))
 }
 
 // statusHasMetadata reports whether a write of the status writes the metadata as well.
-func (r *resource) statusHasMetadata() bool { return !r.custom() && !statusOnly.hold(r) }
+func (r *definedResource) statusHasMetadata() bool { return !r.custom() && !statusOnly.hold(r) }
 
 // resets returns the fields that a write of the object, or of its status, leaves as they are.
-func (r *resource) resets() fieldmanager.Resets {
+func (r *definedResource) resets() fieldmanager.Resets {
 	if !r.Status {
 		return fieldmanager.Resets{}
 	}
@@ -155,7 +155,7 @@ func (r *resource) resets() fieldmanager.Resets {
 }
 
 // verbs are those of requests for the whole resource.
-func (r *resource) verbs() metav1.Verbs {
+func (r *definedResource) verbs() metav1.Verbs {
 	switch {
 	case r.Verbs != nil:
 		return r.Verbs
@@ -166,7 +166,7 @@ func (r *resource) verbs() metav1.Verbs {
 }
 
 // describe returns the resource and its subresources.
-func (r *resource) describe() []metav1.APIResource {
+func (r *definedResource) describe() []metav1.APIResource {
 	whole := metav1.APIResource{
 		Name: r.Name, SingularName: r.Singular, Namespaced: !r.ClusterScoped, Group: r.Group, Version: r.Version, Kind: r.Kind,
 		Verbs:      r.verbs(),
