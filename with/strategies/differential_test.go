@@ -48,6 +48,7 @@ func TestDifferential(t *testing.T) {
 	if os.Getenv(cluster.Variable) != "1" {
 		t.Skipf("set %s=1 to compare with a kube-apiserver", cluster.Variable)
 	}
+	t.Logf("seed %d", *seed)
 	text, err := os.ReadFile("testdata/objects.yaml")
 	if err != nil {
 		t.Fatal(err)
