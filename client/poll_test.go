@@ -291,6 +291,47 @@ func listsWithout(t *testing.T, watch, stream http.HandlerFunc) {
 	time.Sleep(time.Minute) // for handlers that sleep
 }
 
+// A version that has expired is followed by a list at once, also if the Status that says so has no kind, or
+// one of another group.
+func TestExpiredWithoutKind(t *testing.T) {
+	for form, meta := range map[string]string{
+		"no kind": `"apiVersion":"v1"`, "neither": `"metadata":{}`, "kind alone": `"kind":"Status"`,
+		"meta.k8s.io/v1": `"kind":"Status","apiVersion":"meta.k8s.io/v1"`, "meta.k8s.io/v1 without kind": `"apiVersion":"meta.k8s.io/v1"`,
+	} {
+		status := fmt.Sprintf(`{%s,"status":"Failure","message":"too old resource version: 5 (9)","reason":"Expired","code":410}`, meta)
+		for as, body := range map[string]string{"event": eventJSON("ERROR", status), "body": status} {
+			for _, code := range []int{200, 410} {
+				t.Run(fmt.Sprintf("%s as %s with %d", form, as, code), func(t *testing.T) {
+					synctest.Test(t, func(t *testing.T) { listsAfter(t, answers(code, "application/json", body)) })
+				})
+			}
+		}
+	}
+}
+
+// listsAfter checks that a list follows within a second if the first watch is answered by watch.
+func listsAfter(t *testing.T, watch http.HandlerFunc) {
+	var watches, size int
+	stats, objects := cached(t, func(w http.ResponseWriter, req *http.Request) {
+		switch q := req.URL.Query(); {
+		case q.Get("sendInitialEvents") != "":
+			refuses(422, "Invalid")(w, req)
+		case q.Get("watch") == "":
+			size++
+			answers(200, "application/json", listAt(strconv.Itoa(5+size), size))(w, req)
+		case watches == 0:
+			watches++
+			watch(w, req)
+		default:
+			_ = http.NewResponseController(w).Flush()
+			<-req.Context().Done()
+		}
+	}, time.Second)
+	if watches != 1 || stats.Lists != 2 || objects["a"] != 2 {
+		t.Errorf("after a second: %v, %+v", objects, stats)
+	}
+}
+
 // The bookmark that ends a streaming list may lack a version.
 func TestEndWithoutVersion(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
