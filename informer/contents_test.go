@@ -18,6 +18,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/store"
 )
 
@@ -69,6 +70,8 @@ type contentsCase[T any] struct {
 	recalls    bool
 	again      bool // Run is called again in place of a relist
 	namespaced bool
+	part       shard.Part[T] // of one namespace, if it says how
+	older      bool          // the server does not select by shards
 	keyOf      store.KeyFunc[key, T]
 	contents   func(T) string
 }
@@ -102,6 +105,14 @@ func TestNewContentsAtAnOldVersion(t *testing.T) {
 				return reflector.Tweak(reflector.Filter(s, all), func(*metav1.ListOptions) {})
 			}
 		},
+		func(c *contentsCase[*widget]) { c.name, c.part.Field = "part by the server", reflector.ShardNamespace },
+		func(c *contentsCase[*widget]) {
+			c.name, c.part.Field, c.older = "part by an older server", reflector.ShardNamespace, true
+		},
+		func(c *contentsCase[*widget]) { c.name, c.part.Hash = "part by the client", hashOfNamespace },
+		func(c *contentsCase[*widget]) {
+			c.name, c.part.Hash, c.source, c.recalls = "part without sums", hashOfNamespace, bare, false
+		},
 	} {
 		c0 := of
 		c(&c0)
@@ -121,9 +132,25 @@ func TestNewContentsAtAnOldVersion(t *testing.T) {
 	t.Run("projection without sums", func(t *testing.T) { synctest.Test(t, func(t *testing.T) { mapped.run(t) }) })
 }
 
+// divide returns a source of what is in the part, and creates what is not. Without a part, that is src.
+func (c contentsCase[T]) divide(t *testing.T, server *fake.Server, src reflector.Source[T]) reflector.Source[T] {
+	if c.part.Field == "" && c.part.Hash == nil {
+		return src
+	}
+	must1(fake.Create(server, newWidget("other", "w", "")))(t)
+	hash := reflector.ShardHash("n")
+	c.part.Hashes = new(shard.Hashes)
+	if err := c.part.Hashes.Set(shard.HashRange{First: hash, Last: hash}); err != nil {
+		t.Fatal(err)
+	}
+	return must1(c.part.Source(src))(t)
+}
+
+func hashOfNamespace(w *widget) uint64 { return reflector.ShardHash(w.Namespace) }
+
 func (c contentsCase[T]) run(t *testing.T) {
 	const objects = 40 // so that few of them change, and also many: see deltafifo.Comparer
-	server := newServer(t)
+	server := newShardServer(t, !c.older)
 	for n := range objects {
 		node := "own"
 		if n < 3 {
@@ -133,7 +160,7 @@ func (c contentsCase[T]) run(t *testing.T) {
 	}
 	opts := informer.Options[T]{OnError: ignore, Reflector: c.tuning}
 	var inf *informer.Informer[key, T]
-	if src := c.source(source(t, server)); c.namespaced {
+	if src := c.divide(t, server, c.source(source(t, server))); c.namespaced {
 		inf = must1(informer.NewNamespaced("widgets", informer.NewNamespaces("n"), func(string) (reflector.Source[T], error) { return src, nil }, c.keyOf, opts))(t)
 	} else {
 		inf = must1(informer.New(src, c.keyOf, opts))(t)
@@ -177,6 +204,9 @@ func (c contentsCase[T]) run(t *testing.T) {
 	list("a default", "first", `Updated w0 "→first"`, `Updated w1 "→first"`, `Updated w2 "→first"`)
 	list("unchanged again", "")
 	list("another default", "second", `Updated w0 "first→second"`, `Updated w1 "first→second"`, `Updated w2 "first→second"`)
+	if n := inf.Store().Len(); n != objects {
+		t.Errorf("the store has %d objects, want %d", n, objects)
+	}
 	for key, obj := range inf.Store().All() {
 		want := "own"
 		if key.Name == "w0" || key.Name == "w1" || key.Name == "w2" {
