@@ -8,15 +8,19 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	appsv1 "k8s.io/api/apps/v1"
 	certificatesv1 "k8s.io/api/certificates/v1"
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/with/kubernetes/fakekube"
 )
 
 // step is a request, and what its answer has.
@@ -175,6 +179,29 @@ func TestEvictionOfScheduled(t *testing.T) {
 		step{"POST", pods + "b/eviction", `{"metadata":{"name":"b"}}`, 201, "Success"},
 		step{"GET", pods + "b", "", 404, ""},
 	)
+}
+
+// TestEvictionTakesTime: on a server with strategies a pod that an eviction removes is there for a millisecond with
+// its deletion mark, as after any deletion.
+func TestEvictionTakesTime(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s, err := fakekube.New(fake.Options{Strategy: func(schema.GroupVersionResource, schema.GroupVersionKind) *fake.Strategy { return nil }})
+		if err != nil {
+			t.Fatal(err)
+		}
+		create(t, s, &corev1.Pod{ObjectMeta: named("a")})
+		began, took := time.Now(), make(chan time.Duration)
+		go func() {
+			send(t, s, step{"POST", "/api/v1/namespaces/default/pods/a/eviction", `{"metadata":{"name":"a"}}`, 201, "Success"})
+			took <- time.Since(began)
+		}()
+		synctest.Wait()
+		send(t, s, step{"GET", "/api/v1/namespaces/default/pods/a", "", 200, `"deletionTimestamp"`})
+		if d := <-took; d != time.Millisecond {
+			t.Errorf("took %v", d)
+		}
+		send(t, s, step{"GET", "/api/v1/namespaces/default/pods/a", "", 404, ""})
+	})
 }
 
 // TestBindings: a Binding can also be created as an object, which nobody can read.
