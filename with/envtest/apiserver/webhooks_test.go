@@ -15,7 +15,10 @@ import (
 	admissionv1 "k8s.io/api/admission/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/with/envtest/apiserver"
 )
 
@@ -114,6 +117,41 @@ func TestValidatingWebhookRefuses(t *testing.T) {
 	if got := strings.Join(seen, "|"); got != want {
 		t.Errorf("the webhook was asked\n%s\nwant\n%s", got, want)
 	}
+}
+
+// TestWebhookSeesManagers: with strategies, objects have managedFields from their first write on. So a webhook sees
+// those of both states.
+func TestWebhookSeesManagers(t *testing.T) {
+	strategy := func(schema.GroupVersionResource, schema.GroupVersionKind) *fake.Strategy { return nil }
+	s := start(t, apiserver.Options{Fake: fake.Options{Strategy: strategy}})
+	h := newHook(t, allow)
+	s.must(t, "POST", validating, h.config("ValidatingWebhookConfiguration", ""), nil)
+	s.must(t, "POST", configMaps, `{"metadata":{"name":"a"},"data":{"a":"b"}}`, nil)
+	s.must(t, "PUT", configMaps+"/a", `{"metadata":{"name":"a"},"data":{"a":"c"}}`, nil)
+	s.must(t, "DELETE", configMaps+"/a", nil, nil)
+	var seen []string
+	for _, r := range h.requests() {
+		seen = append(seen, fmt.Sprintf("%s%v→%v", r.Operation, managersIn(t, r.OldObject), managersIn(t, r.Object)))
+	}
+	if got, want := strings.Join(seen, " "), "CREATE[]→[Go-http-client] UPDATE[Go-http-client]→[Go-http-client] DELETE[Go-http-client]→[]"; got != want {
+		t.Errorf("the webhook saw %s, want %s", got, want)
+	}
+}
+
+// managersIn returns the owners of an object's fields, none if there is no object.
+func managersIn(t *testing.T, object runtime.RawExtension) (names []string) {
+	t.Helper()
+	var meta metav1.PartialObjectMetadata
+	if len(object.Raw) == 0 {
+		return nil
+	}
+	if err := json.Unmarshal(object.Raw, &meta); err != nil {
+		t.Fatal(err)
+	}
+	for _, entry := range meta.ManagedFields {
+		names = append(names, entry.Manager)
+	}
+	return names
 }
 
 func TestMutatingWebhookChanges(t *testing.T) {
