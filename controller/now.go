@@ -45,9 +45,10 @@ const (
 // turn, which begins within half a second.
 //
 // If the collection is busy, WaitForNow takes some milliseconds. Otherwise it takes half a second
-// if the collection is small, and two to three seconds with bookmarks. Without bookmarks, a list
-// comes on top of that. It takes longer only if the server does not answer, or if reads lack more
-// than 100 objects, as they do while the watch is broken.
+// if the collection is small, and two to three seconds with bookmarks. Without bookmarks it takes two
+// and a half seconds and a list of the whole collection: up to three seconds for 10,000 small objects, and
+// more for more or larger ones. Beyond that, it takes longer only if the server does not answer, or if
+// reads lack more than 100 objects, as they do while the watch is broken.
 //
 // The versions are those of one resource, because versions of different resources do not compare.
 // If the versions of a server do not compare at all, or its lists have none (reflector.Polling),
