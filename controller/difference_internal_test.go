@@ -318,7 +318,7 @@ func TestPatchKeepsWhatTheTypeLacks(t *testing.T) {
 	forms := map[types.PatchType]int{}
 	for n := range trials {
 		if n%10 == 0 {
-			w.keyed = w.IntN(2) == 0
+			w.keyed, w.twins = w.IntN(2) == 0, w.IntN(4) == 0
 			w.of = w.structType(0)
 			if w.IntN(2) == 0 {
 				w.of = w.listType()
@@ -338,6 +338,7 @@ type patchWorld struct {
 	*rand.Rand
 	numbers int
 	keyed   bool // the lists of objects have names
+	twins   bool // names are repeated, and values tell the objects of a list apart
 	of      reflect.Type
 	raw     tree // the object as the server has it
 	edited  tree // the object as the author sees it
@@ -390,10 +391,10 @@ func (w *patchWorld) trial(forms map[types.PatchType]int) error {
 	return nil
 }
 
-// maxEdits returns the number of edits. Without names, only one edit leaves no doubt which element is
+// maxEdits returns the number of edits. Without names of their own, only one edit leaves no doubt which element is
 // which.
 func (w *patchWorld) maxEdits() int {
-	if w.keyed {
+	if w.keyed && !w.twins {
 		return 1 + w.IntN(5)
 	}
 	return 1
@@ -542,7 +543,7 @@ func (w *patchWorld) structType(depth int) reflect.Type {
 	if w.keyed {
 		add("name", reflect.TypeFor[string](), "", ",omitempty")
 	}
-	if !w.keyed || w.IntN(2) == 0 {
+	if !w.keyed || w.twins || w.IntN(2) == 0 {
 		add("value", reflect.TypeFor[int](), "", ",omitempty")
 	}
 	if w.IntN(3) == 0 {
@@ -591,8 +592,12 @@ func (w *patchWorld) listType() reflect.Type {
 		{Name: "Value", Type: reflect.TypeFor[int](), Tag: `json:"value"`},
 		{Name: "Struct", Type: w.structType(2), Tag: `json:"struct,omitzero"`},
 	}
-	if w.keyed {
-		element[0] = reflect.StructField{Name: "Name", Type: reflect.TypeFor[string](), Tag: `json:"name"`}
+	name := reflect.StructField{Name: "Name", Type: reflect.TypeFor[string](), Tag: `json:"name"`}
+	switch {
+	case w.keyed && w.twins:
+		element = append(element, name)
+	case w.keyed:
+		element[0] = name
 	}
 	return reflect.StructOf([]reflect.StructField{{Name: "List", Type: reflect.SliceOf(reflect.StructOf(element)), Tag: `json:"list"`}})
 }
@@ -608,10 +613,18 @@ func (w *patchWorld) number() json.Number {
 	return json.Number(strconv.Itoa(w.numbers))
 }
 
+// name returns a name that nothing else has, or one of a few.
+func (w *patchWorld) name() string {
+	if w.twins {
+		return []string{"a", "b"}[w.IntN(2)]
+	}
+	return "n" + w.number().String()
+}
+
 // object returns an object with what a type shows of it, which may be missing, and more.
 func (w *patchWorld) object(t reflect.Type) tree {
-	o := tree{"mark": w.number(), "name": "n" + w.number().String(), "value": w.number(), "more": []any{tree{"mark": w.number(), "none": nil}, nil}}
-	if w.keyed && w.IntN(3) == 0 {
+	o := tree{"mark": w.number(), "name": w.name(), "value": w.number(), "more": []any{tree{"mark": w.number(), "none": nil}, nil}}
+	if w.keyed && !w.twins && w.IntN(3) == 0 {
 		delete(o, "value") // a type may show it all the same
 	}
 	for _, f := range fieldsOf(t) {
@@ -727,7 +740,7 @@ func (w *patchWorld) optional(t reflect.Type, at jsonPointer, isShown bool) {
 // added returns a new object as the author sees it.
 func (w *patchWorld) added(t reflect.Type) tree {
 	w.new = true
-	return w.view(t, tree{"name": "n" + w.number().String(), "value": w.number()})
+	return w.view(t, tree{"name": w.name(), "value": w.number()})
 }
 
 func (w *patchWorld) list(t reflect.Type, at jsonPointer) {

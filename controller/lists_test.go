@@ -260,6 +260,78 @@ func TestListsAreNeverUndone(t *testing.T) {
 	}
 }
 
+// twin is a rule whose name is that of others. Sizes and notes are not repeated.
+type twin struct {
+	Name, Note string
+	Size       int64
+}
+
+// Random edits of rules that share two names, while another client inserts one at a random place. What
+// the type does not show stays with the rule, in the order that both have made.
+func TestListsWithRepeatedNames(t *testing.T) {
+	seed := rand.Uint64()
+	random := rand.New(rand.NewPCG(seed, 0))
+	s := newNewerServer(t)
+	s.create(`{"rules":[{"name":"a","note":"x","size":1},{"name":"a","note":"y","size":2}]}`, "")
+	want := []twin{{"a", "x", 1}, {"a", "y", 2}}
+	size := int64(2)
+	rule := func(note string) twin {
+		size++
+		return twin{[]string{"a", "b"}[random.IntN(2)], note, size}
+	}
+	for range longtest.N(30, 10_000) {
+		s.before = once("patch", func() {
+			if random.IntN(2) == 0 {
+				return
+			}
+			theirs := rule(fmt.Sprint("after ", size))
+			at := random.IntN(len(want) + 1)
+			want = slices.Insert(want, at, theirs)
+			s.change(func(spec map[string]any) {
+				all, _ := spec["rules"].([]any)
+				spec["rules"] = slices.Insert(all, at, any(map[string]any{"name": theirs.Name, "note": theirs.Note, "size": theirs.Size}))
+			})
+		})
+		mine, move, at, one := rule(""), random.IntN(4), random.IntN(len(want)+1), int64(0)
+		if len(want) > 0 {
+			one = want[random.IntN(len(want))].Size
+		}
+		if len(want) > 8 {
+			move = 0
+		}
+		_, err := s.edit(func(o *site) {
+			o.Spec.Rules = moved(o.Spec.Rules, move, min(at, len(o.Spec.Rules)), siteRule{Name: mine.Name, Size: mine.Size}, func(r *siteRule) *int64 { return &r.Size }, one)
+		})
+		if err != nil {
+			t.Fatalf("seed %d: %v", seed, err)
+		}
+		want = moved(want, move, min(at, len(want)), mine, func(r *twin) *int64 { return &r.Size }, one)
+		var now struct{ Rules []twin }
+		if err := json.Unmarshal([]byte(s.part("spec")), &now); err != nil || !slices.Equal(now.Rules, want) {
+			t.Fatalf("seed %d, move %d: the rules are %v, want %v; %v", seed, move, now.Rules, want, err)
+		}
+	}
+}
+
+// moved makes an edit in a list: it removes the rule of a size, gives it the size of another rule, inserts that
+// rule at a place, or turns the list.
+func moved[T any](all []T, move, at int, other T, sizeOf func(*T) *int64, size int64) []T {
+	all = slices.Clone(all)
+	n := slices.IndexFunc(all, func(r T) bool { return *sizeOf(&r) == size })
+	switch {
+	case move == 2:
+		return slices.Insert(all, at, other)
+	case move == 3:
+		slices.Reverse(all)
+	case n < 0:
+	case move == 0:
+		return slices.Delete(all, n, n+1)
+	default:
+		*sizeOf(&all[n]) = *sizeOf(&other)
+	}
+	return all
+}
+
 // rules returns the note and the size of each rule.
 func (s *newerServer) rules() map[string]string {
 	s.t.Helper()
