@@ -339,6 +339,7 @@ type patchWorld struct {
 	numbers int
 	keyed   bool // the lists of objects have names
 	twins   bool // names are repeated, and values tell the objects of a list apart
+	inPlace bool // all elements of lists stay where they are
 	of      reflect.Type
 	raw     tree // the object as the server has it
 	edited  tree // the object as the author sees it
@@ -353,6 +354,7 @@ type edit struct{ edited, raw func(tree) }
 
 func (w *patchWorld) trial(forms map[types.PatchType]int) error {
 	w.gone, w.new, w.log, w.edits = false, false, nil, nil
+	w.inPlace = w.twins && w.IntN(2) == 0
 	w.raw = w.object(w.of)
 	w.raw["metadata"] = tree{"resourceVersion": "7"}
 	w.edited = w.view(w.of, w.raw)
@@ -391,10 +393,10 @@ func (w *patchWorld) trial(forms map[types.PatchType]int) error {
 	return nil
 }
 
-// maxEdits returns the number of edits. Without names of their own, only one edit leaves no doubt which element is
-// which.
+// maxEdits returns the number of edits. Only one leaves no doubt which element is which, if they have no names
+// of their own and may move.
 func (w *patchWorld) maxEdits() int {
-	if w.keyed && !w.twins {
+	if w.keyed && (!w.twins || w.inPlace) {
 		return 1 + w.IntN(5)
 	}
 	return 1
@@ -754,6 +756,10 @@ func (w *patchWorld) list(t reflect.Type, at jsonPointer) {
 		return
 	}
 	one, other := w.IntN(n), w.IntN(n)
+	if w.inPlace {
+		w.edit(t, at.to(strconv.Itoa(one)))
+		return
+	}
 	switch w.IntN(5) {
 	case 0:
 		w.change(at, func(l []any) []any { return slices.Delete(l, one, one+1) })
