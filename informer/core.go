@@ -124,8 +124,6 @@ type session[K comparable, T any] struct {
 
 	done chan struct{} // closed, with the informer's mu held, when the session has stopped
 
-	returned bool // what Run does itself has returned, and not panicked
-
 	*usercode.Run // set by Informer.Run before any other goroutine can look
 }
 

@@ -29,25 +29,26 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	defer func() { err = concludeRun(i, s, recover()) }() // contain would take twice as much of the stack
+	returned := false
+	defer func() { err = concludeRun(i, s, returned, recover()) }() // contain would take twice as much of the stack
 	setOff(i, s)
 	if i.only == nil {
 		<-s.Ctx.Done()
 	} else if err := i.only.feed.reflector.Run(s.Ctx); err != nil {
 		s.Fail(err)
 	}
-	s.returned = true
+	returned = true
 	return nil
 }
 
 // concludeRun ends a run, also if OnError ends this goroutine. value is what recover returned after what Run does itself.
-func concludeRun[K comparable, T any](i *core[K, T], s *session[K, T], value any) (err error) {
+func concludeRun[K comparable, T any](i *core[K, T], s *session[K, T], returned bool, value any) (err error) {
 	defer func() { err = finishRun(i, s) }()
 	where := "source"
 	if i.only != nil && i.only.feed.commits {
 		where = "commit"
 	}
-	if left := usercode.Left(where, s.returned, value); left != nil {
+	if left := usercode.Left(where, returned, value); left != nil {
 		runFailed(i, s, left)
 	}
 	return nil

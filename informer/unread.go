@@ -9,19 +9,14 @@ import (
 	"github.com/kinform/kinform/internal/logs"
 )
 
-// unreadAfter is how long reads must find nothing before the warning. A program that reads while it starts runs its
-// informers sooner.
-const unreadAfter = 10 * time.Second
-
 // unread knows whether Run was called, and warns if an informer that nothing runs is read. Such reads find nothing, which
 // a reconcile function takes for the truth.
 type unread struct {
 	log     *logs.Log   // set by New and never changed
 	started atomic.Bool // Run was called
 
-	mu    sync.Mutex
-	since time.Time // when a read first found nothing
-	told  bool      // the warning was written, or need not be
+	mu   sync.Mutex
+	late logs.Late // Run, since a read first found nothing
 }
 
 // missed is called when a read has found nothing.
@@ -37,21 +32,14 @@ func (u *unread) missed() {
 func (u *unread) due() bool {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	if u.since.IsZero() {
-		u.since = time.Now()
-	}
-	if u.told || time.Since(u.since) < unreadAfter {
-		return false
-	}
-	u.told = true
-	return true
+	return u.late.Due(time.Now())
 }
 
 // quiet prevents the warning.
 func (u *unread) quiet() {
 	u.mu.Lock()
 	defer u.mu.Unlock()
-	u.told = true
+	u.late.Stop()
 }
 
 type unreadError struct{}

@@ -27,10 +27,6 @@ const (
 	DefaultFlushTimeout = 5 * time.Second
 )
 
-// notRunAfter is how long events wait for Run before an error says so. While a program starts, it may record before it
-// runs the recorder.
-const notRunAfter = 10 * time.Second
-
 // Options configures a [Recorder]. Only Controller must be set.
 type Options struct {
 	// Controller is the name of the controller that records, such as "websites.example.com": a
@@ -120,8 +116,7 @@ type Recorder struct {
 	faults  []error // of the setup
 	table   *table
 	started bool
-	since   time.Time // when the first event was recorded before Run
-	told    bool      // ErrNotRun was reported
+	late    logs.Late // Run, since the first event
 }
 
 // New returns a recorder that writes to server. It sends nothing. What is wrong is kept: [Recorder.Err] and Run return
@@ -197,7 +192,7 @@ func (r *Recorder) record(k key) {
 	now := time.Now()
 	r.mu.Lock()
 	r.table.add(k, now)
-	forgotten := r.forgotten(now)
+	forgotten := r.late.Due(now)
 	r.mu.Unlock()
 	if forgotten {
 		r.report(&Error{Regarding: k.about, Reason: k.reason, Err: ErrNotRun})
@@ -206,18 +201,6 @@ func (r *Recorder) record(k key) {
 	case r.wake <- struct{}{}:
 	default:
 	}
-}
-
-// forgotten reports, once, that events have waited for Run for long. Called with mu held.
-func (r *Recorder) forgotten(now time.Time) bool {
-	switch {
-	case r.started || r.told:
-		return false
-	case r.since.IsZero():
-		r.since = now
-	}
-	r.told = now.Sub(r.since) >= notRunAfter
-	return r.told
 }
 
 // refuse counts and reports an event that is not valid.

@@ -29,6 +29,7 @@ func (r *Recorder) Run(ctx context.Context) error {
 	r.mu.Lock()
 	again := r.started
 	r.started = true
+	r.late.Stop()
 	r.mu.Unlock()
 	if again {
 		return fmt.Errorf("events: the recorder of %q: %w", r.opts.Controller, ErrStarted)
