@@ -63,6 +63,9 @@ type HandlerStats struct {
 	Overruns uint64
 	// Synced says that the handler has got all objects that were there when it began.
 	Synced bool
+	// StuckSince is set if the handler has not returned from a call since then, or longer: see
+	// [SlowHandlerError].
+	StuckSince time.Time
 }
 
 // counters are written by the goroutine that commits and read by any.

@@ -86,8 +86,10 @@ func handleRest[K comparable, T any](ctx context.Context, l *listener[K, T]) boo
 	return true
 }
 
-// mayContinue reports whether the handler may be called once more.
+// mayContinue reports whether the handler may be called once more. Its caller does so.
 func mayContinue[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
+	l.inf.care.later()
+	l.reg.calls.begin()
 	return !l.reg.removed.Load() && ctx.Err() == nil
 }
 

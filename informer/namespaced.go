@@ -145,7 +145,7 @@ func leaveSet[K comparable, T any](i *core[K, T], namespace string) {
 	delete(i.over.parts, namespace)
 	i.places.remove(&p.place)
 	restOwn(p)
-	keepStats(i, countsOf(&p.place))
+	keepStats(&i.past, countsOf(&p.place))
 	var ops []store.Op[K, T]
 	for key := range keysIn(p) {
 		ops = append(ops, store.Op[K, T]{Key: key, Delete: true})
@@ -186,7 +186,7 @@ func nextReflector[K comparable, T any](f *feed[K, T]) (ctx context.Context) {
 	if f.session.Ctx.Err() != nil || p.removed {
 		return nil
 	}
-	keepStats(i, countsOf(&p.place))
+	keepStats(&i.past, countsOf(&p.place))
 	p.counts = nil
 	if err := newReflector(f); err != nil {
 		f.session.Fail(err) // not possible: join has checked the source

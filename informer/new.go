@@ -62,6 +62,7 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 		listeners: map[*listener[K, T]]struct{}{},
 	}
 	i.unread.log = &i.logger
+	i.care.look = func() { lookAfterHandlers(i) }
 	var err error
 	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: unchanged(&i.versions), OnError: opts.OnError})
 	if err != nil {

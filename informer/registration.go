@@ -15,6 +15,7 @@ type Registration struct {
 	remove func(drain bool)
 
 	removed atomic.Bool // the handler must not be called any more
+	calls   calls
 
 	mu     sync.Mutex
 	done   chan struct{}

@@ -155,7 +155,7 @@ func firstSession[K comparable, T any](i *core[K, T]) error {
 // renewSession replaces a session that has ended. Called with mu held.
 func renewSession[K comparable, T any](i *core[K, T]) error {
 	present, _ := i.places.stats(nil)
-	keepStats(i, present)
+	keepStats(&i.past, present)
 	next, err := newSession(i)
 	if err != nil {
 		return err
@@ -184,6 +184,7 @@ func finishRun[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 		closeFeed(p.feed)
 	}
 	s.Wait()
+	i.care.rest()
 	defer allowRun(i, s) // also if OnError or the logger ends this goroutine
 	contain(i, s, "OnError", noKey, func() {
 		if i.detector != nil {

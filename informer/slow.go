@@ -16,21 +16,31 @@ const (
 )
 
 // SlowHandlerError says that the informer waits for a handler, so that the cache and all other
-// handlers are as old as that handler allows. It is no failure of the informer, which continues
-// when the handler does. Options.OnError gets one if the waits for handlers reach 10 seconds
-// within a minute, and at most one a minute. Handlers with [LagCoalesce] are never waited for.
+// handlers are as old as that handler allows, or that a handler does not return. It is no failure of the
+// informer, which continues when the handler does. Options.OnError gets one
+//
+//   - if the waits for handlers reach 10 seconds within a minute, and at most one a minute; handlers with
+//     [LagCoalesce] are never waited for
+//   - if a handler, or its filter, has not returned from a call for 10 to 20 seconds, and then each minute, even if the
+//     informer does not wait yet.
 type SlowHandlerError struct {
-	// Resource is the collection's name, Handler the name of the handler that is furthest
-	// behind.
+	// Resource is the collection's name, Handler the name of the handler: the one that is furthest
+	// behind, or the one that does not return.
 	Resource, Handler string
+	// Stuck says that the handler has not returned from a call since Since.
+	Stuck bool
 	// Behind is the number of events that the handler has not finished.
 	Behind uint64
-	// Waited is how long the informer waited for handlers since Since.
+	// Waited is how long the informer waited for handlers since Since or, if Stuck is set, the time since then.
 	Waited time.Duration
 	Since  time.Time
 }
 
 func (e *SlowHandlerError) Error() string {
+	if e.Stuck {
+		return fmt.Sprintf("%s: %q has not returned from a call for %v, and %d events wait for it: it must not wait for anything",
+			e.Resource, e.Handler, e.Waited.Round(time.Millisecond), e.Behind)
+	}
 	return fmt.Sprintf("%s: the cache waits for %q, which is %d events behind: %v of waiting since %s",
 		e.Resource, e.Handler, e.Behind, e.Waited.Round(time.Millisecond), e.Since.Format(time.RFC3339))
 }
@@ -38,8 +48,12 @@ func (e *SlowHandlerError) Error() string {
 // LogValue implements slog.LogValuer: a group of message, resource, handler, behind, waited and
 // since.
 func (e *SlowHandlerError) LogValue() slog.Value {
+	what := "handler holds up the cache"
+	if e.Stuck {
+		what = "handler does not return"
+	}
 	return slog.GroupValue(
-		slog.String(logs.Message, "handler holds up the cache"),
+		slog.String(logs.Message, what),
 		slog.String("resource", e.Resource), slog.String("handler", e.Handler), slog.Uint64("behind", e.Behind),
 		slog.Duration("waited", e.Waited), slog.Time("since", e.Since),
 	)

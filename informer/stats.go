@@ -24,7 +24,7 @@ func (i *core[K, T]) Stats() Stats {
 		count = i.over.count
 	}
 	present, namespaces := i.places.stats(count)
-	counts := withPast(i, present)
+	counts := withPast(i.past, present)
 	all, writes := allParts(i), 0
 	feeds := make([]*feed[K, T], 0, len(all))
 	for _, p := range all {
@@ -56,19 +56,23 @@ func (i *core[K, T]) Stats() Stats {
 	}
 }
 
-// keepStats adds the counters of a reflector that has ended to those of the others. Called with mu
-// held.
-func keepStats[K comparable, T any](i *core[K, T], of reflector.Stats) {
-	of = withPast(i, of)
-	i.past = &of
+// keepStats adds the counters of a reflector that has ended to past. Called with mu held.
+//
+//go:noinline
+func keepStats(past **reflector.Stats, of reflector.Stats) {
+	of = withPast(*past, of)
+	*past = &of
 }
 
-// withPast adds the counters of the reflectors that have ended. Called with mu held.
-func withPast[K comparable, T any](i *core[K, T], present reflector.Stats) reflector.Stats {
-	if i.past == nil {
+// withPast returns the counters of the present reflectors and of those that have ended, of which there may be none.
+// Called with mu held.
+//
+//go:noinline
+func withPast(past *reflector.Stats, present reflector.Stats) reflector.Stats {
+	if past == nil {
 		return present
 	}
-	return sum(*i.past, present)
+	return sum(*past, present)
 }
 
 // Handlers returns the statistics of all handlers, sorted by name. Loops over Events are
@@ -90,12 +94,19 @@ func sortHandlers(all []HandlerStats) {
 	slices.SortFunc(all, func(a, b HandlerStats) int { return cmp.Compare(a.Name, b.Name) })
 }
 
+// lagOf is called with the informer's mu held.
+//
+//go:noinline
+func lagOf[K comparable, T any](l *listener[K, T]) uint64 {
+	if l.overrun != nil {
+		return eventlog.Published(&l.inf.log) - l.overrun.from
+	}
+	return eventlog.Lag(l.cursor) + uint64(l.backlog.Load())
+}
+
 // stats is called with the informer's mu held.
 func (l *listener[K, T]) stats() HandlerStats {
-	s := HandlerStats{Name: l.reg.name, Lag: eventlog.Lag(l.cursor) + uint64(l.backlog.Load()), Overruns: l.overruns}
-	if l.overrun != nil {
-		s.Lag = eventlog.Published(&l.inf.log) - l.overrun.from
-	}
+	s := HandlerStats{Name: l.reg.name, Lag: lagOf(l), Overruns: l.overruns, StuckSince: l.reg.calls.stuckSince()}
 	select {
 	case <-l.reg.synced:
 		s.Synced = true

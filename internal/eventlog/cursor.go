@@ -161,6 +161,9 @@ func done[E any](c *Cursor[E]) {
 // the reader may call it.
 func Position[E any](c *Cursor[E]) uint64 { return c.read.at() + uint64(c.taken) }
 
+// Waits reports whether the reader waits for events in Next, or is about to. Any goroutine may call it.
+func Waits[E any](c *Cursor[E]) bool { return c.parked.Load() }
+
 // Lag returns the number of published events that the reader is not done with. After Finish, later
 // events do not count.
 func Lag[E any](c *Cursor[E]) uint64 { return lagAt(c, c.read.at()) }
