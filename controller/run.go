@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/kinform/kinform/queue"
 )
@@ -20,6 +21,9 @@ import (
 //   - informer.ErrStopped, if an informer with another runner has stopped,
 //   - a [*SyncError], after Options.SyncTimeout, and
 //   - [ErrInvalid], when called twice.
+//
+// Everything that Run started has ended then, unless the SyncError has an [ErrHandlerUnsynced]: a filter, function of
+// [Watch] or handler that does not return within ten seconds more goes on.
 func (c *Controller[Q]) Run(ctx context.Context) error {
 	s, inputs, err := c.begin(ctx)
 	if err != nil {
@@ -33,16 +37,43 @@ func (c *Controller[Q]) Run(ctx context.Context) error {
 	err = c.work(s.ctx, inputs)
 	inputs = c.finish()
 	s.end()
-	s.tasks.Wait()
-	c.queue.ShutDown()
-	for _, in := range inputs {
-		in.reg.Remove()
-		<-in.reg.Done()
+	if !c.rest(inputs, errors.Is(err, ErrHandlerUnsynced)) {
+		return err
 	}
 	if cause := errors.Join(s.failed...); cause != nil {
 		return cause
 	}
 	return err
+}
+
+// stuckGrace is how long Run waits for handlers that have not seen the initial lists in time.
+const stuckGrace = 10 * time.Second
+
+// rest removes the handlers and waits until everything that Run started has ended. If a handler is stuck, it waits
+// for stuckGrace only, and returns false if that was not enough.
+func (c *Controller[Q]) rest(inputs []input, stuck bool) bool {
+	over := make(chan struct{})
+	end := func() {
+		defer close(over)
+		c.session.tasks.Wait()
+		c.queue.ShutDown()
+		for _, in := range inputs {
+			in.reg.Remove()
+			<-in.reg.Done()
+		}
+	}
+	if !stuck {
+		end()
+		return true
+	}
+	go end() // it outlives Run only with the handler that does
+	select {
+	case <-over:
+		return true
+	case <-time.After(stuckGrace):
+		c.queue.ShutDown()
+		return false
+	}
 }
 
 // work waits for the handlers to sync and then runs the workers.

@@ -114,6 +114,26 @@ func TestSyncTimeoutOfHandler(t *testing.T) {
 	})
 }
 
+// A function of Watch that never returns does not keep Run: it returns the error ten seconds later.
+func TestSyncTimeoutOfStuckHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server, inf := setup(t)
+		create(t, server, newGadget("one", "x"))
+		release := make(chan struct{})
+		c := controller.New("stuck", new(calls[key]).reconcile, controller.Options[key]{SyncTimeout: patience})
+		controller.Watch(c, inf, func(dst []key, _ *gadget) []key { <-release; return dst })
+		began := time.Now()
+		if err := c.Run(t.Context()); !errors.Is(err, controller.ErrHandlerUnsynced) || time.Since(began) != patience+10*time.Second {
+			t.Errorf("after %v Run returned %v", time.Since(began), err)
+		}
+		close(release)
+		synctest.Wait()
+		if err := c.Run(t.Context()); !errors.Is(err, controller.ErrInvalid) {
+			t.Errorf("a second Run returned %v", err)
+		}
+	})
+}
+
 // Without a timeout, a resource that is installed late is no failure.
 func TestNoSyncTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

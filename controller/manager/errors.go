@@ -37,9 +37,10 @@ var errNil = fmt.Errorf("manager: the Manager: %w", ErrNoPart)
 
 // GraceError says that a stop took longer than Options.Grace.
 type GraceError struct {
-	// After is the time that Run waited.
+	// After is Options.Grace.
 	After time.Duration
-	// Running has the names of the parts that have not ended, in the order of their starts.
+	// Running has the names of the parts that have not ended, in the order of their starts, and after them the
+	// resources of the caches that wait for a handler which does not return.
 	Running []string
 }
 

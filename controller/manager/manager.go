@@ -32,8 +32,8 @@ type Options struct {
 	// as long as it takes: [Manager.Readyz] and the errors of the informers show what is missing.
 	SyncTimeout time.Duration
 
-	// Grace is how long a stop waits until everything that was added has ended. Then Run returns a
-	// [*GraceError], although something still runs: the process should end. Zero means
+	// Grace is how long a stop waits until everything that was added has ended, and a quarter of it more for caches
+	// if they come too late for that. Then Run returns a [*GraceError], although something still runs: the process should end. Zero means
 	// [DefaultGrace]. Negative means as long as it takes.
 	Grace time.Duration
 
@@ -86,7 +86,7 @@ type Manager struct {
 	parts   []part
 	refused []part // that were added and do not run, because something is wrong with how
 	shown   []Part
-	running []string // names of parts
+	running struct{ parts, caches []string } // names, in the order of the starts
 	failed  []error
 	checks  [2][]check // by probe
 }

@@ -800,6 +800,50 @@ func TestGrace(t *testing.T) {
 	}
 }
 
+// A handler that never returns keeps its cache, and a stop only until Grace is over; the error names the cache. Caches get a
+// quarter of it if the parts have used it up.
+func TestGraceOfCaches(t *testing.T) {
+	for _, test := range []struct {
+		part, want time.Duration
+		running    []string
+	}{
+		{time.Second, time.Minute, []string{"gadgets"}},
+		{time.Hour, 75 * time.Second, []string{"slow", "gadgets"}},
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			server, inf := setup(t)
+			if _, err := fake.Create(server, &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "one"}}); err != nil {
+				t.Fatal(err)
+			}
+			release := make(chan struct{})
+			stuck := informer.HandlerFunc[key, *gadget](func(informer.Event[key, *gadget]) { <-release })
+			if _, err := inf.AddHandler(stuck, informer.HandlerOptions[*gadget]{}); err != nil {
+				t.Fatal(err)
+			}
+			m := manager.New(manager.Options{Grace: time.Minute})
+			m.AddCaches(inf)
+			m.Add("slow", manager.Func(func(ctx context.Context) error {
+				<-ctx.Done()
+				time.Sleep(test.part)
+				return nil
+			}))
+			end := begin(t, m)
+			time.Sleep(21 * time.Second)
+			if got := get(m.Readyz()); !strings.HasPrefix(got, `500 cache: gadgets: handler "handler 1" has not returned since 2000-01-01T00:00:10Z`) {
+				t.Errorf("Readyz says %s", got)
+			}
+			began := time.Now()
+			err := end()
+			var late *manager.GraceError
+			if took := time.Since(began); !errors.As(err, &late) || took != test.want || late.After != time.Minute || !slices.Equal(late.Running, test.running) {
+				t.Errorf("after %v: %v", took, err)
+			}
+			close(release)
+			time.Sleep(time.Hour) // the goroutines end
+		})
+	}
+}
+
 func TestChecks(t *testing.T) {
 	m := manager.New(manager.Options{})
 	m.AddHealthCheck("good", func(context.Context) error { return nil })

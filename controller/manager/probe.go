@@ -7,7 +7,10 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"time"
 
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/usercode"
 )
 
@@ -77,8 +80,8 @@ func (m *Manager) Healthz() http.Handler {
 }
 
 // Readyz returns the handler for a readiness probe. It answers 200 while Run runs, all caches are
-// filled, and no check fails. Otherwise it answers 500 with the reasons: for a cache the resource
-// and the last error of its list. Leadership does not matter, because a process that waits for it
+// filled, no handler is stuck in its initial objects (informer.HandlerStats), and no check fails. Otherwise it answers 500
+// with the reasons: for a cache the resource and the last error of its list. Leadership does not matter, because a process that waits for it
 // is ready to take over.
 func (m *Manager) Readyz() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -103,6 +106,22 @@ func (m *Manager) missing() (all []error) {
 	for _, c := range caches {
 		if err := unfilled(c); err != nil {
 			all = append(all, err)
+		}
+		all = append(all, stuck(c)...)
+	}
+	return all
+}
+
+// stuck returns an error for each handler that does not return while it gets the initial list. A handler that gets stuck
+// later does not take a process away from what it serves.
+func stuck(c controller.Cache) (all []error) {
+	of, ok := c.(interface{ Handlers() []informer.HandlerStats })
+	if !ok {
+		return nil
+	}
+	for _, h := range of.Handlers() {
+		if !h.Synced && !h.StuckSince.IsZero() {
+			all = append(all, fmt.Errorf("cache: %s: handler %q has not returned since %s", c.Resource(), h.Name, h.StuckSince.Format(time.RFC3339)))
 		}
 	}
 	return all

@@ -1,6 +1,7 @@
 package manager
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -54,6 +55,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	for _, c := range caches {
 		filled.Go(func() {
 			defer stop()
+			defer m.roster(&m.running.caches, c.Resource())()
 			usercode.Outcome(func() error { return follow.Run(ctx, warm, c) }, func(err error) {
 				if err != nil {
 					m.fail(c.Resource(), err)
@@ -77,13 +79,14 @@ func (m *Manager) Run(ctx context.Context) error {
 	}
 	stop()
 	m.enter(stopped)
-	late := m.wait(endServing, func() {
+	late := m.rest(endServing, func() {
 		busy.Wait()
 		endServing() // not before: the others may need it to their ends
 		support.Wait()
+	}, func() {
+		chill()
+		filled.Wait()
 	})
-	chill()
-	filled.Wait()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	return errors.Join(append(slices.Clone(m.failed), late)...)
@@ -132,15 +135,10 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 
 // work runs a part to its end.
 func (m *Manager) work(ctx context.Context, stop context.CancelFunc, p part) {
-	m.mu.Lock()
-	m.running = append(m.running, p.name)
-	m.mu.Unlock()
+	leave := m.roster(&m.running.parts, p.name)
 	m.logger.Debug("starts", slog.String("name", p.name))
 	defer func() {
-		m.mu.Lock()
-		n := slices.Index(m.running, p.name)
-		m.running = slices.Delete(m.running, n, n+1)
-		m.mu.Unlock()
+		leave()
 		m.logger.Debug("has ended", slog.String("name", p.name))
 	}()
 	failed := func(err error) {
@@ -156,37 +154,59 @@ func (m *Manager) work(ctx context.Context, stop context.CancelFunc, p part) {
 	}, func(err *usercode.PanicError) { failed(err) })
 }
 
-// wait calls ended, which waits until all parts have ended, and returns a *GraceError if that takes too long. Before
-// that it calls hurry, so that what serves the others has a quarter of the time for its own end.
-func (m *Manager) wait(hurry, ended func()) error {
-	grace := m.opts.Grace
-	if grace == 0 {
-		grace = DefaultGrace
+// roster adds a name to a list of what runs, and returns a function that takes it out.
+func (m *Manager) roster(list *[]string, name string) (leave func()) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	*list = append(*list, name)
+	return func() {
+		m.mu.Lock()
+		defer m.mu.Unlock()
+		n := slices.Index(*list, name)
+		*list = slices.Delete(*list, n, n+1)
 	}
+}
+
+// rest waits until parts and then caches, which end both, have returned. It gives the parts Options.Grace, and the caches
+// what is left, but a quarter at least: a cache waits for its handlers. If that is not enough, rest returns a *GraceError.
+// It calls hurry before the parts' time is over, so that what serves the others has a quarter of it for its own end.
+func (m *Manager) rest(hurry, parts, caches func()) error {
+	grace := cmp.Or(m.opts.Grace, DefaultGrace)
 	if grace < 0 {
-		ended()
+		parts()
+		caches()
 		return nil
 	}
+	began := time.Now()
+	last := time.AfterFunc(grace*3/4, hurry)
+	defer last.Stop()
+	within(grace, parts)
+	m.mu.Lock()
+	late := slices.Clone(m.running.parts)
+	m.mu.Unlock()
+	within(max(grace-time.Since(began), grace/4), caches)
+	m.mu.Lock()
+	late = append(late, m.running.caches...)
+	m.mu.Unlock()
+	if len(late) == 0 {
+		return nil
+	}
+	return &GraceError{After: grace, Running: late}
+}
+
+// within waits until ended has returned, but not longer than limit.
+func within(limit time.Duration, ended func()) {
 	over := make(chan struct{})
-	go func() { // it outlives Run only with the parts that do
+	go func() { // it outlives Run only with what it waits for
 		ended()
 		close(over)
 	}()
-	last := time.AfterFunc(grace*3/4, hurry)
-	defer last.Stop()
-	timer := time.NewTimer(grace)
+	timer := time.NewTimer(limit)
 	defer timer.Stop()
 	select {
 	case <-over:
-		return nil
 	case <-timer.C:
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if len(m.running) == 0 {
-		return nil // in this instant
-	}
-	return &GraceError{After: grace, Running: slices.Clone(m.running)}
 }
 
 // sync waits until the caches are filled. It returns false if ctx ends before that, and after
