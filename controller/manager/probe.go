@@ -115,7 +115,9 @@ func (m *Manager) missing() (all []error) {
 // stuck returns an error for each handler that does not return while it gets the initial list. A handler that gets stuck
 // later does not take a process away from what it serves.
 func stuck(c controller.Cache) (all []error) {
-	of, ok := c.(interface{ Handlers() []informer.HandlerStats })
+	of, ok := c.(interface {
+		Handlers() []informer.HandlerStats
+	})
 	if !ok {
 		return nil
 	}
