@@ -46,7 +46,7 @@ var allowed = map[string][]string{
 	"controller/internal/follow": {"informer"},
 }
 
-// otherModules are folders with a go.mod of their own.
+// otherModules are folders with their own go.mod.
 var otherModules = []string{"bench", "e2e", "examples", "tools", "with"}
 
 // TestImportDirections holds the packages to the layout in docs/design.md.

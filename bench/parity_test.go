@@ -177,7 +177,7 @@ func clientGoTests(t *testing.T, pkg string) map[string][]string {
 	return tests
 }
 
-// tables returns the cells of a page's rows, those of names and those of tests.
+// tables returns the cells of a page's rows: rows of names, and rows of tests.
 func tables(t *testing.T, page string) (names, tests [][]string) {
 	t.Helper()
 	inTests := false
@@ -216,7 +216,7 @@ func clientGoDir(t *testing.T) string {
 }
 
 // declared returns the exported names that a package of client-go declares at its top level, and
-// those of the methods and fields of its types.
+// the names of its types' methods and fields.
 func declared(t *testing.T, pkg string) (names, members []string) {
 	t.Helper()
 	files, err := filepath.Glob(filepath.Join(clientGoDir(t), pkg, "*.go"))

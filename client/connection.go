@@ -132,11 +132,11 @@ func NewConnection(serverURL string, opts ConnectionOptions) (Connection, error)
 // (https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/)
 const serviceAccountDir = "/var/run/secrets/kubernetes.io/serviceaccount"
 
-// InCluster makes the connection from a pod to the server of its own cluster, as the pod's
-// service account. The address comes from KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT,
-// the token and the CA from files that the kubelet keeps up to date (see [ConnectionOptions]).
-// It returns [ErrNotInCluster] if those variables are not set, and otherwise the error of a
-// file. It sends nothing. A token or CA in opts replaces the pod's; opts may be zero.
+// InCluster makes the connection from a pod to its own cluster's server, as the pod's service
+// account. The address comes from KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT, the token
+// and the CA from files that the kubelet keeps up to date (see [ConnectionOptions]). It returns
+// [ErrNotInCluster] if those variables are not set, and otherwise the error of a file. It sends
+// nothing. A token or CA in opts replaces the pod's; opts may be zero.
 func InCluster(opts ConnectionOptions) (Connection, error) {
 	return inCluster(os.Getenv, serviceAccountDir, opts)
 }

@@ -524,11 +524,11 @@ func TestClientCertificateRotates(t *testing.T) {
 		if ev, err, ok := next(); ok {
 			t.Error(ev, err)
 		}
-		conn.HTTP.CloseIdleConnections() // those of the old certificate too, or the bubble never ends
+		conn.HTTP.CloseIdleConnections() // the old certificate's connections too, or the bubble never ends
 	})
 }
 
-// The server's certificate is replaced by that of another authority.
+// The server's certificate is replaced by another authority's.
 func TestCARotates(t *testing.T) {
 	before, after := newAuthority(t), newAuthority(t)
 	f := newFiles(t)

@@ -26,9 +26,9 @@ const (
 // errUndecoded is the error of an object whose own method ended the goroutine that decoded it.
 var errUndecoded = fmt.Errorf("decoding: %w", usercode.ErrGoexit)
 
-// crew decodes objects of one list or watch in goroutines of its own. The reader puts objects in
-// and takes them out in the same order. It holds a bounded number of them. All methods belong to
-// the reader's goroutine.
+// crew decodes objects of one list or watch in its own goroutines. The reader puts objects in and
+// takes them out in the same order. It holds a bounded number of them. All methods belong to the
+// reader's goroutine.
 //
 // A crew begins once the kind is known, because the expected kind must not change while objects are
 // being decoded. It ends with the list, or with the first event of a watch that is no Added. A watch

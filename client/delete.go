@@ -33,9 +33,8 @@ func (r *Resource[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 type Removal[T any] struct {
 	// UID is the object's UID.
 	UID types.UID
-	// Object is the object in the answer, if Answered is true. Servers answer with the object
-	// while something holds it, such as a finalizer, and for some resources also when it is
-	// gone.
+	// Object is the object in the answer, if Answered is true. Servers answer with the object while
+	// something holds it, such as a finalizer, and for some resources even when it is gone.
 	Object   T
 	Answered bool
 }

@@ -46,7 +46,7 @@ var (
 
 	// ErrUnclear is matched by the error of a request whose earlier try failed in a way that leaves
 	// open whether the server carried it out, such as a 504 with Retry-After. It adds nothing to
-	// the text and the cause, which are those of the last try, and may be a refusal.
+	// the text and the cause. Both come from the last try. The cause may be a refusal.
 	ErrUnclear = errors.New("an earlier try may have been carried out")
 
 	// ErrStalled is the cause when a call other than a watch waits too long for its answer: 3

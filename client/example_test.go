@@ -174,7 +174,7 @@ func ExampleInCluster() {
 	fmt.Println(r.Resource())
 }
 
-// Apply claims fields, and leaves those of others alone.
+// Apply claims fields, and leaves the fields of others alone.
 func ExampleResource_Apply() {
 	srv := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, req *http.Request) {
 		body, _ := io.ReadAll(req.Body)

@@ -140,8 +140,8 @@ func (s *freshServer) followers(t *testing.T, namespaces ...string) (all []*foll
 	}
 }
 
-// An HTTP/2 connection carries all requests. If it hangs, one request that comes to no answer is
-// enough for the next ones to go through a connection of their own, before pings show the loss.
+// An HTTP/2 connection carries all requests. If it hangs, one request without an answer is enough:
+// the next requests use their own connection, before pings show the loss.
 func TestHungConnectionIsLeft(t *testing.T) {
 	inBubble(t, func(t *testing.T) {
 		s := newFreshServer(t)

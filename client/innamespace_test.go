@@ -12,7 +12,7 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// A client for another namespace has the options of the first one, and numbers of its own.
+// A client for another namespace has the first one's options, and its own numbers.
 func TestInNamespace(t *testing.T) {
 	var paths []string
 	conn := serve(t, func(w http.ResponseWriter, r *http.Request) {

@@ -19,7 +19,7 @@ type inquiry struct {
 }
 
 // inquiryRoom is the size of a piece. It holds the identities of some 40 objects, so an object
-// costs no allocation of its own.
+// costs no extra allocation.
 const inquiryRoom = 4 << 10
 
 // askAbout asks about a state whose bytes are only valid until it returns. version is the state's.

@@ -43,8 +43,8 @@ func (s *bodySpy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return s.next.RoundTrip(r)
 }
 
-// TestKindOfWrites: every object that is written has the kind, also before the first list.
-// Servers require it in custom resources.
+// TestKindOfWrites: every object that is written has the kind, even before the first list. Servers
+// require it in custom resources.
 func TestKindOfWrites(t *testing.T) {
 	s := fake.New(fake.Options{})
 	if err := fake.Register(s, kind.As[*widget](gadgets).WithSubresources("status"), fake.Rules{}); err == nil {

@@ -110,8 +110,8 @@ func TestObjectTypes(t *testing.T) {
 	})
 }
 
-// Every object is an allocation of its own: keeping one keeps no other, and changing one
-// changes no other.
+// Every object is a separate allocation: keeping one keeps no other, and changing one changes no
+// other.
 func TestObjectsShareNothing(t *testing.T) {
 	item := `{"metadata":{"name":"a","labels":{"x":"y"}},"spec":{"parts":[{"name":"p"}],"data":"AAEC"}}`
 	got := list(t.Context(), newResource[*widget](t, bodies(listJSON(item, item)), client.Options{}), metav1.ListOptions{})

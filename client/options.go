@@ -34,11 +34,11 @@ type Options struct {
 	// that it states.
 	Encoding Encoding
 
-	// MaxObjectBytes limits the size of one object, so that no object can exhaust the memory
-	// of the process. The size is that of the encoding, without compression. A decoded object
-	// may take eight times the limit, or 1 MiB if that is more. This is estimated before
-	// decoding, and never too low, so a limit near the size of the objects can refuse an
-	// object with a hundred thousand tiny parts.
+	// MaxObjectBytes limits the size of one object, so that no object can exhaust the memory of the
+	// process. The limit is for the encoding, without compression. A decoded object may take eight
+	// times the limit, or 1 MiB if that is more. This is estimated before decoding, and never too
+	// low, so a limit near the size of the objects can refuse an object with a hundred thousand
+	// tiny parts.
 	//
 	// A list or watch skips a larger object and reports it with its key as a *TooLargeError.
 	// Other calls return that error. Zero means 16 MiB, which is enough for
@@ -65,9 +65,9 @@ type Options struct {
 	// A type with unexported fields is never shared, because its methods may write to them:
 	// String of a *resource.Quantity keeps its result. Zero and less mean none.
 	//
-	// Treat objects with shared parts as read-only, also before they are cached; only the
-	// fields of an object's own struct may be changed. DeepCopy makes a copy that shares
-	// nothing. Get and the methods that write return objects that share nothing.
+	// Treat objects with shared parts as read-only, even before they are cached; only the fields of
+	// an object's own struct may be changed. DeepCopy makes a copy that shares nothing. Get and the
+	// methods that write return objects that share nothing.
 	//
 	// Sharing is for caches of many objects: pods take half the memory. In protobuf they take
 	// less time to decode, because a part that is known is not decoded again; in the other

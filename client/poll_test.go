@@ -291,7 +291,7 @@ func listsWithout(t *testing.T, watch, stream http.HandlerFunc) {
 	time.Sleep(time.Minute) // for handlers that sleep
 }
 
-// A version that has expired is followed by a list at once, also if the Status that says so has no kind, or
+// A version that has expired is followed by a list at once, even if the Status that says so has no kind, or
 // one of another group.
 func TestExpiredWithoutKind(t *testing.T) {
 	for form, meta := range map[string]string{

@@ -77,7 +77,7 @@ func (rec recording) isList() bool {
 	return rec.Status == http.StatusOK && strings.HasPrefix(rec.File, "list-") && !strings.Contains(rec.File, "table")
 }
 
-// resource is a client of the resource that was asked, if the path is that of one.
+// resource is a client of the resource that was asked, if the path names one.
 func recordedResource[T any](t testing.TB, rec recording, body []byte) *client.Resource[T] {
 	t.Helper()
 	u, _ := url.Parse(rec.Path)

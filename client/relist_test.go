@@ -184,7 +184,7 @@ func TestRelistEndsWithTheInitialEvents(t *testing.T) {
 	}
 }
 
-// A Resource relists for nobody else: a source that contains it may have a List of its own.
+// A Resource relists for nobody else: a source that contains it may have its own List.
 func TestRelistForItselfAlone(t *testing.T) {
 	r := podResource[*pod](t, strings.NewReader(""))
 	other := reflector.Filter[*pod](r, func(*pod) bool { return true })

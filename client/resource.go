@@ -31,8 +31,8 @@ type resource struct {
 	gvr     schema.GroupVersionResource // of kind
 	options Options
 	name    string // result of method Resource
-	// codec is an *objectCodec. Its type is not named here, because it names those of package reflect, whose
-	// methods each package that names a Resource would compile: 6 KB.
+	// codec is an *objectCodec. Its type is not named here, because it names types of package reflect. Each
+	// package that names a Resource would compile their methods: 6 KB.
 	codec any
 
 	encoding Encoding // the first choice
@@ -135,7 +135,7 @@ func codecOf(r *resource) *objectCodec { return r.codec.(*objectCodec) }
 
 // InNamespace returns a client that is like r and is for one namespace, in place of that in r's Options. It
 // shares what r knows of T's type, which is most of what [New] costs, and the parts of Options.SharedParts. Its
-// Stats are its own. Errors: those of New for the namespace.
+// Stats are its own. Errors: New's errors for the namespace.
 func InNamespace[T any](r *Resource[T], namespace string) (*Resource[T], error) {
 	return resourceOf[T](inNamespace(r.core, namespace))
 }

@@ -229,7 +229,7 @@ func TestRetryObeysContext(t *testing.T) {
 	})
 }
 
-// The limit is that of the connection, whichever client and verb it is used by.
+// The limit belongs to the connection, whichever client and verb use it.
 func TestLimiter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &script{}

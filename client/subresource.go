@@ -17,8 +17,8 @@ type Subresource[T any] struct {
 // Subresource returns the client of a subresource, such as "status", "scale" or "eviction"; more
 // names are further parts of the path. T must fit the subresource's answer: the object itself for
 // "status", and an autoscaling/v1 Scale for "scale". So for the scale of deployments, call
-// Subresource("scale") on a client of kind.As[*autoscalingv1.Scale](apps.Deployments). Only for
-// "status" is the kind checked, because that of other subresources is not known.
+// Subresource("scale") on a client of kind.As[*autoscalingv1.Scale](apps.Deployments). The kind is
+// checked only for "status", because the kind of other subresources is not known.
 //
 // It sends nothing. If a name is not usable, the methods return an error.
 //

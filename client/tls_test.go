@@ -44,7 +44,7 @@ func certificate(t testing.TB, parent *authority, c *x509.Certificate) (*x509.Ce
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Valid by the clock of a synctest bubble and by that of the machine.
+	// Valid by the clock of a synctest bubble and by the machine's.
 	c.NotBefore, c.NotAfter = time.Date(1999, 1, 1, 0, 0, 0, 0, time.UTC), time.Date(2099, 1, 1, 0, 0, 0, 0, time.UTC)
 	c.SerialNumber, err = rand.Int(rand.Reader, big.NewInt(1<<62))
 	if err != nil {

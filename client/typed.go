@@ -2,7 +2,7 @@ package client
 
 import "github.com/kinform/kinform/reflector"
 
-// event is an event whose object is that of decoded.
+// event is an event whose object is decoded's.
 type event = reflector.Event[any]
 
 // typed returns an object of the core as a T: the zero T if there is none.

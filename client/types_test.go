@@ -71,7 +71,7 @@ func (s *touchySpec) UnmarshalJSON(b []byte) error {
 
 var widgets = schema.GroupVersionResource{Group: "example.com", Version: "v1", Resource: "widgets"}
 
-// serve returns a connection to a server of its own that ends with the test.
+// serve returns a connection to a new server, which ends with the test.
 func serve(t testing.TB, h http.HandlerFunc) client.Connection {
 	t.Helper()
 	srv := httptest.NewServer(h)
@@ -131,7 +131,7 @@ func newNamed[T any](t testing.TB, conn client.Connection, name string, opts cli
 }
 
 // newLike is newResource for objects of the type of like. All of them are decoded by the code for any:
-// a T of its own would be compiled with all code of a client again.
+// a separate T would be compiled with all code of a client again.
 func newLike(t testing.TB, conn client.Connection, like any, opts client.Options) *client.Resource[any] {
 	t.Helper()
 	r, err := client.NewLike(conn, kind.OfResource[any](widgets), like, opts)

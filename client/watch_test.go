@@ -216,7 +216,7 @@ func TestWatchErrorEvent(t *testing.T) {
 		eventJSON("ERROR", `{"status":"Failure","message":"too old","reason":"Expired"}`),
 		eventJSON("ERROR", `{"message":"too old","code":410}`),
 		eventJSON("ERROR", strings.Replace(goneJSON, `"v1"`, `"meta.k8s.io/v1"`, 1)),
-		goneJSON, // a body of its own
+		goneJSON, // its own body
 		strings.Replace(goneJSON, `"v1"`, `"meta.k8s.io/v1"`, 1),
 		`{"status":"Failure","message":"too old","code":410}`,
 	} {
@@ -382,8 +382,8 @@ func TestWatchCancel(t *testing.T) {
 	}
 }
 
-// A context that is done when the loop body returns ends the sequence, also if more events
-// are buffered, and a done context sends nothing.
+// A context that is done when the loop body returns ends the sequence, even if more events are
+// buffered, and a done context sends nothing.
 func TestWatchCancelBetweenEvents(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -27,9 +27,9 @@ type workspace struct {
 	interned int // largest number of strings; 0 for none
 	seen     int // number of objects
 
-	sharer *sharer          // nil if no parts are shared, or those of protobuf
+	sharer *sharer          // nil if no parts are shared, or if wire shares them
 	parts  *sharing.Cache   // nil until some are
-	wire   *kubeproto.Parts // those of protobuf; nil if none are shared
+	wire   *kubeproto.Parts // the shared parts of protobuf; nil if none are shared
 }
 
 // workspaceOf makes the workspace of a list or watch in an encoding. The caller closes it.

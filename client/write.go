@@ -29,9 +29,9 @@ func getObject(ctx context.Context, r *resource, path []string, key types.Namesp
 	return askForObject(ctx, r, call{verb: "get", method: http.MethodGet, key: key, subresource: path}, opts)
 }
 
-// Create writes a new object and returns it as stored. Its namespace comes from its metadata,
-// or from the Options. If the object lacks kind or apiVersion, it is sent with those of
-// the client's kind: servers require them in custom resources. The caller's object is not changed.
+// Create writes a new object and returns it as stored. Its namespace comes from its metadata, or
+// from the Options. If the object lacks kind or apiVersion, it is sent with the client's kind and
+// apiVersion: servers require them in custom resources. The caller's object is not changed.
 //
 // A metav1.PartialObjectMetadata cannot be created or updated, only patched and applied:
 // [ErrMetadataOnly].

@@ -47,7 +47,7 @@ func fullKey[T metav1.Object](r *requests[T], key types.NamespacedName) types.Na
 	return completed(r.namespace, key)
 }
 
-// noteWriter notes a handle if ctx is that of a reconcile.
+// noteWriter notes a handle if ctx is a reconcile's.
 func noteWriter[T metav1.Object](ctx context.Context, r *requests[T]) {
 	call := callOf(ctx)
 	if call == nil {

@@ -161,8 +161,8 @@ func coveredFields(owned, want, have tree) bool {
 	return true
 }
 
-// coveredElements compares a list whose elements have owners of their own: each element of want
-// must be one of the parts of owned, and the elements must be in have in the same order.
+// coveredElements compares a list whose elements have their own owners: each element of want must
+// be one of the parts of owned, and the elements must be in have in the same order.
 func coveredElements(owned tree, want, have []any) bool {
 	at := 0
 	for _, element := range want {
@@ -199,7 +199,7 @@ func partOf(owned tree, element any) (name string, part tree) {
 	return name, part
 }
 
-// namesElement reports whether a part of managed fields, such as v:"x" or k:{"name":"x"}, is that of
+// namesElement reports whether a part of managed fields, such as v:"x" or k:{"name":"x"}, belongs to
 // element. If loose is set, keys that element does not have count as equal, because the server may
 // have set them by default.
 func namesElement(name string, element any, loose bool) bool {

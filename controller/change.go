@@ -30,7 +30,7 @@ type change[T Object[T]] struct {
 // to carries the change out, if it changes anything, and returns obj as stored. On an error it
 // returns the newest state that it knows; the error is errGone if the object is gone.
 //
-// The patch has only what changed, also in lists, so what T does not have survives. It states the
+// The patch has only what changed, even in lists, so what T does not have survives. It states the
 // resourceVersion, so it never undoes a change of another writer that edit has not seen.
 func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error) {
 	c.known = map[string]bool{}
@@ -82,7 +82,8 @@ func (c change[T]) to(ctx context.Context, obj T) (_ T, changed bool, err error)
 const maxGuesses = 100
 
 // misfits reports whether err says that a JSON patch does not fit the object. API servers give the
-// same answer for a test that fails, as that of the version, and for a path that is not there.
+// same answer for a test that fails, such as the test of the version, and for a path that is not
+// there.
 func misfits(err error) bool {
 	var refusal apierrors.APIStatus
 	if !errors.As(err, &refusal) {
@@ -183,8 +184,8 @@ func onlyStatus(before, after tree) error {
 // state, so edit may be called several times. It should only set what reconcile found out: take the
 // generation that a condition was observed at from reconcile's object, see [SetCondition].
 //
-// If the object is gone, there is no status to write, and the error is nil. Other errors:
-// [ErrInvalid], also if edit changes anything else; [store.ErrNoObject]; and the errors of c, a Conflict only after five in a row.
+// If the object is gone, there is no status to write, and the error is nil. Other errors: [ErrInvalid], also if
+// edit changes anything else; [store.ErrNoObject]; and the errors of c, a Conflict only after five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
 	if isNil(obj) {
 		return obj, noObject("PatchStatus", obj)

@@ -137,7 +137,7 @@ func Delete[T Object[T]](ctx context.Context, c Client[T], obj T, opts metav1.De
 	return IgnoreNotFound(err)
 }
 
-// newest asks the server for obj. The error is errGone if obj is gone, also if another object has
+// newest asks the server for obj. The error is errGone if obj is gone, even if another object has
 // its name now.
 func newest[T Object[T]](ctx context.Context, c Client[T], obj T) (T, error) {
 	now, err := c.Get(ctx, keyOf(obj), metav1.GetOptions{})

@@ -11,8 +11,8 @@ import (
 // at: it becomes the condition's ObservedGeneration. A condition that was observed at a later
 // generation stays as it is, because this reconcile works with an older object.
 //
-// LastTransitionTime changes only if Status does. A zero LastTransitionTime then means now. The API
-// server wants a Type, a Status and a Reason in CamelCase
+// LastTransitionTime changes only if Status does. A zero LastTransitionTime then means now. The API server
+// wants a Type, a Status and a Reason in CamelCase
 // (https://github.com/kubernetes/community/blob/main/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties).
 func SetCondition(conditions *[]metav1.Condition, observed int64, condition metav1.Condition) (changed bool) {
 	condition.ObservedGeneration = observed

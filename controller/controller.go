@@ -288,8 +288,8 @@ func (c *Controller[Q]) named(err error) error {
 	return fmt.Errorf("%s: %w", c.name, err)
 }
 
-// syncPriority is the priority of keys that nothing has changed for. It is that of
-// controller-runtime.
+// syncPriority is the priority of keys that nothing has changed for. It is the same as
+// controller-runtime's.
 const syncPriority = -100
 
 // priority returns the priority of a key from an event.

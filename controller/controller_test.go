@@ -395,8 +395,8 @@ func TestForeignInformerStopsBeforeSync(t *testing.T) {
 	})
 }
 
-// An informer with several handlers is run once: its end is not also that of an informer run by
-// somebody else.
+// An informer with several handlers is run once: its end is not the end of an informer that
+// somebody else runs.
 func TestErrorOfSharedInput(t *testing.T) {
 	for range 20 {
 		synctest.Test(t, func(t *testing.T) {

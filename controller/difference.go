@@ -11,8 +11,8 @@ import (
 )
 
 // patchOf returns the patch that turns one state of an object of type t into another one. The
-// version is that of the first state; known says which of the guesses of earlier patches are right.
-// There is no data if the states are equal.
+// version is the first state's; known says which of the guesses of earlier patches are right. There
+// is no data if the states are equal.
 //
 // A merge patch is for changes outside of lists that set no null. It fits whatever the server has. A
 // list would be replaced as a whole, with all that the Go type does not show, and a null would remove
@@ -73,7 +73,7 @@ func (d *difference) tree(at jsonPointer, put string, old, now tree) {
 		}
 	}
 	if old == nil {
-		old = zeroOf(typeAt(d.of, at)) // also a zero struct shows these nulls
+		old = zeroOf(typeAt(d.of, at)) // even a zero struct shows these nulls
 		maps.DeleteFunc(old, func(_ string, member any) bool { return member != nil })
 	}
 	names := tree{}
@@ -171,9 +171,9 @@ func (d *difference) value(at jsonPointer, put string, old, now any) {
 	d.set(put, at, now)
 }
 
-// list adds the steps for a list, of whose elements some stay: from has the index in before of each
-// element of after, -1 if it is new. An element that stays keeps what the Go type does not show.
-// The elements are changed first, so that all paths are those of the first state.
+// list adds the steps for a list that keeps some of its elements. For each element of after, from
+// has its index in before, or -1 if it is new. An element that stays keeps what the Go type does
+// not show. The elements are changed first, so that all paths refer to the first state.
 func (d *difference) list(at jsonPointer, before, after []any, from []int) {
 	d.unmergeable = true
 	stays := make([]bool, len(before))

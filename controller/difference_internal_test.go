@@ -98,7 +98,7 @@ func TestPatchOf(t *testing.T) {
 	}
 }
 
-// partial shows a part of an element, with a size also if the element has none.
+// partial shows a part of an element, with a size even if the element has none.
 type partial struct {
 	Name   string `json:"name"`
 	Limits struct {
@@ -130,7 +130,7 @@ func TestPatchOfClearedStruct(t *testing.T) {
 	}
 }
 
-// shown is a struct that shows nulls, also for what the server lacks.
+// shown is a struct that shows nulls, even for what the server lacks.
 type shown struct {
 	Count *int            `json:"count"`
 	Words []string        `json:"words"`
@@ -307,9 +307,9 @@ func words(p patch) string {
 	return "[" + strings.Join(all, " | ") + "]"
 }
 
-// A random object has a mark in each part. An author's random type shows a part of it and not the
-// marks. After a random edit through that type the object is as if the edit had been made in it: the
-// edit has arrived, each mark is where it belongs, and no null is there that nobody has set. If another client changes the object in
+// A random object has a mark in each part. An author's random type shows a part of it and not the marks. After
+// a random edit through that type the object is as if the edit had been made in it: the edit has arrived, each
+// mark is where it belongs, and there is no null that nobody has set. If another client changes the object in
 // between, its change stays, too.
 func TestPatchKeepsWhatTheTypeLacks(t *testing.T) {
 	trials := longtest.N(150, 100_000)
@@ -393,8 +393,8 @@ func (w *patchWorld) trial(forms map[types.PatchType]int) error {
 	return nil
 }
 
-// maxEdits returns the number of edits. Only one leaves no doubt which element is which, if they have no names
-// of their own and may move.
+// maxEdits returns the number of edits. Elements without names may move: then only a single edit leaves no
+// doubt which element is which.
 func (w *patchWorld) maxEdits() int {
 	if w.keyed && (!w.twins || w.inPlace) {
 		return 1 + w.IntN(5)
@@ -604,7 +604,7 @@ func (w *patchWorld) listType() reflect.Type {
 	return reflect.StructOf([]reflect.StructField{{Name: "List", Type: reflect.SliceOf(reflect.StructOf(element)), Tag: `json:"list"`}})
 }
 
-// fieldsOf returns the fields of a struct, and those of a struct that is embedded in it.
+// fieldsOf returns the fields of a struct, and of a struct that is embedded in it.
 func fieldsOf(t reflect.Type) []reflect.StructField {
 	return slices.DeleteFunc(reflect.VisibleFields(t), func(f reflect.StructField) bool { return f.Anonymous })
 }
@@ -847,7 +847,7 @@ func zeroFor(f reflect.StructField) any {
 	return null
 }
 
-// isAlwaysShown reports whether a type shows a field also if it is zero.
+// isAlwaysShown reports whether a type shows a field even if it is zero.
 func isAlwaysShown(f reflect.StructField) bool { return f.Tag.Get("json") == fieldName(f) }
 
 func fieldName(f reflect.StructField) string {

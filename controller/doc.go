@@ -69,10 +69,10 @@
 //     not known, the keys of that namespace wait until it is back.
 //
 // A key of type kinform.Key is reconciled only when all handles have listed its namespace, or were
-// refused. If a reconcile reads a namespace other than that of its key, call [Projected.Covers] before
-// you create an object that you did not find. A write to a namespace that is not in the set is not sent
-// and returns [ErrOutside]. Take a namespace out of the set only after the controller has finished its
-// work there. Otherwise the finalizers of its objects stay.
+// refused. If a reconcile reads a namespace other than its key's, call [Projected.Covers] before you
+// create an object that you did not find. A write to a namespace that is not in the set is not sent and
+// returns [ErrOutside]. Take a namespace out of the set only after the controller has finished its work
+// there. Otherwise the finalizers of its objects stay.
 //
 // # Own events
 //

@@ -1,6 +1,6 @@
 package controller
 
-// The mistakes that are told apart by their texts alone.
+// The mistakes that only their texts tell apart.
 var (
 	ErrNoCleanup   = errNoCleanup
 	ErrNoEdit      = errNoEdit

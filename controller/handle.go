@@ -61,7 +61,7 @@ type Part[P any] interface {
 // controller/manager.
 type Handle[T metav1.Object] struct {
 	Projected[T, T]
-	list func(namespace string, selector labels.Selector) []T // that of a lister
+	list func(namespace string, selector labels.Selector) []T // a lister's
 }
 
 // Open returns a handle on the objects of a kind. Pass one OpenOptions, or none for the zero value.
@@ -114,8 +114,8 @@ type Projected[T metav1.Object, P any] struct {
 // OpenProjected returns a handle whose cache holds the result of part for each object: see
 // reflector.Map. key returns the key of a P, which must be the namespace and the name of its
 // object. If P has no UID, a deletion costs a second request: see [Requests.CatchUp]. [Open]
-// explains the options and what happens to errors. The errors are those of Open, and
-// [ErrInvalid] if part is nil.
+// explains the options and what happens to errors. Errors: the errors of Open, and [ErrInvalid] if
+// part is nil.
 func OpenProjected[T metav1.Object, P any](server client.Connection, of *kind.Kind[T], part func(T) (P, error), key store.KeyFunc[types.NamespacedName, P], options ...OpenOptions[P]) *Projected[T, P] {
 	h := openView(server, of, view[T, P]{
 		key:    key,

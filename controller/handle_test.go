@@ -459,8 +459,8 @@ func TestProjectedHandle(t *testing.T) {
 	})
 }
 
-// A reconcile waits while its handle cannot tell what the writes were, also if the handle was
-// given to the controller while it ran.
+// A reconcile waits while its handle cannot tell what the writes were, even if the handle was given
+// to the controller while it ran.
 func TestReconcileWaitsForItsWrites(t *testing.T) {
 	for name, late := range map[string]bool{"before Run": false, "while it runs": true} {
 		t.Run(name, func(t *testing.T) {

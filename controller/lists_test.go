@@ -260,7 +260,7 @@ func TestListsAreNeverUndone(t *testing.T) {
 	}
 }
 
-// twin is a rule whose name is that of others. Sizes and notes are not repeated.
+// twin is a rule that shares its name with others. Sizes and notes are not repeated.
 type twin struct {
 	Name, Note string
 	Size       int64

@@ -73,8 +73,8 @@ func hasNamespace[T metav1.Object](m *namespaceClients[T], namespace string) boo
 	return m.set.Has(namespace)
 }
 
-// clientsOf returns the sources of the namespaces in the set, in the order of their names, except that
-// those of first come before the others, and those of the namespaces in last after them.
+// clientsOf returns the sources of the namespaces in the set, in the order of their names. But the
+// sources of first come before the others, and the sources of the namespaces in last come after them.
 func clientsOf[T metav1.Object](m *namespaceClients[T], first string, last []string) (all []*client.Resource[T]) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -88,7 +88,7 @@ func clientsOf[T metav1.Object](m *namespaceClients[T], first string, last []str
 	return all
 }
 
-// clientsWithin returns the sources of the namespaces in some, or of all if it is nil, without those of the
+// clientsWithin returns the sources of the namespaces in some, or of all if it is nil. It leaves out the
 // namespaces in without.
 func clientsWithin[T metav1.Object](m *namespaceClients[T], some, without []string) (all []located[T]) {
 	m.mu.Lock()

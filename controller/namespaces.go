@@ -36,8 +36,9 @@ func checkObject[T metav1.Object](r *requests[T], obj T) error {
 	return r.check(keyOf(obj))
 }
 
-// sourcesOf returns the sources of the handle's objects. Those of namespace come first. Those that
-// fail come last, because a server that does not answer one of them would hold up the others.
+// sourcesOf returns the sources of the handle's objects. The sources of namespace come first.
+// Sources that fail come last, because a server that does not answer one of them would hold up the
+// others.
 func sourcesOf[T metav1.Object](r *requests[T], namespace string) []*client.Resource[T] {
 	if r.members == nil {
 		return []*client.Resource[T]{r.client}
@@ -45,8 +46,8 @@ func sourcesOf[T metav1.Object](r *requests[T], namespace string) []*client.Reso
 	return clientsOf(r.members, namespace, r.cache.stale())
 }
 
-// sourcesWithin returns the sources for some namespaces, nil for all of the handle. It leaves out those of
-// the namespaces in without.
+// sourcesWithin returns the sources for some namespaces, nil for all of the handle. It leaves out the
+// namespaces in without.
 func sourcesWithin[T metav1.Object](r *requests[T], some, without []string) (all []located[T]) {
 	if r.members == nil {
 		return []located[T]{{r.client, r.namespace}}
@@ -102,7 +103,7 @@ func deleteCollection[T metav1.Object](ctx context.Context, r *requests[T], opts
 // informer.Coverage.
 //
 // Reconciles of keys in such a namespace wait for its first list: see the package documentation. If
-// a reconcile reads a namespace other than that of its key, it has to call Covers. O(1).
+// a reconcile reads a namespace other than its key's, it has to call Covers. O(1).
 //
 //go:noinline
 func (h *Projected[T, P]) Covers(namespace string) bool {

@@ -613,7 +613,7 @@ func TestOpenOverNamespacesErrors(t *testing.T) {
 	}
 }
 
-// The keys of a new namespace wait until every handle has listed it, and those of others do not.
+// The keys of a new namespace wait until every handle has listed it. The keys of other namespaces do not wait.
 func TestKeysOfNewNamespaceWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, _ := setup(t)

@@ -50,10 +50,10 @@ const (
 // more for more or larger ones. Beyond that, it takes longer only if the server does not answer, or if
 // reads lack more than 100 objects, as they do while the watch is broken.
 //
-// The versions are those of one resource, because versions of different resources do not compare.
-// If the versions of a server do not compare at all, or its lists have none (reflector.Polling),
-// the error matches store.ErrResourceVersion. WaitForNow does not wait for namespaces that are
-// refused or have failed for 10 seconds. Other errors: those of List of client.Resource and of
+// The versions belong to one resource, because versions of different resources do not compare. If
+// the versions of a server do not compare at all, or its lists have none (reflector.Polling), the
+// error matches store.ErrResourceVersion. WaitForNow does not wait for namespaces that are refused
+// or have failed for 10 seconds. Other errors: the errors of client.Resource.List and
 // informer.Informer.WaitForRV, with the name of the resource.
 //
 //go:noinline
@@ -156,7 +156,7 @@ type nowLook[T metav1.Object] struct {
 
 type keySet = map[types.NamespacedName]struct{}
 
-// listAll compares lists with reads. A limit that is not 0 is that of each list. complete is false, and
+// listAll compares lists with reads. A limit that is not 0 applies to each list. complete is false, and
 // lacks is nil, if a source has more objects.
 func listAll[T metav1.Object](ctx context.Context, l *nowLook[T], limit int64) (lacks keySet, complete bool, err error) {
 	reads := l.cache.keys() // before: the lists have what is written meanwhile, or something newer

@@ -227,8 +227,8 @@ func (b slowBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// A reconcile that copies a field into a label has copied its last value once all is quiet, however its writes and those of
-// others interleave: no change of others passes for an own one.
+// A reconcile that copies a field into a label has copied its last value once all is quiet, however its own
+// writes and the writes of others interleave: no change by others passes for its own.
 func TestOwnEventsLoseNothing(t *testing.T) {
 	for seed := range longtest.N(100, 5000) {
 		synctest.Test(t, func(t *testing.T) { loseNothing(t, seed) })

@@ -7,7 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// A write is remembered for as many writes as are kept, also if an earlier one of its object is forgotten.
+// A write is remembered for as many writes as are kept, even if an earlier one of its object is forgotten.
 func TestOwnWritesAreKept(t *testing.T) {
 	var o ownWrites
 	one := types.NamespacedName{Name: "one"}

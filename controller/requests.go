@@ -27,7 +27,7 @@ func (r *requests[T]) get(ctx context.Context, key types.NamespacedName, opts *m
 }
 
 // ServerVersion asks the server for the object under the key with this text, and returns its
-// resourceVersion. It is for programs that look at handles of any type. Errors: those of Get, and
+// resourceVersion. It is for programs that look at handles of any type. Errors: Get's errors, and
 // one for a text that is no key.
 //
 //go:noinline

@@ -35,14 +35,14 @@ var (
 const cleanup = "example.com/cleanup"
 
 // bare is a projection that hides the metadata. All tests use this one, since each further type is
-// compiled with all the code of a cache. As a pointer, it shares that of the gadgets.
+// compiled with all the code of a cache. As a pointer, it shares the code of the gadgets.
 type bare struct{ g *gadget }
 
 func bareOf(g *gadget) (*bare, error) { return &bare{g}, nil }
 
 func (b *bare) key() (key, error) { return key{Namespace: b.g.Namespace, Name: b.g.Name}, nil }
 
-// owner is that of the gadget, and empty without one.
+// owner is the gadget's, and empty without one.
 func (b *bare) owner() string {
 	if b == nil {
 		return ""

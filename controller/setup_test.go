@@ -101,7 +101,7 @@ func TestSetupMistakes(t *testing.T) {
 	})
 }
 
-// Nothing panics with a nil controller, and whoever runs it is told.
+// Nothing panics with a nil controller, and whoever runs it gets an error.
 func TestNilController(t *testing.T) {
 	var c *controller.Controller[key]
 	_, inf := setup(t)

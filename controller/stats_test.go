@@ -13,7 +13,7 @@ import (
 	"github.com/kinform/kinform/controller"
 )
 
-// The numbers of a handle are those of its cache and its requests, and have the names of its kind.
+// The numbers of a handle come from its cache and its requests, and have the names of its kind.
 func TestStats(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScene(t, controller.OpenOptions[*gadget]{Client: client.Options{Namespace: "a"}})
@@ -38,7 +38,7 @@ func TestStats(t *testing.T) {
 	})
 }
 
-// The handlers of a controller have its name, and its numbers are those of its queue.
+// The handlers of a controller have its name, and its numbers come from its queue.
 func TestControllerNumbers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newScene(t, controller.OpenOptions[*gadget]{})

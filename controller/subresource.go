@@ -40,7 +40,7 @@ func (r *Requests[T]) requests() *Requests[T] { return r }
 //	...
 //	now, err := scale.Get(ctx, key, metav1.GetOptions{})
 //
-// It sends nothing. Errors: [ErrInvalid] for a nil handle, and those of client.New for B.
+// It sends nothing. Errors: [ErrInvalid] for a nil handle, and the errors of client.New for B.
 func SubresourceAs[B, T metav1.Object](handle Requested[T], name string, more ...string) (*Subresource[B], error) {
 	if isNil(handle) {
 		return nil, noInformer[T]("SubresourceAs")

@@ -35,8 +35,8 @@ func refused(t *testing.T, code int, reason metav1.StatusReason) *informer.Infor
 	return inf
 }
 
-// A kind that is not that of the resource does not look like an empty collection: the cache does
-// not fill, and the error of Run says why, with streaming lists and without.
+// A kind that is not the resource's does not look like an empty collection: the cache does not
+// fill, and the error of Run says why, with streaming lists and without.
 func TestWrongKind(t *testing.T) {
 	for _, plain := range []bool{false, true} {
 		synctest.Test(t, func(t *testing.T) {

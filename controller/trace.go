@@ -68,7 +68,7 @@ func (c *Controller[Q]) LastError(key any) error {
 	return t.errors[k]
 }
 
-// traced returns a function that calls reconcile and notes the call, also if it panics.
+// traced returns a function that calls reconcile and notes the call, even if it panics.
 func traced[Q comparable](c *Controller[Q], reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
 		if t := c.trace.Load(); t != nil {

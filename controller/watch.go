@@ -46,7 +46,7 @@ func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], fil
 //
 // Owns does not queue an owner that is not in the cache. The owner's event queues it when it
 // arrives, so add owners with [For], too: otherwise Run returns [ErrInvalid]. While Run runs, call
-// For first. The other errors are those of For.
+// For first. The other errors are For's.
 func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName], owners informer.Informed[types.NamespacedName, O], owned informer.Informed[K, T], filters ...func(informer.Event[K, T]) bool) {
 	inf := informerOf(owners)
 	if inf == nil {
@@ -73,7 +73,7 @@ func Owns[K comparable, O, T metav1.Object](c *Controller[types.NamespacedName],
 // keys for the old object, even if that was a different object (informer.Event.Replaced). It queues
 // all keys that keys appends, each once per event. It leaves out events for which one of the
 // filters returns false. keys and the filters run in the handler's goroutine, one call at a time.
-// The errors are [ErrInvalid] and those of [For].
+// Errors: [ErrInvalid], and the errors of [For].
 func Watch[Q, K comparable, T any](c *Controller[Q], inf informer.Informed[K, T], keys func(dst []Q, obj T) []Q, filters ...func(informer.Event[K, T]) bool) {
 	w := watching[K, T]{call: "Watch", from: inf, filters: filters}
 	if known := informerOf(inf); known != nil && keys == nil {

@@ -233,7 +233,7 @@ func TestLateSyncTimeout(t *testing.T) {
 	})
 }
 
-// An informer that fails ends Run, also if it was added late.
+// An informer that fails ends Run, even if it was added late.
 func TestLateInformerFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server, first := setup(t)

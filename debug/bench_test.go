@@ -143,7 +143,7 @@ const slot = 2 * time.Second
 // BenchmarkViewers compares what an event of an informer costs without a page, with a page at which
 // nobody looks, and with ten viewers, over real connections. The page also has 100 informers and a
 // queue of 1,000 keys. One iteration is a round of three measurements in random order, two seconds
-// each, in processor time, that of the viewers included. Reported are the medians of the rounds'
+// each, in processor time, including the viewers'. Reported are the medians of the rounds'
 // differences from no page in percent, with the bounds of their 95% intervals. Use -benchtime 30x.
 func BenchmarkViewers(b *testing.B) {
 	s := newSteady(b)

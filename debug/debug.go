@@ -19,7 +19,7 @@ import (
 )
 
 // Errors of the functions that add to a page. Each comes with the name that was given. They are the
-// same values as those of package manager.
+// same values as in package manager.
 var (
 	// ErrUnnamed says that the name is empty.
 	ErrUnnamed = manager.ErrUnnamed

@@ -117,7 +117,7 @@ func (p *Page) free(sort, name string) string {
 // methods do.
 func keyText(key any) string { return printable(keytext.Of(key)) }
 
-// matches returns a function that reports whether text is that of a key.
+// matches returns a function that reports whether text is the text of a key.
 func matches(text string) func(key any) bool {
 	asString, asName := keytext.Matches[string](text), keytext.Matches[types.NamespacedName](text)
 	return func(key any) bool {

@@ -85,7 +85,7 @@ func TestStateByLists(t *testing.T) {
 		"lists fail later": {
 			{0, forbidden, nil, "5", "failing"},
 			{2 * time.Minute, forbidden, forbidden, "6", "*"}, // a list may have failed already
-			{6 * time.Minute, forbidden, nil, "6", "*"},       // the newest failure may be that of a watch
+			{6 * time.Minute, forbidden, nil, "6", "*"},       // the newest failure may be a watch's
 			{8 * time.Minute, forbidden, nil, "6", "lists every *s"},
 		},
 		"lists have no version": {

@@ -15,7 +15,7 @@ type State struct {
 	Informers   []Informer `json:"informers"`
 	Queues      []Queue    `json:"queues"`
 	Controllers []Queue    `json:"controllers"`
-	// Replicas are those of package shard in this process.
+	// Replicas are the replicas of package shard in this process.
 	Replicas []ReplicaState `json:"replicas"`
 }
 
@@ -141,7 +141,7 @@ type Key struct {
 	Seconds  float64 `json:"seconds"`
 	Priority int     `json:"priority"`
 	Failures int     `json:"failures"`
-	// Error is that of the last reconcile, for a failing key. It needs Options.Reconciles.
+	// Error is the last reconcile's, for a failing key. It needs Options.Reconciles.
 	Error string `json:"error,omitempty"`
 }
 

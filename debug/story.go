@@ -23,7 +23,7 @@ type Story struct {
 type CachedKey struct {
 	Name   string `json:"name"`
 	Cached bool   `json:"cached"`
-	// Version is that of the object in the store. It is empty for objects without one.
+	// Version is the version of the object in the store. It is empty for objects without one.
 	Version string `json:"version"`
 	// PendingWrite is the version of this process's own write that the watch has not brought.
 	PendingWrite string `json:"pendingWrite,omitempty"`

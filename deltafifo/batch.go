@@ -50,8 +50,8 @@ func (b Batch[K, T]) Listed() (moment uint64, ok bool) {
 }
 
 // Rewound reports whether the batch contains a list with [Replacement.Rewound]. Its resourceVersion
-// may be older than that of the previous batch, and different objects may have had the same
-// versions as its objects.
+// may be older than the previous batch's, and different objects may have had the same versions as
+// its objects.
 func (b Batch[K, T]) Rewound() bool { return b.buf != nil && b.buf.rewound }
 
 // Doubtful reports whether the batch contains a list with [Replacement.Doubtful]. Different objects may

@@ -33,8 +33,8 @@ func clearEntry[K comparable, T any](e *entry[K, T]) {
 //
 // Without a list, push makes a new entry for each delta and does not look its key up. settle does
 // that, for a block of blockLen entries, or before somebody asks for a key or a number. A lookup
-// mostly waits for the bytes of the key, and the processor can read those of many keys at a time.
-// So a watch event to one handler takes 1.2 times less processor time (bench, row
+// mostly waits for the bytes of the key, and the processor can read the bytes of many keys at a
+// time. So a watch event to one handler takes 1.2 times less processor time (bench, row
 // watch/handlers=1).
 //
 // If a list arrives when nothing is pending, the buffer keeps it without a copy, before the
@@ -259,7 +259,7 @@ func addEntry[K comparable, T any](b *buffer[K, T], key K) *entry[K, T] {
 }
 
 // findOrAdd returns the entry of key. The caller must add a delta. The entry is valid as long as
-// that of findEntry.
+// findEntry's.
 func findOrAdd[K comparable, T any](b *buffer[K, T], key K) *entry[K, T] {
 	if e := findEntry(b, key); e != nil {
 		return e

@@ -25,7 +25,7 @@ func cycle(t testing.TB, f *DeltaFIFO[int, int], keys, deltas int) {
 	}
 }
 
-// In the long run the queue needs no allocation of its own for an event.
+// In the long run the queue itself allocates nothing for an event.
 func TestAllocations(t *testing.T) {
 	for _, size := range []struct{ keys, deltas int }{
 		{1, 1}, {1, 3}, {1, 4096}, {10, 10}, {100, 1000}, {1000, 1000}, {4096, 4096},

@@ -57,7 +57,7 @@ func TestDeletedTwice(t *testing.T) {
 	}
 }
 
-// What is in flight counts before what is known, also when the store has half of it.
+// What is in flight counts before what is known, even when the store has half of it.
 func TestReplaceSeesInFlight(t *testing.T) {
 	store := newShelf[int]()
 	store.m[1], store.m[2], store.m[3] = 10, 20, 30

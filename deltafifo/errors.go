@@ -56,8 +56,8 @@ func joined(err, failed error) error {
 	return errors.Join(err, failed)
 }
 
-// LogValue implements slog.LogValuer: a group of message, key and error, those of the first key
-// that failed, and failed, the number of keys.
+// LogValue implements slog.LogValuer: a group of message, key and error, all for the first key that
+// failed, and failed, the number of keys.
 func (e *ProcessError[K]) LogValue() slog.Value {
 	return failureRecord(e.Failed[0].Key, e.Failed[0].Err, len(e.Failed))
 }

@@ -65,7 +65,7 @@ func markReturned(b *header, n int) bool {
 	return true
 }
 
-// resetHeader makes the header that of an empty buffer.
+// resetHeader resets the header to an empty buffer.
 func resetHeader(b *header) { *b = header{given: b.given[:0]} }
 
 // admit waits until the queue has room. It returns with the lock held if and only if it returns

@@ -333,7 +333,7 @@ func (s *script) bookmark() {
 	}
 }
 
-// items returns those of a list: any, or what the store has, save for some.
+// items returns the items of a list: any, or what the store has, save for some.
 func (s *script) items() (items []KeyedObject[int, int]) {
 	if s.choose.IntN(2) == 0 {
 		for range s.choose.IntN(s.keys + 2) { // none now and then, and some more than once

@@ -70,7 +70,7 @@ func TestProcessRetriesFailed(t *testing.T) {
 	r.want(t, 1)
 }
 
-// The function may use the queue, also to give back its own key, which is done once.
+// The function may use the queue, even to give back its own key, which is done once.
 func TestProcessUsesQueue(t *testing.T) {
 	f := New[int, int](nil, Options{})
 	must(t, f.Add(never, 1, 10, ""))

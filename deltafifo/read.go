@@ -29,7 +29,7 @@ func (f *DeltaFIFO[K, T]) All() iter.Seq2[K, []Delta[T]] {
 	}
 }
 
-// copyOf returns copies of the pending entries, those of an untouched list included.
+// copyOf returns copies of the pending entries, including the entries of an untouched list.
 func copyOf[K comparable, T any](f *DeltaFIFO[K, T]) []entry[K, T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()

@@ -150,7 +150,7 @@ func TestRecalledIsNotCompared(t *testing.T) {
 		{[]*versioned{a, b}, 0, 0},
 		{[]*versioned{a, objectAt("b", "v", "2")}, 1, 0},
 		{[]*versioned{a, objectAt("b", "v", "3")}, 1, 1},
-		{[]*versioned{a, b, none}, 19, 1}, // one has no version of its own, and the list has another than the store
+		{[]*versioned{a, b, none}, 19, 1}, // one has no version, and the list has another version than the store
 	} {
 		store := &asked{cupboard: cupboard{{Name: "a"}: a, {Name: "b"}: b}}
 		if len(c.list) > len(store.cupboard) {

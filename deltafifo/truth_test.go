@@ -153,7 +153,7 @@ func (c *client) take(f *DeltaFIFO[int, int], b Batch[int, int]) {
 		for _, d := range deltas {
 			c.judge(key, d)
 		}
-		last := slices.Clone(deltas) // that of a list is gone with the next key
+		last := slices.Clone(deltas) // a list's delta is gone with the next key
 		c.todo = append(c.todo, func() { c.store.commit(key, last) })
 	}
 	if initial && !b.EndsInitialList() || b.EndsInitialList() && c.synced {
@@ -322,7 +322,7 @@ func consume(t *testing.T, c *client, f *DeltaFIFO[int, int]) {
 	}
 }
 
-// Many producers, each with keys of its own, all of them often waiting for room.
+// Many producers, each with its own keys, all of them often waiting for room.
 func TestManyProducers(t *testing.T) {
 	const producers, keys, steps = 8, 5, 3000
 	c := newClient(t, nil, 1)

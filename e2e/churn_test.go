@@ -22,8 +22,8 @@ type change struct {
 	i        int // number of the object
 }
 
-// churn makes random changes, each to an object of its own, so that they can be made in
-// any order and be repeated after an error whose outcome is not known.
+// churn makes random changes, each to its own object. So they can be made in any order, and be
+// repeated after an error that leaves the outcome open.
 type churn struct {
 	server     *oracle.Client
 	rand       *rand.Rand

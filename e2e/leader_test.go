@@ -35,7 +35,7 @@ type election struct {
 	conn client.Connection
 
 	mu    sync.Mutex
-	leads context.Context // that of the work of who began last
+	leads context.Context // the context of the work that began last
 	who   string
 	terms map[string]int
 }

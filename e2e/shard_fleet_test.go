@@ -35,7 +35,7 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// shardNamespace and shardName are those of docs/sharding.md, whose manifests the replicas run
+// shardNamespace and shardName are the names in docs/sharding.md, whose manifests the replicas run
 // with.
 const (
 	shardNamespace = "prod"
@@ -137,7 +137,7 @@ func createMaps(ctx context.Context, t *testing.T, maps *client.Resource[*corev1
 // manifest matches a block of manifests in a page.
 var manifest = regexp.MustCompile("(?s)\n```yaml\n(.*?)```\n")
 
-// paths are those of collections in shardNamespace, by kind.
+// paths are the paths of collections in shardNamespace, by kind.
 var paths = map[string]string{
 	"ServiceAccount": "/api/v1/namespaces/prod/serviceaccounts", "Deployment": "/apis/apps/v1/namespaces/prod/deployments",
 	"Role": "/apis/rbac.authorization.k8s.io/v1/namespaces/prod/roles", "RoleBinding": "/apis/rbac.authorization.k8s.io/v1/namespaces/prod/rolebindings",

@@ -43,7 +43,7 @@ const (
 // and again.
 const writtenPrefix = "written-"
 
-// shardEnv holds the arguments of a replica that runs as a process of its own: this test binary.
+// shardEnv holds the arguments of a replica that runs as a separate process: this test binary.
 const shardEnv = "KINFORM_E2E_REPLICA"
 
 type replicaArgs struct {
@@ -52,7 +52,7 @@ type replicaArgs struct {
 	Turn                         time.Duration // between two reconciles of an object
 }
 
-// shardOptions are those of all replicas.
+// shardOptions are the options of all replicas.
 func shardOptions(identity string, lease time.Duration) shard.Options {
 	return shard.Options{Namespace: shardNamespace, Name: shardName, Identity: identity, LeaseDuration: lease, RenewDeadline: lease * 2 / 3, RetryPeriod: lease * 2 / 15}
 }
@@ -63,7 +63,7 @@ const (
 	costsLine      = "\x02"
 )
 
-// costs are those of a replica.
+// costs are the costs of a replica.
 type costs struct {
 	Heap     uint64 // bytes that are reachable
 	Resident uint64 // bytes

@@ -22,7 +22,7 @@ import (
 
 const (
 	soakNamespaces = 20
-	// soakWriters write at a time; each has objects of its own.
+	// soakWriters write at a time; each has its own objects.
 	soakWriters = 8
 	touched     = "touched" // an annotation that all objects have, with a value that is always as long
 )
@@ -79,8 +79,7 @@ func kindOf[O any, T interface {
 	return k
 }
 
-// path is that of an object, or of a collection without a name, in all namespaces without
-// one.
+// path is the path of an object, or of a collection without a name, in all namespaces without one.
 func (k *soakKind) path(namespace, name string) string {
 	path := "/api/" + k.gvr.Version
 	if k.gvr.Group != "" {

@@ -89,7 +89,7 @@ func (w *witness[T]) illegal() error {
 	return err
 }
 
-// has reports whether the handler's objects are those of the store.
+// has reports whether the handler's objects are the store's.
 func (w *witness[T]) has() bool {
 	n := 0
 	for k, obj := range w.seen.Live() {

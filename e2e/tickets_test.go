@@ -86,8 +86,8 @@ type tickets struct {
 	api     *oracle.Client
 	version string
 	caches  []*ticketCache
-	// other is a cache of another resource on the same connection. Its watch goes on when those of
-	// tickets end, and shows that it is not the server that ends.
+	// other is a cache of another resource on the same connection. Its watch goes on when the
+	// watches of tickets end, which shows that the server does not end.
 	other *informer.Informer[key, *corev1.ConfigMap]
 }
 
@@ -161,7 +161,7 @@ func (s *tickets) run() (stop func()) {
 	return stop
 }
 
-// update merges spec into that of the definition.
+// update merges spec into the definition's.
 func (s *tickets) update(spec any) {
 	s.t.Helper()
 	if err := s.api.Do(s.ctx, http.MethodPatch, definitionPath, map[string]any{"spec": spec}, nil); err != nil {

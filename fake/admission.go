@@ -26,7 +26,7 @@ type Admission struct {
 	Server *Server
 	// Verb is create, update or delete; a patch or an apply is one of the first two.
 	Verb faults.Verb
-	// Resource and Kind are those of the request, with its version.
+	// Resource and Kind are the request's, with its version.
 	Resource schema.GroupVersionResource
 	Kind     schema.GroupVersionKind
 	// Subresource is empty for the object itself.
@@ -48,8 +48,8 @@ type Admission struct {
 	table *table
 }
 
-// Versions returns the versions in which the resource of the write is served, also those of other
-// groups.
+// Versions returns the versions in which the resource of the write is served, including the
+// versions of other groups.
 func (a *Admission) Versions() (out []schema.GroupVersionResource) {
 	for _, v := range a.table.main().served() {
 		out = append(out, v.res.GroupVersionResource())
@@ -59,7 +59,7 @@ func (a *Admission) Versions() (out []schema.GroupVersionResource) {
 
 // In returns the write as one of another of [Admission.Versions], with converted copies of its
 // objects. What clients send to a subresource of a [SubresourceHook] is the same in all versions.
-// Errors: [ErrNotRegistered] for no such version; those of [Hooks].Convert.
+// Errors: [ErrNotRegistered] for no such version; the errors of [Hooks].Convert.
 func (a *Admission) In(version schema.GroupVersionResource) (*Admission, error) {
 	for _, v := range a.table.main().served() {
 		if v.res.GroupVersionResource() != version {
@@ -81,7 +81,7 @@ func (a *Admission) In(version schema.GroupVersionResource) (*Admission, error) 
 }
 
 // Take makes obj, the Object of a write that [Admission.In] returned, the new state of a. Only
-// Mutate may call it. Errors: those of [Hooks].Convert.
+// Mutate may call it. Errors: the errors of [Hooks].Convert.
 func (a *Admission) Take(obj metav1.Object) error {
 	obj, err := a.table.converted(obj)
 	if err == nil {
@@ -91,8 +91,8 @@ func (a *Admission) Take(obj metav1.Object) error {
 }
 
 // Patch applies a JSON patch (RFC 6902) to Object, and reports whether that changed it. Only Mutate
-// may call it, for an Object that is not nil. Errors: those of a patch that does not apply, that
-// copies more than 3 MiB, or whose result is no object of the kind; Object is then as before.
+// may call it, for an Object that is not nil. It returns an error for a patch that does not apply,
+// that copies more than 3 MiB, or whose result is no object of the kind; Object is then as before.
 func (a *Admission) Patch(data []byte) (changed bool, err error) {
 	state, err := clone(a.Object)
 	if err != nil {
@@ -117,8 +117,9 @@ func (a *Admission) Patch(data []byte) (changed bool, err error) {
 	return changed, nil
 }
 
-// TypeConverter returns that of the resource's [Rules], for the version of the write: it says how an
-// apply merges objects. It is nil if there is none, or if Object is the form of a [SubresourceHook].
+// TypeConverter returns the TypeConverter of the resource's [Rules], for the version of the write:
+// it says how an apply merges objects. It is nil if there is none, or if Object is the form of a
+// [SubresourceHook].
 func (a *Admission) TypeConverter() managedfields.TypeConverter {
 	if a.Kind != a.table.res.GroupVersionKind() {
 		return nil

@@ -219,8 +219,8 @@ func TestGeneratedNameRefused(t *testing.T) {
 	}
 }
 
-// TestUpsertEnds: updates and applies that may create an object are refused if a hook renames it or says, for reasons
-// of its own, that it exists or does not. The hook is not asked again and again.
+// TestUpsertEnds: updates and applies that may create an object are refused if a hook renames it or says, for
+// its own reasons, that it exists or does not. The hook is not asked again and again.
 func TestUpsertEnds(t *testing.T) {
 	asked := 0
 	var hook func(a *fake.Admission) error

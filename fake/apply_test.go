@@ -43,7 +43,7 @@ func TestApply(t *testing.T) {
 	if again.ResourceVersion != "2" {
 		t.Errorf("an apply of the same wrote %s", again.ResourceVersion)
 	}
-	// Another manager adds an item of its own, and shares a value that is equal.
+	// Another manager adds its own item, and shares a value that is equal.
 	must(applyApp(t, c, "two", "spec: {replicas: 1, containers: [{name: b, image: i2}], groups: [g]}", false))(t)
 	// The first gives up its port and the shared value, which stays the second's.
 	got = must(applyApp(t, c, "one", "spec: {containers: [{name: a, image: i1}]}", false))(t)

@@ -26,11 +26,11 @@ func (s *Server) Backup() *Backup {
 	return b
 }
 
-// Restore puts the server back to the moment of the backup, as restoring etcd from a snapshot
-// does: objects and resourceVersion are those of the backup, the writes since then never
-// happened, and all watches break. The next writes get resourceVersions that were given out
-// before; uids are never given out twice. The history before the backup stays. Resources that
-// were registered after the backup are empty.
+// Restore puts the server back to the moment of the backup, as restoring etcd from a snapshot does:
+// objects and resourceVersion are the backup's, the writes since then never happened, and all
+// watches break. The next writes get resourceVersions that were given out before; uids are never
+// given out twice. The history before the backup stays. Resources that were registered after the
+// backup are empty.
 //
 // To restore as etcdutl does with --bump-revision and --mark-compacted, call Restore,
 // [Server.JumpResourceVersion] and [Server.Compact]. Error: [ErrInvalid], for a backup of

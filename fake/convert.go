@@ -59,16 +59,16 @@ func (t *table) stored(v *revision) (*revision, error) {
 	if err != nil {
 		return nil, err
 	}
-	kept.stored = nil // it is a state of its own
+	kept.stored = nil // it is a separate state
 	return kept, nil
 }
 
-// internal reports whether the API server compares the states of an object in a form of its own,
-// for which that of the storage stands: it does so for its own kinds. It compares custom resources
+// internal reports whether the API server compares the states of an object in an internal form,
+// which the stored form stands for here: it does so for its own kinds. It compares custom resources
 // in the version of the request.
 func (t *table) internal() bool { return t.storage != nil && !t.res.custom() }
 
-// sameStored is sameGeneration for a version that may not be that of the storage.
+// sameStored is sameGeneration for a version that may not be the storage's.
 func (t *table) sameStored(obj metav1.Object, old *revision) (bool, error) {
 	if !t.internal() {
 		return t.sameGeneration(obj, old.obj), nil

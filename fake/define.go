@@ -166,7 +166,7 @@ func (t *table) define(change bool) error {
 	return nil
 }
 
-// checkApart refuses versions that share a name or a kind with those of another resource.
+// checkApart refuses versions that share a name or a kind with versions of another resource.
 func (t *table) checkApart(c *table) error {
 	for _, v := range t.all() {
 		for _, o := range c.all() {
@@ -227,9 +227,8 @@ func (t *table) follow(old *table) {
 }
 
 // Unregister ends a resource, in all its versions: its objects are deleted, whatever their
-// finalizers, and its watches end after the DELETED events. Later requests get the 404 of an
-// unknown resource, also those of a [Source], until it is registered again. Error:
-// [ErrNotRegistered].
+// finalizers, and its watches end after the DELETED events. Later requests, including a [Source]'s,
+// get the 404 of an unknown resource until it is registered again. Error: [ErrNotRegistered].
 func (s *Server) Unregister(name schema.GroupResource) error {
 	s.mu.Lock()
 	c, ok := s.tables[name]

@@ -190,7 +190,7 @@ func TestRedefine(t *testing.T) {
 }
 
 // TestRedefinitionExpires: nobody resumes a watch from before another definition. A watch that
-// follows a list goes on, also after a restore to a time before that definition.
+// follows a list goes on, even after a restore to a time before that definition.
 func TestRedefinitionExpires(t *testing.T) {
 	s := fake.New(fake.Options{})
 	check(t, fake.Register(s, podKind, fake.Rules{}))

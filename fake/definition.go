@@ -26,11 +26,10 @@ type Definition[T metav1.Object] struct {
 // for almost all resources.
 //
 // If the kind has the subresource "status", then only [UpdateStatus], [ChangeStatus] and requests to
-// .../status write the status; creates and other updates ignore it. In
-// most of Kubernetes' own kinds these calls also write labels, annotations, finalizers and owner
-// references; in custom resources they only write the status. T then needs a field Status, or is
-// Unstructured. Without that subresource an object is written as a whole. Other
-// subresources are [Hooks].
+// .../status write the status; creates and other updates ignore it. In most of Kubernetes' own kinds
+// these calls also write labels, annotations, finalizers and owner references; in custom resources
+// they only write the status. T then needs a field Status, or is Unstructured. Without that
+// subresource an object is written as a whole. Other subresources are [Hooks].
 type Rules struct {
 	// ListKind is the kind of a list; empty means the kind + "List".
 	ListKind string

@@ -143,7 +143,7 @@ func (t *table) marked(old *revision, opts metav1.DeleteOptions, w write) (*revi
 
 // propagation returns the finalizers of an object whose deletion opts ask for. A policy becomes a
 // finalizer, which tells the garbage collector how to treat the dependents. Without a policy the
-// present finalizers stay. If none of them is that of a policy, orphans adds one.
+// present finalizers stay. If none of them comes from a policy, orphans adds one.
 func propagation(finalizers []string, opts metav1.DeleteOptions, orphans bool) []string {
 	var add string
 	//lint:ignore SA1019 clients still send it, and it is the same as a policy

@@ -64,7 +64,7 @@ func discoveryForm(r *http.Request, root string) (string, error) {
 // headless reports whether the documents below a path have no HEAD in the API server.
 func headless(root string) bool { return root == "api" || root == "apis" || root == "version" }
 
-// apiResources describes all resources, in the order of their groups. Those of a group are in the
+// apiResources describes all resources, in the order of their groups, and within a group in the
 // order of registration.
 func (s *Server) apiResources() (all []metav1.APIResource) {
 	s.mu.Lock()

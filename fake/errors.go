@@ -19,9 +19,9 @@ import (
 var (
 	// ErrNotRegistered says that no resource of the asked type or name is registered.
 	ErrNotRegistered = errors.New("resource not registered: call fake.Register with its kind first")
-	// ErrInvalid is matched by the errors of all other misuse: a resource that is registered already or that no server can serve, a type that
-	// is unusable or has several resources, a manifest that does not parse, a backup of another server. The text says
-	// what to change. It is the value of package controller.
+	// ErrInvalid is matched by the errors of all other misuse: a resource that is registered already or that no
+	// server can serve, a type that is unusable or has several resources, a manifest that does not parse, a
+	// backup of another server. The text says what to change. It is the value of package controller.
 	ErrInvalid = mistake.Err
 )
 

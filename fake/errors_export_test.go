@@ -1,6 +1,6 @@
 package fake
 
-// The mistakes that are told apart by their texts alone.
+// The mistakes that only their texts tell apart.
 var (
 	ErrAmbiguous = errAmbiguous
 	ErrBackup    = errBackup

@@ -23,7 +23,7 @@ type Exchange struct {
 	// Code is the HTTP status that was sent or, to a [Source], would have been. Zero means that the
 	// sender got none, because the connection broke or its context ended.
 	Code int
-	// Message is that of a refusal.
+	// Message is the message of a refusal.
 	Message string
 }
 

@@ -21,8 +21,8 @@ type Hooks[T metav1.Object] struct {
 	// Default completes an object. It gets the state that is to be stored: the server has set the
 	// metadata that a client cannot write, and has dropped the status of a create.
 	Default func(obj T)
-	// Validate returns the faults of a new state: old is nil in a create. They become the causes
-	// of a 422 Invalid, beside those of the metadata.
+	// Validate returns the faults of a new state: old is nil in a create. They become the causes of
+	// a 422 Invalid, beside the faults of the metadata.
 	Validate func(obj, old T) field.ErrorList
 	// ValidateStatus is Validate for writes of the status subresource; nil means Validate.
 	ValidateStatus func(obj, old T) field.ErrorList
@@ -41,7 +41,7 @@ type Hooks[T metav1.Object] struct {
 	// dry run must be refused like another request, and change nothing. Act runs without a lock,
 	// concurrently, and can write to the server. Use it with [Rules].Verbs of "create" alone.
 	Act func(ctx context.Context, obj T, dryRun bool) error
-	// Subresources are those besides status, by name. See [View], [Action] and [Text].
+	// Subresources are the subresources other than status, by name. See [View], [Action] and [Text].
 	Subresources map[string]SubresourceHook[T]
 	// Fields are the fields by which objects can be selected; see [AddField].
 	Fields map[string]func(obj T) string

@@ -42,7 +42,7 @@ func newKind(group, kind, name string) *unstructured.Unstructured {
 }
 
 // TestStatusWritesMetadata: the status subresource of Kubernetes' own kinds writes metadata as
-// well, with exceptions, and that of custom resources does not.
+// well, with exceptions, and the status subresource of custom resources does not.
 func TestStatusWritesMetadata(t *testing.T) {
 	owner := metav1.OwnerReference{APIVersion: "v1", Kind: "Pod", Name: "o", UID: "u"}
 	for _, c := range []struct{ group, kind, want string }{
@@ -140,7 +140,7 @@ func TestGenerationOfCustomResources(t *testing.T) {
 	}
 }
 
-// TestGenerationOfClients: a kind without a generation keeps that of its creation.
+// TestGenerationOfClients: a kind without a generation keeps the generation of its creation.
 func TestGenerationOfClients(t *testing.T) {
 	client := kindServer(t, "", "ConfigMap")
 	obj := newKind("", "ConfigMap", "x")

@@ -8,8 +8,8 @@ import (
 	"github.com/kinform/kinform/fake/internal/pagetoken"
 )
 
-// listRequest is a checked LIST. The rules are those of the API concepts page
-// ("Semantics for get and list"); the zero value asks for everything as it is now.
+// listRequest is a checked LIST. It follows the API concepts page ("Semantics for get and list");
+// the zero value asks for everything as it is now.
 type listRequest struct {
 	atLeast uint64 // the list may not be older; 0 for any
 	exact   uint64 // the list must be of this resourceVersion; 0 for the current one

@@ -30,8 +30,8 @@ import (
 // uids of the owners. It reads all files before it creates anything. A refusal ends the work and
 // leaves the objects created so far.
 //
-// Errors name the file and the document, counted from 1: [ErrInvalid], those of fsys,
-// and the Status errors of [Create].
+// Errors name the file and the document, counted from 1: [ErrInvalid], the errors of fsys, and the
+// Status errors of [Create].
 func (s *Server) Load(fsys fs.FS, root string) error {
 	all, err := manifest.Read(fsys, root)
 	if err != nil {
@@ -68,7 +68,7 @@ func (s *Server) loadAll(all []manifest.Object) error {
 }
 
 // load creates the object of a manifest, status included, and returns its uid. uids maps the uids
-// that earlier manifests state to those of the created objects.
+// that earlier manifests state to the uids of the created objects.
 func (t *table) load(body []byte, uids map[types.UID]types.UID) (types.UID, error) {
 	obj := newObject(t.typ)
 	if err := wire.UnmarshalJSON(body, obj); err != nil {

@@ -144,7 +144,7 @@ func (b listBody) send(w *answer.Writer, m wire.Media, cut int) error {
 	return err
 }
 
-// printer returns that of the hooks or, if they have none, that of the strategy.
+// printer returns the hooks' printer or, if they have none, the strategy's.
 func (t *table) printer() Printer {
 	if t.strategy != nil && t.hooks.printer.Columns == nil {
 		return t.strategy.Printer

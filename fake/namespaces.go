@@ -25,8 +25,7 @@ const nameLabel = "kubernetes.io/metadata.name"
 func (t *table) keptByContent() bool { return t.res.namespaces() && t.server.upkeep.Namespaces() }
 
 // admit refuses a new object whose namespace is not there, or is on its way out, as the
-// NamespaceLifecycle admission does. The caller holds
-// Server.mu.
+// NamespaceLifecycle admission does. The caller holds Server.mu.
 func (t *table) admit(key types.NamespacedName) error {
 	if key.Namespace == "" || !t.server.upkeep.Namespaces() {
 		return nil

@@ -52,7 +52,7 @@ func TestNamespaces(t *testing.T) {
 	if gone.Status.Phase != "Terminating" || gone.DeletionTimestamp == nil {
 		t.Errorf("deleted %+v", gone)
 	}
-	wantState(t, s, "held deleting a/b", "p") // that of b
+	wantState(t, s, "held deleting a/b", "p") // b's
 	st := wantStatus(t, second(fake.Create(s, newPod("a", "q"))), 403, metav1.StatusReasonForbidden)
 	if st.Message != `pods "q" is forbidden: unable to create new content in namespace a because it is being terminated` ||
 		len(st.Details.Causes) != 1 || st.Details.Causes[0].Type != "NamespaceTerminating" {

@@ -63,8 +63,8 @@ func clone(obj metav1.Object) (c metav1.Object, err error) {
 	return c, utiljson.Unmarshal(b, c)
 }
 
-// unchanged compares two objects as the API server does before a write: as they are stored.
-// Unlike those of a Go type, absent and empty members of an unstructured object differ.
+// unchanged compares two objects as the API server does before a write: as they are stored. Unlike
+// in a Go type, absent and empty members of an unstructured object differ.
 func unchanged(a, b metav1.Object) bool {
 	if u, ok := a.(*unstructured.Unstructured); ok {
 		return equality.Semantic.DeepEqualWithNilDifferentFromEmpty(u.Object, b.(*unstructured.Unstructured).Object)
@@ -72,7 +72,8 @@ func unchanged(a, b metav1.Object) bool {
 	return same(a, b)
 }
 
-// same compares two values as the API server does, where empty and absent lists are one. Types that the semantic comparison cannot read are compared exactly.
+// same compares two values as the API server does, where empty and absent lists are one. Types that the
+// semantic comparison cannot read are compared exactly.
 func same(a, b any) (equal bool) {
 	defer func() {
 		if recover() != nil {

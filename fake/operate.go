@@ -65,9 +65,9 @@ func (s *Server) compact(rv uint64) {
 	}
 }
 
-// Bookmark sends a bookmark to every open watch that allows them, after the events of all
-// writes so far and before those of later writes. By itself the server sends bookmarks only at
-// the end of initial events and of timeoutSeconds, because real time plays no part in it.
+// Bookmark sends a bookmark to every open watch that allows them, after the events of all writes so
+// far and before the events of later writes. By itself the server sends bookmarks only at the end
+// of initial events and of timeoutSeconds, because real time plays no part in it.
 func (s *Server) Bookmark() {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -28,10 +28,10 @@ type Options struct {
 	// a client removes them, as with an API server that runs alone.
 	CollectGarbage bool
 
-	// KeepNamespaces gives namespaces a life of their own, if the resource namespaces of the core
-	// group is registered. Objects can then be created only in namespaces that exist and are not
-	// being deleted, and the deletion of a namespace deletes its objects before the write returns.
-	// It goes with the last of them. Without it, namespaces are objects like any other and need not
+	// KeepNamespaces gives namespaces a life cycle, if the resource namespaces of the core group is
+	// registered. Objects can then be created only in namespaces that exist and are not being
+	// deleted, and the deletion of a namespace deletes its objects before the write returns. It
+	// goes with the last of them. Without it, namespaces are objects like any other and need not
 	// exist.
 	KeepNamespaces bool
 
@@ -41,10 +41,10 @@ type Options struct {
 	// are the pods that CollectGarbage and KeepNamespaces delete.
 	StopPods bool
 
-	// Mutate and Validate admit the writes of requests, as the admission of an API server does; they do not see the writes of a test's own functions. Mutate
-	// comes first and may change a.Object, and Validate sees what would be stored. An error refuses
-	// the write, with 403 Forbidden unless it is a Status. They run in the goroutine of the
-	// request, without a lock, concurrently, and once more if another write comes between; the
+	// Mutate and Validate admit the writes of requests, as the admission of an API server does; they do not see
+	// the writes of a test's own functions. Mutate comes first and may change a.Object, and Validate sees what
+	// would be stored. An error refuses the write, with 403 Forbidden unless it is a Status. They run in the
+	// goroutine of the request, without a lock, concurrently, and once more if another write comes between; the
 	// context is the request's. Nil admits everything.
 	Mutate, Validate func(ctx context.Context, a *Admission) error
 

@@ -39,8 +39,8 @@ func (rs ownResources) hold(r *definedResource) bool {
 	return ok && (names == nil || slices.Contains(names, r.Name))
 }
 
-// The deviations of Kubernetes' own resources from the usual rules. They are those of the API
-// server's strategies of these resources.
+// The deviations of Kubernetes' own resources from the usual rules. They come from the API server's
+// strategies for these resources.
 var (
 	// withoutGeneration have none, though some of them have a spec.
 	withoutGeneration = ownResources{
@@ -154,7 +154,7 @@ func (r *definedResource) resets() fieldmanager.Resets {
 	return out
 }
 
-// verbs are those of requests for the whole resource.
+// verbs are the verbs of requests for the whole resource.
 func (r *definedResource) verbs() metav1.Verbs {
 	switch {
 	case r.Verbs != nil:

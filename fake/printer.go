@@ -10,8 +10,8 @@ import (
 type Printer struct {
 	Columns []metav1.TableColumnDefinition
 	// Row returns the row of an object, which is read-only. A table shows the metadata of the row's
-	// Object.Object in place of those of the object, if it is a metav1.Object: the API server takes
-	// them from a form of its own. Nothing else of the row's Object is used. An error refuses the
+	// Object.Object in place of the object's, if it is a metav1.Object: the API server takes them
+	// from an internal form. Nothing else of the row's Object is used. An error refuses the
 	// request. It runs as [Hooks] do.
 	Row func(obj metav1.Object) (metav1.TableRow, error)
 }

@@ -93,7 +93,7 @@ func (t *table) main() *table {
 	return t
 }
 
-// all returns all versions, that of the storage first.
+// all returns all versions, the storage's version first.
 func (t *table) all() []*table { return append([]*table{t}, t.versions...) }
 
 // served returns the versions that requests can name, by the order of their definition.

@@ -53,8 +53,8 @@ func (r *definedResource) typeMeta() metav1.TypeMeta {
 	return metav1.TypeMeta{Kind: r.Kind, APIVersion: r.groupVersion().String()}
 }
 
-// custom reports whether the group is that of a custom resource: Kubernetes' own have no
-// dot, or end in k8s.io.
+// custom reports whether the group is a custom resource's: Kubernetes' own have no dot, or end in
+// k8s.io.
 func (r *definedResource) custom() bool {
 	return r.Custom || strings.Contains(r.Group, ".") && !strings.HasSuffix(r.Group, ".k8s.io")
 }

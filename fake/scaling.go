@@ -27,7 +27,7 @@ type scaling struct {
 	was     metav1.Object // its Scale, with its owners
 }
 
-// scaling returns that of a write to old, and nil if the form is no Scale or if nobody notes owners.
+// scaling returns the scaling of a write to old, and nil if the form is no Scale or if nobody notes owners.
 func (t *table) scaling(old *revision, h subresourceHook, w write) (*scaling, error) {
 	if !h.scales() || !w.applies && !t.tracks(old.obj, old, w) {
 		return nil, nil
@@ -68,7 +68,7 @@ func (s *scaling) apply(want map[string]any, w write) (_ metav1.Object, err erro
 	}
 	merged, err := m.Apply(live, want, w.manager, w.force, w.subresource)
 	if err == nil && s.of.res.custom() && !sameContents(merged, live) {
-		// The API server lacks the conversion of a merged Scale among those of custom resources.
+		// For custom resources the API server lacks the conversion of a merged Scale.
 		sent := unstructured.Unstructured{Object: want}
 		err = fmt.Errorf("failed to convert new object (%s/%s; %v) to proper version: request to convert CR to an invalid group/version: %v",
 			sent.GetNamespace(), sent.GetName(), s.form.kind, s.form.kind.GroupVersion())

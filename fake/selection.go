@@ -118,8 +118,8 @@ func (t *table) fieldValues() map[string]func(metav1.Object) string {
 	return t.fields
 }
 
-// fieldLabel refuses fields that the resource cannot be selected by. Resources with
-// fields of their own word it otherwise than those without.
+// fieldLabel refuses fields that the resource cannot be selected by. Resources with their own
+// fields word it differently from resources without.
 func (t *table) fieldLabel(known map[string]func(metav1.Object) string) fields.TransformFunc {
 	return func(label, value string) (string, string, error) {
 		if known[label] != nil || label == nameField || label == namespaceField {

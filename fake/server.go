@@ -138,8 +138,8 @@ type revision struct {
 
 // writers are the writers of an object that has no managedFields yet. Its first apply names them as
 // owners. The consecutive writes of one writer are one step: a field that it changes and then
-// changes back is not its own. A nil writers stands for writes without a manager, which are those
-// of the typed functions.
+// changes back is not its own. A nil writers stands for writes without a manager, as the typed
+// functions make them.
 type writers struct {
 	manager string
 	through string    // the subresource that the writes went to, empty for the object itself
@@ -184,9 +184,9 @@ func (s *Server) ResourceVersion() string {
 }
 
 // Requests returns how many requests the server has got since it began, by HTTP or from a [Source].
-// A request counts when the server looks at it, also if a fault strikes it or the
-// server refuses it. Requests for resources that are not registered and for verbs that they do not
-// have do not count, and neither do the typed functions by which a test writes.
+// A request counts when the server looks at it, even if a fault strikes it or the server refuses
+// it. Requests for resources that are not registered and for verbs that they do not have do not
+// count, and neither do the typed functions by which a test writes.
 //
 //	before := server.Requests()
 //	... // nothing that the controller has to write for

@@ -23,7 +23,8 @@ func (t *table) setStatus(obj, from metav1.Object) {
 }
 
 // statusOf returns old with the status of obj and, where a write of the status has them, with the
-// metadata of obj. The status of a Deployment leaves its labels alone, that of a Pod its owners.
+// metadata of obj. The status of a Deployment leaves its labels alone, the status of a Pod leaves
+// its owners alone.
 func (t *table) statusOf(obj, old metav1.Object) (metav1.Object, error) {
 	whole, err := clone(old)
 	if err != nil {

@@ -11,7 +11,7 @@ import (
 // pointer returns the type of the objects.
 func (t *table) pointer() reflect.Type { return reflect.PointerTo(t.typ) }
 
-// untyped reports whether objects are Unstructured, whose members are those of a map.
+// untyped reports whether objects are Unstructured, whose members are a map's.
 func (t *table) untyped() bool { return t.typ == reflect.TypeFor[unstructured.Unstructured]() }
 
 func (t *table) live(key types.NamespacedName) *revision {

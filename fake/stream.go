@@ -72,8 +72,8 @@ func (t *table) watch(m *matcher, opts metav1.ListOptions) (*stream, error) {
 	return w, nil
 }
 
-// start finds the place in the log. The rules are those of the API concepts page
-// ("Semantics for watch") and, for initial events, of KEP-3157.
+// start finds the place in the log. It follows the API concepts page ("Semantics for watch") and,
+// for initial events, of KEP-3157.
 func (w *stream) start(rv uint64, initial bool) error {
 	s := w.t.server
 	s.mu.Lock()

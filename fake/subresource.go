@@ -12,7 +12,7 @@ import (
 	"github.com/kinform/kinform/fake/internal/wire"
 )
 
-// SubresourceHook is a subresource besides status, made by [View], [Action] or [Text], for
+// SubresourceHook is a subresource other than status, made by [View], [Action] or [Text], for
 // [Hooks].Subresources. It is served over HTTP (serve_subresource.go), and discovery shows it.
 type SubresourceHook[T metav1.Object] struct {
 	of subresourceHook

@@ -164,7 +164,7 @@ func TestViewRefuses(t *testing.T) {
 		{"PUT", sizePath, `{"metadata":{"name":"x"},"ports":-1}`, 400},
 		{"PUT", sizePath, `{"metadata":{"name":"x"},"ports":"many"}`, 400},
 		{"PUT", sizePath, `[`, 400},
-		{"PATCH", sizePath, `{`, 415}, // its Content-Type is that of no patch
+		{"PATCH", sizePath, `{`, 415}, // its Content-Type is no patch's
 		{"POST", "/api/v1/namespaces/a/pods/gone/stop", `{}`, 404},
 		{"POST", "/api/v1/namespaces/a/pods/x/stop", `[`, 400},
 	} {
@@ -236,7 +236,7 @@ func TestDiscoveryShowsSubresources(t *testing.T) {
 	}
 }
 
-// TestWarnings: members that the type does not have are told to the client, unless it asks for
+// TestWarnings: members that the type does not have are reported to the client, unless it asks for
 // silence.
 func TestWarnings(t *testing.T) {
 	s, _ := withSubresources(t)
@@ -341,7 +341,7 @@ func TestSubresourceOfOther(t *testing.T) {
 	}
 }
 
-// TestActionAdmission: the hooks of the server are asked about what a client posts, also in a dry
+// TestActionAdmission: the hooks of the server are asked about what a client posts, even in a dry
 // run.
 func TestActionAdmission(t *testing.T) {
 	var asked []string
@@ -463,7 +463,7 @@ func TestViewAdmission(t *testing.T) {
 	}
 }
 
-// TestSubresourceBodies: bodies of subresources have the same rules as those of objects.
+// TestSubresourceBodies: bodies of subresources follow the same rules as bodies of objects.
 func TestSubresourceBodies(t *testing.T) {
 	_, send := withOwnObjects(t, fake.Options{})
 	const strict = "?fieldValidation=Strict"

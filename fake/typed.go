@@ -41,8 +41,8 @@ func Update[T metav1.Object](at Target, obj T) (T, error) {
 }
 
 // UpdateStatus is Update for the status subresource: of obj it takes the status and, in most of
-// Kubernetes' own kinds, metadata (see [Rules]). Status errors: those of Update;
-// NotFound also for a resource without that subresource.
+// Kubernetes' own kinds, metadata (see [Rules]). Status errors: the errors of Update; NotFound also
+// for a resource without that subresource.
 func UpdateStatus[T metav1.Object](at Target, obj T) (T, error) {
 	t, own, err := accept(at, obj)
 	if err != nil {
@@ -52,9 +52,9 @@ func UpdateStatus[T metav1.Object](at Target, obj T) (T, error) {
 	return handOut[T](v, err)
 }
 
-// Change lets change the newest state of the object at key, as a part of the API server would: the
-// spec and the status in one write, which is no new generation and leaves managedFields as they are.
-// It calls change again if another write comes between. An error of change is Change's. A change of nothing writes nothing. Status
+// Change lets change the newest state of the object at key, as a part of the API server would: the spec and the
+// status in one write, which is no new generation and leaves managedFields as they are. It calls change again
+// if another write comes between. An error of change is Change's. A change of nothing writes nothing. Status
 // errors: NotFound, Invalid, BadRequest.
 func Change[T metav1.Object](at Target, key types.NamespacedName, change func(obj T) error) (T, error) {
 	t, err := lookup[T](at, schema.GroupVersionKind{})
@@ -65,8 +65,8 @@ func Change[T metav1.Object](at Target, key types.NamespacedName, change func(ob
 }
 
 // ChangeStatus is [Change] for the status subresource, as a controller of that name would: the name
-// is noted as the manager of what it changes. Status errors: those of Change; NotFound also for a
-// resource without that subresource.
+// is noted as the manager of what it changes. Status errors: the errors of Change; NotFound also
+// for a resource without that subresource.
 func ChangeStatus[T metav1.Object](at Target, key types.NamespacedName, manager string, change func(obj T) error) (T, error) {
 	t, err := lookup[T](at, schema.GroupVersionKind{})
 	if err != nil {
@@ -137,9 +137,9 @@ func Get[T metav1.Object](at Target, key types.NamespacedName) (T, error) {
 	return handOut[T](t.read(key, ""))
 }
 
-// List returns the objects of a selection, ordered by namespace/name: copies, unless
-// sel.ReadOnly. The order and the content are those of an HTTP LIST at this moment.
-// Status errors: BadRequest for a selector that does not parse.
+// List returns the objects of a selection, ordered by namespace/name: copies, unless sel.ReadOnly.
+// The order and the content are the same as in an HTTP LIST at this moment. Status errors:
+// BadRequest for a selector that does not parse.
 func List[T metav1.Object](at Target, sel Selection) ([]T, error) {
 	t, err := lookup[T](at, schema.GroupVersionKind{})
 	if err != nil {
@@ -166,7 +166,7 @@ func List[T metav1.Object](at Target, sel Selection) ([]T, error) {
 
 // ListKind is [List] for code that does not know the Go type of a kind. The kind is that of one of
 // the resource's versions; scope is the resource's. The objects are the server's own, and
-// read-only. Errors: those of List; [ErrNotRegistered].
+// read-only. Errors: the errors of List; [ErrNotRegistered].
 func ListKind(s *Server, of schema.GroupVersionKind, sel Selection) (list []metav1.Object, scope kind.Scope, err error) {
 	t := s.ofKind(of)
 	if t == nil {

@@ -55,7 +55,7 @@ func sharedHost(gv schema.GroupVersion) fake.Definition[*host] {
 	}}
 }
 
-// hostKind is that of sharedHost in a group of its own.
+// hostKind is sharedHost's kind in another group.
 var hostKind = sharedHost(exampleV1).Kind
 
 func placed(name, place string) *host {
@@ -170,7 +170,7 @@ func TestVersionsEnd(t *testing.T) {
 }
 
 // TestVersionsManageFields: managers in two versions of a group see each other's fields; the
-// failure of a conversion is that of the request.
+// failure of a conversion is the request's failure.
 func TestVersionsManageFields(t *testing.T) {
 	s := fake.New(fake.Options{})
 	beta := schema.GroupVersion{Version: "v1beta1"}

@@ -210,7 +210,7 @@ func (t *table) revised(old *revision, w write, change func(old *revision) (meta
 // was faster.
 func (t *table) supersede(old, next *revision, w write) (v *revision, ok bool, err error) {
 	if t.storage == nil && next.sameAs(old.origin()) {
-		return old, true, nil // the API server writes nothing either, unless it reads the object otherwise than it is stored
+		return old, true, nil // the API server writes nothing either, unless the object that it reads differs from the stored one
 	}
 	if w.dryRun {
 		v, err = t.asStored(next)
@@ -344,7 +344,7 @@ func (t *table) replacement(obj metav1.Object, w write) func(*revision) (metav1.
 		if uid != "" && uid != old.obj.GetUID() {
 			return obj, t.errOtherUID(old.key, uid, old.obj.GetUID(), w.dryRun)
 		}
-		obj.SetUID(uid) // that of an object which is gone by now would be refused
+		obj.SetUID(uid) // the uid of an object that is gone by now would be refused
 		return obj, t.checkRV(rv, old)
 	}
 }

@@ -95,7 +95,7 @@ func (by *writers) unknown() ([]metav1.ManagedFieldsEntry, error) {
 	return empty.GetManagedFields(), nil
 }
 
-// owners returns the owners of after, the object after the step, by those of the object before it.
+// owners returns the owners of after, the object after the step, given the owners of the object before it.
 func (by *writers) owners(before []metav1.ManagedFieldsEntry, after *revision) ([]metav1.ManagedFieldsEntry, error) {
 	m, err := by.of.fieldManager()
 	if err != nil {

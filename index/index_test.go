@@ -166,7 +166,7 @@ func TestSharing(t *testing.T) {
 }
 
 // TestValuesWhileWritten has the loop's body write: with the read lock it would wait for itself.
-// The values are those of the loop's beginning.
+// The loop sees the values from its beginning.
 func TestValuesWhileWritten(t *testing.T) {
 	node := byNode()
 	s := newPods(t, nil, node)

@@ -30,9 +30,9 @@ func sameText(s string) (string, bool) { return s, true }
 func text(s string) string { return s }
 
 // AddNamespace adds an index of the namespaces to a store, unless it has one that [Select] uses, and
-// returns it. of returns an object's namespace, and false if it has none. It costs what
-// the store's AddIndexes costs: one look at each object. The index takes some 12 bytes
-// per object. Errors: those of AddIndexes.
+// returns it. of returns an object's namespace, and false if it has none. It costs what the store's
+// AddIndexes costs: one look at each object. The index takes some 12 bytes per object. Errors: the
+// errors of AddIndexes.
 func AddNamespace[T any](to interface {
 	Reader[T]
 	AddIndexes(defs ...Definition[T]) error

@@ -14,7 +14,7 @@ import (
 // the larger one: side, which knows no objects. The definition makes it, and live calls it as values and
 // entries.
 
-// values is what a side does with values of their own type.
+// values is what a side does with values of type V.
 type values[V comparable] interface {
 	// room returns the buffer for the index function, for value set n. add must follow, unless the
 	// function panics.
@@ -30,7 +30,7 @@ type values[V comparable] interface {
 	clone(rows *posting.Rows) (values[V], entries)
 }
 
-// entries is what a side does without the type of its values. The methods are those of slots.Index.
+// entries is what a side does without the type of its values. It has the methods of slots.Index.
 type entries interface {
 	prepare(n int, slot uint32, stored bool) (changed bool)
 	readAhead(n int)

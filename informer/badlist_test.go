@@ -37,7 +37,7 @@ func (s *badServer) RoundTrip(r *http.Request) (*http.Response, error) {
 }
 
 // Bad objects fill no log: neither many without a name, half a million in the long form, nor many
-// with names of their own.
+// with different names.
 func TestListOfBadObjects(t *testing.T) {
 	items := longtest.N(1<<15, 1<<19)
 	if memtest.Race {

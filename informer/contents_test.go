@@ -331,8 +331,8 @@ func TestChangesOfADefault(t *testing.T) {
 }
 
 // TestNewDefaultIsSeen: the fake ends watches when a definition changes, and refuses to resume them, as
-// an API server does. So the new contents are there within seconds, also those of an object that is not
-// the newest, and with a source that has no connection.
+// an API server does. So the new contents are there within seconds, even for an object that is not the
+// newest, and with a source that has no connection.
 func TestNewDefaultIsSeen(t *testing.T) {
 	widgets := kind.Of[*widget](schema.GroupVersion{Group: "example.com", Version: "v1"}, "widgets")
 	for name, open := range map[string]func(*testing.T, *fake.Server) reflector.Source[*widget]{

@@ -85,8 +85,9 @@ type core[K comparable, T any] struct {
 	trace atomic.Pointer[trace[K]] // nil until Trace; set with mu held
 }
 
-// part is what an informer gets from one source: all objects or, in an informer over namespaces, those of
-// one namespace. Each part has its reflector, queue, own writes and version, and a key belongs to one part.
+// part is what an informer gets from one source: all objects or, in an informer over namespaces, the
+// objects of one namespace. Each part has its reflector, queue, own writes and version, and a key belongs
+// to one part.
 type part[K comparable, T any] struct {
 	place
 

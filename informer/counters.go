@@ -101,9 +101,9 @@ func together(a, b reflector.Stats) reflector.Stats {
 	return all
 }
 
-// sum adds the counters of past runs to those of the present one. Received and Decoding belong
-// to the source, which outlives a run. Listed and Expected are of one list only, and Failing and
-// Polling are of the present run only.
+// sum adds the counters of past runs to the present run's. Received and Decoding belong to the
+// source, which outlives a run. Listed and Expected are of one list only, and Failing and Polling
+// are of the present run only.
 func sum(past, present reflector.Stats) reflector.Stats {
 	present.Lists += past.Lists
 	present.Relists = sumRelists(past.Relists, present.Relists)

@@ -44,9 +44,9 @@
 //
 // A slow handler delays nobody until it is [HandlerLag] events behind. Then the informer, and with
 // it the watch, stops taking events until the handler has caught up. No event is dropped. If that
-// takes long, or if a handler does not return from a call, OnError gets a [*SlowHandlerError] that names the handler.
-// The informer never waits for a handler with [LagCoalesce]. A handler may wait for the store, however far it is behind: see
-// [Informer.WaitForRV].
+// takes long, or if a handler does not return from a call, OnError gets a [*SlowHandlerError] that
+// names the handler. The informer never waits for a handler with [LagCoalesce]. A handler may wait
+// for the store, however far it is behind: see [Informer.WaitForRV].
 //
 // Store reads are safe from any goroutine at any time. A batch of changes is committed in one step,
 // so a reader never sees half of one.

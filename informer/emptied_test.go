@@ -121,7 +121,7 @@ func supply(src line, n int) (made []weak.Pointer[widget]) {
 	return made
 }
 
-// empty deletes them, with final states of their own. No bookmark follows.
+// empty deletes them, with their own final states. No bookmark follows.
 func empty(src line, n int) {
 	for i := range n {
 		w := newWidget("a", fmt.Sprint("w", i), "n")

@@ -2,7 +2,7 @@ package informer
 
 import "github.com/kinform/kinform/internal/mistake"
 
-// The mistakes that are told apart by their texts alone.
+// The mistakes that only their texts tell apart.
 var (
 	ErrNamespace    = errNamespace
 	ErrNoHandler    = mistake.NoHandler

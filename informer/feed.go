@@ -123,9 +123,10 @@ func (f *feed[K, T]) Replace(ctx context.Context, resourceVersion string) error 
 	return handOver(f, f.to.Replace(ctx, resourceVersion))
 }
 
-// ofKnownHistory reports whether a list that a feed has, at a version, is of a known history. If another namespace has shown
-// that the server was restored, it is if its reflector began later: then it is marked as the first list of
-// the restored server. So is a list that must be the newest, and is older than what others had before.
+// ofKnownHistory reports whether a list that a feed has, at a version, is of a known history. If another
+// namespace has shown that the server was restored, it is if its reflector began later: then it is marked as
+// the first list of the restored server. So is a list that must be the newest, and is older than what others
+// had before.
 func ofKnownHistory[K comparable, T any](f *feed[K, T], rv string) (known bool) {
 	p, s := f.part, &f.part.inf.places
 	if isOnly(p) {

@@ -334,8 +334,8 @@ func TestNoPanicIsLost(t *testing.T) {
 	})
 }
 
-// TestPanicWithTheContextsError: what a handler panicked with is no end of Run's context, also
-// if that ends while Run waits for other handlers.
+// TestPanicWithTheContextsError: what a handler panicked with is no end of Run's context, even if
+// that ends while Run waits for other handlers.
 func TestPanicWithTheContextsError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)

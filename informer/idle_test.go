@@ -137,7 +137,7 @@ func TestUnmarkedBusySource(t *testing.T) {
 }
 
 // TestGoroutines: an informer that has nothing to do has the goroutine of Run, and one for each
-// handler, also after it was busy.
+// handler, even after it was busy.
 func TestGoroutines(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := manual{make(chan reflector.Event[*widget]), make(chan struct{})}
@@ -155,7 +155,7 @@ func TestGoroutines(t *testing.T) {
 	})
 }
 
-// goroutines returns the number of goroutines that run code of the package. Others, such as that of
+// goroutines returns the number of goroutines that run code of the package. Others, such as one of
 // the test before, may be about to end.
 func goroutines() (n int) {
 	stacks := make([]byte, 1<<20)

@@ -62,7 +62,7 @@ type Informer[K comparable, T any] struct {
 	reader *store.Reader[K, T] // of the core's store, so that reads cost no call more
 	typed  typed[K, T]
 	engine engine  // the same core
-	unread *unread // that of the core, so that a read which finds nothing costs no call of engine
+	unread *unread // the core's, so that a read that finds nothing costs no call of engine
 }
 
 // typed is the part of a core that handles keys or objects. Only New and NewNamespaced name a core. Go compiles
@@ -130,7 +130,7 @@ type Informed[K comparable, T any] interface {
 	AsInformer() *Informer[K, T]
 }
 
-// Get returns the object under key and whether there is one. It is that of the store.
+// Get returns the object under key and whether there is one. It is the store's.
 func (i *Informer[K, T]) Get(key K) (T, bool) {
 	obj, ok := i.reader.Get(key)
 	if !ok {

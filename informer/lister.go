@@ -15,7 +15,8 @@ import (
 	"github.com/kinform/kinform/index"
 )
 
-// Lister reads an informer's store by namespace and label selector. To make one costs nothing. All methods are safe from any goroutine. The objects are shared: treat them as read-only.
+// Lister reads an informer's store by namespace and label selector. Making one costs nothing. All methods are
+// safe from any goroutine. The objects are shared: treat them as read-only.
 type Lister[K comparable, T metav1.Object] struct {
 	inf       *Informer[K, T]
 	namespace string // empty for all namespaces

@@ -51,7 +51,7 @@ func (b *logbook) records(t testing.TB) (all []map[string]any) {
 	}
 }
 
-// find returns the first record whose attributes include those of want, nil for none.
+// find returns the first record whose attributes include all of want's, nil for none.
 func (b *logbook) find(t testing.TB, want map[string]any) map[string]any {
 	t.Helper()
 	for _, record := range b.records(t) {

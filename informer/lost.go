@@ -132,8 +132,8 @@ func lose[K comparable, T any](p *part[K, T], w dueWrite[K]) *LostWriteError {
 	return &LostWriteError{Key: keytext.Of(w.key), ResourceVersion: strconv.FormatUint(w.version, 10), Deleted: w.gone}
 }
 
-// lostOf returns those of the writes that the list of a restored server does not have. What was recorded
-// after that list was compared with the store leaves the store. Called with mu held.
+// lostOf returns the writes that the list of a restored server does not have. What was recorded after
+// that list was compared with the store leaves the store. Called with mu held.
 func lostOf[K comparable, T any](p *part[K, T], ahead []dueWrite[K]) (lost []*LostWriteError) {
 	for _, w := range ahead {
 		has := held(p.inf, w.key)

@@ -51,7 +51,7 @@ import (
 // # Versions
 //
 // resourceVersions of one resource compare in all namespaces, but the namespaces are not equally
-// far. The store's version is that of the namespace that is furthest behind. So
+// far. The store's version is the version of the namespace that is furthest behind. So
 // [Informer.WaitForRV] waits for all namespaces. If one is idle, that takes up to a minute, because
 // only a bookmark then shows how far it is.
 //
@@ -170,7 +170,7 @@ func startAll[K comparable, T any](i *core[K, T], s *session[K, T]) {
 func startPart[K comparable, T any](p *part[K, T], s *session[K, T]) {
 	f := newFeed(p, s)
 	s.feeding.Go(func() {
-		defer closeFeed(f) // also if the source or OnError ends this goroutine
+		defer closeFeed(f) // even if the source or OnError ends this goroutine
 		for ctx := nextReflector(f); ctx != nil; ctx = nextReflector(f) {
 			runReflector(f, ctx)
 		}

@@ -244,8 +244,8 @@ func TestNamespacesSync(t *testing.T) {
 	})
 }
 
-// The version of the store is that of the namespace that is the furthest behind, and a recorded write
-// does not wait for it.
+// The version of the store is the version of the namespace that is furthest behind, and a recorded
+// write does not wait for it.
 func TestNamespacesVersions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)
@@ -369,7 +369,7 @@ func TestNamespacedErrors(t *testing.T) {
 	faketest.NoLeaks(t)
 }
 
-// An object of another namespace than that of its source is left out, and reported.
+// An object of a namespace other than its source's is left out, and reported.
 func TestObjectOfAnotherNamespace(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		server := newServer(t)

@@ -49,7 +49,7 @@ func partIn(t *testing.T, server *fake.Server, namespace string) *part {
 	return newPart(t, server, fake.Selection{Namespace: namespace})
 }
 
-// The version of the store is that of the oldest first list, whatever the order in which they come.
+// The version of the store is the version of the oldest first list, whatever the order in which they come.
 func TestVersionOfFirstLists(t *testing.T) {
 	inPlaces(t, func(t *testing.T, server *fake.Server, u *places, _ *errorsOf) {
 		before := server.ResourceVersion()
@@ -296,7 +296,7 @@ func TestLateJoiner(t *testing.T) {
 	})
 }
 
-// Of a namespace that was refused from the start, nothing is known, also if it fails in another way by now.
+// Of a namespace that was refused from the start, nothing is known, even if it fails in another way by now.
 func TestRefusedThenFailing(t *testing.T) {
 	inPlaces(t, func(t *testing.T, server *fake.Server, u *places, _ *errorsOf) {
 		b := partIn(t, server, "b")

@@ -15,8 +15,8 @@ import (
 
 // Namespaces is a set of namespaces that changes while informers follow it. One set may serve the
 // informers of many resources: see controller.OpenOptions and [NewNamespaced]. The zero value is an
-// empty set, and works. Do not copy a set. Any goroutine may call the methods, including those of
-// handlers and reconciles.
+// empty set, and works. Do not copy a set. Any goroutine may call the methods, including the
+// goroutines of handlers and reconciles.
 //
 // A controller has several handles for the same namespaces, and these must agree, so they share a
 // set. A namespace is in the set only once all followers have it. So a write that the set allows is
@@ -74,7 +74,7 @@ func (n *Namespaces) Add(names ...string) error {
 func (n *Namespaces) add(name string) (err error) {
 	joined := false
 	n.begin(name)
-	defer func() { n.finish(name, joined) }() // also if the user's function panics
+	defer func() { n.finish(name, joined) }() // even if the user's function panics
 	err = n.join(name)
 	joined = err == nil
 	return err

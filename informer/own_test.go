@@ -19,7 +19,7 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// What was put aside for a write is forgotten with the write, also if its event could not be used.
+// What was put aside for a write is forgotten with the write, even if its event could not be used.
 func TestUnusableForgetsAside(t *testing.T) {
 	withByHand(t, informer.Options[*widget]{}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
 		events := heard(t, inf)
@@ -116,7 +116,7 @@ func TestGoneWhileTheWatchLags(t *testing.T) {
 	})
 }
 
-// What was recorded of a namespace leaves with it, also if its event could not be used.
+// What was recorded of a namespace leaves with it, even if its event could not be used.
 func TestUnusableInNamespaceThatLeaves(t *testing.T) {
 	withPlaces(t, func(u *places, a, b *byHand[*widget]) {
 		must(t, u.RecordWrite(at("x", 20), ""))

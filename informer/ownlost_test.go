@@ -128,7 +128,7 @@ func TestUndoneWriteIsToldOf(t *testing.T) {
 	})
 }
 
-// The list of a namespace tells of its own keys only.
+// The list of a namespace tells only of its own keys.
 func TestLostWriteIsUndoneInNamespace(t *testing.T) {
 	withPlaces(t, func(u *places, a, b *byHand[*widget]) {
 		must(t, u.RecordWrite(at("w", 1_000_000), ""))

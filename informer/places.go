@@ -83,8 +83,8 @@ func countsOf(p *place) reflector.Stats {
 }
 
 // stats adds up the counters of all present reflectors, and returns how each namespace is; count returns the
-// number of its objects, and is nil if they are not asked for. Failing and Polling are those of the part that
-// has failed, or lives by lists, for longest.
+// number of its objects, and is nil if they are not asked for. Failing and Polling come from the part that
+// has failed, or has lived by lists, for longest.
 func (s *places) stats(count func(namespace string) int) (all reflector.Stats, each []NamespaceStats) {
 	if count != nil {
 		each = make([]NamespaceStats, 0, len(s.all))
@@ -106,8 +106,8 @@ func (s *places) stats(count func(namespace string) int) (all reflector.Stats, e
 	return all, each
 }
 
-// reach moves a part to a version, 0 if it does not move, and returns that of the store: 0 if it
-// stays, as it does at first until each part that is waited for has listed.
+// reach moves a part to a version, 0 if it does not move, and returns the store's: 0 if it stays,
+// as it does at first until each part that is waited for has listed.
 func (s *places) reach(p *place, at uint64) uint64 {
 	before := p.at
 	if p.again {
@@ -139,7 +139,7 @@ func (s *places) isCurrent(p *place) bool {
 }
 
 // restored follows the list of a server that was restored, which is about to be committed. If its part has
-// found that out, all others list again, and the version of the store is that of this part.
+// found that out, all others list again, and the version of the store is this part's.
 func (s *places) restored(by *place) (found bool) {
 	by.at = 0
 	if by.again {

@@ -183,9 +183,9 @@ func TestRestoredAndBumped(t *testing.T) {
 	}
 }
 
-// TestRestoredAndSilent: a server that was restored says nothing, because nothing changes. It has come as far as the
-// newest version seen, so it would have repeated the newest event by the end of the watch, however that ends. One list
-// follows, also if another object is as it was.
+// TestRestoredAndSilent: a server that was restored says nothing, because nothing changes. It has come as far
+// as the newest version seen, so it would have repeated the newest event by the end of the watch, however that
+// ends. One list follows, even if another object is as it was.
 func TestRestoredAndSilent(t *testing.T) {
 	atItsTime := reflector.Tuning{WatchTimeout: time.Minute, IdleTimeout: -1, DisableWatchList: true}
 	itself := func(src reflector.Source[*widget]) reflector.Source[*widget] { return src }

@@ -185,7 +185,7 @@ func finishRun[K comparable, T any](i *core[K, T], s *session[K, T]) error {
 	}
 	s.Wait()
 	i.care.rest()
-	defer allowRun(i, s) // also if OnError or the logger ends this goroutine
+	defer allowRun(i, s) // even if OnError or the logger ends this goroutine
 	contain(i, s, "OnError", noKey, func() {
 		if i.detector != nil {
 			reportMutations(i, i.detector.check(time.Now()))

@@ -64,7 +64,7 @@ func keepStats(past **reflector.Stats, of reflector.Stats) {
 	*past = &of
 }
 
-// withPast returns the counters of the present reflectors and of those that have ended, of which there may be none.
+// withPast returns the counters of the present reflectors plus those of ended reflectors, if there are any.
 // Called with mu held.
 //
 //go:noinline

@@ -224,8 +224,8 @@ func (listOnly) Watch(context.Context, metav1.ListOptions) iter.Seq2[reflector.E
 	}
 }
 
-// An account may list and not watch. The list is enough to sync, also if the watch is refused before it is in the
-// store.
+// An account may list and not watch. The list is enough to sync, even if the watch is refused before it is in
+// the store.
 func TestSyncsWithoutWatches(t *testing.T) {
 	defer runtime.GOMAXPROCS(runtime.GOMAXPROCS(1)) // so that the refusal comes before the commit
 	for n := range 20 {

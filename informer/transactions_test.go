@@ -165,8 +165,8 @@ func (b *bundles) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[
 	}
 }
 
-// TestTransactions ends watches amid the events of a version. No event may be lost, or look like
-// that of a restored server, and handlers get nothing without a difference.
+// TestTransactions ends watches amid the events of a version. No event may be lost, or look like an
+// event of a restored server, and handlers get nothing without a difference.
 func TestTransactions(t *testing.T) {
 	even := func(p *widget) bool { l := p.Labels["l"]; return (l[len(l)-1]-'0')%2 == 0 }
 	all := func(*widget) bool { return true }

@@ -118,7 +118,7 @@ func meta(o state) *widget {
 }
 
 // TestUnchangedOfAnyT: after a relist handlers get the changed objects only, for any T. The
-// objects' own versions decide, or those of the events.
+// objects' own versions decide, or the versions of the events.
 func TestUnchangedOfAnyT(t *testing.T) {
 	first := make([]state, 30)
 	for n := range first {

@@ -39,7 +39,7 @@ type unseenLife struct {
 	ended map[types.UID]bool
 }
 
-// sight is an object that a read has shown when the handler had got that many events.
+// sight is an object that a read has shown when the handler had got as many events as heard says.
 type sight struct {
 	key   key
 	uid   types.UID

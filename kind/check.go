@@ -76,8 +76,8 @@ func nameFaults(k *plain) (faults []string) {
 	return faults
 }
 
-// pathSegment allows the names of subresources. Those of aggregated servers may have any form
-// that fits into a path.
+// pathSegment allows the names of subresources. In aggregated servers they may have any form that
+// fits into a path.
 func pathSegment(name string) []string {
 	if name == "" || name == "." || name == ".." || strings.ContainsAny(name, "/%") {
 		return []string{"not one segment of a URL path"}

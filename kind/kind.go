@@ -26,9 +26,9 @@ type Kind[T any] struct {
 	// Scope says whether objects have a namespace.
 	Scope Scope
 
-	// Subresources are the parts and aspects of an object with an address of their own, such
-	// as "status" and "scale". The fake server separates the status from the object only if
-	// "status" is one of them. A client sends requests for any subresource.
+	// Subresources are the parts and aspects of an object with their own address, such as "status"
+	// and "scale". The fake server separates the status from the object only if "status" is one of
+	// them. A client sends requests for any subresource.
 	Subresources []string
 
 	// ShortNames are other names of the resource for command lines, such as "po".
@@ -38,8 +38,8 @@ type Kind[T any] struct {
 	Categories []string
 }
 
-// Scope says whether the objects of a kind have a namespace. The values are those of the field
-// scope of a CustomResourceDefinition.
+// Scope says whether the objects of a kind have a namespace. The values are the same as in the
+// field scope of a CustomResourceDefinition.
 type Scope string
 
 const (
@@ -52,9 +52,9 @@ const (
 )
 
 // Of describes a namespaced kind by its group and version and the name of its resource in URLs,
-// such as "websites". The kind's name is that of T's type, its first letter made a capital. It
-// stays empty for types that hold any kind: Unstructured, PartialObjectMetadata, and types
-// without a name.
+// such as "websites". The kind's name is the name of T's type, with a capital first letter. It
+// stays empty for types that hold any kind: Unstructured, PartialObjectMetadata, and types without
+// a name.
 func Of[T any](version schema.GroupVersion, resource string) *Kind[T] {
 	return &Kind[T]{GroupVersionKind: version.WithKind(typeName((*T)(nil))), Resource: resource, Scope: Namespaced}
 }

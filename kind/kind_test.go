@@ -47,7 +47,7 @@ func TestKindName(t *testing.T) {
 	}
 }
 
-// TestCopies: methods change copies, also if two of them grow from one list.
+// TestCopies: methods change copies, even if two of them grow from one list.
 func TestCopies(t *testing.T) {
 	lists := func(k *kind.Kind[*lamp]) []string { return slices.Concat(k.Subresources, k.ShortNames, k.Categories) }
 	more := func(k *kind.Kind[*lamp], name string) *kind.Kind[*lamp] {

@@ -184,7 +184,7 @@ func (q *Queue[K]) className(key K) string {
 	return askClass(q, key)
 }
 
-// askClass is the slow part of className. It is a function of its own so that className is inlined.
+// askClass is the slow part of className. It is a separate function so that className is inlined.
 func askClass[K comparable](q *Queue[K], key K) string {
 	var name string
 	if err := q.call("Options.Class", func() { name = q.classOf(key) }); err != nil {

@@ -41,8 +41,8 @@ func get[K comparable](ctx context.Context, q *Queue[K], patient bool) (Item[K],
 }
 
 // GetBatch waits for a key like Get, then takes up to n queued keys without waiting again, and
-// appends the items to dst. Give back each of them with [Item.Done]. An n below one means one. The
-// errors are those of Get.
+// appends the items to dst. Give back each of them with [Item.Done]. An n below one means one.
+// Errors: the errors of Get.
 func (q *Queue[K]) GetBatch(ctx context.Context, dst []Item[K], n int) ([]Item[K], error) {
 	if ctx.Err() != nil {
 		return dst, context.Cause(ctx)

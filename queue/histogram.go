@@ -6,7 +6,7 @@ import (
 )
 
 // bounds are the bounds of a Histogram: all bounds that controller-runtime has for the durations of
-// queues (10 ns × 10ⁿ) and for those of reconciles (5 ms to a minute).
+// queues (10 ns × 10ⁿ) and of reconciles (5 ms to a minute).
 var bounds = [...]time.Duration{
 	10 * time.Nanosecond, 100 * time.Nanosecond,
 	1 * time.Microsecond, 10 * time.Microsecond, 100 * time.Microsecond,

@@ -51,7 +51,7 @@ func (l Exponential[K]) Delay(_ K, failures int) time.Duration {
 
 // FastSlow retries a few times fast, then slowly.
 type FastSlow[K comparable] struct {
-	// Fast is the delay of the first Attempts retries, Slow that of all later ones. Zero and
+	// Fast is the delay of the first Attempts retries, Slow the delay of all later ones. Zero and
 	// negative mean none.
 	Fast, Slow time.Duration
 	// Attempts is the number of fast retries; zero and negative mean none.

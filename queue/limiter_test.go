@@ -180,7 +180,7 @@ func (c *counting) Forget(key string) {
 	}
 }
 
-// A limiter with a Forget is called when a key's failures are forgotten, also when it is wrapped.
+// A limiter with a Forget is called when a key's failures are forgotten, even when it is wrapped.
 func TestLimiterForget(t *testing.T) {
 	for name, wrap := range map[string]func(l Limiter[string]) Limiter[string]{
 		"plain": func(l Limiter[string]) Limiter[string] { return l },

@@ -137,8 +137,8 @@ func (m *model) add(now time.Time, key string, prio int) {
 	m.held[key] = m.place(m.held, key, w)
 }
 
-// place gives a wait of a key its turn among those of the same time: the last, or the one that it
-// has already.
+// place gives a wait of a key its turn among the waits of the same time: the last turn, or the one
+// that it has already.
 func (m *model) place(waits map[string]modelWait, key string, w modelWait) modelWait {
 	m.sets++
 	w.set = m.sets

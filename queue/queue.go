@@ -33,7 +33,7 @@ type Queue[K comparable] struct {
 	pending [heaps]timers[K]
 	sets    uint64 // number of times set in pending
 	age     ageing
-	down    bool      // beside age, where it takes no memory of its own
+	down    bool      // beside age, where it takes no extra memory
 	classes *classSet // nil without Options.Class
 	timing  *timing[K]
 

@@ -22,7 +22,7 @@ type Results struct {
 	// CutShort counts the calls that returned the error of Run's context after that had ended.
 	CutShort uint64
 
-	// Panicked counts those of Failed that panicked.
+	// Panicked counts the calls in Failed that panicked.
 	Panicked uint64
 	// TimedOut counts the calls that took longer than [RunOptions.Timeout], whatever they returned.
 	TimedOut uint64
@@ -55,14 +55,14 @@ func (r *runs) count(v verdict) {
 	}
 }
 
-// timed counts a call with a limit of its own, whose context is ctx, if the limit ended it.
+// timed counts a call with its own limit, whose context is ctx, if the limit ended it.
 func (r *runs) timed(ctx, parent context.Context, limit time.Duration) {
 	if limit > 0 && parent.Err() == nil && errors.Is(ctx.Err(), context.DeadlineExceeded) {
 		r.timedOut.Add(1)
 	}
 }
 
-// results returns the numbers. The zero value is that of a queue without Run.
+// results returns the numbers. They are zero for a queue without Run.
 func (r *runs) results() Results {
 	if r == nil {
 		return Results{}

@@ -5,9 +5,9 @@ import (
 )
 
 // AddRateLimited counts a failure of the key and queues it after the delay of the limiter. In
-// everything else it is like AddAfter. If the limiter panics, the delay is that of the zero
-// [Exponential], and the panic is reported to [Options.OnError]. After shutdown it does nothing and
-// does not call the limiter. O(log delayed).
+// everything else it is like AddAfter. If the limiter panics, the delay is the zero
+// [Exponential]'s, and the panic is reported to [Options.OnError]. After shutdown it does nothing
+// and does not call the limiter. O(log delayed).
 func (q *Queue[K]) AddRateLimited(key K) { addRateLimited(q, key, 0, AddOptions{}) }
 
 // Forget sets the key's failure count to zero and calls the limiter's Forget, if it is a

@@ -17,9 +17,9 @@ type RunOptions struct {
 	// A call that ignores its context is not interrupted.
 	Timeout time.Duration
 
-	// Grace is how long the context of a running call outlives that of Run, so that the call can
-	// finish. Zero means not at all, negative means until the call returns. Run waits for running
-	// calls in any case.
+	// Grace is how long the context of a running call outlives the context of Run, so that the call
+	// can finish. Zero means not at all, negative means until the call returns. Run waits for
+	// running calls in any case.
 	Grace time.Duration
 
 	// Resize changes the number of workers while Run runs: each value received is the new number;

@@ -251,7 +251,7 @@ func TestRunDrains(t *testing.T) {
 		var handled atomic.Int32
 		wait := startRun(t.Context(), q, RunOptions{Workers: 3}, func(_ context.Context, k int) error {
 			if handled.Add(1); handled.Load() <= 2 {
-				q.Add(k) // comes back, also after shutdown
+				q.Add(k) // comes back, even after shutdown
 			}
 			time.Sleep(time.Second)
 			return nil

@@ -38,8 +38,8 @@ func (o Outcome) String() string {
 
 // Judge returns what [Run] will make of err as the result of the call with ctx, which may be
 // derived from the call's context. It is for functions that wrap another one, to record what it
-// returned. An error whose own methods panic is Failed. If ctx is not that of a call of Run, it is
-// taken for the context of Run itself.
+// returned. An error whose own methods panic is Failed. If ctx does not come from a call of Run, it
+// is taken for the context of Run itself.
 func Judge(ctx context.Context, err error) Outcome {
 	calls, ok := ctx.Value(callsKey{}).(context.Context)
 	if !ok {

@@ -140,8 +140,8 @@ func (p progress) reached() bool { return p.connected || p.answered }
 // hung reports whether there was a connection to the server and no answer.
 func (p progress) hung() bool { return p.connected && !p.answered }
 
-// progress returns how far the request has come. That of a nil Attempt, whose source is no Server, is taken
-// to be answered.
+// progress returns how far the request has come. The request of a nil Attempt, whose source is no Server,
+// is taken to be answered.
 func (a *Attempt) progress() progress {
 	if a == nil {
 		return progress{answered: true}

@@ -17,7 +17,7 @@ import (
 // ends each answer after its first part. Without waits these would cost thousands of lists. With them
 // they cost one list in two seconds.
 //
-// The zero value means the defaults, which are those of client-go's reflector.
+// The zero value means the defaults, which are the same as in client-go's reflector.
 type Backoff struct {
 	// Initial is the wait after the first failure. Zero means 800 ms.
 	Initial time.Duration
@@ -26,7 +26,7 @@ type Backoff struct {
 	// a server is back that was away for 3 seconds or more. Jitter adds up to the same time again,
 	// so that many clients do not come back at the same moment.
 	Max time.Duration
-	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means that of
+	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means the one of
 	// math/rand/v2. Run calls it in its own goroutine.
 	Random func() float64
 }
@@ -36,7 +36,7 @@ const (
 	internalErrorRetry = time.Minute
 	// growth multiplies the wait after each failure.
 	growth = 2
-	// resetAfter is the time without a failure after which the wait is that of the first failure again.
+	// resetAfter is the time without a failure after which the wait is as long as after a first failure again.
 	resetAfter = 2 * time.Minute
 	// deniedInitial and deniedMax bound the waits after a denied request, before jitter.
 	deniedInitial = 400 * time.Millisecond
@@ -125,10 +125,10 @@ func (w *waits) upTo(d time.Duration) time.Duration {
 	return scale(min(d, w.Max), w.Random())
 }
 
-// listed makes the next waits after broken lists those of a first failure.
+// listed makes the next waits after broken lists as long as after a first failure.
 func (w *waits) listed() { w.lists.next, w.retries = 0, 0 }
 
-// reset makes all next waits those of a first failure.
+// reset makes all next waits as long as after a first failure.
 func (w *waits) reset() {
 	w.busy.next, w.denied.next = 0, 0
 	w.listed()

@@ -47,7 +47,7 @@ func TestRetriesAtOnceAreFew(t *testing.T) {
 	}
 }
 
-// Limits that are shorter than those of a kind of failure hold for that kind, too.
+// Limits that are shorter than the limits of a kind of failure hold for that kind, too.
 func TestShortLimitsHoldForAllKinds(t *testing.T) {
 	for _, p := range []pause{pauseBusy, pauseDenied} {
 		w := waits{Backoff: new(Backoff{Initial: time.Millisecond, Max: 3 * time.Millisecond, Random: none}.withDefaults())}

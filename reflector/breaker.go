@@ -73,7 +73,7 @@ type Breaker struct {
 	attempts    int                   // attempts since the last answer
 	extensions  int                   // how often answerLimit has been too short since then
 	extendedAt  time.Time             // when extensions last grew
-	stale       bool                  // the next attempt needs a connection of its own
+	stale       bool                  // the next attempt needs its own connection
 	traced      bool                  // an attempt was Connected: the source says so
 	longOutages uint64                // outages of at least longOutage so far
 	queued      []*waiter             // waiting to probe, in order

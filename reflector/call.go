@@ -13,7 +13,7 @@ type listCall struct {
 	sinkErr error // why the sink refused an object
 }
 
-// stop ends a call also when the source or the sink panics.
+// stop ends a call even when the source or the sink panics.
 func (c *listCall) stop() {
 	c.dog.stop()
 	c.attempt.end()

@@ -123,14 +123,14 @@ func (s *chosen) drop() {
 	}
 }
 
-// contents are those of the sink.
+// contents are the sink's contents.
 func (s *chosen) contents() string {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return contents(s.has)
 }
 
-// slow is a server whose lists take a second, and fail while it is told to unless they are of one object.
+// slow is a server whose lists take a second, and fail while fails is set, unless they are of one object.
 type slow struct {
 	*past
 	fails string // the word of a failure; guarded by past.mu

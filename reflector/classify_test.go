@@ -104,8 +104,7 @@ func TestClassifyCodes(t *testing.T) {
 	}
 }
 
-// The same failures come from sources that do not use an http.Client, or are told apart by their
-// text alone.
+// The same failures come from sources that do not use an http.Client, or differ only in their text.
 func TestClassifyConnections(t *testing.T) {
 	get := func(err error) error { return &url.Error{Op: "Get", URL: "https://server", Err: err} }
 	alert := func(number tls.AlertError) error { return &net.OpError{Op: "remote error", Err: number} }

@@ -54,8 +54,8 @@ func TestDyingServer(t *testing.T) {
 	}
 }
 
-// TestNamedTime: a server that names a time is asked again at that time, also after long. Many
-// reflectors ask it four times a second together.
+// TestNamedTime: a server that names a time is asked again at that time, even after a long wait.
+// Many reflectors ask it four times a second together.
 func TestNamedTime(t *testing.T) {
 	for size, most := range map[int]int{1: 320, 10: 1400, 100: 2400} {
 		synctest.Test(t, func(t *testing.T) {

@@ -104,7 +104,7 @@ func TestEventIsASuccess(t *testing.T) {
 	})
 }
 
-// A whole list is a success, also if nothing follows.
+// A whole list is a success, even if nothing follows.
 func TestListIsASuccess(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, _ := endedReflector(t)
@@ -146,7 +146,7 @@ func TestSkippedIsNotEmpty(t *testing.T) {
 	})
 }
 
-// A short IdleTimeout is that of a streaming list, too.
+// A short IdleTimeout applies to a streaming list, too.
 func TestImpatientStream(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)

@@ -33,8 +33,7 @@ type SourceFuncs[T runtime.Object] struct {
 	// Name names the collection in errors and logs; see [Source].
 	Name string
 
-	// ListFunc returns a list, and passes the options on to the server. Its error is that of
-	// the server.
+	// ListFunc returns a list, and passes the options on to the server. Its error is the server's.
 	ListFunc func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error)
 
 	// WatchFunc begins a watch with these options, which may ask for a streaming list

@@ -30,7 +30,7 @@ func (r *core) checkLate(g *guard, quiet time.Duration) {
 	r.warn(g, &report)
 }
 
-// warn calls OnError in the goroutine of the watchdog. A panic goes on in that of Run: see
+// warn calls OnError in the goroutine of the watchdog. A panic goes on in Run's goroutine: see
 // returned.
 func (r *core) warn(g *guard, err error) {
 	defer func() { g.panic = recover() }()

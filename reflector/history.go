@@ -50,7 +50,7 @@ func (r *core) noteRewind() {
 	}
 	if isOlder(r.state.rv, seen) && r.state.rewound != rewound {
 		r.state.rewound = perhapsRewound
-		if r.state.versioned { // else the version is that of the newest object, which may be gone
+		if r.state.versioned { // else the version is the newest object's, which may be gone
 			r.state.rewound = rewound
 			err := otherHistory("the list is at resourceVersion %s, and %s was seen before", r.state.rv, seen)
 			r.opts.OnError(&RequestError{Resource: r.resource, Verb: "list", ResourceVersion: seen, Err: err})

@@ -297,7 +297,7 @@ func (s *failsOnce) Apply(ctx context.Context, ev Event[metaObject]) error {
 	return s.chosen.Apply(ctx, ev)
 }
 
-// A sink's own error ends Run, also if the selection has changed meanwhile.
+// A sink's own error ends Run, even if the selection has changed meanwhile.
 func TestSinkErrorWhileSelectionMoves(t *testing.T) {
 	for _, moves := range []bool{false, true} {
 		t.Run(fmt.Sprint(moves), func(t *testing.T) {

@@ -23,7 +23,7 @@ type knownObject struct {
 type slot uint8
 
 const (
-	// The first maxRecent slots are those of events.
+	// The first maxRecent slots are for events.
 	listedSlot slot = maxRecent // of the newest object of the list
 	allSlots        = maxRecent + 1
 )

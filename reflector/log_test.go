@@ -38,7 +38,7 @@ func TestLogValues(t *testing.T) {
 	}
 }
 
-// TestRelistReasonsHaveNames: the log says why, and Stats counts each reason in a field of its own.
+// TestRelistReasonsHaveNames: the log says why, and Stats counts each reason in its own field.
 func TestRelistReasonsHaveNames(t *testing.T) {
 	var counts Relists
 	all := map[*uint64]bool{}

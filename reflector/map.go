@@ -26,7 +26,7 @@ import (
 // object is reported as an [*ObjectError] and skipped, like one that could not be decoded. A panic
 // in it continues as a panic whose value is an error that names the object's key.
 //
-// resourceVersions are those of source's events, whether or not T keeps them. Map returns nil if
+// resourceVersions come from source's events, whether or not T keeps them. Map returns nil if
 // source or project is nil, so that [New] refuses it.
 func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 	if source == nil || project == nil {

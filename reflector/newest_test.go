@@ -9,7 +9,7 @@ import (
 )
 
 // Versions that do not compare, and empty ones, are there too. Whenever the block is settled, the
-// newest version and object are those of a comparison one by one.
+// newest version and object are the same as in a comparison one by one.
 func TestNewestListedModel(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 5))
 	for range 300 {

@@ -69,16 +69,16 @@ type Tuning struct {
 	// bookmark every minute. Zero means 3 minutes; negative turns it off.
 	IdleTimeout time.Duration
 
-	// PollInterval is the time between two lists of a [Server] whose lists have no resourceVersion, as
-	// those of metrics-server and other aggregated APIs: nothing can be watched from them. Zero means
+	// PollInterval is the time between two lists of a [Server] whose lists have no resourceVersion,
+	// such as metrics-server and other aggregated APIs: nothing can be watched from them. Zero means
 	// 15 seconds; less than a second counts as one second. See Stats.Polling.
 	PollInterval time.Duration
 
-	// TrustVersions turns off the check for a server that was restored from a backup. The package
-	// documentation describes the check, under "Restored servers". It runs when a watch resumes after
-	// one that ended early, was idle, or was not ended in time by the server. It costs the repetition of up to four events, or a list of one object,
-	// rarely of more. Turn it off for a source that is not a Kubernetes API and can do neither. A list
-	// that is older than the newest version seen then still counts as that of a restored server. A
+	// TrustVersions turns off the check for a server that was restored from a backup. The package documentation
+	// describes the check, under "Restored servers". It runs when a watch resumes after one that ended early,
+	// was idle, or was not ended in time by the server. It costs the repetition of up to four events, or a list
+	// of one object, rarely of more. Turn it off for a source that is not a Kubernetes API and can do neither.
+	// A list that is older than the newest version seen then still counts as the list of a restored server. A
 	// watch still resumes before the events of the newest version, because there may be more of them.
 	//
 	// An inconclusive check leads to a list. A second such list waits until a watch has brought

@@ -114,8 +114,8 @@ func runMany(t *testing.T, n int, lasts time.Duration, o Tuning, make func(began
 	return all, rs, to
 }
 
-// TestOutageCostsNoLists: an outage of some minutes does not cost each reflector a list when it ends, also
-// where each has a breaker of its own and finds out for itself.
+// TestOutageCostsNoLists: an outage of some minutes does not cost each reflector a list when it ends, even
+// where each has its own breaker and finds out for itself.
 func TestOutageCostsNoLists(t *testing.T) {
 	for _, word := range []string{"refused", "blackhole", "unavailable", "busy"} {
 		for _, outage := range []time.Duration{time.Minute, 12 * time.Minute} {

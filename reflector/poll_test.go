@@ -267,7 +267,7 @@ func TestInstead(t *testing.T) {
 	}
 }
 
-// TestStreamsBreakWithoutTrace: a streaming list that is reset before its header falls back to LIST, also if
+// TestStreamsBreakWithoutTrace: a streaming list that is reset before its header falls back to LIST, even if
 // the source does not say which requests have a connection, as over a transport without httptrace. A server
 // that cannot be reached is asked for a stream again.
 func TestStreamsBreakWithoutTrace(t *testing.T) {

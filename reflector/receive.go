@@ -90,8 +90,8 @@ func (r *core) receivedOther(w *watchRequest, e *notice, bad *ObjectError) (more
 	case bad != nil && bad.Type == Bookmark:
 		return true, nil
 	case bad != nil && bad.Type == Deleted, e.typ == Deleted && w.skipped:
-		// The deletion may be that of the unreadable object, which would otherwise be kept for
-		// ever.
+		// The deletion may be the deletion of the unreadable object, which would otherwise be kept
+		// for ever.
 		w.end.err = errUnreadableDelete
 		return false, nil
 	case bad != nil:

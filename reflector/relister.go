@@ -19,7 +19,7 @@ type Identity struct {
 
 // Relister is an optional interface of a [Source] that need not decode objects that the reflector
 // has already. Decoding is most of the cost of a list, and most objects of a relist are unchanged.
-// client.Resource and the sources of package fake are Relisters, and so are those of [Map],
+// client.Resource and the sources of package fake are Relisters, and so are the results of [Map],
 // [Filter], [Shard] and [Tweak] over a Relister.
 type Relister[T any] interface {
 	// Relist returns a source of the same collection that asks known about an object before it
@@ -30,7 +30,7 @@ type Relister[T any] interface {
 	// cannot read with certainty: one without UID or version, or with members that come twice.
 	//
 	// self is the source that the caller holds. Relist returns nil if self is not its receiver: a
-	// type that embeds a Relister has its method too, but may have a List and a Watch of its own.
+	// type that embeds a Relister has its method too, but may have its own List and Watch.
 	//
 	// [New] calls Relist once. The returned source is used like the receiver, and in turn with it.
 	Relist(self Source[T], known func(Identity) bool) Source[T]

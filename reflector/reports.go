@@ -21,7 +21,7 @@ type ObjectError struct {
 	Key string
 	// ResourceVersion is the object's own; empty where it is not known.
 	ResourceVersion string
-	// Type is that of the watch event. Zero in a list, and if it is not known.
+	// Type is the watch event's. Zero in a list, and if it is not known.
 	Type EventType
 	// Err is the cause, never nil.
 	Err error

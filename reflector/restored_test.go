@@ -113,7 +113,7 @@ func TestEventsOfOneVersion(t *testing.T) {
 	}
 }
 
-// A watch cannot begin at a version that does not compare with that of the event.
+// A watch cannot begin at a version that does not compare with the event's.
 func TestReplayFromNeedsVersions(t *testing.T) {
 	for _, before := range []string{"", "0", "x1"} {
 		var s knownEvents

@@ -28,10 +28,10 @@ import (
 //	close                          ends a watch in order
 //	fail WORD [SECONDS]            ends either with failure(WORD), Retry-After SECONDS
 //
-// Before the blocks may stand "options page=2 random=0.5 watch=1m", with the words stream
-// (lists are streamed), check (whether the server was restored), first=RV, idle=1m and
-// internal=1m, poll=20s, "server" (the source is a Server), "named" (objects have the metadata that NAME says: NAMESPACE/NAME:UID=LABEL), and
-// "cancel 5s" for a context that is cancelled at that second. # begins a comment.
+// Before the blocks may stand "options page=2 random=0.5 watch=1m", with the words stream (lists are streamed),
+// check (whether the server was restored), first=RV, idle=1m and internal=1m, poll=20s, "server" (the source is
+// a Server), "named" (objects have the metadata that NAME says: NAMESPACE/NAME:UID=LABEL), and "cancel 5s" for
+// a context that is cancelled at that second. # begins a comment.
 
 // parse reads a script into p.
 func (p *player) parse(script string) {

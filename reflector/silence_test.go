@@ -242,7 +242,7 @@ func (s *courses) runs(t *testing.T, server bool, o Tuning, lasts time.Duration)
 var listsOnly = Tuning{DisableWatchList: true}
 
 // TestSilentWatches: watches that are accepted, bring nothing and end too early may work or not. So lists come
-// in their place, but seldom, also if others fail between them, and Stats says so.
+// in their place, but seldom, even if others fail between them, and Stats says so.
 func TestSilentWatches(t *testing.T) {
 	eof := func(lasts time.Duration) course { return course{lasts: lasts, err: "eof"} }
 	for name, all := range map[string][]course{
@@ -351,7 +351,7 @@ func TestSilenceIsSpread(t *testing.T) {
 }
 
 // TestListsInPlaceShowRestores: a server is restored and comes back with later versions, while watches bring
-// nothing. The sink must be told, also if a list takes the place of the watch that would have shown it.
+// nothing. The sink must learn of it, even if a list takes the place of the watch that would have shown it.
 func TestListsInPlaceShowRestores(t *testing.T) {
 	for name, c := range map[string]struct {
 		course
@@ -420,8 +420,8 @@ func TestRestartsAreNoSilence(t *testing.T) {
 	}
 }
 
-// TestSilenceWithoutChecks: lists come also if the server refuses those of one object, which show whether it was
-// restored.
+// TestSilenceWithoutChecks: lists come even if the server refuses the lists of one object, which show whether
+// it was restored.
 func TestSilenceWithoutChecks(t *testing.T) {
 	for _, check := range []string{"", "forbidden", "busy", "eof", "bad-request", "internal", "unusable", "reset", "too-large"} {
 		for _, c := range []course{{lasts: 20 * time.Second}, {lasts: 1500 * time.Millisecond}, {lasts: 4 * time.Second, err: "eof"}, {lasts: 20 * time.Second, err: "eof"}} {
@@ -506,7 +506,7 @@ func TestSilenceWithoutVersions(t *testing.T) {
 }
 
 // TestRepairsInSilence: an expired version leads to a list at once, as a stream if the server has streams, and
-// so do two watches in a row that end at once and empty, also after silent watches.
+// so do two watches in a row that end at once and empty, even after silent watches.
 func TestRepairsInSilence(t *testing.T) {
 	for _, quiet := range []time.Duration{0, 20 * time.Minute} {
 		for _, word := range []string{"expired", "empty"} {

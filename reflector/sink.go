@@ -35,11 +35,11 @@ type Sink[T any] interface {
 // backup, or may have been. A sink that compares versions needs it: otherwise it may keep an object
 // of the lost history in place of another one that has the same version now.
 type Rewinder interface {
-	// Rewound comes right before the Replace of a list whose versions do not compare with those
-	// of the sink's contents. If the server was certainly restored, certain is true, and the
-	// list's version may be older than the sink's. If it is false, the server could not show
-	// that it was not restored, and most likely it was not: an object is unchanged if its
-	// contents are equal, too.
+	// Rewound comes right before the Replace of a list whose versions do not compare with the
+	// versions of the sink's contents. If the server was certainly restored, certain is true, and
+	// the list's version may be older than the sink's. If it is false, the server could not show
+	// that it was not restored, and most likely it was not: an object is unchanged if its contents
+	// are equal, too.
 	Rewound(certain bool)
 }
 

@@ -32,9 +32,9 @@ type Source[T any] interface {
 	// whole collection. A refusal by the server is an *errors.StatusError of
 	// k8s.io/apimachinery/pkg/api/errors, wrapped or not.
 	//
-	// A list may have no resourceVersion. That of a [Server] is asked for again after
-	// Tuning.PollInterval, and nothing is watched. For another source, the newest version of the
-	// objects counts; without one, the collection is listed again whenever the watch ends.
+	// A list may have no resourceVersion. If the source is a [Server], the list is asked for again
+	// after Tuning.PollInterval, and nothing is watched. For another source, the newest version of
+	// the objects counts; without one, the collection is listed again whenever the watch ends.
 	List(ctx context.Context, opts metav1.ListOptions, yield func(Event[T], error) bool) (metav1.ListMeta, error)
 
 	// Watch returns the events after opts.ResourceVersion. Ranging over the sequence opens the

@@ -5,8 +5,9 @@ import (
 	"iter"
 )
 
-// transfer is the part of a reflector that depends on the type of the objects, so it is compiled for each type
-// of its own: it hands them from the source to the sink, as the core says. The goroutine of Run owns it.
+// transfer is the part of a reflector that depends on the type of the objects, so it is compiled separately
+// for each type. It hands the objects from the source to the sink, as the core says. The goroutine of Run owns
+// it.
 type transfer[T any] struct {
 	core   *core
 	source Source[T]
@@ -71,7 +72,7 @@ func (t *transfer[T]) watch(w *watchRequest) {
 	}
 }
 
-// openWatch makes the request. It is a function of its own so that only a small part of the stack is in use
+// openWatch makes the request. It is a separate function so that only a small part of the stack is in use
 // during the watch.
 func openWatch[T any](t *transfer[T], w *watchRequest) iter.Seq2[Event[T], error] {
 	source := t.source

@@ -79,8 +79,8 @@ func TestListsInTurn(t *testing.T) {
 	})
 }
 
-// Watches that broke off go on in turn: forty at once, and then ten a second. Once none has broken for a moment, each answer
-// lets one go before its turn, but not before its own wait is over.
+// Watches that broke off go on in turn: forty at once, and then ten a second. Once none has broken for a
+// moment, each answer lets one go before its turn, but not before its own wait is over.
 func TestWatchesInTurn(t *testing.T) {
 	inBubble(t, func(t *testing.T, ctx context.Context, b *Breaker) {
 		l := &waitingLine{t: t, b: b, why: pauseResume}

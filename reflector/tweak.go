@@ -6,7 +6,7 @@ import (
 
 // Tweak returns a source whose lists and watches have the selectors that tweak sets: the fields
 // LabelSelector, FieldSelector and ShardSelector. tweak gets empty options before each request, and
-// has to set the same values each time. Its selectors narrow those of the source and those of the
+// has to set the same values each time. Its selectors narrow the selectors of the source and of the
 // reflector. Any other field that it sets is ignored: the reflector decides which version, page and
 // duration it asks for, see [Tuning].
 //

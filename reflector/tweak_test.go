@@ -10,7 +10,7 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// Selectors are joined with those of the request; nothing else changes.
+// Selectors are joined with the request's selectors; nothing else changes.
 func TestTweak(t *testing.T) {
 	inner := &canned[partial]{pairs: []pair[partial]{event(reflector.Added, "a", "1")}}
 	source := reflector.Tweak[partial](inner, func(o *metav1.ListOptions) {

@@ -2,8 +2,8 @@ package reflector
 
 import "k8s.io/apimachinery/pkg/util/resourceversion"
 
-// isOlder reports whether resourceVersion a is older than b. It is false for versions that do
-// not compare, as those of some aggregated API servers (KEP-5504).
+// isOlder reports whether resourceVersion a is older than b. It is false for versions that do not
+// compare, as on some aggregated API servers (KEP-5504).
 func isOlder(a, b string) bool {
 	c, err := resourceversion.CompareResourceVersion(a, b)
 	return err == nil && c < 0

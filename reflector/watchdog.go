@@ -63,7 +63,7 @@ func (d *watchdog) handled() { d.pulse.Add(1) }
 
 func (d *watchdog) look() {
 	defer d.running.Done()
-	defer d.rearm() // also if react ends its goroutine
+	defer d.rearm() // even if react ends its goroutine
 	pulse, out := d.pulse.Load(), d.lastOmitted
 	if d.omitted != nil {
 		out = d.omitted()

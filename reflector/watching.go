@@ -10,12 +10,12 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// watchOnce carries out one watch and the step that follows its end. The error is the sink's. Opening
-// and ending it are functions of their own, so that only a small part of the stack is in use while
-// it waits for events.
+// watchOnce carries out one watch and the step that follows its end. The error is the sink's.
+// Separate functions open and end it, so that only a small part of the stack is in use while it waits
+// for events.
 func (r *core) watchOnce(ctx context.Context) error {
 	w := &watchRequest{turn: ctx}
-	defer r.closeWatch(w) // also when the source or the sink panics
+	defer r.closeWatch(w) // even when the source or the sink panics
 	r.requests.watch(w)
 	return r.watchClosed(w)
 }

@@ -67,7 +67,7 @@ type Member struct {
 }
 
 // Read reads the assignment of the replicas of a controller by one request, a list of Leases.
-// Errors: those of client.New, and a [*RequestError].
+// Errors: the errors of client.New, and a [*RequestError].
 func Read(ctx context.Context, server client.Connection, namespace, name string) (*Assignment, error) {
 	c, err := client.New(server, Kind, client.Options{Namespace: namespace, LabelSelector: LabelName + "=" + name})
 	if err != nil {

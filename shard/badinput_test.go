@@ -123,7 +123,7 @@ func TestTwins(t *testing.T) {
 	})
 }
 
-// TestForeign: the name is that of a leader election.
+// TestForeign: the name is a leader election's.
 func TestForeign(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)

@@ -297,7 +297,7 @@ func TestByLabel(t *testing.T) {
 }
 
 // TestHandOver: the next owner of a range begins when its cache has the writes of the former one,
-// also if its watch is late, and also if the former one is cut off from the server instead of
+// even if its watch is late, and even if the former one is cut off from the server instead of
 // leaving.
 func TestHandOver(t *testing.T) {
 	for _, cut := range []bool{false, true} {

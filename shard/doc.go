@@ -92,9 +92,9 @@
 // annotation shard.kinform.io/member holds what a replica says. Each has a checksum, so an edit by
 // hand is noticed and makes the annotation invalid.
 //
-// N replicas cost the server N writes and N² watch events in a RetryPeriod, however many keys there are. The assignment of 100
-// replicas takes up to 128 KiB, half of what the annotations of an object may have. More than 100
-// replicas are not tested.
+// N replicas cost the server N writes and N² watch events in a RetryPeriod, however many keys there are. The
+// assignment of 100 replicas takes up to 128 KiB, half of what the annotations of an object may have. More than
+// 100 replicas are not tested.
 //
 // # Limits
 //

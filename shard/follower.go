@@ -24,7 +24,7 @@ type follower struct {
 	mu     sync.Mutex
 	wanted []HashRange // the set
 	asked  selection   // by requests
-	before selection   // by those of the last whole list, which the watch goes on with
+	before selection   // by the requests of the last whole list, which the watch goes on with
 	keeps  []HashRange // hashes of objects that may enter the cache: of the list in progress, or of the last attempt
 	listed []HashRange // hashes of which the cache has a list
 
@@ -193,7 +193,7 @@ func (f *follower) wait(ctx context.Context, ranges []HashRange) error {
 		if flush != nil && flush(ctx) == nil {
 			return nil
 		}
-		select { // an error of flush is that of ctx, or the Run is about to end
+		select { // an error of flush is ctx's, or the Run is about to end
 		case <-moved:
 		case <-ctx.Done():
 			return context.Cause(ctx)

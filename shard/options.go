@@ -31,15 +31,15 @@ const (
 // Options configures a [Replica]. Namespace and Name must be set. All replicas must have the same
 // Namespace, Name and Scheme, and each its own Identity.
 type Options struct {
-	// Namespace is that of the Leases. Name is that of the controller and of the Lease with the
-	// assignment: a DNS subdomain of at most [MaxName] bytes. Two controllers need two names, and
-	// so do a controller and a leader election.
+	// Namespace is the Leases' namespace. Name is the name of the controller and of the Lease with
+	// the assignment: a DNS subdomain of at most [MaxName] bytes. Two controllers need two names,
+	// and so do a controller and a leader election.
 	Namespace, Name string
 
-	// Scheme names the text that is hashed and the hash, such as "key". A replica with another
-	// Scheme than that of the assignment does not take part, and reports [ErrScheme]: with another
-	// hash, two replicas would own one key. To change the Scheme, end all replicas first, or change
-	// Name and end them. Empty means "key".
+	// Scheme names the text that is hashed and the hash, such as "key". A replica whose Scheme
+	// differs from the assignment's does not take part, and reports [ErrScheme]: with another hash,
+	// two replicas would own one key. To change the Scheme, end all replicas first, or change Name
+	// and end them. Empty means "key".
 	Scheme string
 
 	// Identity names this process, such as a pod's name. A process that starts again under the name
@@ -48,7 +48,7 @@ type Options struct {
 	// at most [MaxIdentity] bytes. Empty means the name of the host with a random suffix.
 	Identity string
 
-	// Weight is the share of this replica in proportion to those of the others. Zero means 1. It
+	// Weight is the share of this replica in proportion to the others' weights. Zero means 1. It
 	// must not be negative or more than [MaxWeight].
 	Weight int
 
@@ -74,8 +74,8 @@ type Options struct {
 	Grace time.Duration
 
 	// OnError gets each failed request as a [*RequestError], the reason when this replica loses its
-	// Lease as a [*LostError], and errors of Keys.CatchUp. It is called in a goroutine of its own,
-	// one call at a time. While a call runs, up to 16 errors wait, and further ones are logged. Nil
+	// Lease as a [*LostError], and errors of Keys.CatchUp. It is called in its own goroutine, one
+	// call at a time. While a call runs, up to 16 errors wait, and further ones are logged. Nil
 	// logs the errors to Logger at level Warn.
 	OnError func(error)
 

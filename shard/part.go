@@ -58,7 +58,7 @@ func (p Part[T]) Source(from reflector.Source[T]) (reflector.Source[T], error) {
 	return reflector.Select[T](from, &selector[T]{f, hash}), nil
 }
 
-// Has reports whether an object is in the part, by the set as it is now. Errors: those of Source.
+// Has reports whether an object is in the part, by the set as it is now. Errors: the errors of Source.
 func (p Part[T]) Has(obj T) (bool, error) {
 	hash, err := p.hash()
 	if err != nil {

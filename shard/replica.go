@@ -64,7 +64,7 @@ type worker interface {
 }
 
 // New returns a replica. It sends nothing. It returns an error that wraps [ErrInvalid] if Options
-// are not usable, and those of client.New.
+// are not usable, and the errors of client.New.
 //
 // The replica does not use the Limiter and the Retries of server: a renewal must not wait behind
 // other requests, and repeats itself. Do not pass a connection of [Replica.Gate].
@@ -96,9 +96,9 @@ func (r *Replica) Identity() string { return r.opts.Identity }
 //   - A replica without ranges, such as one that could not renew its Lease, keeps its hashes until
 //     it gets some.
 //
-// The hash of an object in a cache must be that of the key which is queued for it. If reconcile
-// reads other objects, their hash must be the same, such as that of the namespace of all, or they
-// need a cache of all objects. With hashes by reflector.ShardNamespace or reflector.ShardUID a
+// The hash of an object in a cache must be the hash of the key that is queued for it. If reconcile
+// reads other objects, their hash must be the same, such as the hash of the namespace of all, or
+// they need a cache of all objects. With hashes by reflector.ShardNamespace or reflector.ShardUID a
 // server may select them; keys that are hashed by UID must contain it.
 func (r *Replica) Hashes() *Hashes { return r.hashes }
 
@@ -153,7 +153,7 @@ type Status struct {
 	Running, Draining int
 	// Gained and Dropped count the ranges that came and went since New.
 	Gained, Dropped uint64
-	// Lost counts the Leases that it has lost since New. Expired counts those of them that time has
+	// Lost counts the Leases that it has lost since New. Expired counts the ones that time has
 	// ended: [ErrExpired], [ErrBlind], [ErrExcluded]. It does not include Leases that it gave up
 	// when Run ended.
 	Lost, Expired uint64

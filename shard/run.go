@@ -188,8 +188,8 @@ func (x *run) unprepare() {
 	}
 }
 
-// shrink takes ranges that have moved out of Hashes, in a goroutine of its own because that may
-// wait for handlers.
+// shrink takes ranges that have moved out of Hashes, in a separate goroutine, because that may wait
+// for handlers.
 func (x *run) shrink() {
 	for {
 		select {
@@ -267,7 +267,7 @@ func (x *run) send(q replica.Request, table bool) {
 	})
 }
 
-// verbs are those of the API.
+// verbs are the verbs of the API.
 var verbs = map[replica.Verb]string{
 	replica.CreateLease: "create", replica.RenewLease: "patch", replica.FenceLease: "patch", replica.DeleteLease: "delete",
 	replica.CreateSheet: "create", replica.WriteSheet: "patch", replica.DeleteSheet: "delete",

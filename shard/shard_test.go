@@ -106,7 +106,7 @@ func TestKeeps(t *testing.T) {
 	})
 }
 
-// TestCatchUp: ranges wait for the caches, also if the function fails or panics at first.
+// TestCatchUp: ranges wait for the caches, even if the function fails or panics at first.
 func TestCatchUp(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)

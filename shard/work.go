@@ -16,11 +16,11 @@ import (
 // set.
 type Keys[Q comparable] struct {
 	// Hashed returns the text by which a key is assigned: keys with equal texts belong to one
-	// replica. It must return the same text for a key in all replicas and at all times, also when
+	// replica. It must return the same text for a key in all replicas and at all times, even when
 	// the object is gone: so take it from the key. It is called often, by several goroutines at
 	// once, and without a lock.
 	//
-	// The keys of a controller are mostly those of owners: informers of other kinds map their
+	// The keys of a controller are mostly keys of owners: informers of other kinds map their
 	// objects to them. So an owner and what it owns come to one replica. To divide by something
 	// else that never changes for an object, such as a label with the tenant, make it a part of Q,
 	// and queue such keys with controller.Watch.
@@ -31,8 +31,8 @@ type Keys[Q comparable] struct {
 	// replicas need the same.
 	Hash func(text string) uint64
 
-	// All returns all keys, such as those of the informer's store. When ranges come to this
-	// replica, those in them are added. It is called by one goroutine at a time.
+	// All returns all keys, such as the keys of the informer's store. When ranges come to this
+	// replica, the keys in them are added. It is called by one goroutine at a time.
 	All func() iter.Seq[Q]
 
 	// Add adds a key to the queue, such as a function that calls Queue().Add of the controller, which is made later. It
@@ -44,12 +44,12 @@ type Keys[Q comparable] struct {
 	// RetryPeriod. Its context ends when the ranges change.
 	//
 	// Use WaitForNow of each controller.Handle that reconcile reads. By then the former owner has
-	// stopped, so reads have all of its writes, whether it left or died. This takes some
-	// milliseconds, or up to three seconds if nothing changes in a collection. A version that the
-	// former owner leaves in its Lease would save the request, but could not tell of a deletion, whose
-	// answer has no version, of a write without an answer, or of anything after a crash. The handles must
-	// run, since ranges wait for them. Nil means that ranges do not wait: the cache may be as old
-	// as that of any controller after a restart.
+	// stopped, so reads have all of its writes, whether it left or died. This takes some milliseconds, or
+	// up to three seconds if nothing changes in a collection. A version that the former owner leaves in
+	// its Lease would save the request, but could not tell of a deletion, whose answer has no version, of
+	// a write without an answer, or of anything after a crash. The handles must run, since ranges wait
+	// for them. Nil means that ranges do not wait: the cache may be as old as any controller's after a
+	// restart.
 	CatchUp func(context.Context) error
 }
 

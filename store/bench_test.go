@@ -356,7 +356,7 @@ func BenchmarkRelist(b *testing.B) {
 	}
 }
 
-// relist writes pods in chunks as large as those of package informer.
+// relist writes pods in chunks as large as package informer's.
 func relist(b *testing.B, s *store.Store[types.NamespacedName, *pod], pods []*pod) {
 	type op = store.Op[types.NamespacedName, *pod]
 	var ops []op

@@ -70,7 +70,7 @@ func (e *KeyError) Error() string {
 func (e *KeyError) Unwrap() error { return e.Err }
 
 // PanicError is a panic in a function of the user, which Where names: "key function", "index
-// function" or "Options.Unchanged". That of a key function is inside a *KeyError. For an index
+// function" or "Options.Unchanged". The panic of a key function is inside a *KeyError. For an index
 // function, Name is the index. Key is the object's key as package fmt prints it if it is known,
 // Value was given to panic, Stack is the stack at that point. It is the same type as
 // informer.PanicError.

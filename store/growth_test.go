@@ -38,7 +38,7 @@ func TestModelGrowth(t *testing.T) {
 		}
 		g := &growth{driver: d, owner: owner, every: every, seed: seed + uint64(round)}
 		alone := func(n int) bool { return n%5 == 0 }
-		g.through(g.order(size, alone), g.add) // the lowest numbers are those of values of one object
+		g.through(g.order(size, alone), g.add) // the lowest numbers belong to values of one object
 		g.through(g.order(size, func(n int) bool { return !alone(n) }), g.add)
 		g.through(g.order(size, alone), g.disown)
 		g.through(g.order(size, alone), g.add)

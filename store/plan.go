@@ -170,7 +170,7 @@ func (p *plan) leaveOut(staged int) (op int32) {
 }
 
 // panicked describes the panic r of a user's function on the object of a key. Call it in the deferred
-// function, so that the stack is that of the panic. index is the name of the index whose function ran.
+// function, so that the stack is the panic's. index is the name of the index whose function ran.
 func (p *plan) panicked(r any, key, index string) error {
 	err := usercode.Panicked(p.doing, r)
 	err.Key = key

@@ -29,7 +29,7 @@ type Options[T any] struct {
 	OnError func(error)
 }
 
-// readSide makes the methods of Reader those of Store.
+// readSide gives Store the methods of Reader.
 type readSide[K comparable, T any] = Reader[K, T]
 
 // Store holds objects T by key K. It has the methods of a [Reader], and the writes. Any number of

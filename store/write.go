@@ -9,8 +9,8 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// Set stores obj under its key, in a commit of its own that does not move the resourceVersion.
-// Errors: ErrClosed, *KeyError, *index.PanicError.
+// Set stores obj under its key, in its own commit, which does not move the resourceVersion. Errors:
+// ErrClosed, *KeyError, *index.PanicError.
 func (s *Store[K, T]) Set(obj T) error {
 	// Lock before the key function runs: a lock between two reads of obj would keep the
 	// processor from doing both at a time.
@@ -29,9 +29,8 @@ func (s *Store[K, T]) Set(obj T) error {
 	return ops[0].Err
 }
 
-// Delete removes the object under key, in a commit of its own that does not move the
-// resourceVersion, and returns the object. A missing object is no error.
-// Errors: ErrClosed, *KeyError.
+// Delete removes the object under key, in its own commit, which does not move the resourceVersion.
+// It returns the object. A missing object is no error. Errors: ErrClosed, *KeyError.
 func (s *Store[K, T]) Delete(key K) (old T, had bool, err error) {
 	ops := [1]Op[K, T]{{Key: key, Delete: true}}
 	if err := s.Commit("", ops[:]); err != nil {

@@ -33,7 +33,7 @@ func filler(seed int64) *randfill.Filler {
 }
 
 // encoded returns a random object in the encoding of the generated code, or nil if it does not
-// encode: randfill knows no rules but those of metadata.
+// encode: randfill knows only the rules of metadata.
 func encoded(k known, fill *randfill.Filler) []byte {
 	in := k.fresh()
 	fill.Fill(in)

@@ -79,7 +79,7 @@ func (sf surface) config(t *testing.T, s *fake.Server) *rest.Config {
 	return c
 }
 
-// everywhere runs a test on all surfaces, each on a server of its own.
+// everywhere runs a test on all surfaces, each on its own server.
 func everywhere(t *testing.T, test func(t *testing.T, s *fake.Server, c *rest.Config)) {
 	for _, sf := range surfaces() {
 		t.Run(sf.name, func(t *testing.T) {

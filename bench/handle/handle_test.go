@@ -33,7 +33,7 @@ func options() informer.Options[*Item] {
 	return informer.Options[*Item]{Indexes: index.Of(byGroup), Reflector: reflector.Tuning{DisableWatchList: true}}
 }
 
-// running is an informer at work, perhaps that of a handle. Its handler counts.
+// running is an informer at work, perhaps a handle's. Its handler counts.
 type running struct {
 	server *server
 	inf    *informer.Informer[key, *Item]
@@ -43,7 +43,7 @@ type running struct {
 	told   chan struct{}
 }
 
-// start starts an informer. If it is watched, its handler is that of a controller, which tells own events from
+// start starts an informer. If it is watched, its handler is a controller's, which tells own events from
 // others, and queues nothing here. With ahead, the handle has made as many writes that the watch never brings.
 func start(tb testing.TB, handle, watched bool, ahead int) *running {
 	tb.Helper()

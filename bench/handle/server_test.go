@@ -111,8 +111,7 @@ func (u *updates) Read(p []byte) (int, error) {
 	return n, nil
 }
 
-// update returns the next update: only its version differs from that of the last update of the
-// object.
+// update returns the next update: only its version differs from the object's last update.
 func (s *server) update() []byte {
 	s.mu.Lock()
 	defer s.mu.Unlock()

@@ -1,4 +1,4 @@
-// Package metrics_test compares the metrics of with/prometheus with those of controller-runtime.
+// Package metrics_test compares the metrics of with/prometheus with controller-runtime's.
 package metrics_test
 
 import (

@@ -11,7 +11,7 @@ import (
 )
 
 // TestLines compares what an author writes: without imports, comments and blank lines. The Go type
-// of a CRD is in files of its own on both sides, and does not count.
+// of a CRD is in separate files on both sides, and does not count.
 func TestLines(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "..", "README.md"))
 	if err != nil {

@@ -33,7 +33,7 @@ var (
 type Error struct {
 	// Regarding is the object that the events are about. It is zero if there are several.
 	Regarding Reference
-	// Reason is that of the events; empty if there are several.
+	// Reason is the events' reason; empty if there are several.
 	Reason string
 	// Lost is the number of events that are dropped. Zero means that the events still wait.
 	Lost uint64

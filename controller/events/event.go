@@ -29,7 +29,7 @@ type Event struct {
 	EventTime metav1.MicroTime `json:"eventTime"`
 	// Series is nil for a single event.
 	Series *Series `json:"series,omitempty"`
-	// ReportingController and ReportingInstance are those of Options.
+	// ReportingController and ReportingInstance come from Options.
 	ReportingController string `json:"reportingController"`
 	ReportingInstance   string `json:"reportingInstance"`
 	// Action names the action that the controller took or tried.

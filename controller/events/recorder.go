@@ -49,10 +49,9 @@ type Options struct {
 	// [DefaultFlushTimeout], and negative means not at all.
 	FlushTimeout time.Duration
 
-	// OnError gets an [*Error] for each failed request and for events that are lost. Run calls
-	// it, and the goroutine that records an event if that is not valid, or if nobody runs the recorder. It must be
-	// safe for concurrent use. A panic in it is logged. Nil logs the errors to Logger at
-	// level Warn.
+	// OnError gets an [*Error] for each failed request and for events that are lost. Run calls it, and the
+	// goroutine that records an event if that is not valid, or if nobody runs the recorder. It must be safe for
+	// concurrent use. A panic in it is logged. Nil logs the errors to Logger at level Warn.
 	OnError func(error)
 
 	// Logger gets the errors if OnError is nil. Nil means slog.Default().
@@ -60,7 +59,7 @@ type Options struct {
 }
 
 // Stats counts events, except for Requests, Failures and Series. Recorded is always the sum of
-// Written, Waiting and those of Dropped.
+// Written, Waiting and the numbers in Dropped.
 type Stats struct {
 	// Recorded is the number of calls of [Reporter.Normal] and [Reporter.Warning].
 	Recorded uint64
@@ -72,7 +71,7 @@ type Stats struct {
 	Dropped Dropped
 	// Series is the number of series that the recorder keeps.
 	Series int
-	// Requests is the number of requests, and Failures that of those that failed.
+	// Requests is the number of requests, and Failures the number of requests that failed.
 	Requests, Failures uint64
 }
 
@@ -82,8 +81,8 @@ type Dropped struct {
 	Invalid uint64
 	// PerObject is for Options.MaxPerObject, and Full for Options.MaxSeries.
 	PerObject, Full uint64
-	// Refused are those that the server refused, and those of the same series in the six minutes
-	// after that, which are not sent.
+	// Refused are the events that the server refused, and the events of the same series in the six
+	// minutes after that, which are not sent.
 	Refused uint64
 	// GaveUp are those whose requests failed too often.
 	GaveUp uint64

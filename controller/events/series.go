@@ -192,7 +192,7 @@ func (t *table) settle(s *series, what outcome, after time.Duration, now time.Ti
 		t.acknowledge(s, s.sent)
 		t.later(s, now)
 	case taken:
-		// It is that of an earlier try, with a count that is not known.
+		// It comes from an earlier try, with a count that is not known.
 		s.exists, s.doubtful = true, false
 		t.acknowledge(s, max(s.written, 1))
 		t.later(s, now)

@@ -16,8 +16,8 @@ import (
 	"github.com/kinform/kinform/internal/logs"
 )
 
-// DefaultGrace is the time that a stop may take if Options.Grace is zero: that of Kubernetes for
-// the containers of a pod.
+// DefaultGrace is the time that a stop may take if Options.Grace is zero: Kubernetes' value for the
+// containers of a pod.
 const DefaultGrace = 30 * time.Second
 
 // Options configures a [Manager]. The zero value works.
@@ -32,9 +32,9 @@ type Options struct {
 	// as long as it takes: [Manager.Readyz] and the errors of the informers show what is missing.
 	SyncTimeout time.Duration
 
-	// Grace is how long a stop waits until everything that was added has ended, and a quarter of it more for caches
-	// if they come too late for that. Then Run returns a [*GraceError], although something still runs: the process should end. Zero means
-	// [DefaultGrace]. Negative means as long as it takes.
+	// Grace is how long a stop waits until everything that was added has ended. If the caches, which end last, have
+	// less than a quarter of it left, they get a quarter. Then Run returns a [*GraceError], although something still
+	// runs: the process should end. Zero means [DefaultGrace]. Negative means as long as it takes.
 	Grace time.Duration
 
 	// Logger gets records at level Debug: when Run begins and ends, when the caches are filled,
@@ -120,10 +120,9 @@ func New(opts Options) *Manager {
 	return m
 }
 
-// AddCaches adds caches that no controller watches. Run starts them first and stops them last, as it does with the
-// caches that the added controllers watch. A cache
-// that has another runner, such as a factory, is not started: Run waits until it is filled, and
-// fails if it stops. To add a cache again does nothing.
+// AddCaches adds caches that no controller watches. Run starts them first and stops them last, as it does with
+// the caches that the added controllers watch. A cache that has another runner, such as a factory, is not
+// started: Run waits until it is filled, and fails if it stops. To add a cache again does nothing.
 //
 // What is wrong is kept, here and in all methods that add something: [Manager.Err] and Run return it. It is [ErrNoPart]
 // with the place of the argument, or [ErrStarted], which is logged at level Warn.
@@ -195,8 +194,8 @@ func isNil(v any) bool {
 // AddControllers adds controllers, each to run under its own name, as [Manager.Add] does. Programs that look at the
 // manager see them ([Manager.Parts]).
 //
-// Run runs the caches of the controllers itself, and those are filled also while another process leads. A cache that a
-// controller watches later is run by the controller.
+// Run runs the caches of the controllers itself, and fills them even while another process leads. A cache that
+// a controller watches later is run by the controller.
 func (m *Manager) AddControllers(controllers ...Controller) {
 	for n, c := range controllers {
 		if isNil(c) {
@@ -217,9 +216,9 @@ func (m *Manager) AddControllers(controllers ...Controller) {
 // The errors are [ErrUnnamed], [ErrNoPart], [ErrDuplicate] and [ErrStarted], with the name. See AddCaches.
 func (m *Manager) Add(name string, r Runner) { m.add(part{name: name, of: r}, `""`) }
 
-// AddToAll is Add for a part that serves the others: a recorder of events, or a server for webhooks or metrics. It runs
-// in every process, also before the caches are filled and while another process leads. It is stopped after what Add
-// and AddControllers added, or when three quarters of Options.Grace are over.
+// AddToAll is Add for a part that serves the others: a recorder of events, or a server for webhooks or metrics.
+// It runs in every process, even before the caches are filled and while another process leads. It is stopped
+// after what Add and AddControllers added, or when three quarters of Options.Grace are over.
 func (m *Manager) AddToAll(name string, r Runner) { m.add(part{name: name, of: r, all: true}, `""`) }
 
 // add adds a part. unnamed stands for its name if it has none.
@@ -235,7 +234,7 @@ func (m *Manager) add(p part, unnamed string) {
 	m.refuse(about, err)
 }
 
-// take makes p a part that runs, or says why not. What is wrong with p itself is told all the same.
+// take makes p a part that runs, or says why not. What is wrong with p itself is reported all the same.
 func (m *Manager) take(p part) error {
 	if m == nil {
 		return errNil
@@ -284,9 +283,9 @@ func (m *Manager) keep(err error) {
 	}
 }
 
-// Err returns everything that is wrong with the setup so far, joined: the errors of the methods that add something,
-// and those of the controllers, caches and other parts that were added. Nil means nothing. It is safe from any
-// goroutine.
+// Err returns everything that is wrong with the setup so far, joined: the errors of the methods that add
+// something, and of the controllers, caches and other parts that were added. Nil means nothing. It is safe from
+// any goroutine.
 func (m *Manager) Err() error {
 	if m == nil {
 		return errNil
@@ -325,8 +324,8 @@ func (m *Manager) AddError(err error) {
 // checked is a part that knows what is wrong with its setup.
 type checked interface{ Err() error }
 
-// wrongWith returns the errors of a part. A controller joins its own with those of its caches, which others may have,
-// too.
+// wrongWith returns the errors of a part. A controller joins its own errors with its caches' errors, which
+// others may have, too.
 func wrongWith(p part) []error {
 	of, ok := p.of.(checked)
 	if !ok {

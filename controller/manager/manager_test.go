@@ -361,7 +361,7 @@ func TestEverySetupMistake(t *testing.T) {
 	}
 }
 
-// What is wrong with a part is named, also if the part is not taken.
+// What is wrong with a part is named, even if the part is not taken.
 func TestMistakesOfRefusedParts(t *testing.T) {
 	reconcile := func(context.Context, key) error { return nil }
 	one, two, three := controller.New[key]("x", nil), controller.New("x", reconcile), controller.New("", reconcile)
@@ -703,7 +703,7 @@ func TestGraceAfterLostLeadership(t *testing.T) {
 	})
 }
 
-// eager is an Elector that calls work in a goroutine of its own, which it does not wait for.
+// eager is an Elector that calls work in a new goroutine, which it does not wait for.
 type eager struct{ early, late time.Duration }
 
 func (e eager) Lead(ctx context.Context, work func(context.Context)) error {
@@ -714,7 +714,7 @@ func (e eager) Lead(ctx context.Context, work func(context.Context)) error {
 	return errors.New("lost")
 }
 
-// Run waits for what it started also if the Elector does not, and starts nothing for one that is
+// Run waits for what it started even if the Elector does not, and starts nothing for one that is
 // late.
 func TestEagerElector(t *testing.T) {
 	for name, test := range map[string]struct {

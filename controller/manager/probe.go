@@ -79,10 +79,10 @@ func (m *Manager) Healthz() http.Handler {
 	})
 }
 
-// Readyz returns the handler for a readiness probe. It answers 200 while Run runs, all caches are
-// filled, no handler is stuck in its initial objects (informer.HandlerStats), and no check fails. Otherwise it answers 500
-// with the reasons: for a cache the resource and the last error of its list. Leadership does not matter, because a process that waits for it
-// is ready to take over.
+// Readyz returns the handler for a readiness probe. It answers 200 while Run runs, all caches are filled, no handler is
+// stuck in its initial objects (informer.HandlerStats), and no check fails. Otherwise it answers 500 with the reasons:
+// for a cache the resource and the last error of its list. Leadership does not matter, because a process that waits
+// for it is ready to take over.
 func (m *Manager) Readyz() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.answer(w, r, readyz, m.missing())
@@ -123,7 +123,8 @@ func stuck(c controller.Cache) (all []error) {
 	}
 	for _, h := range of.Handlers() {
 		if !h.Synced && !h.StuckSince.IsZero() {
-			all = append(all, fmt.Errorf("cache: %s: handler %q has not returned since %s", c.Resource(), h.Name, h.StuckSince.Format(time.RFC3339)))
+			since := h.StuckSince.Format(time.RFC3339)
+			all = append(all, fmt.Errorf("cache: %s: handler %q has not returned since %s", c.Resource(), h.Name, since))
 		}
 	}
 	return all

@@ -23,9 +23,9 @@ func Run(ctx context.Context, controllers ...Controller) error {
 	return m.Run(ctx)
 }
 
-// Run runs everything that was added, in the order that the package documentation describes,
-// until ctx is done. It returns nil after an orderly stop, also if the caches were not yet
-// filled. Otherwise it returns the joined errors of
+// Run runs everything that was added, in the order that the package documentation describes, until
+// ctx is done. It returns nil after an orderly stop, even if the caches were not yet filled.
+// Otherwise it returns the joined errors of
 //
 //   - parts that failed or panicked (a *informer.PanicError), each with its name
 //   - caches, with the name of their resource: informer.ErrStopped if one with another runner
@@ -101,7 +101,7 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 		return
 	}
 	elect := func(ctx context.Context) error {
-		var turn sync.Once // some electors call the function in a goroutine of its own
+		var turn sync.Once // some electors call the function in a new goroutine
 		defer turn.Do(func() {})
 		err := m.opts.Elector.Lead(ctx, func(lead context.Context) {
 			first := false

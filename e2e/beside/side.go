@@ -42,7 +42,7 @@ type Options struct {
 	// Namespaces are the namespaces that the informers watch. None means one informer per kind for
 	// all namespaces. Otherwise each kind has one per namespace.
 	Namespaces []string
-	// Count counts requests, which puts a transport around that of the library.
+	// Count counts requests, which puts a transport around the library's.
 	Count bool
 	// Transport replaces the library's, if it is not nil.
 	Transport http.RoundTripper

@@ -77,8 +77,7 @@ func (s server) version2(t *testing.T) map[string]any {
 	return doc.Definitions
 }
 
-// TestSchemas compares the schemas of all kinds, and of what they refer to, with those of a real
-// server.
+// TestSchemas compares the schemas of all kinds, and of what they refer to, with a real server's.
 func TestSchemas(t *testing.T) {
 	if os.Getenv(cluster.Variable) != "1" {
 		t.Skipf("needs a real server: set %s=1 to build it", cluster.Variable)

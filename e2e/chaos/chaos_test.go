@@ -174,7 +174,7 @@ func (c *chaos) round(ctx context.Context, n int, f fault) error {
 }
 
 // right writes the markers and waits until both libraries have them, and Kinform the contents that
-// gadgets have now. The times are those since the server was right. The error is that of Kinform only;
+// gadgets have now. The times are those since the server was right. The error is Kinform's only;
 // client-go's is logged.
 func (c *chaos) right(ctx context.Context, since time.Time) (times [2]time.Duration, err error) {
 	ctx, cancel := context.WithTimeout(ctx, *chaosLimit)
@@ -240,7 +240,7 @@ func (c *chaos) compare(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-// report prints the medians by fault and the longest times, and those of all rounds.
+// report prints the medians and the longest times, by fault and for all rounds.
 func (c *chaos) report() {
 	var b strings.Builder
 	b.WriteString("| fault | rounds | Kinform | longest | client-go | longest |\n| --- | ---: | ---: | ---: | ---: | ---: |\n")

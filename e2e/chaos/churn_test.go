@@ -54,7 +54,7 @@ func (p *place) namespace() string { return namespaceOf(p.kind, p.i) }
 func (p *place) name() string      { return fmt.Sprintf("chaos-%03d-%05d", p.i, p.generation) }
 func (p *place) path() string      { return p.kind.Path(p.namespace(), p.name()) }
 
-// churn writes to objects of all kinds, each kind from a goroutine of its own.
+// churn writes to objects of all kinds, each kind from its own goroutine.
 type churn struct {
 	server  *oracle.Client
 	seed    uint64

@@ -86,7 +86,7 @@ func gadgetKind(version string) beside.Kind {
 	}
 }
 
-// nodeStatus is about as large as that of a node with many images, and differs with n.
+// nodeStatus is about as large as the status of a node with many images, and differs with n.
 func nodeStatus(n int) map[string]any {
 	var images []any
 	for i := range 40 + n%10 {

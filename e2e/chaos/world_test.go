@@ -27,7 +27,7 @@ import (
 	"github.com/kinform/kinform/e2e/proxy"
 )
 
-// user is that of the informers.
+// user is the informers' user.
 const user = "informer"
 
 // world has the servers, their certificates and tokens, and the objects.
@@ -99,7 +99,7 @@ func (w *world) populate(ctx context.Context) error {
 	return w.churn.fill(ctx)
 }
 
-// flags are those of the API server, with some more.
+// flags are the API server's flags, with some more.
 func (w *world) flags(more ...string) []string {
 	return append(slices.Clone(more), "--tls-cert-file="+w.file("serving.crt"), "--tls-private-key-file="+w.file("serving.key"))
 }

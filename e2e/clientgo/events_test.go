@@ -22,7 +22,7 @@ import (
 )
 
 // TestEvents records by tools/events: an event becomes a series when it is repeated, and another
-// object has an event of its own. Both groups show them.
+// object gets its own event. Both groups show them.
 func TestEvents(t *testing.T) {
 	compare(t, func(t *testing.T, config *rest.Config) []string {
 		set := clients(t, config)

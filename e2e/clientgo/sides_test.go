@@ -59,7 +59,7 @@ func compare[T any](t *testing.T, see func(t *testing.T, config *rest.Config) T)
 	}
 }
 
-// clients returns a clientset with connections of its own, which end with the test.
+// clients returns a clientset with its own connections, which end with the test.
 func clients(t *testing.T, config *rest.Config) *kubernetes.Clientset {
 	t.Helper()
 	set, err := kubernetes.NewForConfigAndClient(config, httpClient(t, config))

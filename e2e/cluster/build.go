@@ -80,8 +80,8 @@ func Kubectl(ctx context.Context, progress io.Writer) (string, error) {
 }
 
 // serverModule returns the directory of the server module. It asks the go command, because the
-// tests' sources may have been compiled with -trimpath and the working directory is that of any
-// package.
+// tests' sources may have been compiled with -trimpath and the working directory may be any
+// package's.
 func serverModule(ctx context.Context) (string, error) {
 	out, err := goCommand(ctx, "", "list", "-m", "-f", "{{.Dir}}", modulePath)
 	if err != nil {

@@ -145,11 +145,10 @@ func (c *Cluster) HTTPClientAs(token string) *http.Client {
 	return &http.Client{Transport: tokenTransport{base: c.api, token: token}}
 }
 
-// Compact makes etcd forget the history before resource version rv, and returns when that is
-// done. The write of rv itself is kept: a watch from the version just before rv continues. A
-// watch from an earlier version gets 410, unless the watch cache of the API server still
-// serves it; see Options.ExtraAPIServerArgs. The version must be newer than that of the last
-// compaction.
+// Compact makes etcd forget the history before resource version rv, and returns when that is done.
+// The write of rv itself is kept: a watch from the version just before rv continues. A watch from
+// an earlier version gets 410, unless the watch cache of the API server still serves it; see
+// Options.ExtraAPIServerArgs. The version must be newer than the last compaction's.
 func (c *Cluster) Compact(ctx context.Context, rv string) error {
 	if _, err := strconv.ParseUint(rv, 10, 63); err != nil {
 		return fmt.Errorf("compacting to resource version %q: %w", rv, err)

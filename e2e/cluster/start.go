@@ -55,7 +55,7 @@ func end(tb testing.TB, c *Cluster) {
 }
 
 // beforeDeadline returns a context that ends with the test, and somewhat before the test binary is
-// aborted, so that the reason is told and compiled packages stay cached.
+// aborted, so that the reason is reported and compiled packages stay cached.
 func beforeDeadline(tb testing.TB) (context.Context, context.CancelFunc) {
 	d, ok := tb.(interface{ Deadline() (time.Time, bool) })
 	if !ok {

@@ -27,7 +27,7 @@ type server struct {
 	compact func(ctx context.Context) error
 }
 
-// run is one run of a script in a namespace of its own.
+// run is one run of a script in its own namespace.
 type run struct {
 	t         *testing.T
 	srv       server
@@ -92,7 +92,7 @@ func (r *run) step(st step) string {
 		return "done"
 	case "AWAIT": // a path that the server comes to serve
 		return r.await(st)
-	case "WAIT": // until times, which are in seconds, differ from those of the requests before
+	case "WAIT": // until times, which are in seconds, differ from the times of the requests before
 		time.Sleep(1100 * time.Millisecond)
 		return "done"
 	case "SAVE": // the last answer, under a name
@@ -194,7 +194,7 @@ func timeless(v any) string {
 	return inOrder(conditions)
 }
 
-// listed asks for a list of paths. The answer names those of the step that are in the list.
+// listed asks for a list of paths. The answer names the step's paths that are in the list.
 func (r *run) listed(st step) string {
 	code, _, body := r.get(st, "application/json", "identity")
 	var list struct{ Paths []string }

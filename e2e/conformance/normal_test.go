@@ -48,7 +48,7 @@ func (r *run) status(st map[string]any) string {
 			texts[i] = fmt.Sprintf(" cause=%v:%v", cause["field"], cause["reason"])
 		}
 		if strings.Contains(out, "Apply failed") {
-			slices.Sort(texts) // the order of conflicts is that of a map
+			slices.Sort(texts) // the order of conflicts is a map's
 		}
 		out += strings.Join(texts, "")
 	}

@@ -11,9 +11,9 @@ import (
 	"strings"
 )
 
-// Func changes an object, as decoded from JSON, for a version such as "v2". path is that of the
-// webhook, as in the definition. Func may be called from several goroutines at a time. It must not
-// change the metadata apart from labels and annotations: the API server refuses such an answer.
+// Func changes an object, as decoded from JSON, for a version such as "v2". path is the webhook's,
+// as in the definition. Func may be called from several goroutines at a time. It must not change
+// the metadata apart from labels and annotations: the API server refuses such an answer.
 type Func func(path, version string, obj map[string]any)
 
 // Converter is a running webhook at 127.0.0.1. It must be closed.
@@ -38,7 +38,7 @@ func New(f Func) *Converter {
 func (c *Converter) Close() { c.server.Close() }
 
 // Conversion returns spec.conversion of a definition that uses the webhook at path. The certificates
-// of its caBundle are those of the webhook and the others given, in PEM.
+// of its caBundle are the webhook's and the others given, in PEM.
 func (c *Converter) Conversion(path string, others ...[]byte) map[string]any {
 	own := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: c.server.Certificate().Raw})
 	return map[string]any{"strategy": "Webhook", "webhook": map[string]any{

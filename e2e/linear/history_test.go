@@ -36,8 +36,8 @@ func (r *recorder) do(goroutine int, input any, op func() any) {
 	r.ops = append(r.ops, porcupine.Operation{ClientId: goroutine, Input: input, Call: call, Output: output, Return: back})
 }
 
-// together runs f in some goroutines that begin at the same moment, each with random numbers of its
-// own.
+// together runs f in some goroutines that begin at the same moment, each with its own random
+// numbers.
 func together(seed uint64, goroutines int, f func(goroutine int, r *rand.Rand)) {
 	begin := make(chan struct{})
 	var wg sync.WaitGroup

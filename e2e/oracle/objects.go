@@ -58,8 +58,8 @@ type Shape struct {
 }
 
 // Fill creates namespaces, and then the objects of NewConfigMap and NewPod in them. It takes about
-// a second for 2,500 objects. It returns the error of the first request that fails, also if an
-// object exists already.
+// a second for 2,500 objects. It returns the error of the first request that fails, even if that
+// only says that an object exists already.
 func Fill(ctx context.Context, c *Client, s Shape) error {
 	err := Each(ctx, s.Namespaces, s.Workers, func(ctx context.Context, i int) error {
 		ns := &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: NamespaceName(i)}}

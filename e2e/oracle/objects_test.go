@@ -101,7 +101,7 @@ func TestFillARealServer(t *testing.T) {
 	}
 	t.Logf("filled in %v", time.Since(begin).Round(time.Millisecond))
 
-	// The API server has ConfigMaps of its own in kube-system.
+	// The API server has its own ConfigMaps in kube-system.
 	opts := metav1.ListOptions{LabelSelector: "app=e2e"}
 	maps, _, err := oracle.List[corev1.ConfigMap](t.Context(), api, oracle.Path("configmaps", "", ""), opts)
 	if err != nil {

@@ -118,8 +118,8 @@ func imports(path string) func(*source) {
 	return func(s *source) { s.insert(s.file.Name.End(), fmt.Sprintf("; import %q", path)) }
 }
 
-// swap lets a function call the function in a variable of its own type, Kinform and its name, if
-// that is set and the condition holds.
+// swap lets a function call another one of the same type: the value of the variable Kinform and its
+// name, if that is set and the condition holds.
 func swap(name, condition string) func(*source) {
 	return func(s *source) {
 		s.functions(func(recv string, fn *ast.FuncDecl) {

@@ -13,9 +13,9 @@ import (
 
 var update = flag.Bool("update", false, "write docs/others-tests.md")
 
-// TestOthers runs the suite of tools/cache, or with KINFORM_LONG=1 all of them, and compares the
-// page with what became of their tests. Each of the other suites compiles most of client-go once
-// more, and those of controller-runtime's cache start servers.
+// TestOthers runs the suite of tools/cache, or with KINFORM_LONG=1 all suites, and compares the
+// page with the results of their tests. Each of the other suites compiles most of client-go once
+// more, and the suites of controller-runtime's cache start servers.
 func TestOthers(t *testing.T) {
 	if os.Getenv(cluster.Variable) != "1" {
 		t.Skipf("%s is not 1", cluster.Variable)

@@ -16,7 +16,7 @@ type spec struct {
 	end  string // PASS, FAIL or SKIP
 }
 
-// isSpec tells the name of a spec from that of a test.
+// isSpec tells the name of a spec from the name of a test.
 func isSpec(name string) bool { return strings.Contains(name, " ") }
 
 // Node is a spec, or what runs before or after specs, in a report of Ginkgo.

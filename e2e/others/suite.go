@@ -28,7 +28,7 @@ type Suite struct {
 	Specs   string // the test that runs the specs of Ginkgo, if there are any; they count like tests
 	Servers bool   // the tests start kube-apiserver and etcd
 	Edits   []Edit
-	// Added are files that are put beside those of a package: by import path, a slash and the name.
+	// Added are files that are put beside a package's own: by import path, a slash and the name.
 	Added map[string]string
 	// Private has tests that read or set a private part of theirs, with the part. They are not run.
 	Private map[string]string

@@ -1,4 +1,4 @@
-// Package pki makes certificates for tests that replace those of a running server.
+// Package pki makes certificates for tests that replace a running server's certificates.
 package pki
 
 import (
@@ -22,7 +22,7 @@ type Authority struct {
 	pem  []byte
 }
 
-// New returns an authority with a name of its own.
+// New returns an authority with its own name.
 func New() (*Authority, error) {
 	a := &Authority{}
 	var err error

@@ -84,8 +84,8 @@ func granted(namespace string, rules []rbacv1.PolicyRule) (all []permission) {
 	return all
 }
 
-// The roles permit what the operator asks for, also after lost answers and from a server without streaming lists, and
-// nothing else.
+// The roles permit what the operator asks for, even after lost answers and from a server without streaming
+// lists, and nothing else.
 func TestRoles(t *testing.T) {
 	var mu sync.Mutex
 	used := map[permission]bool{}
@@ -161,7 +161,7 @@ func TestDeployment(t *testing.T) {
 	}
 }
 
-// The definition is that of the kind.
+// The definition is the kind's.
 func TestDefinition(t *testing.T) {
 	type definition struct {
 		metav1.ObjectMeta `json:"metadata"`

@@ -42,9 +42,9 @@ type operator struct {
 	cleanup  func(context.Context, *Backup) error
 }
 
-// New returns a manager that works on all Backups of a server while this process leads. Namespace is that of the Lease.
-// When a Backup is deleted, cleanup removes what its Jobs have saved outside of the cluster. It may be called again for
-// the same Backup.
+// New returns a manager that works on all Backups of a server while this process leads. Namespace is the
+// Lease's. When a Backup is deleted, cleanup removes what its Jobs have saved outside of the cluster. It may be
+// called again for the same Backup.
 func New(server client.Connection, namespace string, cleanup func(context.Context, *Backup) error) *manager.Manager {
 	recorder := events.New(server, events.Options{Controller: "backups.example.com"})
 	o := operator{

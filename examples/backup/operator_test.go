@@ -236,7 +236,7 @@ func TestBackup(t *testing.T) {
 	})
 }
 
-// The user is told why the server refuses a Job. The operator tries again.
+// The user learns why the server refuses a Job. The operator tries again.
 func TestRefused(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fake.Options{})
@@ -258,8 +258,8 @@ func TestRefused(t *testing.T) {
 	})
 }
 
-// At each turn of the schedule another Job begins, although the one before is not complete, and also if the operator
-// was away at the time.
+// At each turn of the schedule another Job begins, although the one before is not complete, even if the
+// operator was away at the time.
 func TestSchedule(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		w := newWorld(t, fake.Options{})

@@ -36,7 +36,7 @@ type Key struct {
 	kinform.Key
 }
 
-// String is the text of the key in logs. Without it, that of kinform.Key would be used, which names no cluster.
+// String is the text of the key in logs. Without it, kinform.Key's would be used, which names no cluster.
 func (k Key) String() string { return k.Cluster + ": " + k.Key.String() }
 
 type handle = *kinform.Handle[*corev1.ConfigMap]

@@ -155,8 +155,8 @@ func anchors(page string) (all []string) {
 
 var file = regexp.MustCompile("`([\\w./-]+/\\w+\\.go)`")
 
-// TestFiles checks that the files exist that docs/ names, by their paths from the root. getting-started.md names those
-// of the folder that it makes: see TestStart.
+// TestFiles checks that the files exist that docs/ names, by their paths from the root. getting-started.md
+// names files of the folder that it makes: see TestStart.
 func TestFiles(t *testing.T) {
 	names := 0
 	for name, text := range pages(t) {

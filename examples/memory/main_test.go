@@ -23,7 +23,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 const pods = 1000
 
-// newServer has pods that differ in their names alone, as those of a ReplicaSet do.
+// newServer has pods that differ in their names alone, as the pods of a ReplicaSet do.
 func newServer(t *testing.T) (*fake.Server, client.Connection) {
 	t.Helper()
 	s := fake.New(fake.Options{})

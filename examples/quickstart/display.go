@@ -45,7 +45,7 @@ func newDisplay(stdout io.Writer, plain bool) *display {
 	return d
 }
 
-// run shows m until ctx is done. The error is that of writing.
+// run shows m until ctx is done. The error comes from writing.
 func (d *display) run(ctx context.Context, m *meter) error {
 	if d.screen != nil {
 		return d.draw(ctx, m)

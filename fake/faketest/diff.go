@@ -18,10 +18,10 @@ import (
 const maxDifferent = 10
 
 // Diff compares a cache with the server. It returns a readable difference between the cached
-// objects and the objects of sel on the server, or "" if they are equal object for object.
-// Lines with - are the server's, lines with + the cache's. An empty list or map equals an
-// absent one, because most look alike on the wire. opts are further options for [cmp.Diff].
-// Errors: those of [fake.List].
+// objects and the objects of sel on the server, or "" if they are equal object for object. Lines
+// with - are the server's, lines with + the cache's. An empty list or map equals an absent one,
+// because most look alike on the wire. opts are further options for [cmp.Diff]. Errors: the errors
+// of [fake.List].
 func Diff[T metav1.Object](at fake.Target, sel fake.Selection, cached iter.Seq[T], opts ...cmp.Option) (string, error) {
 	sel.ReadOnly = true
 	want, err := fake.List[T](at, sel)

@@ -24,6 +24,6 @@
 // # Concurrency
 //
 // Recorder, Histories and Transcript are safe for concurrent use and run the caller's Check
-// functions without a lock. The package starts no goroutine except that of [Listen], which ends
+// functions without a lock. The package starts no goroutine except the one of [Listen], which ends
 // with the test.
 package faketest

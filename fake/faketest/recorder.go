@@ -84,7 +84,7 @@ type Expectation[K comparable, T any] struct {
 // In a testing/synctest bubble, waiting for an event that never comes is a deadlock unless ctx
 // ends. Give ctx a timeout; it passes in virtual time.
 //
-// Errors: the mismatches; the cause of ctx if it ended first; and those of [Histories.Err].
+// Errors: the mismatches; the cause of ctx if it ended first; and the errors of [Histories.Err].
 func (r *Recorder[K, T]) Expect(ctx context.Context, want ...Expectation[K, T]) error {
 	got, late := r.take(ctx, len(want))
 	errs := []error{late}

@@ -32,10 +32,10 @@ const (
 	VerbDeleteCollection Verb = "deletecollection"
 )
 
-// Fault makes calls fail. It strikes requests by HTTP or by a fake.Source, but not the typed
-// functions by which a test writes. The order of the calls alone decides which calls it strikes: by number, or by a seeded Chance. Exactly one action must be set:
-// Status, Silent, CutEvents, CutBytes, Duplicate, Reorder, Delay, Expire, JumpRV or Restart. A
-// Fault has a textual form: see [Parse].
+// Fault makes calls fail. It strikes requests by HTTP or by a fake.Source, but not the typed functions by which
+// a test writes. The order of the calls alone decides which calls it strikes: by number, or by a seeded Chance.
+// Exactly one action must be set: Status, Silent, CutEvents, CutBytes, Duplicate, Reorder, Delay, Expire,
+// JumpRV or Restart. A Fault has a textual form: see [Parse].
 type Fault struct {
 	// Verb restricts to one verb; empty means any that the action can strike.
 	Verb Verb

@@ -32,7 +32,7 @@ var ErrScript = errors.New("invalid script")
 //   - call=3 is the number, counted from 1, of the first call that can be struck.
 //   - times=2 is the number of calls that are struck, 1 or more, and times=all strikes all from
 //     that call on. Without it the fault strikes one call or, with a chance, all that the dice hit.
-//   - chance=0.1 and seed=7 are those of [Fault].
+//   - chance=0.1 and seed=7 are Chance and Seed of [Fault].
 //
 // Error: [ErrScript], with the number of the line, also for times=0 and times=-1.
 func Parse(text string) ([]Fault, error) {

@@ -2,11 +2,10 @@ package faults
 
 import "strings"
 
-// Shrink finds a small script that still makes a test fail. run does the whole test with the
-// faults of a script, on a server of its own, and returns the failure; it must do the same each
-// time it gets the same script. Shrink returns a script of which no line can be left out, and
-// its error. A nil error says that the whole script does not fail. Comments and empty lines are
-// left out as well.
+// Shrink finds a small script that still makes a test fail. run does the whole test with the faults
+// of a script, on a new server, and returns the failure; it must do the same each time it gets the
+// same script. Shrink returns a script of which no line can be left out, and its error. A nil error
+// says that the whole script does not fail. Comments and empty lines are left out as well.
 //
 // Start with the faults that struck in a failed run, because they contain no chance:
 //

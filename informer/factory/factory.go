@@ -42,9 +42,8 @@ type Options struct {
 	// empty, Namespace not to cluster-scoped kinds. See client.Options.
 	Namespace, LabelSelector, FieldSelector string
 
-	// TweakListOptions sets selectors of every list and watch, in addition to those of the
-	// request: see reflector.Tweak. The reflectors of all informers call it, several at once.
-	// Nil sets none.
+	// TweakListOptions sets selectors of every list and watch, in addition to the request's: see
+	// reflector.Tweak. The reflectors of all informers call it, several at once. Nil sets none.
 	TweakListOptions func(*metav1.ListOptions)
 
 	// Reflector applies to informers whose informer.Options.Reflector is the zero value: page
@@ -56,13 +55,12 @@ type Options struct {
 	Resync time.Duration
 
 	// Transform is called for every object from the server before it is cached, and before the
-	// projection in [Project]. It may change the object, for example to remove fields that
-	// nobody reads. The rules are those of reflector.Map: Transform runs in the goroutines of
-	// reflectors, several at once, and an object that it returns an error for is reported and
-	// skipped. reflector.Map also says which parts may be changed with
-	// client.Options.SharedParts. To change objects of one type only, use a projection,
-	// because its name tells informers apart. Types without metadata are not transformed. Nil
-	// changes nothing.
+	// projection in [Project]. It may change the object, for example to remove fields that nobody
+	// reads. It follows the rules of reflector.Map: Transform runs in the goroutines of reflectors,
+	// several at once, and an object that it returns an error for is reported and skipped.
+	// reflector.Map also says which parts may be changed with client.Options.SharedParts. To change
+	// objects of one type only, use a projection, because its name tells informers apart. Types
+	// without metadata are not transformed. Nil changes nothing.
 	Transform func(metav1.Object) error
 
 	// OnError applies to informers without an informer.Options.OnError. Nil logs each error to

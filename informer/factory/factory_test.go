@@ -653,7 +653,7 @@ func ExampleProject() {
 	// <nil>
 }
 
-// A handler that panics ends the factory, also with the errors by which others know that an
+// A handler that panics ends the factory, even with the errors by which others know that an
 // informer runs already, or that Run's context has ended.
 func TestPanicWithOthersErrors(t *testing.T) {
 	for _, value := range []error{informer.ErrRunning, context.Canceled} {

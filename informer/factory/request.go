@@ -20,7 +20,7 @@ import (
 	"github.com/kinform/kinform/store"
 )
 
-// Request selects objects of a resource. The zero value selects those of the factory's
+// Request selects objects of a resource. The zero value selects the objects of the factory's
 // Options.
 type Request[T any] struct {
 	// Select selects the objects and configures how they are fetched. An empty namespace or
@@ -85,9 +85,9 @@ func (h *Handle[K, T]) AsInformer() *informer.Informer[K, T] {
 // while others hold the informer: remove them first. Calling Release again does nothing.
 func (h *Handle[K, T]) Release() { h.release() }
 
-// For returns a handle on the informer of a kind, keyed by namespace and name. If the
-// factory runs, so does the informer at once. Errors: informer.ErrStopped after [Factory.Run],
-// [ErrKind], and those of client.New, informer.New, and informer.Informer.AddIndexes.
+// For returns a handle on the informer of a kind, keyed by namespace and name. If the factory runs,
+// so does the informer at once. Errors: informer.ErrStopped after [Factory.Run], [ErrKind], and the
+// errors of client.New, informer.New, and informer.Informer.AddIndexes.
 func For[T metav1.Object](f *Factory, k *kind.Kind[T], req Request[T]) (*Handle[types.NamespacedName, T], error) {
 	if k == nil {
 		return nil, k.Check()
@@ -97,8 +97,8 @@ func For[T metav1.Object](f *Factory, k *kind.Kind[T], req Request[T]) (*Handle[
 		store.ObjectKey[T])
 }
 
-// Project returns a handle on an informer that caches projections of a kind's objects.
-// Errors: [ErrUnnamed], [ErrNoProjection], and those of For.
+// Project returns a handle on an informer that caches projections of a kind's objects. Errors:
+// [ErrUnnamed], [ErrNoProjection], and the errors of For.
 func Project[K comparable, R, T any](f *Factory, k *kind.Kind[R], project Projection[K, R, T], req Request[T]) (*Handle[K, T], error) {
 	if k == nil {
 		return nil, k.Check()
@@ -133,9 +133,9 @@ type Custom[K comparable, T any] struct {
 	Key store.KeyFunc[K, T]
 }
 
-// ForSource returns a handle on an informer of a source of the program's own. The factory's
-// Transform and TweakListOptions apply to it. Errors: [ErrUnnamed], [ErrNoOpen], and those of Open
-// and For.
+// ForSource returns a handle on an informer of the program's own source. The factory's Transform
+// and TweakListOptions apply to it. Errors: [ErrUnnamed], [ErrNoOpen], and the errors of Open and
+// For.
 func ForSource[K comparable, T any](f *Factory, custom Custom[K, T], req Request[T]) (*Handle[K, T], error) {
 	if custom.Name == "" {
 		return nil, fmt.Errorf("factory: a source of %T: %w", *new(T), ErrUnnamed)
@@ -263,7 +263,7 @@ func (f *Factory) giveBack(id identity, s *shared) {
 	}
 }
 
-// addIndexes adds those of defs that inf does not have.
+// addIndexes adds the indexes of defs that inf does not have.
 func addIndexes[K comparable, T any](inf *informer.Informer[K, T], defs []index.Definition[T]) error {
 	for _, def := range defs {
 		err := inf.AddIndexes(def)

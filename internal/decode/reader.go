@@ -28,9 +28,9 @@ func NewJSON(in io.Reader, limit int64) *Reader {
 }
 
 // Ready reports whether another value at the top level was most likely read ahead, between two of
-// them. Values at the top level end with a newline, and API servers write no
-// other one. It does not look at more than inputRoom: the rest of a longer value is on its way, and
-// without newlines a long look for each value would cost more than to decode it.
+// them. Values at the top level end with a newline, and API servers write no other one. It does not
+// look at more than inputRoom: the rest of a longer value is on its way, and without newlines a
+// long look for each value would cost more than to decode it.
 func (r *Reader) Ready() bool {
 	rest := bytes.TrimLeft(r.buf[r.at:], " \t\r\n")
 	return len(rest) > inputRoom || bytes.IndexByte(rest, '\n') >= 0

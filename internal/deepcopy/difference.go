@@ -148,8 +148,7 @@ func (l *leaves) entries(path string, v reflect.Value) {
 	}
 }
 
-// word is a leaf that stands for a value without contents of its own: nil, empty, or one met
-// before.
+// word is a leaf that stands for a value without its own contents: nil, empty, or one met before.
 type word string
 
 // equal reports whether two leaves are equal. NaNs are, and so are two missing leaves.
@@ -168,7 +167,7 @@ func equal(a, b reflect.Value) bool {
 	return a.Equal(b) || !a.Equal(a) && !b.Equal(b)
 }
 
-// hasEqual reports whether a type has a method Equal that compares with a value of its own type.
+// hasEqual reports whether a type has a method Equal that compares with a value of the same type.
 func hasEqual(t reflect.Type) bool {
 	m, ok := t.MethodByName("Equal")
 	if !ok {

@@ -33,8 +33,9 @@ const (
 	Stays Verdict = iota
 	// Enters: the state replaces what the cache has under the key. A deletion empties the key.
 	Enters
-	// Compares: uid and version are those of the object in the cache, and no sum says that the contents
-	// are, too. The state enters if the objects differ. If not, only its sum replaces the old one.
+	// Compares: uid and version are the same as in the cache's object, and no sum says that the
+	// contents are, too. The state enters if the objects differ. If not, only its sum replaces the old
+	// one.
 	Compares
 	// Aside: the state or deletion stays out until [Passed] returns the key, and enters then.
 	// It takes the place of what was put aside for the key before. Nothing is aside for a key of which
@@ -42,8 +43,8 @@ const (
 	Aside
 )
 
-// Door is the state of one part. The zero value is that of an empty cache. What it does are functions and not
-// methods, because the compiler makes those for each type of keys, used or not.
+// Door is the state of one part. The zero value is the state of an empty cache. What it does are functions
+// and not methods, because the compiler makes those for each type of keys, used or not.
 type Door[K comparable] struct {
 	at    uint64 // the version that list and watch have reached
 	made  Moment
@@ -303,8 +304,9 @@ func (o *own) relisted() step {
 	return note
 }
 
-// Wrote follows the server's answer to a write. is has no sum unless it is comparable with those of list
-// and watch. What list or watch have brought of the key is put aside if the key had no own write before.
+// Wrote follows the server's answer to a write. is has no sum unless it is comparable with the sums of
+// list and watch. What list or watch have brought of the key is put aside if the key had no own write
+// before.
 func Wrote[K comparable](d *Door[K], key K, has Held, is State) Verdict {
 	o, waits := d.ahead[key]
 	if is.Version <= d.at || waits && (o.Version >= is.Version || o.ended(is)) {
@@ -314,11 +316,11 @@ func Wrote[K comparable](d *Door[K], key K, has Held, is State) Verdict {
 	return Enters
 }
 
-// Removed follows the deletion of an object by a request of this process, once it is gone: the answer
-// to a request that leaves it to finalizers is one of [Wrote]. is is the last known state. If the
-// object has changed since, left the selection and come back, it may show once more for a moment.
-// Without a uid, is.Version is that of the deletion or a later one. What list or watch have brought is put
-// aside as for [Wrote].
+// Removed follows the deletion of an object by a request of this process, once it is gone: the answer to a
+// request that leaves it to finalizers is one of [Wrote]. is is the last known state. If the object has
+// changed since, left the selection and come back, it may show once more for a moment. Without a uid,
+// is.Version is the deletion's or a later one. What list or watch have brought is put aside as for
+// [Wrote].
 func Removed[K comparable](d *Door[K], key K, has Held, is State) Verdict {
 	o, waits := d.ahead[key]
 	if !o.remove(waits, d.at, has, is) {

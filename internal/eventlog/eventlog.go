@@ -5,9 +5,9 @@
 //
 // # Concurrency
 //
-// Append, Publish and NewCursor are for one goroutine at a time, the writer. A cursor's
-// Next is for one goroutine at a time, its reader. All other functions are for any. They are no methods, because
-// methods of a generic type are compiled in every package that has one of its instances.
+// Append, Publish and NewCursor are for one goroutine at a time, the writer. A cursor's Next is for one
+// goroutine at a time, its reader. All other functions are for any. They are no methods, because methods of a
+// generic type are compiled in every package that has one of its instances.
 //
 // Events go from the writer to a reader without a lock; only a side that has nothing to do
 // waits and is woken. A reader that is about to wait first sets an atomic flag, and then looks

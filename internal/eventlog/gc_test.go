@@ -224,8 +224,8 @@ func TestNoCursorsNothingKept(t *testing.T) {
 	runtime.KeepAlive(c)
 }
 
-// A run stays as it is until its cursor comes back, also if the cursor is closed: a
-// handler may remove itself.
+// A run stays as it is until its cursor comes back, even if the cursor is closed: a handler may
+// remove itself.
 func TestRunStaysAfterClose(t *testing.T) {
 	for _, closed := range []bool{false, true} {
 		var l Log[int]

@@ -9,7 +9,7 @@ import (
 	"github.com/kinform/kinform/internal/memtest"
 )
 
-// mapDriver compares a Map with two of Go's maps. Ids are as dense as those of slots.
+// mapDriver compares a Map with two of Go's maps. Ids are as dense as the ids of slots.
 type mapDriver struct {
 	t     *testing.T
 	r     *rand.Rand

@@ -3,9 +3,9 @@ package keytable
 // part is a small hash table: open addressing with linear probing. The number of slots need not
 // be a power of two.
 //
-// Invariants: n slots are used, at most 13/16 of all; no slot between the home of an entry and
-// its slot is free. At that load a search looks at 3 entries for a hit
-// and 15 for a miss, within a cache line or two.
+// Invariants: n slots are used, at most 13/16 of all; no slot between the home of an entry and its
+// slot is free. At that load a search looks at 3 entries for a hit and 15 for a miss, within a
+// cache line or two.
 type part struct {
 	slots []uint64 // entries; 0 is free
 	n     int

@@ -112,7 +112,7 @@ func (t *Table) Remove(id uint32) {
 	}
 }
 
-// setParts makes parts, of which there is at least one, those of the table.
+// setParts gives the table its parts, of which there is at least one.
 func (t *Table) setParts(parts []part) {
 	t.parts = parts
 	t.mask = 1<<bits.Len(uint(len(parts))) - 1

@@ -13,8 +13,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// generated is a type of apimachinery, with its own encoder and decoder. Those of
-// k8s.io/api are compared in bench/decode, because this module does not depend on it.
+// generated is a type of apimachinery, with its own encoder and decoder. The types of k8s.io/api
+// are compared in bench/decode, because this module does not depend on it.
 type generated interface {
 	Marshal() ([]byte, error)
 	Unmarshal([]byte) error

@@ -55,10 +55,10 @@ func Compile(t reflect.Type) (*Plan, error) {
 }
 
 // compiled has the layouts of all plans. They are complete and never change. The whole process
-// shares them, as it shares those of encoding/json, although Kinform has no other global state: a
-// layout is a function of its type alone, and a type lives as long as the process. The layouts of a
-// Pod take 76 KB, most of which a Deployment or a Job needs too. Programs have many Resources of
-// one type, for example one per namespace or cluster, and these have no other value in common that
+// shares them, as it shares encoding/json's, although Kinform has no other global state: a layout
+// is a function of its type alone, and a type lives as long as the process. The layouts of a Pod
+// take 76 KB, most of which a Deployment or a Job needs too. Programs have many Resources of one
+// type, for example one per namespace or cluster, and these have no other value in common that
 // could hold the layouts.
 var compiled = struct {
 	sync.Mutex

@@ -34,7 +34,7 @@ const deepestPart = 64
 type Parts struct {
 	slots []atomic.Pointer[part]
 	once  []atomic.Uint32 // hashes of the last parts that did not enter
-	small *smalls         // in memory of its own, so that an object which outlives the Parts does not keep all of them
+	small *smalls         // in its own memory, so that an object that outlives the Parts does not keep all of them
 	spare sync.Pool       // of *recent, empty ones
 }
 
@@ -88,7 +88,7 @@ func (s *Parts) find(of *naming, raw []byte, hash uint64) (known *part, again bo
 	return nil, false
 }
 
-// add gives p a place: a free one, or that of another part.
+// add gives p a place: a free one, or another part's.
 func (s *Parts) add(p *part, hash uint64) {
 	a, b := s.slotsOf(hash)
 	if a.Load() != nil && (b.Load() == nil || hash&(1<<63) != 0) {

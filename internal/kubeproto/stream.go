@@ -118,9 +118,9 @@ func NewListReader(r io.Reader, limit int) *ListReader {
 }
 
 // Open reads up to the list and returns its apiVersion and kind. They are empty if they do not
-// precede the list; the API server sends them first. Call it only to check them before the
-// first item, because the object may not be a list, but for example a Status. Errors:
-// [ErrNoEnvelope], *[DecodeError], those of the stream; io.ErrUnexpectedEOF if it ends.
+// precede the list; the API server sends them first. Call it only to check them before the first
+// item, because the object may not be a list, but for example a Status. Errors: [ErrNoEnvelope],
+// *[DecodeError], the errors of the stream; io.ErrUnexpectedEOF if it ends.
 func (l *ListReader) Open() (apiVersion, kind string, err error) {
 	if l.state == listNew {
 		head, err := l.in.Peek(len(prefix))

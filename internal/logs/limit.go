@@ -9,7 +9,7 @@ import (
 const (
 	// period is how long the same failure is not written again.
 	period = time.Minute
-	// maxTopics bounds the failures that are told apart, and so the records in a period.
+	// maxTopics bounds the failures that are kept apart, and so the records in a period.
 	maxTopics = 1000
 )
 

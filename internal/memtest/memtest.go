@@ -1,8 +1,8 @@
-// Package memtest measures memory in tests, with the same result on an idle and on a busy
-// machine. The runtime's counters are those of the process. They include the runtime's own
-// allocations (goroutines, timers, tables), which the scheduler triggers at any moment. Such
-// memory is allocated once and reused, while a defect of the code shows each time. So every
-// measurement is repeated, and the smallest result counts.
+// Package memtest measures memory in tests, with the same result on an idle and on a busy machine.
+// The runtime's counters cover the process. They include the runtime's own allocations (goroutines,
+// timers, tables), which the scheduler triggers at any moment. Such memory is allocated once and
+// reused, while a defect of the code shows each time. So every measurement is repeated, and the
+// smallest result counts.
 //
 // A test that uses this package must not run in parallel with others. Under the race detector
 // the numbers mean nothing, see [Race].

@@ -1,6 +1,6 @@
-// Package mistake has the errors of mistakes: those in a program, such as a nil function, and those of a server that
-// breaks the rules of lists and watches. A program does the same after each error of a sort, so all of them match one,
-// and only the text says more.
+// Package mistake has the errors of mistakes: mistakes in a program, such as a nil function, and mistakes of a
+// server that breaks the rules of lists and watches. A program does the same after each error of a sort, so all
+// of them match one, and only the text says more.
 package mistake
 
 import "errors"
@@ -19,15 +19,15 @@ func (t Text) Is(target error) bool { return target == Err }
 // The mistakes of several packages. They are variables of an interface, so that a generic function that returns one
 // does not name the type: a user's package would compile its methods.
 var (
-	// NoInformer is that of a nil informer or handle. It comes with the type of the objects.
+	// NoInformer is the mistake of a nil informer or handle. It comes with the type of the objects.
 	NoInformer error = Text("the informer or handle is nil: make it before you use it")
-	// NoHandler is that of a handler that has nothing to call. It comes with the name of the resource.
+	// NoHandler is the mistake of a handler that has nothing to call. It comes with the name of the resource.
 	NoHandler error = Text("the handler is nil: pass a function or a value")
-	// NoFunc is that of a loop without a function to call. It comes with the name of the loop.
+	// NoFunc is the mistake of a loop without a function to call. It comes with the name of the loop.
 	NoFunc error = Text("the function is nil: pass one")
-	// NoSource is that of a nil source. It comes with the type of the objects, if there is one.
+	// NoSource is the mistake of a nil source. It comes with the type of the objects, if there is one.
 	NoSource error = Text("reflector: source is nil: look at the call that made it")
-	// NoPruner is that of a source whose selection changes, with a sink that does not follow.
+	// NoPruner is the mistake of a source whose selection changes, with a sink that does not follow.
 	NoPruner error = Text("the selection of the source changes, and the sink cannot follow it")
 )
 

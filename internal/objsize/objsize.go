@@ -17,11 +17,11 @@ const (
 	groupHead = 8
 )
 
-// Of estimates the bytes of the heap that v refers to, at most those of 10,000 values. Memory that
-// v shares with others, such as interned strings, counts in full; memory that two parts of v share
-// counts once if it is found by a pointer. Fields that are not exported count without what they
-// refer to: their owner may change them at any time. Nothing of v's own code runs. Cost: some 10 ns
-// per value.
+// Of estimates the bytes of the heap that v refers to, at most the bytes of 10,000 values. Memory
+// that v shares with others, such as interned strings, counts in full; memory that two parts of v
+// share counts once if it is found by a pointer. Fields that are not exported count without what
+// they refer to: their owner may change them at any time. Nothing of v's own code runs. Cost: some
+// 10 ns per value.
 func Of(v any) uint64 {
 	if v == nil {
 		return 0

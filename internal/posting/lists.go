@@ -20,8 +20,8 @@ type Lists[V comparable] struct {
 // bigDiff bounds the quadratic comparison of old with new values.
 const bigDiff = 1 << 12
 
-// Use makes column col of rows the place of l's back-references, in place of the present ones.
-// It must hold what they hold: nothing, if l is empty. Without Use, l makes rows of its own.
+// Use makes column col of rows the place of l's back-references, in place of the present ones. It
+// must hold what they hold: nothing, if l is empty. Without Use, l makes its own rows.
 func (l *Lists[V]) Use(rows *Rows, col int) { l.lists.rows, l.lists.col = rows, col }
 
 // Set makes values, which must be distinct, the values of slot.

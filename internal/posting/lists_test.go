@@ -139,7 +139,7 @@ func TestModel(t *testing.T) {
 }
 
 // A posting with many slots gets a lower number in many steps, and everything holds in between,
-// also when the numbers above are needed again and the lists are cloned.
+// even when the numbers above are needed again and the lists are cloned.
 func TestMovesStepByStep(t *testing.T) {
 	const unique, large = 400, 6000
 	value := func(v int) Value[int] { return Value[int]{v, uint32(v) * 0x9e3779b1} }

@@ -1,9 +1,10 @@
 package posting
 
-// Rows holds the back-references of several indexes over the same slots. Those of a slot are next
-// to each other, so that a change of an object reads one cache line for up to eight indexes. In an
-// array per index it would read one for each: an update of one of 100,000 small objects then takes
-// 1.2 times as long with 3 indexes, and 1.15 times with 50 (rows set/new of bench).
+// Rows holds the back-references of several indexes over the same slots. All back-references of a
+// slot are next to each other, so that a change of an object reads one cache line for up to eight
+// indexes. In an array per index it would read one for each: an update of one of 100,000 small
+// objects then takes 1.2 times as long with 3 indexes, and 1.15 times with 50 (rows set/new of
+// bench).
 //
 // Only the writer uses them. The pages are short enough that one more of them takes some 10 µs.
 //

@@ -51,7 +51,7 @@ func pick[T any](r *rand.Rand, all ...T) T { return all[r.Intn(len(all))] }
 
 func ptr[T any](v T) *T { return &v }
 
-// random makes one of few things, so that parts of them are often equal, in memory of its own.
+// random makes one of few things, in separate memory, so that their parts are often equal but not shared.
 func random(r *rand.Rand, depth int) thing {
 	t := thing{Name: pick(r, "", "a", "b"), Number: pick(r, 0, 1.5), Inner: inner{A: int8(r.Intn(2)), Text: ptr(pick(r, "x", "y"))}}
 	if depth == 0 {

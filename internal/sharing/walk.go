@@ -85,7 +85,7 @@ func (c *Cache) visit(n *node, p unsafe.Pointer) uint64 {
 	return h
 }
 
-// content shares the parts within a part and returns a hash of its content. length is that of
+// content shares the parts within a part and returns a hash of its content. length is the length of
 // a slice.
 func (c *Cache) content(n *node, at unsafe.Pointer, length int) uint64 {
 	if c.depth++; c.depth > maxDepth {

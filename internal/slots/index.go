@@ -23,8 +23,8 @@ type Index[T any] interface {
 	// hashed.
 	Prepare(n int, slot uint32, stored bool) (changed bool)
 	// ReadAhead reads the values of set n and all later ones from memory, and changes nothing.
-	// Without it, Prepare waits for those of each set. Call it for many sets: for a single one it
-	// costs more than it saves.
+	// Without it, Prepare waits for the values of each set. Call it for many sets: for a single one
+	// it costs more than it saves.
 	ReadAhead(n int)
 	// Unstage drops all value sets except the first n, and lets go of what they refer to.
 	Unstage(n int)
@@ -42,12 +42,12 @@ type Index[T any] interface {
 	// depends on the bytes read, so that the compiler keeps the reads.
 	Warm(slot uint32) uint32
 
-	// Shape returns the number of distinct values, that of the slots in their lists, and the length
-	// of the longest of the lists that it looks at: up to 1,024 of them.
+	// Shape returns the number of distinct values, the number of the slots in their lists, and the
+	// length of the longest of the lists that it looks at: up to 1,024 of them.
 	Shape() (values, slots, longest int)
 
 	// Use makes column col of rows the place of the index's back-references. It must hold the same
-	// ones as the present place. An index that never got rows has rows of its own.
+	// ones as the present place. An index that never got rows has its own rows.
 	Use(rows *posting.Rows, col int)
 	// Clone returns a copy that shares only the staged values. rows is a clone of those in use.
 	Clone(rows *posting.Rows) Index[T]

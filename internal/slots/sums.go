@@ -2,8 +2,8 @@ package slots
 
 import "github.com/kinform/kinform/internal/paged"
 
-// sums are those of the objects, by slot. It is shorter than the slots while the sums of later ones are zero. It is
-// a type of its own so that its pages are compiled here, and not with the type of the objects.
+// sums are the objects' sums, by slot. It is shorter than the slots while the sums of later ones are zero. It
+// is a separate type so that its pages are compiled here, and not with the type of the objects.
 type sums struct{ all paged.Array[uint64] }
 
 func (s *sums) at(slot uint32) uint64 {

@@ -129,7 +129,7 @@ func TestBurstIsForgotten(t *testing.T) {
 	}
 }
 
-// The order of compare's arguments and results is that of package cmp.
+// The order of compare's arguments and results is the same as in package cmp.
 func TestHeapOrder(t *testing.T) {
 	for want, compare := range map[int]func(a, b int) int{
 		1: cmp.Compare[int],

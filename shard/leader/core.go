@@ -11,8 +11,8 @@ import (
 	"github.com/kinform/kinform/shard/internal/leases"
 )
 
-// The decisions of a candidate are those of core, a state machine without clock, goroutine or
-// network. A run (run.go) feeds it with events, and does what it says.
+// core makes the decisions of a candidate. It is a state machine without clock, goroutine or network. A
+// run (run.go) feeds it with events, and does what it says.
 
 // moment is a reading of a candidate's clocks, and a random number for a jitter.
 type moment struct {
@@ -179,7 +179,7 @@ func (c *core) lose(reason error, do *actions) {
 	if c.phase == leading {
 		do.endWork, c.result = err, err
 	} else {
-		do.reports = append(do.reports, err) // the result is that of an orderly end
+		do.reports = append(do.reports, err) // the result is as for an orderly end
 	}
 	c.phase = lost
 }

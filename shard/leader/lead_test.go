@@ -383,8 +383,7 @@ func TestLostRenewals(t *testing.T) {
 	})
 }
 
-// A takeover whose answer was lost is not trusted: it could be that of a process with the same
-// name.
+// A takeover whose answer was lost is not trusted: it could belong to a process with the same name.
 func TestLostTakeover(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)
@@ -400,7 +399,7 @@ func TestLostTakeover(t *testing.T) {
 	})
 }
 
-// The Lease is given up also if a request is under way, whether or not that is carried out.
+// The Lease is given up even if a request is under way, whether or not that is carried out.
 func TestReleaseDuringRequest(t *testing.T) {
 	for name, test := range map[string]struct {
 		delay faults.Fault

@@ -21,7 +21,7 @@ const jitter = 1.2
 // Options configures an [Elector]. Namespace and Name must be set. All candidates should have the
 // same values, except for the identity.
 type Options struct {
-	// Namespace and Name are those of the Lease. It is created when it is missing.
+	// Namespace and Name identify the Lease. It is created when it is missing.
 	Namespace, Name string
 
 	// Identity names this process in the Lease, such as a pod's name. Each process needs another
@@ -51,7 +51,7 @@ type Options struct {
 	RetryPeriod time.Duration
 
 	// OnLeader gets the identity of the holder whenever this candidate sees another one: empty if
-	// nobody holds the Lease. It is called in a goroutine of its own, one call at a time, without a
+	// nobody holds the Lease. It is called in its own goroutine, one call at a time, without a
 	// lock. While a call runs, further holders replace each other. Lead returns after the last
 	// call. A panic in it is reported as a *PanicError. It may be nil.
 	OnLeader func(identity string)

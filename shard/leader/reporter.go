@@ -12,7 +12,7 @@ const (
 	maxLines  = 64 // may wait for Logger
 )
 
-// reporter calls OnLeader, OnError and Logger in goroutines of its own, so that they cannot hold up a
+// reporter calls OnLeader, OnError and Logger in its own goroutines, so that they cannot hold up a
 // renewal or the end of a leadership.
 type reporter struct {
 	e     *Elector

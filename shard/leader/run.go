@@ -30,9 +30,8 @@ type run struct {
 	reporter   *reporter
 }
 
-// Lead waits until this process leads, and then calls work in a goroutine of its own. The context
-// of work is derived from ctx. It also ends when the leadership is lost; its cause is then a
-// [*LostError].
+// Lead waits until this process leads, and then calls work in a new goroutine. The context of work
+// is derived from ctx. It also ends when the leadership is lost; its cause is then a [*LostError].
 //
 // Lead renews the Lease until work has returned, then gives it up, and returns. The result is nil
 // if ctx is done or work has returned by itself, a *PanicError if work panicked, and otherwise the
@@ -138,13 +137,13 @@ func (r *run) startWork() {
 	r.endWork = cancel
 	go func() {
 		ev := event{what: returned}
-		defer func() { r.returns <- ev }() // also if work ends its goroutine
+		defer func() { r.returns <- ev }() // even if work ends its goroutine
 		usercode.Contain("work", func() { r.work(ctx) }, func(err *usercode.PanicError) { ev.err = err })
 	}()
 }
 
 // send sends a request in a goroutine, which loop waits for. The context of the request does not
-// end with that of Lead, because the Lease is kept while work returns.
+// end with Lead's, because the Lease is kept while work returns.
 func (r *run) send(what request) {
 	ctx, cancel := context.WithDeadline(context.WithoutCancel(r.ctx), r.begun.Add(what.limit))
 	r.endRequest = cancel

@@ -10,7 +10,7 @@ import (
 )
 
 // The clocks of two candidates may differ by the ratio of LeaseDuration and RenewDeadline, here
-// 1.5. Those of the schedules differ by 1.49 at most.
+// 1.5. The clocks of the schedules differ by 1.49 at most.
 const (
 	slowest = 0.805
 	fastest = 1.2

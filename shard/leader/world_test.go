@@ -115,7 +115,7 @@ func (w *world) check() {
 	}
 }
 
-// process is a candidate with clocks of its own. It ends with its Lead.
+// process is a candidate with its own clocks. It ends with its Lead.
 type process struct {
 	w    *world
 	name string

@@ -10,7 +10,7 @@ import (
 // ErrNoPush is returned by [New] without a function.
 var ErrNoPush = errors.New("undelta store needs a function to push to")
 
-// readSide makes the methods of store.Reader those of Store.
+// readSide gives Store the methods of store.Reader.
 type readSide[K comparable, T any] = store.Reader[K, T]
 
 // Store holds objects T by key K and pushes all of them on every change. It has the methods of a
@@ -32,7 +32,7 @@ type Store[K comparable, T any] struct {
 // has the pushed contents, but must not write to it: the call would wait for itself. If push
 // panics, so does the write; the change is then in the store, and nothing stays locked.
 //
-// Errors: [ErrNoPush], and those of store.New.
+// Errors: [ErrNoPush], and the errors of store.New.
 func New[K comparable, T any](key store.KeyFunc[K, T], push func(store.Snapshot[K, T]), opts store.Options[T]) (*Store[K, T], error) {
 	if push == nil {
 		return nil, ErrNoPush
@@ -55,13 +55,13 @@ func (u *Store[K, T]) write(change func() error) error {
 	return nil
 }
 
-// Set stores obj, new or changed, under its key. Errors: those of store.Store.Set.
+// Set stores obj, new or changed, under its key. Errors: the errors of store.Store.Set.
 func (u *Store[K, T]) Set(obj T) error {
 	return u.write(func() error { return u.store.Set(obj) })
 }
 
 // Delete removes the object under key and returns it. A missing object is no error, and push is
-// called nevertheless. Errors: those of store.Store.Delete.
+// called nevertheless. Errors: the errors of store.Store.Delete.
 func (u *Store[K, T]) Delete(key K) (old T, had bool, err error) {
 	err = u.write(func() error {
 		old, had, err = u.store.Delete(key)
@@ -70,15 +70,15 @@ func (u *Store[K, T]) Delete(key K) (old T, had bool, err error) {
 	return old, had, err
 }
 
-// Replace makes objs the whole content, at resourceVersion rv, with one push.
-// Errors: those of store.Store.Replace.
+// Replace makes objs the whole content, at resourceVersion rv, with one push. Errors: the errors of
+// store.Store.Replace.
 func (u *Store[K, T]) Replace(objs []T, rv string) error {
 	return u.write(func() error { return u.store.Replace(objs, rv) })
 }
 
-// Commit makes many changes with one push, such as those of a batch of package deltafifo.
-// Operations that cannot be done say so in their Err, as in store.Store.Commit.
-// Errors: store.ErrClosed.
+// Commit makes many changes with one push, such as the changes of a batch of package deltafifo.
+// Operations that cannot be done say so in their Err, as in store.Store.Commit. Errors:
+// store.ErrClosed.
 func (u *Store[K, T]) Commit(rv string, ops []store.Op[K, T]) error {
 	return u.write(func() error { return u.store.Commit(rv, ops) })
 }

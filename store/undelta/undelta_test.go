@@ -15,7 +15,7 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// object is an object with a key of its own.
+// object is an object with its own key.
 type object struct{ key, value int }
 
 var errNegative = errors.New("negative key")

@@ -20,7 +20,7 @@ var platforms = []struct{ os, arch string }{
 	{"linux", "amd64"}, {"linux", "arm64"}, {"darwin", "amd64"}, {"darwin", "arm64"}, {"windows", "amd64"},
 }
 
-// programsFrom is the module with the programs that replace those of envtest. programPackages are built in it.
+// programsFrom is the module with the programs that replace envtest's. programPackages are built in it.
 const programsFrom = "with/strategies"
 
 var programPackages = []string{"./cmd/...", rootPath + "/with/envtest/cmd/etcd"}

@@ -14,14 +14,14 @@ import (
 )
 
 // Connection is the connection of a rest.Config: client-go's own transport, with its exec plugins,
-// OIDC, impersonation, proxies and wrappers. Host, UserAgent, QPS and Burst are those of rc: as in
+// OIDC, impersonation, proxies and wrappers. Host, UserAgent, QPS and Burst come from rc: as in
 // client-go, a QPS of zero means 5 per second, a Burst of zero 10 at once, and a negative QPS no
 // limit. The limit is one for all clients of the Connection. rc.RateLimiter is used if it is set.
 // rc.Timeout is not used, since it would end each watch: use the contexts of calls. The other
 // fields are about encodings, which package client chooses by itself.
 //
-// rc is not changed. Errors: those of rest.TransportFor, for example of files that cannot be read.
-// Package with/kubeconfig makes a connection of a kubeconfig without a rest.Config.
+// rc is not changed. Errors: the errors of rest.TransportFor, for example of files that cannot be
+// read. Package with/kubeconfig makes a connection of a kubeconfig without a rest.Config.
 func Connection(rc *rest.Config) (client.Connection, error) {
 	if rc == nil {
 		return client.Connection{}, fmt.Errorf("clientgo: the rest.Config is nil")

@@ -42,7 +42,7 @@ func (s *shared[K, T]) AddEventHandlerWithOptions(h cache.ResourceEventHandler, 
 	if s.IsStopped() {
 		return nil, &stoppedError{"handler", s.inf.Resource()}
 	}
-	var resync time.Duration // that of the informer
+	var resync time.Duration // the informer's
 	if opts.ResyncPeriod != nil {
 		resync = period(*opts.ResyncPeriod)
 	}

@@ -310,7 +310,7 @@ func valuesOf(fn cache.IndexFunc, obj any) (values []string, err error) {
 }
 
 // function returns the function of an index, and the name of the index in the store. If nobody has
-// added an index of the namespaces, it uses the one of the store, which it adds if necessary, also in a
+// added an index of the namespaces, it uses the one of the store, which it adds if necessary, even in a
 // small store: client-go logs each list without one.
 func (x *indexer[K, T]) function(name string) (fn cache.IndexFunc, stored string, err error) {
 	x.mu.Lock()

@@ -120,7 +120,7 @@ func (b *ballot) theirs(identity string, httpClient *http.Client) func(context.C
 		},
 		LeaseDuration: leader.DefaultLeaseDuration, RenewDeadline: leader.DefaultRenewDeadline, RetryPeriod: leader.DefaultRetryPeriod,
 		// Not ReleaseOnCancel: then client-go ends the context of work only after it has tried to
-		// give the Lease up, also if it could not renew it. So its work outlives its lease if the
+		// give the Lease up, even if it could not renew it. So its work outlives its lease if the
 		// server does not answer.
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) { b.work(ctx, identity, true) }, OnStoppedLeading: func() {},

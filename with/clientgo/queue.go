@@ -86,7 +86,7 @@ func (w *workQueue[K]) ShutDownWithDrain() {
 	}
 	w.drains[&cancel] = struct{}{}
 	w.mu.Unlock()
-	_ = w.q.Drain(ctx) // the error is that of ctx
+	_ = w.q.Drain(ctx) // the error is ctx's
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	delete(w.drains, &cancel)

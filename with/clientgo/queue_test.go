@@ -176,7 +176,7 @@ func (n byPriority) NewDepthOfPriority(_ string, priority int) workqueue.GaugeMe
 	}}
 }
 
-// Numbers of a queue that is used directly: those of many keys at once, of running keys, and of
+// Numbers of a queue that is used directly: for many keys at once, for running keys, and for
 // priorities.
 func TestQueueMetrics(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -217,7 +217,7 @@ func TestQueueMetrics(t *testing.T) {
 		for _, item := range items {
 			item.Done()
 		}
-		time.Sleep(time.Second) // it reports until no key runs, also after the shutdown
+		time.Sleep(time.Second) // it reports until no key runs, even after the shutdown
 		synctest.Wait()
 		if n.works != 4 || n.unfinished != 0 || fmt.Sprint(n.byPriority) != "map[-1:0 0:0]" {
 			t.Errorf("in the end: %s, unfinished %v, depth %v", n.text(), n.unfinished, n.byPriority)

@@ -25,8 +25,8 @@ const metricsPeriod = 500 * time.Millisecond
 // no key runs. The provider must not call the function.
 //
 // The name is queue.Options.Name; without one there are no metrics, as in client-go. The durations
-// need queue.Options.Timing. Those of several keys that are reported together come as values of the
-// same bucket of queue.Histogram with the right sum.
+// need queue.Options.Timing. The durations of several keys that are reported together come as
+// values of the same bucket of queue.Histogram with the right sum.
 func QueueMetrics[K comparable](q *queue.Queue[K], provider workqueue.MetricsProvider) (report func()) {
 	name := q.Name()
 	if name == "" {

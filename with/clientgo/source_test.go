@@ -54,7 +54,7 @@ func TestSource(t *testing.T) {
 	})
 }
 
-// While every watch fails, also after lists without a version, lists come every Backoff.Max or a little later.
+// While every watch fails, even after lists without a version, lists come every Backoff.Max or a little later.
 func TestSourceWithoutWatches(t *testing.T) {
 	for name, watches := range map[string]func() (watch.Interface, error){
 		"refused": func() (watch.Interface, error) {

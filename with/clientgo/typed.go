@@ -28,12 +28,11 @@ type InformerOptions struct {
 //	shared, err := clientgo.Informer(pods)
 //	lister := corelisters.NewPodLister(shared.GetIndexer())
 //
-// Handlers get what client-go's would. A handler without a period of its own resyncs after
+// Handlers get what client-go's would. A handler without its own period resyncs after
 // informer.Options.Resync. The objects are of type T, shared, and to be treated as read-only. The
-// indexer reads the store. It
-// has the store's indexes whose values are strings. The first lister that lists one namespace adds an
-// index of the namespaces, unless there is one: see index.AddNamespace. The indexer's Get and its
-// writes need objects with metadata.
+// indexer reads the store. It has the store's indexes whose values are strings. The first lister that
+// lists one namespace adds an index of the namespaces, unless there is one: see index.AddNamespace.
+// The indexer's Get and its writes need objects with metadata.
 //
 // What differs from an informer of [NewSharedIndexInformer]: a panic in a handler ends the Run of
 // the informer with an error, and its RunWithContext here with the panic. It may run again after a

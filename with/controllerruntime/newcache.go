@@ -49,9 +49,9 @@ var errNewInformer = errors.New("controllerruntime: cache.Options.NewInformer is
 // Of opts.HTTPClient only the transport is used: its Timeout would end each watch. rc is not
 // changed.
 //
-// Errors: one for opts.NewInformer; those of clientgo.Connection; of the REST mapper; those of objects
-// in opts.ByObject that have no kind in the scheme, or have namespaces although they are
-// cluster-scoped.
+// Errors: one for opts.NewInformer; the errors of clientgo.Connection and of the REST mapper; and
+// errors for objects in opts.ByObject that have no kind in the scheme, or have namespaces although
+// they are cluster-scoped.
 func (o CacheOptions) New(rc *rest.Config, opts cache.Options) (cache.Cache, error) {
 	if opts.NewInformer != nil {
 		return nil, errNewInformer

@@ -13,7 +13,7 @@ import (
 )
 
 // NewQueue is for controller.Options.NewQueue: a queue with the defaults of package queue and the
-// metrics that controller-runtime has of its own queues. See [Queue].
+// metrics that controller-runtime has for its own queues. See [Queue].
 //
 //	controller.Options{NewQueue: controllerruntime.NewQueue[ctrl.Request]}
 //
@@ -24,8 +24,8 @@ func NewQueue[K comparable](name string, limiter workqueue.TypedRateLimiter[K]) 
 }
 
 // Queue is q as a priority queue of controller-runtime. Use it in place of [NewQueue] for a queue
-// with options of its own, such as fair shares for namespaces. Both work on the same keys, and may
-// be used side by side. At most one opts is used.
+// with its own options, such as fair shares for namespaces. Both work on the same keys, and may be
+// used side by side. At most one opts is used.
 //
 // Its methods have the meaning that package priorityqueue gives them: an add without a delay takes
 // the place of a pending delay, and after ShutDown nothing is handed out. What differs:
@@ -36,7 +36,7 @@ func NewQueue[K comparable](name string, limiter workqueue.TypedRateLimiter[K]) 
 //     the higher priority of both counts, and often the time of the first add.
 //   - The place of a key that was added while it ran depends on the time of its Done.
 //   - Low priorities do not starve, see queue.Options.AgeAfter.
-//   - NumRequeues is the queue's own count and not that of the limiter.
+//   - NumRequeues is the queue's own count and not the limiter's.
 func Queue[K comparable](q *queue.Queue[K], opts ...clientgo.QueueOptions) priorityqueue.PriorityQueue[K] {
 	p := &priorityQueue[K]{q: q, report: func() {}}
 	if len(opts) > 0 && opts[0].Metrics != nil {

@@ -24,7 +24,7 @@ import (
 	"github.com/kinform/kinform/index"
 )
 
-// notContinued is in every list, as it is in those of controller-runtime's cache: a cache has no
+// notContinued is in every list, as in the lists of controller-runtime's cache: a cache has no
 // pages.
 const notContinued = "continue-not-supported"
 

@@ -127,7 +127,7 @@ func first(configs ...cache.Config) cache.Config {
 	return c
 }
 
-// settings returns those of a kind.
+// settings returns the settings of a kind.
 func (c *objectCache) settings(gvk schema.GroupVersionKind, namespaced bool) settings {
 	if s, ok := c.byKind[gvk]; ok {
 		return s

@@ -49,10 +49,10 @@ type ShardKeys[Q comparable] struct {
 	All func(context.Context) ([]Q, error)
 
 	// CatchUp is shard.Keys.CatchUp. Nil means that ranges do not wait: the cache may be as old as
-	// that of any controller after a restart.
+	// any controller's after a restart.
 	CatchUp func(context.Context) error
 
-	// Grace is how long the context of a running call of the reconciler outlives that of its
+	// Grace is how long the context of a running call of the reconciler outlives the context of its
 	// controller, so that the call can finish when the manager ends: a write that is cut off holds
 	// its range for a while, see shard.Replica.Gate. Zero means not at all, negative means until
 	// the call returns.
@@ -140,8 +140,8 @@ func Divide[Q comparable](r *shard.Replica, keys ShardKeys[Q], reconciler reconc
 type resultKey struct{}
 
 // Reconcile implements reconcile.TypedReconciler. It calls the reconciler of [Divide] for a request
-// of this replica, and passes over those of others: also over those that were queued, or that are
-// to be queued again after some time, when their range moved.
+// of this replica, and passes over the requests of others, even if they were queued, or were to be
+// queued again after some time, when their range moved.
 //
 // The context ends when this replica's lease is over, and shard.Number returns the fencing number
 // by it.

@@ -128,7 +128,7 @@ func (f *fleet) count(name string) int {
 
 const nodes = 40
 
-// TestShards: two managers divide the nodes, and each gets those of the other when that leaves.
+// TestShards: two managers divide the nodes, and each gets the other's nodes when the other leaves.
 func TestShards(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := &fleet{t: t, server: newServer(t), runs: map[string]string{}, calls: map[string]int{}}
@@ -253,7 +253,7 @@ func TestShardParts(t *testing.T) {
 	})
 }
 
-// TestGrace: when the context of a running call ends, after that of the controller.
+// TestGrace: when the context of a running call ends, after the controller's.
 func TestGrace(t *testing.T) {
 	for _, c := range []struct {
 		grace, deadline, want time.Duration // since the controller's context was cancelled
@@ -308,7 +308,7 @@ type never struct{}
 
 func (never) WaitForSync(context.Context) error { return errNever }
 
-// TestGatedClient: a client of its own.
+// TestGatedClient: a separate client.
 func TestGatedClient(t *testing.T) {
 	server := newServer(t)
 	r, err := shard.New(kinformclient.Connection{URL: fake.URL, HTTP: server.Client()}, shard.Options{Namespace: "prod", Name: "words"})

@@ -24,7 +24,7 @@ import (
 //
 // The informer must run: see [Runnable]. A panic in h or a predicate ends its Run with an error.
 //
-// Errors of Start: informer.ErrInvalid if inf or h is nil, and those of informer.AddHandler.
+// Errors of Start: informer.ErrInvalid if inf or h is nil, and the errors of informer.AddHandler.
 func Source[K comparable, T any, Q comparable](inf informer.Informed[K, T], h handler.TypedEventHandler[T, Q], predicates ...predicate.TypedPredicate[T]) source.TypedSyncingSource[Q] {
 	s := &events[K, T, Q]{handler: h, predicates: predicates}
 	if inf != nil {
@@ -115,9 +115,9 @@ func (s *events[K, T, Q]) String() string {
 	return "kinform source: " + s.inf.Resource()
 }
 
-// Runnable lets a manager run an informer or a handle. It runs in every replica, also in those that
-// do not lead, so that a new leader finds its cache filled. If cache's Run ends with an error, the
-// manager stops with it. A controller.Controller is none: give its Run to manager.RunnableFunc, which waits for the lead.
+// Runnable lets a manager run an informer or a handle. It runs in every replica, even in replicas that do not
+// lead, so that a new leader finds its cache filled. If cache's Run ends with an error, the manager stops with
+// it. A controller.Controller is none: give its Run to manager.RunnableFunc, which waits for the lead.
 func Runnable(cache controller.Cache) manager.Runnable {
 	return runnable{cache.Run}
 }

@@ -198,7 +198,7 @@ func TestInCluster(t *testing.T) {
 	}
 }
 
-// A context without a namespace has that of the pod, as in client-go.
+// A context without a namespace has the pod's, as in client-go.
 func TestNamespaceInPod(t *testing.T) {
 	s := newServer(t)
 	bare := strings.Replace(s.config(t, "{}"), ", namespace: prod", "", 1)

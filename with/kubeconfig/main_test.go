@@ -52,7 +52,7 @@ func newServer(t *testing.T) *server {
 	return s
 }
 
-// header returns that of the last request.
+// header returns the last request's header.
 func (s *server) header() http.Header {
 	s.mu.Lock()
 	defer s.mu.Unlock()

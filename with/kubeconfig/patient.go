@@ -112,7 +112,7 @@ func (t sending) RoundTrip(req *http.Request) (*http.Response, error) {
 	return t.base.RoundTrip(req)
 }
 
-// CloseIdleConnections and WrappedRoundTripper are those of patient.
+// CloseIdleConnections and WrappedRoundTripper do what patient's methods do.
 func (t sending) CloseIdleConnections()                  { utilnet.CloseIdleConnectionsFor(t.base) }
 func (t sending) WrappedRoundTripper() http.RoundTripper { return t.base }
 

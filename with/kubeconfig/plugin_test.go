@@ -22,7 +22,7 @@ import (
 // plugin is the status that a credential plugin prints.
 type plugin string
 
-// user is that of a kubeconfig, with a plugin that runs the lines before it prints.
+// user is a kubeconfig's user, with a plugin that runs the lines before it prints.
 func (p plugin) user(t *testing.T, before ...string) string {
 	script := "#!/bin/sh\n" + strings.Join(before, "\n") +
 		"\nprintf '%s' '" + `{"apiVersion":"client.authentication.k8s.io/v1","kind":"ExecCredential","status":` + string(p) + "}'\n"
@@ -73,7 +73,7 @@ func hanging(t *testing.T, s *server, before ...string) (path string, goOn func(
 	}
 }
 
-// getWithin gets an object with a connection of its own, with a time limit for the plugin.
+// getWithin gets an object over its own connection, with a time limit for the plugin.
 func getWithin(ctx context.Context, t *testing.T, path string, limit time.Duration) error {
 	t.Helper()
 	c := load(t, Options{Path: path, PluginTimeout: limit})

@@ -61,7 +61,7 @@ type alive struct {
 	value any // a pointer
 	list  func() []manager.Part
 
-	mu    sync.Mutex // locked before that of Metrics
+	mu    sync.Mutex // locked before the lock of Metrics
 	known map[any]part
 }
 

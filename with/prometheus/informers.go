@@ -12,10 +12,10 @@ import (
 )
 
 const (
-	// mostHandlers is the number of handlers of an informer that have a series of their own.
+	// mostHandlers is the number of handlers of an informer that have their own series.
 	mostHandlers = 25
 	// unnamedHandlers is the label of the handlers to which the informer gave their names, and
-	// otherHandlers that of the ones above mostHandlers.
+	// otherHandlers the label of the ones above mostHandlers.
 	unnamedHandlers = "unnamed"
 	otherHandlers   = "other"
 	// versionDigits is the number of digits of a resourceVersion that a number of Prometheus can

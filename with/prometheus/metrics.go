@@ -82,15 +82,14 @@ func New() *Metrics {
 	}
 }
 
-// AddInformer adds a cache under a name, mostly that of its resource. A handle on one has more
-// metrics: see [Metrics.AddHandle]. It returns [ErrUnnamed], [ErrNoPart] or [ErrDuplicate].
+// AddInformer adds a cache under a name, mostly its resource's. A handle on one has more metrics:
+// see [Metrics.AddHandle]. It returns [ErrUnnamed], [ErrNoPart] or [ErrDuplicate].
 func (m *Metrics) AddInformer(name string, inf Informer) error {
 	return m.add("informer", name, inf, func() part { return m.informer(name, inf) })
 }
 
-// AddHandle adds a handle under a name, mostly that of its resource: its cache as
-// [Metrics.AddInformer] does, and its requests as [Metrics.AddClient] does. The errors are the
-// same.
+// AddHandle adds a handle under a name, mostly its resource's: its cache as [Metrics.AddInformer]
+// does, and its requests as [Metrics.AddClient] does. The errors are the same.
 func (m *Metrics) AddHandle(name string, h Handle) error {
 	return m.add("handle", name, h, func() part { return m.handle(name, h) })
 }
@@ -113,7 +112,7 @@ func (m *Metrics) AddController(name string, c Queue) error {
 	return m.add("controller", name, c, func() part { return m.controller(name, c) })
 }
 
-// AddElector adds a candidate under a name, mostly that of its Lease. It returns the errors of
+// AddElector adds a candidate under a name, mostly its Lease's. It returns the errors of
 // [Metrics.AddInformer].
 func (m *Metrics) AddElector(name string, l Elector) error {
 	return m.add("elector", name, l, func() part { return m.elector(name, l) })

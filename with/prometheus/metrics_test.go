@@ -221,7 +221,7 @@ func TestAges(t *testing.T) {
 	})
 }
 
-// TestLimits makes more handlers, priorities and hosts than have series of their own.
+// TestLimits makes more handlers, priorities and hosts than have their own series.
 func TestLimits(t *testing.T) {
 	part := &stub{queue: queue.Metrics{DepthByPriority: map[int]int{}}}
 	for n := range 200 {

@@ -9,15 +9,15 @@ import (
 	"github.com/kinform/kinform/queue"
 )
 
-// mostPriorities is the number of priorities of a queue that have a series of their own, and
+// mostPriorities is the number of priorities of a queue that have their own series, and
 // otherPriorities the label of the others: controller-runtime's.
 const (
 	mostPriorities  = 25
 	otherPriorities = "exceeded_cardinality_limit"
 )
 
-// queueTable are the metrics of queues. Names and labels are those of controller-runtime, whose
-// queues have their own name as the label controller.
+// queueTable are the metrics of queues. Names and labels are the same as in controller-runtime,
+// whose queues have their own name as the label controller.
 type queueTable struct {
 	depth         *prometheus.Desc
 	latency, work *prometheus.Desc // with Timing only, like timed

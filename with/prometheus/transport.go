@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// mostHosts is the number of hosts that have series of their own: servers can redirect to any
+	// mostHosts is the number of hosts that have their own series: servers can redirect to any
 	// host.
 	mostHosts = 16
 	// other is the label of all values that a program or a server may make up.
@@ -64,9 +64,9 @@ func (r *requests) collect(out chan<- prometheus.Metric) {
 
 // Transport returns a transport that counts and times the requests which it passes to base, nil for
 // http.DefaultTransport. Put it into the http.Client of client.Connection.HTTP, around the
-// connection's own transport. The time of a request ends with the header of its answer, so that of
-// a watch does not last. Several transports of one Metrics count together; the label host tells
-// servers apart.
+// connection's own transport. The time of a request ends with the header of its answer, so a
+// watch's time does not last. Several transports of one Metrics count together; the label host
+// tells servers apart.
 func (m *Metrics) Transport(base http.RoundTripper) http.RoundTripper {
 	if base == nil {
 		base = http.DefaultTransport

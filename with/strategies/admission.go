@@ -48,10 +48,10 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// newPlugins returns the admission that an API server has by default, in its order, without those
-// plugins that the fake has of its own (NamespaceLifecycle, webhooks, policies), ResourceQuota (see
-// quotas), ServiceAccount, which needs a controller and which envtest turns off, and the others
-// that the comment of the package names.
+// newPlugins returns the admission that an API server has by default, in its order, without the
+// plugins that the fake implements itself (NamespaceLifecycle, webhooks, policies), ResourceQuota
+// (see quotas), ServiceAccount, which needs a controller and which envtest turns off, and the
+// others that the comment of the package names.
 func newPlugins(server *fake.Server) (admission.Interface, error) {
 	init := initializer.New(client{server: server}, nil, factoryOf{server: server}, nil, utilfeature.DefaultFeatureGate, compatibility.DefaultBuildEffectiveVersion(), nil, nil)
 	known := admission.NewPlugins()
@@ -156,7 +156,7 @@ type informer struct {
 func (i informer) HasSynced() bool           { return true }
 func (i informer) GetIndexer() cache.Indexer { return i.objects }
 
-// objects are those of a server, as a lister of client-go reads them.
+// objects are a server's objects, as a lister of client-go reads them.
 type objects[T metav1.Object] struct {
 	cache.Indexer // nil, as in factoryOf
 	server        *fake.Server

@@ -204,8 +204,8 @@ func (s side) ask(t *testing.T, method, path, contentType string, body any) (cod
 type differ struct {
 	real, fake side
 	random     *rand.Rand
-	// sent counts requests; accepted those that were not refused, alike those with the same
-	// answers, and reordered those of them whose causes were in another order.
+	// sent counts requests; accepted counts the requests that were not refused, alike the ones with
+	// the same answers, and reordered the alike ones whose causes were in another order.
 	sent, accepted, alike, reordered int
 	classes                          map[string]int
 	owners                           bool     // managedFields count

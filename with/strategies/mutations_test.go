@@ -18,7 +18,8 @@ const (
 	configMaps     = "/api/v1/namespaces/default/configmaps"
 )
 
-// expressions are those of mutations by their types: some fail, some do not compile, and some change nothing.
+// expressions are the expressions of mutations by their types: some fail, some do not compile, and some change
+// nothing.
 var expressions = map[string][]string{
 	"JSONPatch": {
 		`[JSONPatch{op: "add", path: "/metadata/labels/by", value: "patch"}]`,
@@ -45,8 +46,8 @@ var expressions = map[string][]string{
 	},
 }
 
-// mutates plays scenes with policies of their own, which are bound to the objects of the scene. In all orders
-// of the policies of a scene the same comes out: the real server has them in none.
+// mutates plays scenes with their own policies, which are bound to the objects of the scene. In all orders of
+// the policies of a scene the result is the same: the real server has no order.
 func (d *differ) mutates(t *testing.T, scenes int) {
 	var made []string
 	create := func(collection, name string, spec map[string]any) {
@@ -254,8 +255,8 @@ func (d *differ) binding(pod map[string]any, name string) map[string]any {
 	return out
 }
 
-// roots asks both servers for the paths of their root. Those of the checks, logs and metrics of the real one,
-// which has parts that can fail, and of its aggregation do not count.
+// roots asks both servers for the paths of their root. The paths of the checks, logs and metrics of the real
+// one, which has parts that can fail, and of its aggregation do not count.
 func (d *differ) roots(t *testing.T) {
 	for _, accept := range []string{"", "application/json", "*/*", "application/yaml", "text/html", "application/vnd.kubernetes.protobuf"} {
 		var codes, paths []string

@@ -20,7 +20,7 @@ import (
 // step is a request; merge patches have the method PATCH.
 type step struct{ method, path, body string }
 
-// admissions are scripts about admission plugins, each for a namespace of its own, NS.
+// admissions are scripts about admission plugins, each for its own namespace, NS.
 var admissions = map[string][]step{
 	"PodSecurity": {
 		{"PATCH", "/api/v1/namespaces/NS", `{"metadata":{"labels":{"pod-security.kubernetes.io/enforce":"restricted","pod-security.kubernetes.io/warn":"restricted"}}}`},

@@ -18,7 +18,7 @@ import (
 )
 
 // quotas charge new objects to the ResourceQuotas of their namespace, by the API server's code. The
-// admission plugin of that name does the same in goroutines of its own.
+// admission plugin of that name does the same in its own goroutines.
 type quotas struct {
 	server     *fake.Server
 	evaluators quota.Registry

@@ -69,8 +69,8 @@ func (s *set) begin(server *fake.Server) error {
 	return s.err
 }
 
-// strategies are those of a resource, by subresource. That of the resource itself, under the empty
-// name, is also for the subresources that have none of their own. The first can also create.
+// strategies are a resource's strategies, by subresource. The strategy under the empty name is for
+// the resource itself, and for subresources that have none. The first can also create.
 type strategies map[string]rest.RESTUpdateStrategy
 
 func (all strategies) of(subresource string) rest.RESTUpdateStrategy {
@@ -157,8 +157,8 @@ func internal(obj any) (runtime.Object, error) {
 }
 
 // external gives to, the object of the write, the state that the API server would read from its
-// storage after it has stored from. sum is that of the stored bytes, or any number if the API server
-// would store other bytes for what it reads.
+// storage after it has stored from. sum is the sum of the stored bytes, or any number if the API
+// server would store other bytes for what it reads.
 func external(from, to runtime.Object) (sum uint64, err error) {
 	kind := to.GetObjectKind().GroupVersionKind()
 	stored := storedIn(kind)

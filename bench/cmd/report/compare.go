@@ -73,8 +73,8 @@ func readRows(file string) (rows []row, err error) {
 	return rows, nil
 }
 
-// compare prints each row that lost against those of an earlier report, and those that won to out.
-// It returns errLost if one lost more than noise can explain.
+// compare prints to out each row that lost against an earlier report, and each row that won. It
+// returns errLost if one lost more than noise can explain.
 func (r *report) compare(old []row, out io.Writer) error {
 	before := make(map[[2]string]row, len(old))
 	for _, one := range old {

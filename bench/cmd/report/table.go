@@ -9,8 +9,8 @@ import (
 	"github.com/kinform/kinform/bench/internal/measure"
 )
 
-// amount formats v of a unit. Units of memory begin with B, those of time with or end in
-// ns, and those of ratios begin with times.
+// amount formats v of a unit. A unit of memory begins with B, a unit of time begins with or ends in
+// ns, and a unit of ratios begins with times.
 func amount(v float64, unit string) string {
 	switch {
 	case strings.HasPrefix(unit, "B/"):

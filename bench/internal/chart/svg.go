@@ -11,8 +11,8 @@ import (
 	"unicode/utf8"
 )
 
-// style has the colours of both modes. A chart has a ground of its own, because a page's
-// mode need not be that of the viewer's system, which an image in a page sees.
+// style has the colours of both modes. A chart has its own background: an image in a page sees the
+// mode of the viewer's system, and the page's mode may differ.
 const style = `<style>
 text { font: 12px system-ui, -apple-system, "Segoe UI", Helvetica, Arial, sans-serif; fill: #1f2328 }
 .ground { fill: #ffffff } .title { font-size: 15px; font-weight: 600 } .soft { fill: #59636e; font-size: 11px }

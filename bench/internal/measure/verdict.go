@@ -32,7 +32,7 @@ type Estimate struct{ Median, Low, High float64 }
 // Known reports whether e has bounds.
 func (e Estimate) Known() bool { return !math.IsInf(e.Low, 0) && !math.IsInf(e.High, 0) }
 
-// confidence is that of all intervals; benchstat's.
+// confidence is the confidence level of all intervals; benchstat's.
 const confidence = 0.95
 
 // NewEstimate estimates the median of the distribution that values come from. It assumes

@@ -52,7 +52,7 @@ func (a *actions) Serve(has Contents, url *string) (err error) {
 	return err
 }
 
-// firstVersion is newer than those of all lists.
+// firstVersion is newer than the versions of all lists.
 const firstVersion = 1 << 40
 
 // Encode encodes events and returns the version of the last.

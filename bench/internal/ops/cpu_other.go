@@ -6,8 +6,8 @@ import "time"
 
 var began = time.Now()
 
-// threadTime returns the time by the clock, for want of that of the thread.
+// threadTime returns the time by the clock, for want of the thread's time.
 func threadTime() time.Duration { return time.Since(began) }
 
-// processTime returns the time by the clock, for want of that of the process.
+// processTime returns the time by the clock, for want of the process's time.
 func processTime() time.Duration { return time.Since(began) }

@@ -6,8 +6,8 @@
 // object that it makes from a typed client's list. Its fake watch has an unbuffered channel,
 // like a real client's watch.
 //
-// The servers of operations over HTTP are processes of their own, which the program starts from
-// its own file: see [ServeOthers].
+// The servers of operations over HTTP are separate processes, which the program starts from its own
+// file: see [ServeOthers].
 package ops
 
 import (

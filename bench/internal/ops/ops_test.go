@@ -37,7 +37,7 @@ func TestEveryOperation(t *testing.T) {
 		return all
 	}
 	for i := range all() {
-		op := all()[i] // of a world of its own
+		op := all()[i] // in its own world
 		t.Run(op.Name, func(t *testing.T) {
 			t.Parallel() // most of them wait
 			if op.Missing != "" {

@@ -13,8 +13,8 @@ import (
 )
 
 // Savings are what an author waits for after a save: the same operator of four kinds with Kinform and with
-// controller-runtime, whose package has changed. The measure is processor time of the compiler and the linker. They
-// are not among those of [All], because they take minutes. They need the go command, and run in the workspace.
+// controller-runtime, whose package has changed. The measure is processor time of the compiler and the linker.
+// [All] leaves them out, because they take minutes. They need the go command, and run in the workspace.
 func Savings() []measure.Op {
 	const kinform, peer = "github.com/kinform/kinform/examples/backup", "github.com/kinform/kinform/bench/twins/backup"
 	var all []measure.Op

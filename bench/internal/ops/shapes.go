@@ -61,8 +61,8 @@ func shape(name, title string, goal float64, n, indexes int, sides func(*shelf) 
 	}
 }
 
-// manyIndexes returns n indexes for both sides. A single one has the same value for all items. Of
-// several, the values are those of the node, the application and the namespace in turns.
+// manyIndexes returns n indexes for both sides. A single index has the same value for all items.
+// Several indexes take the node, the application and the namespace in turns.
 func manyIndexes(n int) (ours []index.Definition[*item], theirs cache.Indexers) {
 	funcs := []func(*item) string{
 		func(x *item) string { return x.node },

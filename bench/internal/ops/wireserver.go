@@ -142,7 +142,7 @@ func eventEncoder(body *bytes.Buffer, mediaType string) func(watch.EventType, *c
 	events := streaming.NewEncoder(frames, scheme.Codecs.EncoderForVersion(info.StreamSerializer.Serializer, corev1.SchemeGroupVersion))
 	objects := scheme.Codecs.EncoderForVersion(info.StreamSerializer.Serializer, corev1.SchemeGroupVersion)
 	if mediaType == protobufType {
-		// An object in an event has an envelope of its own.
+		// An object in an event has its own envelope.
 		objects = scheme.Codecs.EncoderForVersion(info.Serializer, corev1.SchemeGroupVersion)
 	}
 	return func(typ watch.EventType, p *corev1.Pod) error {

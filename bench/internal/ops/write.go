@@ -37,7 +37,7 @@ func (s states) at(i int) *corev1.Pod {
 	return s[i/n%2][scatter(i%n, n)]
 }
 
-// update stores pods that come from a decoder, as those of a watch do.
+// update stores pods that come from a decoder, as a watch's pods do.
 func (w *World) update(to []*corev1.Pod) (measure.Sides, error) {
 	s, ix, err := both(w, 3)
 	if err != nil {

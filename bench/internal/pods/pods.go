@@ -62,8 +62,8 @@ func (f *Fleet) Updated() []*corev1.Pod { return f.updated() }
 // application.
 func (f *Fleet) Moved() []*corev1.Pod { return f.moved() }
 
-// Keys returns the keys of Pods, in another order. Their strings are copies of those of the
-// pods, because a program that looks up a pod does not have the pod's memory in its cache.
+// Keys returns the keys of Pods, in another order. Their strings are copies of the pods' strings,
+// because a program that looks up a pod does not have the pod's memory in its cache.
 func (f *Fleet) Keys() []types.NamespacedName { return f.keys() }
 
 // Copies returns copies of the first n of Pods, or of all if there are fewer. The caller

@@ -35,7 +35,7 @@ func main() {
 	http.Handle("/healthz", m.Healthz())
 	http.Handle("/readyz", m.Readyz())
 	http.Handle("/metrics", promhttp.Handler())
-	go func() { log.Fatal(http.ListenAndServe(":8080", nil)) }()           // also while the caches are being filled
+	go func() { log.Fatal(http.ListenAndServe(":8080", nil)) }()           // even while the caches are being filled
 	go func() { log.Fatal(http.ListenAndServe("localhost:8081", page)) }() // for kubectl port-forward
 	if err := m.Run(ctx); err != nil {
 		log.Fatal(err)

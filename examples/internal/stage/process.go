@@ -51,7 +51,8 @@ func (s *Stage) connection(p *process) client.Connection {
 	return client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: line{s, p}}}
 }
 
-// Lend leads a program of another stage to the server of s, which notes its writes. Program is the result of that program's start.
+// Lend leads a program of another stage to the server of s, which notes its writes. Program is the result of
+// that program's start.
 func (s *Stage) Lend(program client.Connection) client.Connection {
 	of := program.HTTP.Transport.(line).of
 	of.stage.mu.Lock()
@@ -147,9 +148,10 @@ func (c *chaos) draw(writes bool) moment {
 	return never
 }
 
-// BadDays runs a schedule for each of short seeds, or of long ones with KINFORM_LONG=1, each in a bubble of its own.
-// The test fails if the programs never crashed. Programs that write must have crashed before a write and after one,
-// and answers to their writes must have been lost. A seed repeats the faults, but not the order of the programs' goroutines.
+// BadDays runs a schedule for each of short seeds, or of long ones with KINFORM_LONG=1, each in its own bubble.
+// The test fails if the programs never crashed. Programs that write must have crashed before a write and after
+// one, and answers to their writes must have been lost. A seed repeats the faults, but not the order of the
+// programs' goroutines.
 func BadDays(t *testing.T, short, long uint64, day func(t *testing.T, seed uint64) *Stage) {
 	t.Helper()
 	var sum crashes

@@ -50,8 +50,8 @@ type Writer struct {
 // New returns a Writer on w. The caller defers [Writer.Rescue] and ends with [Writer.Finish].
 func New(w http.ResponseWriter) *Writer { return &Writer{w: w} }
 
-// The API server's own limits for warnings, in runes: those of an answer together, and each that
-// does not fit into that.
+// The API server's own limits for warnings, in runes: one for all warnings of an answer together,
+// and one for each warning that does not fit into that.
 const (
 	maxWarnings    = 4 << 10
 	maxLateWarning = 256

@@ -6,12 +6,12 @@ import (
 )
 
 // CompareGroups orders API groups as the API server does, which decides between resources of one
-// name: the core group, those of Kubernetes itself by their priorities, and others by name.
+// name: the core group, Kubernetes' own groups by their priorities, and others by name.
 func CompareGroups(a, b string) int {
 	return cmp.Or(cmp.Compare(priority(a), priority(b)), cmp.Compare(a, b))
 }
 
-// priority returns the place of a group among those of Kubernetes itself; others come after them.
+// priority returns the place of a group among Kubernetes' own groups; others come after them.
 func priority(group string) int {
 	own := [...]string{
 		"", "apiregistration.k8s.io", "apps", "events.k8s.io", "authentication.k8s.io", "authorization.k8s.io", "autoscaling", "batch",

@@ -16,7 +16,7 @@ import (
 	"github.com/kinform/kinform/internal/typeconverter"
 )
 
-// statusName is the subresource that has a manager of its own.
+// statusName is the subresource that has its own manager.
 const statusName = "status"
 
 // unnamed owns the fields that a caller without a name writes.
@@ -46,7 +46,7 @@ type untyped struct {
 }
 
 // New returns a manager for objects of kind. typ is the struct that holds them; nil means
-// Unstructured, whose lists are owned as a whole, except for those of the metadata. Cost: it walks
+// Unstructured, whose lists are owned as a whole, except for the metadata's lists. Cost: it walks
 // the struct's type once.
 func New(kind schema.GroupVersionKind, typ reflect.Type, resets Resets, versions Versions) (*Manager, error) {
 	open := typ == nil
@@ -82,7 +82,8 @@ func (m *Manager) newFieldManager(subresource, resets string) (*managedfields.Fi
 }
 
 // of returns the manager of writes through a subresource, whose entries state it. An empty name stands for
-// the object itself. Subresources besides the status are seldom written, so nothing keeps their managers.
+// the object itself. Subresources other than the status are seldom written, so nothing keeps their
+// managers.
 func (m *Manager) of(subresource string) (*managedfields.FieldManager, error) {
 	switch subresource {
 	case "":
@@ -93,10 +94,10 @@ func (m *Manager) of(subresource string) (*managedfields.FieldManager, error) {
 	return m.newFieldManager(subresource, m.resets.Object)
 }
 
-// Apply merges want into live for a manager and returns the result, with keys of merged lists
-// completed by their defaults. force takes over fields that others own. subresource is the one
-// that is applied to, empty for the object itself. It changes neither live nor want. Errors: a Conflict Status that names the
-// other owners; Invalid for list items without their keys; those of the library.
+// Apply merges want into live for a manager and returns the result, with keys of merged lists completed by
+// their defaults. force takes over fields that others own. subresource is the one that is applied to, empty for
+// the object itself. It changes neither live nor want. Errors: a Conflict Status that names the other owners;
+// Invalid for list items without their keys; the errors of the library.
 func (m *Manager) Apply(live *unstructured.Unstructured, want map[string]any, manager string, force bool, subresource string) (*unstructured.Unstructured, error) {
 	// The library may keep parts of its input, and another attempt needs them whole.
 	patch := &unstructured.Unstructured{Object: runtime.DeepCopyJSON(want)}
@@ -120,7 +121,7 @@ func (m *Manager) Apply(live *unstructured.Unstructured, want map[string]any, ma
 
 // Update returns next with managedFields that say that manager owns the fields in which next
 // differs from live. An empty manager is called "unknown". If the owners cannot be found, because a
-// manager's version cannot be converted to, the managedFields stay those of live.
+// manager's version cannot be converted to, the managedFields stay as in live.
 func (m *Manager) Update(live, next *unstructured.Unstructured, manager, subresource string) *unstructured.Unstructured {
 	if manager == "" {
 		manager = unnamed

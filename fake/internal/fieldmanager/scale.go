@@ -8,9 +8,9 @@ import (
 	"k8s.io/apimachinery/pkg/util/managedfields"
 )
 
-// NewScaleHandler returns a handler that turns the managedFields of an object into those of its Scale and back. entries are
-// those of the object, and version is the one in which it is written. paths lead to the replicas in each version;
-// an empty path is that of a version without a Scale.
+// NewScaleHandler returns a handler that turns the managedFields of an object into the managedFields of its
+// Scale and back. entries are the object's, and version is the one in which it is written. paths lead to the
+// replicas in each version; an empty path is for a version without a Scale.
 func NewScaleHandler(entries []metav1.ManagedFieldsEntry, version schema.GroupVersion, paths map[schema.GroupVersion][]string) *managedfields.ScaleHandler {
 	mappings := managedfields.ResourcePathMappings{}
 	mapPaths(mappings, paths)

@@ -42,7 +42,7 @@ func typesOf(kind schema.GroupVersionKind, typ reflect.Type, open bool) (managed
 	return managedfields.NewTypeConverter(b.schemas, false)
 }
 
-// builder makes OpenAPI schemas. Those of structs have names, because a struct may contain itself.
+// builder makes OpenAPI schemas. Schemas of structs have names, because a struct may contain itself.
 type builder struct {
 	schemas map[string]*spec.Schema
 	names   map[reflect.Type]string
@@ -149,7 +149,7 @@ type member struct {
 	standard any // the default; nil for none
 }
 
-// membersOf returns the members of a struct, with those of embedded structs.
+// membersOf returns the members of a struct, including the members of embedded structs.
 func membersOf(typ reflect.Type) map[string]member {
 	out, port := map[string]member{}, isPort(typ)
 	for i := range typ.NumField() {

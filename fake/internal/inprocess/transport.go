@@ -12,9 +12,9 @@ import (
 	"sync"
 )
 
-// Transport answers requests by calling Handler, each in a goroutine of its own. The goroutine
-// has ended when RoundTrip returns an error, or when the response's Body was read to its end
-// or closed. A Transport has no connections, so nothing needs to be closed.
+// Transport answers requests by calling Handler, each in its own goroutine. The goroutine has ended
+// when RoundTrip returns an error, or when the response's Body was read to its end or closed. A
+// Transport has no connections, so nothing needs to be closed.
 type Transport struct{ Handler http.Handler }
 
 // RoundTrip implements [http.RoundTripper]. The response streams: it begins with the handler's

@@ -25,7 +25,7 @@ import (
 var ErrInvalid error = mistake.Text("invalid manifest")
 
 // Read returns the objects of one file of fsys, or of all .yaml, .yml and .json files below a
-// folder, by name. Errors: those of fsys, and [ErrInvalid].
+// folder, by name. Errors: the errors of fsys, and [ErrInvalid].
 func Read(fsys fs.FS, root string) ([]Object, error) {
 	names, err := files(fsys, root)
 	if err != nil {
@@ -107,7 +107,7 @@ func Parse(file string, text []byte) ([]Object, error) {
 	}
 }
 
-// objects returns the object of a document, or those of a List, or none if the document holds
+// objects returns the object of a document, or the objects of a List, or none if the document holds
 // only comments.
 func (m Object) objects() ([]Object, error) {
 	if string(m.Body) == "null" {

@@ -38,8 +38,8 @@ type Schema struct {
 }
 
 // Find returns the document at path, the part of the URL's path below /openapi, split at its
-// slashes; nil for none. Its Body is []byte for protobuf, and encoded as JSON otherwise. all
-// are the resources, as for [discovery.Find], and schemas those of some of their kinds.
+// slashes; nil for none. Its Body is []byte for protobuf, and encoded as JSON otherwise. all are
+// the resources, as for [discovery.Find], and schemas are the schemas of some of their kinds.
 func Find(all []metav1.APIResource, schemas Schemas, r *http.Request, path []string) *discovery.Document {
 	switch {
 	case len(path) == 1 && path[0] == "v2" && accepts(r, protobufType):
@@ -136,8 +136,8 @@ func (s Schemas) add(to map[string]any, kind metav1.GroupVersionKind) {
 	}
 }
 
-// patches are the media types of patches. Those of a kind without a schema are not stated: clients
-// would take them for a promise that the schema says how to merge.
+// patches are the media types of patches. The patches of a kind without a schema are not stated:
+// clients would take them for a promise that the schema says how to merge.
 func (s Schemas) patches(kind metav1.GroupVersionKind) map[string]any {
 	content := map[string]any{}
 	for _, p := range s[schema.GroupVersionKind(kind)].Patches {

@@ -42,7 +42,7 @@ func StatusOf(err error) metav1.Status {
 	return st
 }
 
-// UnsupportedMedia is the 415 of a body in a format other than those of want.
+// UnsupportedMedia is the 415 of a body in a format that is not in want.
 func UnsupportedMedia(want ...string) error {
 	return New(http.StatusUnsupportedMediaType, metav1.StatusReasonUnsupportedMediaType,
 		"the body of the request was in an unknown format - accepted media types include: "+strings.Join(want, ", "))

@@ -37,7 +37,7 @@ func (k *Keeper) noteOwners(at ref, old, cur metav1.Object) {
 }
 
 // collect is one step of the garbage collector for one object. It finishes what the object's
-// deletion waits for, and deletes an object whose owners are all gone. The rules are those of
+// deletion waits for, and deletes an object whose owners are all gone. It follows the rules of
 // https://kubernetes.io/docs/concepts/architecture/garbage-collection/.
 func (k *Keeper) collect(at ref) {
 	obj := at.current()

@@ -87,8 +87,7 @@ func WithoutKind(b []byte, kind metav1.TypeMeta) []byte {
 	return b
 }
 
-// tableColumns returns the columns that the API server gives every resource without a printer of
-// its own.
+// tableColumns returns the columns that the API server gives every resource that has no printer.
 func tableColumns() []metav1.TableColumnDefinition {
 	meta := metav1.ObjectMeta{}.SwaggerDoc()
 	return []metav1.TableColumnDefinition{

@@ -103,8 +103,8 @@ type KindError struct{ Err error }
 
 func (e KindError) Error() string { return e.Err.Error() }
 
-// UnmarshalJSON reads JSON into obj by obj's own method, if it has one, and keeps integers
-// exact, also in untyped fields. A panic of the method is an error.
+// UnmarshalJSON reads JSON into obj by obj's own method, if it has one, and keeps integers exact,
+// even in untyped fields. A panic of the method is an error.
 func UnmarshalJSON(b []byte, obj any) (err error) {
 	defer refusal.Recover(&err)
 	if u, ok := obj.(json.Unmarshaler); ok {

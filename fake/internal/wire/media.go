@@ -69,7 +69,7 @@ type Offer struct {
 	Protobuf bool
 	// Custom says that the resource is a custom one, whose refusals have other words.
 	Custom bool
-	// Collection says that the path is also that of watches, and Watch that this is one.
+	// Collection says that the path is also the path of watches, and Watch that this is one.
 	Collection, Watch bool
 }
 

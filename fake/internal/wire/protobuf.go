@@ -24,9 +24,9 @@ type message interface {
 
 var errNoProtobuf = errors.New("type without protobuf")
 
-// HasProtobuf reports whether T has a protobuf form of its own. The methods alone do not prove
-// it: a type that embeds ObjectMeta inherits them, and they would encode only its metadata.
-// In a generated type the metadata is field 1, so HasProtobuf encodes a sample made by fresh.
+// HasProtobuf reports whether T has its own protobuf form. The methods alone do not prove it: a
+// type that embeds ObjectMeta inherits them, and they would encode only its metadata. In a
+// generated type the metadata is field 1, so HasProtobuf encodes a sample made by fresh.
 func HasProtobuf[T metav1.Object](fresh func() T) (ok bool) {
 	defer func() {
 		if recover() != nil { // user code
@@ -59,7 +59,7 @@ func MarshalProtobuf(obj any) (b []byte, err error) {
 	return m.Marshal()
 }
 
-// Envelope wraps an encoded object as a body of its own.
+// Envelope wraps an encoded object as a separate body.
 func Envelope(kind metav1.TypeMeta, encode func() ([]byte, error)) ([]byte, error) {
 	raw, err := encode()
 	if err != nil {

@@ -1,6 +1,6 @@
 // Package mapkeytest checks that a constructor refuses a type that cannot be a key. For constructors
-// with much code behind them, such as that of an informer, a test of package kinform runs it, and
-// for the others a test of their own package. Which types are refused is tested in package mapkey.
+// with much code behind them, such as an informer's, a test of package kinform runs it. For the
+// others, a test in their own package does. Which types are refused is tested in package mapkey.
 package mapkeytest
 
 import (

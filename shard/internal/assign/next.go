@@ -9,8 +9,8 @@ import (
 // Member is a possible owner of ranges.
 type Member struct {
 	ID string
-	// Weight is the member's share of the load in proportion to those of the others. Less than 1
-	// counts as 1, more than [MaxWeight] as that.
+	// Weight is the member's share of the load in proportion to the others' weights. Less than 1
+	// counts as 1, more than [MaxWeight] as [MaxWeight].
 	Weight int
 	// Takes says that the member accepts more ranges. Without it the member only keeps its own.
 	Takes bool
@@ -41,7 +41,7 @@ type State struct {
 const (
 	slack = 0.1
 	floor = 0.92 // of its fair share: a member that gives keeps at least this
-	grain = 0.01 // of a fair share: less is not worth a range of its own
+	grain = 0.01 // of a fair share: less is not worth its own range
 )
 
 // Next returns the table that is to follow t, in epoch, and whether it differs from t. t is not

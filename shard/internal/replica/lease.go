@@ -71,7 +71,7 @@ func (c *Core) recognize(now Moment, r *Record, do *Actions) {
 			c.own.seen, c.others.changed = true, true
 		}
 		c.own.shown = max(c.own.shown, w.at)
-		if r.Renewed >= c.own.stamp { // also if the answer was lost
+		if r.Renewed >= c.own.stamp { // even if the answer was lost
 			c.wrote(now, r.Renewed, r.UID, r.Version)
 		}
 	}

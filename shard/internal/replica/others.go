@@ -93,7 +93,7 @@ func duration(milliseconds int64) time.Duration {
 	return time.Duration(min(max(milliseconds, 0), math.MaxInt32*1000)) * time.Millisecond
 }
 
-// differ reports whether something matters besides the renewal.
+// differ reports whether something other than the renewal matters.
 func differ(a, b *Record) bool {
 	return a.Valid != b.Valid || a.Identity != b.Identity || a.Info.Scheme != b.Info.Scheme || a.Info.Weight != b.Info.Weight ||
 		a.Info.Obeys != b.Info.Obeys || a.Info.Leaving != b.Info.Leaving || a.Info.Stopped != b.Info.Stopped ||

@@ -207,7 +207,7 @@ func TestKeepsWhatStays(t *testing.T) {
 }
 
 // TestCreateMeetsEdited: somebody edits the Lease of a replica that does not know yet that it was
-// created. The replica begins again, also if nothing else happens.
+// created. The replica begins again, even if nothing else happens.
 func TestCreateMeetsEdited(t *testing.T) {
 	w := newWorld(t, 1)
 	var a *process
@@ -247,7 +247,7 @@ func TestRefused(t *testing.T) {
 }
 
 // TestShorterDurations: a replica with shorter durations, as during a rolling update, leaves others
-// the time that these have, also if somebody has deleted their Lease before it came.
+// the time that these have, even if somebody has deleted their Lease before it came.
 func TestShorterDurations(t *testing.T) {
 	for _, deleted := range []bool{false, true} {
 		w, a, b := calm(t)

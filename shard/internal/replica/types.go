@@ -72,7 +72,7 @@ type Sheet struct {
 // Plan is the sealed part of a sheet.
 type Plan struct {
 	Scheme string
-	// UID is that of the sheet, if it is open: a copy of a sheet is none.
+	// UID is the sheet's, if it is open: a copy of a sheet is none.
 	UID string
 	// Epoch grows with each write. It is at least the time of the write in seconds since 1970, by
 	// the writer's clock.
@@ -139,7 +139,7 @@ type Request struct {
 type Outcome uint8
 
 const (
-	Done   Outcome = iota // UID and Version of the event are those of the object
+	Done   Outcome = iota // UID and Version of the event are the object's
 	Raced                 // the object has another state than was expected, so nothing was written
 	Failed                // nobody knows
 )

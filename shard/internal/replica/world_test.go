@@ -102,7 +102,7 @@ func (w *world) fail(format string, args ...any) {
 	w.t.Fatalf("seed %d at %v: %s", w.seed, w.now, fmt.Sprintf(format, args...))
 }
 
-// process is a replica with a clock of its own.
+// process is a replica with its own clock.
 type process struct {
 	w      *world
 	name   string

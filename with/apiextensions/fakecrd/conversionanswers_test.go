@@ -18,7 +18,7 @@ import (
 )
 
 // liar is a webhook for conversions that answers all requests with one text, in which UID stands
-// for that of the request.
+// for the request's.
 type liar struct {
 	mu   sync.Mutex
 	text string // guarded by mu

@@ -131,7 +131,7 @@ spec:
           status: {type: object, properties: {phase: {type: string, default: new}}}
 `
 
-// TestAppliesThatChangeNothing: the second apply of the same writes nothing, also if it has a status,
+// TestAppliesThatChangeNothing: the second apply of the same writes nothing, even if it has a status,
 // which the server leaves out, or if the server has filled in what it lacks.
 func TestAppliesThatChangeNothing(t *testing.T) {
 	for _, rest := range []string{

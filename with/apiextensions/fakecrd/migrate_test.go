@@ -67,7 +67,7 @@ func TestPatchOfBadMetadata(t *testing.T) {
 }
 
 // TestNewDefaultReachesCaches: an informer has the new default within five seconds, without a socket, and
-// also of an object that is not the newest. Its handlers get an update at an unchanged version.
+// even for an object that is not the newest. Its handlers get an update at an unchanged version.
 func TestNewDefaultReachesCaches(t *testing.T) {
 	sources := map[string]func(s *fake.Server) (reflector.Source[*unstructured.Unstructured], error){
 		"source": func(s *fake.Server) (reflector.Source[*unstructured.Unstructured], error) {

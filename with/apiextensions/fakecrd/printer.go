@@ -11,7 +11,7 @@ import (
 	"github.com/kinform/kinform/fake"
 )
 
-// age is the column of definitions that have none of their own.
+// age is the column of definitions that define none.
 var age = apiextensionsv1.CustomResourceColumnDefinition{
 	Name: "Age", Type: "date", JSONPath: ".metadata.creationTimestamp", Description: "The time since the object was made.",
 }

@@ -106,7 +106,7 @@ func (s *objectSchema) validateStatus(o, old *object) (errs field.ErrorList) {
 	return s.withRules(append(errs, s.lists(o, old)...), o.Object, old.Object, cel.WithRatcheting(both))
 }
 
-// lists checks the lists that are sets or maps, unless those of old were wrong already.
+// lists checks the lists that are sets or maps, unless the lists of old were wrong already.
 func (s *objectSchema) lists(o, old *object) field.ErrorList {
 	if len(listtype.ValidateListSetsAndMaps(nil, s.structural, old.Object)) > 0 {
 		return nil

@@ -76,7 +76,7 @@ func (c *controller) work() {
 	defer func() {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		c.busy = false // also after a panic
+		c.busy = false // even after a panic
 	}()
 	for c.next() {
 		c.pass()

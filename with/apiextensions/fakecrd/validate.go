@@ -19,7 +19,7 @@ func setDefaults(d *definition) {
 	}
 }
 
-// validate returns the faults of a definition, and validateStatus those of its status.
+// validate returns the faults of a definition, and validateStatus the faults of its status.
 func validate(d, old *definition) field.ErrorList {
 	return check(d, old, func(now, was *apiextensions.CustomResourceDefinition) field.ErrorList {
 		if was == nil {

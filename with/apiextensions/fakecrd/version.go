@@ -21,7 +21,7 @@ import (
 
 type object = unstructured.Unstructured
 
-// definitionsOf returns the versions of d, that of the storage first. stored is called after each
+// definitionsOf returns the versions of d, the storage version first. stored is called after each
 // write of an object.
 func definitionsOf(d *definition, converters *conversion.CRConverterFactory, stored func()) ([]fake.Definition[*object], error) {
 	convert, err := converterOf(d, converters)

@@ -174,8 +174,8 @@ type schemas struct {
 	write *fake.Admission
 }
 
-// GetTypeConverter implements patch.TypeConverterManager. A kind without a schema, such as that of a
-// subresource, is merged by its form.
+// GetTypeConverter implements patch.TypeConverterManager. A kind without a schema, such as a
+// subresource's, is merged by its form.
 func (s schemas) GetTypeConverter(kind schema.GroupVersionKind) managedfields.TypeConverter {
 	if a, err := in(s.write, kind); err == nil {
 		if types := a.TypeConverter(); types != nil {

@@ -30,18 +30,18 @@ import (
 
 // Options configure a [Server]. The zero value lets everybody do everything.
 type Options struct {
-	// Fake configures the server that holds the objects. Its KeepNamespaces is always on. Its
-	// hooks Mutate and Validate come before the webhooks. With its Strategy of strategies.New(),
-	// the server is that of the command kube-apiserver.
+	// Fake configures the server that holds the objects. Its KeepNamespaces is always on. Its hooks
+	// Mutate and Validate come before the webhooks. With its Strategy of strategies.New(), the
+	// server is the same as the command kube-apiserver's.
 	Fake fake.Options
 
-	// ClientCAFile is a file with the certificates (PEM) that sign those of clients. A client's
-	// name is the common name of its certificate, and its groups are the organizations. Empty means
-	// that certificates of clients are ignored.
+	// ClientCAFile is a file with the certificates (PEM) that sign clients' certificates. A
+	// client's name is the common name of its certificate, and its groups are the organizations.
+	// Empty means that certificates of clients are ignored.
 	ClientCAFile string
 
 	// TokenFile is a CSV file with the columns token, user, uid and, optionally, groups. Empty
-	// means that there are no tokens but those of service accounts.
+	// means that only service accounts have tokens.
 	TokenFile string
 
 	// NoAnonymous refuses requests without credentials with 401. Otherwise they come from the user

@@ -90,7 +90,7 @@ func (a accountTokens) AuthenticateToken(ctx context.Context, token string) (*au
 	return &authenticator.Response{User: who.UserInfo(), Audiences: good}, true, nil
 }
 
-// serverAudiences are those of the API server itself.
+// serverAudiences are the audiences of the API server itself.
 var serverAudiences = authenticator.Audiences{fakekube.TokenIssuer}
 
 func certificates(file string) (*x509.CertPool, error) {

@@ -64,7 +64,7 @@ func newWebhooks() (*webhooks, error) {
 	return &webhooks{clients: &clients}, nil
 }
 
-// mutate calls the mutating webhooks in the order of their names. Its results are those of ask.
+// mutate calls the mutating webhooks in the order of their names. Its results are the same as ask's.
 func (h *webhooks) mutate(ctx context.Context, a *fake.Admission) (again, seen []webhook.WebhookAccessor, err error) {
 	configs, err := fake.List[*admissionregistrationv1.MutatingWebhookConfiguration](h.store, fake.Selection{ReadOnly: true})
 	if err != nil || len(configs) == 0 {

@@ -119,8 +119,8 @@ func TestValidatingWebhookRefuses(t *testing.T) {
 	}
 }
 
-// TestWebhookSeesManagers: with strategies, objects have managedFields from their first write on. So a webhook sees
-// those of both states.
+// TestWebhookSeesManagers: with strategies, objects have managedFields from their first write on. So a webhook
+// sees the managedFields of both states.
 func TestWebhookSeesManagers(t *testing.T) {
 	strategy := func(schema.GroupVersionResource, schema.GroupVersionKind) *fake.Strategy { return nil }
 	s := start(t, apiserver.Options{Fake: fake.Options{Strategy: strategy}})
@@ -251,8 +251,7 @@ func TestDryRunAsksOnlyWebhooksWithoutSideEffects(t *testing.T) {
 	s.must(t, "POST", configMaps, `{"metadata":{"name":"a"}}`, nil)
 }
 
-// TestWebhookRequests shows what webhooks are told about requests that are not plain writes of an
-// object.
+// TestWebhookRequests shows what webhooks get for requests that are not plain writes of an object.
 func TestWebhookRequests(t *testing.T) {
 	s := start(t, apiserver.Options{})
 	h := newHook(t, allow)

@@ -15,7 +15,7 @@ import (
 )
 
 // addFields makes known the fields by which an API server selects objects of Kubernetes' own kinds,
-// besides metadata.name and metadata.namespace.
+// other than metadata.name and metadata.namespace.
 func addFields(s *fake.Server) error {
 	return errors.Join(
 		add(s, map[string]func(*corev1.Pod) string{

@@ -30,8 +30,8 @@ import (
 )
 
 // Register registers every kind of the packages of with/kubernetes that can be watched, in all the
-// versions that an API server serves. The error joins those of fake.Register; kinds that are registered
-// already are among them. The objects of package fake have no defaults and no validation.
+// versions that an API server serves. The error joins the errors of fake.Register, also for kinds
+// that are registered already. The objects of package fake have no defaults and no validation.
 func Register(server *fake.Server) error {
 	return errors.Join(
 		register(server, core.ConfigMaps),

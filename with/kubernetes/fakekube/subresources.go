@@ -32,8 +32,8 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/openapi"
 )
 
-// defineSubresources gives the kinds the subresources that they have besides status. validates says that strategies
-// check what they make of an object.
+// defineSubresources gives the kinds the subresources that they have other than status. validates says that
+// strategies check what they make of an object.
 func defineSubresources(s *fake.Server, validates bool) error {
 	deployments := scaled[*appsv1.Deployment]{
 		spec:     func(d *appsv1.Deployment) **int32 { return &d.Spec.Replicas },
@@ -149,8 +149,8 @@ func podSubresources(s *fake.Server, validates bool) map[string]fake.Subresource
 	}
 }
 
-// defineBindings serves the kind Binding, whose creation does the same as that of the subresource of
-// a pod, but for the uid, which is no precondition.
+// defineBindings serves the kind Binding, whose creation does the same as creating the subresource
+// of a pod, but for the uid, which is no precondition.
 func defineBindings(s *fake.Server) error {
 	rules := openapi.Rules(core.Bindings)
 	rules.Verbs = []string{"create"}
@@ -315,7 +315,7 @@ func evict(s *fake.Server, p *corev1.Pod, e *policyv1.Eviction, dryRun bool) err
 	return err
 }
 
-// terminate deletes a pod with the condition that says why. Its grace period is that of any
+// terminate deletes a pod with the condition that says why. Its grace period is the same as in any
 // deletion. As in the API server, the options are checked last, when the budget has counted the
 // eviction and the condition is written.
 func terminate(s *fake.Server, p *corev1.Pod, opts *metav1.DeleteOptions) error {

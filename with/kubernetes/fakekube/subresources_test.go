@@ -113,7 +113,7 @@ func TestManagersOfSubresources(t *testing.T) {
 	)
 }
 
-// TestApplyScale: the owners of replicas are those of the Scale, and the other way round.
+// TestApplyScale: the owners of replicas are the Scale's owners, and the other way round.
 func TestApplyScale(t *testing.T) {
 	const path = "/apis/apps/v1/namespaces/default/deployments"
 	const template = `"selector":{"matchLabels":{"a":"b"}},"template":{"metadata":{"labels":{"a":"b"}}}`

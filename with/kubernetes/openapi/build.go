@@ -30,7 +30,7 @@ func indirect(t reflect.Type) reflect.Type {
 	return t
 }
 
-// nameOf returns the name under which a type has a schema of its own; empty for none.
+// nameOf returns the name under which a type has its own schema; empty for none.
 func nameOf(t reflect.Type) string {
 	if own, ok := reflect.Zero(t).Interface().(named); ok {
 		return own.OpenAPIModelName()

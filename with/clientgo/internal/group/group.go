@@ -22,8 +22,8 @@ type Synced struct {
 }
 
 // Older has the method that a factory of client-go has from 0.38 on. A struct that embeds both has the
-// method of the factory, if there is one, because that of Older lies deeper. So a program is compiled
-// with either client-go, and the result has the type that its client-go wants.
+// method of the factory, if there is one, because Older's lies deeper. So a program is compiled with
+// either client-go, and the result has the type that its client-go wants.
 type Older struct{ older }
 
 type older struct{}

@@ -105,7 +105,7 @@ func isCache(v any, name string) bool {
 	return t.Kind() == reflect.Struct && t.PkgPath() == reflect.TypeFor[cache.Reflector]().PkgPath() && strings.HasPrefix(t.Name(), name)
 }
 
-// fields are those of a struct.
+// fields are the fields of a struct.
 type fields struct {
 	of      reflect.Value
 	missing string // the first one that was read and is not there

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestUpToDate: the packages are those of the recorded discovery.
+// TestUpToDate: the packages match the recorded discovery.
 func TestUpToDate(t *testing.T) {
 	files, err := generate()
 	if err != nil {

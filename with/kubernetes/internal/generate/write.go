@@ -42,7 +42,7 @@ func (p pkg) text() string {
 	name := path.Base(p.folder)
 	fmt.Fprintf(&b, "%s// Package %s has the kinds of the API group %s, version %s.\npackage %s\n\n", notice, name, cmp.Or(p.group, "core"), p.version, name)
 	fmt.Fprintf(&b, "import (\n\ttypes %q\n\t\"k8s.io/apimachinery/pkg/runtime/schema\"\n\n\t\"%s/kind\"\n)\n", p.types, module)
-	for _, r := range p.resources { // each a var of its own: go doc shows only the first name of a group
+	for _, r := range p.resources { // each in its own var: go doc shows only the first name of a group
 		fmt.Fprintf(&b, "\n// %s are described by [types.%s].\n", r.name(), r.ResponseKind.Kind)
 		fmt.Fprintf(&b, "var %s = &kind.Kind[*types.%s]{\n", r.name(), r.ResponseKind.Kind)
 		fmt.Fprintf(&b, "\t\tGroupVersionKind: schema.GroupVersionKind{%sVersion: %q, Kind: %q},\n", groupField(p.group), p.version, r.ResponseKind.Kind)
@@ -122,7 +122,7 @@ var versions = map[string]string{
 
 // fakeFile returns the file of package fakekube.
 func fakeFile(pkgs []pkg) string {
-	// The resources that are served in several versions are registered by functions of their own.
+	// Separate functions register the resources that are served in several versions.
 	pkgs = slices.DeleteFunc(slices.Clone(pkgs), func(p pkg) bool { return strings.Contains(p.folder, "/") })
 	var b strings.Builder
 	b.WriteString(notice + "// Package fakekube registers the kinds of Kubernetes itself with a fake server. It links the types of\n// all groups.\n//\n" +
@@ -145,7 +145,7 @@ func fakeFile(pkgs []pkg) string {
 	pkgs = slices.DeleteFunc(pkgs, func(p pkg) bool { return !used[p.folder] })
 	b.WriteString(imports(pkgs, `"errors"`, "", fmt.Sprintf("%q", module+"/fake")))
 	b.WriteString("// Register registers every kind of the packages of with/kubernetes that can be watched, in all the\n// versions that an API server serves. ")
-	b.WriteString("The error joins those of fake.Register; kinds that are registered\n// already are among them. The objects of package fake have no defaults and no validation.\n")
+	b.WriteString("The error joins the errors of fake.Register, also for kinds\n// that are registered already. The objects of package fake have no defaults and no validation.\n")
 	b.WriteString("func Register(server *fake.Server) error {\n\treturn errors.Join(\n" + body.String() + "\t)\n}\n")
 	return b.String()
 }

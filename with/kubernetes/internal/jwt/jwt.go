@@ -21,7 +21,7 @@ var (
 	ErrSignature = errors.New("go-jose/go-jose: error in cryptographic primitive")
 )
 
-// header is that of a JSON Web Signature (RFC 7515).
+// header is the header of a JSON Web Signature (RFC 7515).
 type header struct {
 	Algorithm string `json:"alg"`
 	Key       string `json:"kid"`

@@ -1,7 +1,7 @@
 // Command kube-apiserver stands in for kube-apiserver in tests: it keeps everything in memory,
-// starts at once, and needs no etcd. Defaults, validation and admission of Kubernetes' own kinds are
-// those of the API server, by its own code. It takes every flag of kube-apiserver; --help shows
-// which have an effect.
+// starts at once, and needs no etcd. Defaults, validation and admission of Kubernetes' own kinds
+// come from the API server's own code. It takes every flag of kube-apiserver; --help shows which
+// have an effect.
 //
 // A suite that uses envtest of controller-runtime runs on it without a change:
 //
