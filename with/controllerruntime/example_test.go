@@ -2,9 +2,13 @@ package controllerruntime_test
 
 import (
 	"context"
+	"log/slog"
+	"os"
 
+	"github.com/go-logr/logr"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 	ctrl "sigs.k8s.io/controller-runtime"
 	"sigs.k8s.io/controller-runtime/pkg/handler"
 	"sigs.k8s.io/controller-runtime/pkg/reconcile"
@@ -39,5 +43,15 @@ func Example_oneController() {
 		return ctrl.NewControllerManagedBy(m).Named("pods").
 			WatchesRawSource(controllerruntime.Source(pods, &handler.TypedEnqueueRequestForObject[*corev1.Pod]{})).
 			Complete(reconciler)
+	}
+}
+
+// All libraries of the program write to one logger, in one format.
+func Example_logs() {
+	_ = func() {
+		logger := slog.New(slog.NewJSONHandler(os.Stderr, nil))
+		slog.SetDefault(logger)                                // Kinform
+		ctrl.SetLogger(logr.FromSlogHandler(logger.Handler())) // controller-runtime
+		klog.SetSlogLogger(logger)                             // client-go
 	}
 }
