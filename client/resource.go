@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
@@ -20,7 +21,7 @@ import (
 // the idle ones of its http.Client.
 type Resource[T any] struct {
 	core  *resource
-	known func(reflector.Identity) bool // of Relist; nil if all objects are decoded
+	known func(objid.Identity) bool // of Relist; nil if all objects are decoded
 }
 
 // resource is a Resource without the type parameter, so that its code is compiled once. Its objects
@@ -174,7 +175,7 @@ func (r *Resource[T]) Stats() Stats { return statsOf(r.core) }
 //go:noinline
 func statsOf(r *resource) Stats { return codecOf(r).stats.now() }
 
-// Received implements reflector.ReadCounter with Stats. So a reflector's Stats report the bytes and
+// Received serves reflectors with Stats. So a reflector's Stats report the bytes and
 // time of all calls of this Resource.
 func (r *Resource[T]) Received() (bytes uint64, decoding time.Duration) {
 	s := r.Stats()

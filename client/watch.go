@@ -10,6 +10,7 @@ import (
 
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -34,7 +35,7 @@ func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 }
 
 // watchEvents is Watch. If known is not nil, it asks about the initial events.
-func watchEvents(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(event, error) bool) {
+func watchEvents(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(objid.Identity) bool, yield func(event, error) bool) {
 	err := watchOnce(ctx, r, opts, known, yield)
 	if err != nil && err != reflector.ErrListStopped {
 		yield(event{}, err)
@@ -44,7 +45,7 @@ func watchEvents(ctx context.Context, r *resource, opts *metav1.ListOptions, kno
 // watchOnce returns reflector.ErrListStopped if the loop was left, and nil if the server closed the
 // stream properly. The values that only opening the stream needs are off the stack when it waits
 // for events.
-func watchOnce(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(event, error) bool) error {
+func watchOnce(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(objid.Identity) bool, yield func(event, error) bool) error {
 	w, err := openWatch(ctx, r, opts, known)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func watchCall(r *resource) call {
 }
 
 // openWatch sends the request. The caller closes the result.
-func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool) (*watching, error) {
+func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(objid.Identity) bool) (*watching, error) {
 	c := watchCall(r)
 	query, err := selection(r, opts, true)
 	if err != nil {

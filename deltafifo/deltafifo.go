@@ -30,7 +30,7 @@ type KnownObjects[K comparable, T any] interface {
 
 // Comparer is a [KnownObjects] that can tell which objects of a list it has already. Such objects
 // get no delta from Replace if nothing is pending or in flight and at most an eighth of the list
-// has changed. A [Sink] does not even need them decoded: see reflector.Recaller. No method may use
+// has changed. A [Sink] does not even need them decoded: see reflector.Source. No method may use
 // the queue.
 type Comparer[K comparable, T any] interface {
 	KnownObjects[K, T]
@@ -41,7 +41,7 @@ type Comparer[K comparable, T any] interface {
 	// called under the queue's lock, while key has no delta pending or in flight. If known does not
 	// carry its version, nothing else is in flight either. Replace may leave out the calls of Same and
 	// Equal if the list has known itself, as the same pointer, and the object carries its version:
-	// then it is from the store, see reflector.Recaller.
+	// then it is from the store, see reflector.Source.
 	Same(key K, known T, listed State) bool
 	// Equal reports whether known, an object for which Same was true, has the contents of the listed
 	// object. It is called if the sums of the two cannot tell.

@@ -38,7 +38,7 @@ import (
 // if the watch is more than about four minutes behind, but not while it brings nothing at all. When
 // the informer notices a restore, it reports the writes that the server has lost.
 //
-// Nothing changes if the source's selection changes (reflector.Changing) and does not have obj now,
+// Nothing changes if the source's selection changes (shard.Part) and does not have obj now,
 // or if the informer is for a set of namespaces without obj's namespace.
 //
 // Errors: the errors of the key function; store.ErrResourceVersion, with the resource and the key,

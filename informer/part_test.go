@@ -23,6 +23,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
@@ -56,9 +57,11 @@ func (l lists) List(ctx context.Context, opts metav1.ListOptions, yield func(ref
 	})
 }
 
-// Relist implements reflector.Relister.
-func (l lists) Relist(_ reflector.Source[*widget], known func(reflector.Identity) bool) reflector.Source[*widget] {
-	from := l.Source.(reflector.Relister[*widget])
+// Relist serves reflectors.
+func (l lists) Relist(_ reflector.Source[*widget], known func(objid.Identity) bool) reflector.Source[*widget] {
+	from := l.Source.(interface {
+		Relist(reflector.Source[*widget], func(objid.Identity) bool) reflector.Source[*widget]
+	})
 	return lists{from.Relist(l.Source, known), l.listed}
 }
 
