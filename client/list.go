@@ -28,7 +28,7 @@ import (
 // "items", and the name of the client's kind is unknown.
 //
 // The error is an *apierrors.StatusError if the server refused, and the context's error if ctx
-// is done. Otherwise it wraps ErrNotKubernetes, ErrTable, ErrWrongKind, io.ErrUnexpectedEOF or
+// is done. Otherwise it wraps reflector.ErrUnusable, io.ErrUnexpectedEOF or
 // the error of the transport.
 //
 //go:noinline

@@ -57,7 +57,7 @@ func resourceOf[T any](core *resource, err error) (*Resource[T], error) {
 // New makes a client of the kind k. T is a pointer to a struct for the object, such as *Widget,
 // *unstructured.Unstructured or *metav1.PartialObjectMetadata, or a struct itself, with or
 // without metadata. New sends nothing. It returns an error if conn, k or opts is not usable,
-// or if T is an interface: among others [kind.ErrInvalid], and [ErrScope] for a namespace of a
+// or if T is an interface: among others [kind.ErrInvalid], and [ErrInvalid] for a namespace of a
 // cluster-scoped kind.
 //
 // The kind's name and the API version are set in objects that are read or written without them.

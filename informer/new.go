@@ -18,7 +18,7 @@ import (
 //
 //	pods, err := informer.New(source, store.ObjectKey, informer.Options[*corev1.Pod]{})
 //
-// It returns [ErrInvalid], store.ErrKeyType, or the error of
+// It returns [ErrInvalid] or the error of
 // store.New for the indexes.
 func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
 	if source == nil {

@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/mistake"
-	"github.com/kinform/kinform/internal/usercode"
 )
 
 // ErrShutDown is returned by [Queue.Get] and [Queue.GetBatch] once the queue was shut down and
@@ -19,11 +18,6 @@ var ErrInvalid = mistake.Err
 
 // The mistakes, which match ErrInvalid.
 var errNoQueue error = mistake.Text("queue: Run needs a queue")
-
-// ErrGoexit is reported to [Options.OnError] when a call made by [Run] left its goroutine with
-// runtime.Goexit. The key is retried like after any failure and another worker takes the place of
-// the lost one.
-var ErrGoexit = usercode.ErrGoexit
 
 // AgainError asks for the key again after a delay, without a failure: see [Again].
 type AgainError struct {
@@ -73,8 +67,3 @@ func Terminal(err error) error {
 	}
 	return &TerminalError{Err: err}
 }
-
-// PanicError is a panic in a function of the user, which Where names: "function of Run", "Error
-// method", "Limiter", "Options.Class" or "Options.OnError". Value was given to panic, Stack is the
-// stack at that point. It is the same type as informer.PanicError.
-type PanicError = usercode.PanicError

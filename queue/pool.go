@@ -4,6 +4,8 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // pool holds the workers of one Run. The first fields are set once; workers, live and want belong
@@ -104,7 +106,7 @@ func (p *pool[K]) work(ctx context.Context, w *worker) {
 
 // handle calls fn for one key and settles the result, even if fn panics or ends the goroutine.
 func handle[K comparable](p *pool[K], it Item[K]) {
-	v := verdict{outcome: Failed, err: ErrGoexit}
+	v := verdict{outcome: Failed, err: usercode.ErrGoexit}
 	defer func() { settle(p, it, v) }()
 	v = p.call(it.Key)
 }

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // Results counts the calls of the functions that [Run] was given, by the consequences for their
@@ -50,7 +52,7 @@ func (r *runs) count(v verdict) {
 	} else {
 		r.outcomes[v.outcome].Add(1)
 	}
-	if _, panicked := v.err.(*PanicError); panicked && v.outcome == Failed {
+	if _, panicked := v.err.(*usercode.PanicError); panicked && v.outcome == Failed {
 		r.panicked.Add(1)
 	}
 }

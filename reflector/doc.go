@@ -76,7 +76,7 @@
 // A resourceVersion names a write, not contents. The API server applies defaults and converts when it
 // reads from etcd. So the contents of an object change without a new version when a
 // CustomResourceDefinition gets a default or another conversion webhook, and when the server is
-// upgraded. No watch event announces this. The next list brings the new contents: see [Event].
+// upgraded. No watch event announces this. The next list brings the new contents: see Event.Sum.
 //
 // When a CustomResourceDefinition changes, each API server ends all its watches early and in order. The
 // reflector lists after such an end if the connection goes on, so the contents are as new as the list
