@@ -28,10 +28,6 @@ var (
 	// ErrOutside is the cause if a request of a handle over a set of namespaces is for an object in
 	// another namespace. Nothing was sent.
 	ErrOutside = errors.New("outside of the handle's namespaces")
-
-	// ErrHandlerUnsynced is the cause in a [*SyncError] if the cache is filled, and the
-	// controller's handler has not seen all of it.
-	ErrHandlerUnsynced = errors.New("the cache is filled, but the handler has not seen all of it")
 )
 
 // The mistakes, which match ErrInvalid.
@@ -108,6 +104,10 @@ var (
 	errOwner error = mistake.Text("not a possible owner")
 )
 
+// errHandlerUnsynced is the cause in a [*SyncError] if the cache is filled, and the controller's handler has not seen all
+// of it.
+var errHandlerUnsynced = errors.New("the cache is filled, but the handler has not seen all of it")
+
 // errNotAnObject says that JSON of an object is something else.
 var errNotAnObject = errors.New("not a JSON object")
 
@@ -149,8 +149,8 @@ type SyncError struct {
 	// After is the time that Run waited.
 	After time.Duration
 	// Errs say for each informer that is not ready which resource it is for and why: an
-	// *informer.NotSyncingError, an *informer.UnsyncedError, or [ErrHandlerUnsynced] with the name
-	// of the resource. Never empty.
+	// *informer.NotSyncingError, an *informer.UnsyncedError, or an error with the name
+	// of the resource if the cache is filled and the controller's handler has not seen all of it. Never empty.
 	Errs []error
 }
 

@@ -17,4 +17,6 @@ var (
 	ErrOwner       = errOwner
 	ErrRenamed     = errRenamed
 	ErrStarted     = errStarted
+
+	ErrHandlerUnsynced = errHandlerUnsynced
 )

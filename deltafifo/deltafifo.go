@@ -13,8 +13,8 @@ import (
 // spareFactor times the limit is the largest room of a buffer that is used again.
 const spareFactor = 2
 
-// DefaultLimit is the limit of a queue if Options.Limit is not set.
-const DefaultLimit = 1024
+// defaultLimit is the limit of a queue if Options.Limit is not set.
+const defaultLimit = 1024
 
 // KnownObjects is the store of the queue's consumer. Delete, Replace and Resync read it under the
 // queue's lock. If it also has the method GetMany of store.Reader, the queue uses that to look up
@@ -72,7 +72,7 @@ type State struct {
 // Options configures a [DeltaFIFO]. The zero value works.
 type Options struct {
 	// Limit is the number of pending deltas at which producers wait. Zero or less means
-	// DefaultLimit. A Replace or Resync waits for room like a single delta, and is then taken
+	// 1,024. A Replace or Resync waits for room like a single delta, and is then taken
 	// as a whole. Deltas that were given back count until they are processed, even while they
 	// are in flight again.
 	Limit int
@@ -101,7 +101,7 @@ type DeltaFIFO[K comparable, T any] struct {
 func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO[K, T] {
 	mapkey.Must[K]()
 	if opts.Limit <= 0 {
-		opts.Limit = DefaultLimit
+		opts.Limit = defaultLimit
 	}
 	getMany := getOneByOne(known)
 	if known, ok := known.(interface {

@@ -27,10 +27,6 @@ var (
 	// different definitions or versions. The store has the contents of the newest list.
 	ErrContentsVary = errors.New("contents vary without a new version: do all servers behind the address agree?")
 
-	// ErrTooManyWrites is returned by RecordWrite and RecordGone when the watch is too far behind
-	// this process's writes.
-	ErrTooManyWrites = errors.New("informer: too many writes ahead of the watch")
-
 	// ErrHandlerBehind ends a wait for the store while a handler is too far behind. The error
 	// that wraps it names the handler. Without this error, a waiting handler could block
 	// itself.
@@ -44,6 +40,9 @@ var (
 	// testing.T.FailNow does. It is the same for all packages.
 	ErrGoexit = usercode.ErrGoexit
 )
+
+// errTooManyWrites is returned by RecordWrite and RecordGone when the watch is too far behind this process's writes.
+var errTooManyWrites = errors.New("informer: too many writes ahead of the watch")
 
 // The mistakes, which match ErrInvalid.
 var (

@@ -43,7 +43,7 @@ import (
 //
 // Errors: the errors of the key function; store.ErrResourceVersion, with the resource and the key,
 // if rv is missing or cannot be compared with others; [ErrStopped] while the informer does not run;
-// [ErrTooManyWrites] if the watch is 10,000 objects behind and none of these writes counts as lost
+// an error that says so if the watch is 10,000 objects behind and none of these writes counts as lost
 // (otherwise the store takes back the write that was lost first); [ErrHandlerBehind] if a handler
 // is further behind than the informer ever lets it be. After an error, reads return what they did
 // before. It costs as much as a commit of one operation (store.Store.Commit).
@@ -165,7 +165,7 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 	if door.Len(&p.own.door) >= i.ownLimit && !awaitsOwn(&p.own, key) {
 		room := false
 		if failed, room = makeRoomForOwn(p); !room {
-			return failed, ErrTooManyWrites
+			return failed, errTooManyWrites
 		}
 	}
 	before := ownOf(&p.own, key)

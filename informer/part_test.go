@@ -16,7 +16,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/index"
@@ -237,7 +236,7 @@ func TestWaitForListsGivesUp(t *testing.T) {
 		if err := set.WaitForLists(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for n := range informer.HandlerLag + 3*deltafifo.DefaultLimit {
+		for n := range informer.HandlerLag + 3*1024 {
 			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
 		}
 		synctest.Wait()
