@@ -18,7 +18,8 @@ var (
 	// ErrInvalid is matched by the errors of mistakes in the program: a nil function, informer or handle, [Owns] without
 	// [For], an edit of another field than the status. Somebody has to change the program. The text says what, and names
 	// the controller and the resource, or the kind and the key of the object. Packages
-	// client, controller, fake, index, informer, queue, reflector and store export the same value, and the ErrInvalid of others matches it.
+	// client, controller, fake, index, informer, queue, reflector and store export the same value, and the ErrInvalid of
+	// others matches it.
 	ErrInvalid = mistake.Err
 
 	// ErrStopped says that For, Owns, Watch or References was called after the end of Run.
@@ -28,6 +29,10 @@ var (
 	// ErrOutside is the cause if a request of a handle over a set of namespaces is for an object in
 	// another namespace. Nothing was sent.
 	ErrOutside = errors.New("outside of the handle's namespaces")
+
+	// ErrHandlerUnsynced is the cause in a [*SyncError] if the cache is filled, and the
+	// controller's handler has not seen all of it.
+	ErrHandlerUnsynced = errors.New("the cache is filled, but the handler has not seen all of it")
 )
 
 // The mistakes, which match ErrInvalid.
@@ -42,7 +47,7 @@ var (
 	// informer. It comes with the type of the objects. Unwatch returns it.
 	errNoInformer = mistake.NoInformer
 
-	// errScope says that the kind of a handle over namespaces has none.
+	// errScope says that the kind of a handle over namespaces is cluster-scoped.
 	errScope error = mistake.Text("wrong scope")
 
 	// errNoFilter says that a filter is nil.
@@ -104,10 +109,6 @@ var (
 	errOwner error = mistake.Text("not a possible owner")
 )
 
-// errHandlerUnsynced is the cause in a [*SyncError] if the cache is filled, and the controller's handler has not seen all
-// of it.
-var errHandlerUnsynced = errors.New("the cache is filled, but the handler has not seen all of it")
-
 // errNotAnObject says that JSON of an object is something else.
 var errNotAnObject = errors.New("not a JSON object")
 
@@ -149,8 +150,8 @@ type SyncError struct {
 	// After is the time that Run waited.
 	After time.Duration
 	// Errs say for each informer that is not ready which resource it is for and why: an
-	// *informer.NotSyncingError, an *informer.UnsyncedError, or an error with the name
-	// of the resource if the cache is filled and the controller's handler has not seen all of it. Never empty.
+	// *informer.NotSyncingError, an *informer.UnsyncedError, or [ErrHandlerUnsynced] with the name
+	// of the resource. Never empty.
 	Errs []error
 }
 

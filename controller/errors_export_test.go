@@ -17,6 +17,4 @@ var (
 	ErrOwner       = errOwner
 	ErrRenamed     = errRenamed
 	ErrStarted     = errStarted
-
-	ErrHandlerUnsynced = errHandlerUnsynced
 )
