@@ -62,11 +62,11 @@ func TestKeyTypes(t *testing.T) {
 		construct func() error
 		want      error
 	}{
-		"store":      {storeOf[float64], store.ErrKeyType},
-		"undelta":    {undeltaOf[float64], store.ErrKeyType},
+		"store":      {storeOf[float64], mapkey.ErrKeyType},
+		"undelta":    {undeltaOf[float64], mapkey.ErrKeyType},
 		"deltafifo":  {deltaFIFOOf[float64], mapkey.ErrKeyType},
 		"pipeline":   {pipelineOf[float64], pipeline.ErrKeyType},
-		"informer":   {informerOf[float64], store.ErrKeyType},
+		"informer":   {informerOf[float64], mapkey.ErrKeyType},
 		"queue":      {queueOf[float64], mapkey.ErrKeyType},
 		"controller": {controllerOf[float64], mapkey.ErrKeyType},
 	} {

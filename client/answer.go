@@ -63,7 +63,7 @@ func (a *answer) abandon() {
 
 // unlike marks an error as one about the whole body: it is not the requested kind of answer.
 func (a *answer) unlike(err error) error {
-	return fmt.Errorf("%w: %w (%s)", ErrNotKubernetes, err, a.excerpt())
+	return fmt.Errorf("%w: %w (%s)", errNotKubernetes, err, a.excerpt())
 }
 
 // excerpt describes the body and shows its beginning if it is text. It does not show

@@ -12,6 +12,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
@@ -179,7 +180,7 @@ func benchmarkRelist[T any](b *testing.B) {
 	b.SetBytes(int64(len(podJSON(0))))
 	b.ReportAllocs()
 	r := podResource[T](b, podBody(b.N, false))
-	relist := r.Relist(r, func(reflector.Identity) bool { return true })
+	relist := r.Relist(r, func(objid.Identity) bool { return true })
 	b.ResetTimer()
 	n := 0
 	_, err := relist.List(b.Context(), metav1.ListOptions{}, func(ev reflector.Event[T], err error) bool {

@@ -30,7 +30,7 @@
 //
 //   - One object is bad: a field does not fit its Go type, the kind is wrong, the name is
 //     missing, or the object is null. A panic in the type's UnmarshalJSON counts too, as a
-//     [PanicError]. Only that object is skipped: it is reported as a *reflector.ObjectError with
+//     *informer.PanicError. Only that object is skipped: it is reported as a *reflector.ObjectError with
 //     the key, if that is known, and the list or watch continues.
 //   - The list or watch itself is broken: the JSON is malformed or ends too early, or the answer
 //     is not a list or watch at all. This ends the call with an error that gives the position.
@@ -74,7 +74,7 @@
 //
 // Calls that the server refuses with 429 or 5xx and a Retry-After are retried, and so are reads
 // whose connection broke, but not lists and watches (see Connection.Retries). A call other than a
-// watch ends with [ErrStalled] if it receives almost nothing for three minutes. The rate of
+// watch ends if it receives almost nothing for three minutes. The rate of
 // requests is not limited unless you set Connection.Limiter.
 //
 // # Errors

@@ -8,31 +8,17 @@ import (
 	"log/slog"
 
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
 
 var (
-	// ErrTable is the cause when a server answers with a Table instead of objects. A Table is
-	// a rendering for people, requested by an Accept header. It ends a list or watch.
-	ErrTable error = unusableError("the server answered with a Table, which holds no objects; something between client and server changes the Accept header")
-
-	// ErrNotKubernetes is the cause when a 2xx answer is not from the Kubernetes API: HTML of
-	// a login page or a proxy, other JSON, or an empty body. The error gives the content type
-	// and the beginning of the body.
-	ErrNotKubernetes error = unusableError("not an answer of the Kubernetes API")
-
-	// ErrWrongKind is the cause when an object or a list has another kind or apiVersion than
-	// its collection.
-	ErrWrongKind error = unusableError("wrong kind")
-
-	// ErrScope is the cause when a namespace is given though the kind is cluster-scoped, or
-	// none is given though the kind is namespaced. Nothing was sent.
-	ErrScope = errors.New("wrong scope")
-
-	// ErrMetadataOnly is the cause when a metav1.PartialObjectMetadata is to be created or updated.
-	// An update would delete all but the metadata. Nothing was sent.
-	ErrMetadataOnly = errors.New("the object has metadata only: patch or apply it")
+	// ErrInvalid is matched by the errors of mistakes in the program: a namespace is given though the kind is
+	// cluster-scoped, or none is given though the kind is namespaced; a metav1.PartialObjectMetadata is to be created or
+	// updated, which would delete all but the metadata. Nothing was sent. The text says what to change. It is the value
+	// of package controller. An answer that is not what was asked for is a reflector.ErrUnusable instead.
+	ErrInvalid = mistake.Err
 
 	// ErrNotSent is matched by the errors of all requests that were refused in this process,
 	// because of their key, object or options. The server cannot have carried them out. Such an
@@ -49,21 +35,43 @@ var (
 	// the text and the cause. Both come from the last try. The cause may be a refusal.
 	ErrUnclear = errors.New("an earlier try may have been carried out")
 
-	// ErrStalled is the cause when a call other than a watch waits too long for its answer: 3
-	// minutes for the header, or for the body 3 minutes longer than it takes at 1 KiB per
-	// second. (The reader of a watch limits its silence.) A body of 2 GB at that rate or
-	// faster is read to its end. Time spent waiting for the caller does not count.
-	ErrStalled = errors.New("the server has sent next to nothing for 3 minutes")
-
 	// ErrNotInCluster is returned by InCluster if the program is not in a pod of a Kubernetes
 	// cluster.
 	ErrNotInCluster = errors.New("not in a cluster: KUBERNETES_SERVICE_HOST and KUBERNETES_SERVICE_PORT are not set")
-
-	// ErrNotAnObject is the cause when a Kubernetes object is expected but the value is null
-	// or another JSON value that is not an object. An object without metadata.name is a
-	// reflector.ErrNoName.
-	ErrNotAnObject = errors.New("not a JSON object")
 )
+
+// What the server answers instead of objects. A retry would get the same, so they match reflector.ErrUnusable.
+var (
+	// errTable is the cause when a server answers with a Table instead of objects. A Table is
+	// a rendering for people, requested by an Accept header. It ends a list or watch.
+	errTable error = unusableError("the server answered with a Table, which holds no objects; something between client and server changes the Accept header")
+
+	// errNotKubernetes is the cause when a 2xx answer is not from the Kubernetes API: HTML of
+	// a login page or a proxy, other JSON, or an empty body. The error gives the content type
+	// and the beginning of the body.
+	errNotKubernetes error = unusableError("not an answer of the Kubernetes API")
+
+	// errWrongKind is the cause when an object or a list has another kind or apiVersion than
+	// its collection.
+	errWrongKind error = unusableError("wrong kind")
+)
+
+// The mistakes, which match ErrInvalid.
+var (
+	errScope        error = mistake.Text("wrong scope")
+	errMetadataOnly error = mistake.Text("the object has metadata only: patch or apply it")
+)
+
+// errNotAnObject is the cause when a Kubernetes object is expected but the value is null
+// or another JSON value that is not an object. An object without metadata.name is a
+// reflector.ErrNoName.
+var errNotAnObject = errors.New("not a JSON object")
+
+// errStalled is the cause when a call other than a watch waits too long for its answer: 3
+// minutes for the header, or for the body 3 minutes longer than it takes at 1 KiB per
+// second. (The reader of a watch limits its silence.) A body of 2 GB at that rate or
+// faster is read to its end. Time spent waiting for the caller does not count.
+var errStalled = errors.New("the server has sent next to nothing for 3 minutes")
 
 // remark is an error that matches mark as well.
 type remark struct {
@@ -111,12 +119,6 @@ func (e *CredentialError) Unwrap() error { return e.Err }
 func (e *CredentialError) LogValue() slog.Value {
 	return slog.GroupValue(slog.String(logs.Message, "credentials cannot be used"), slog.String("file", e.File), slog.Any("error", e.Err))
 }
-
-// PanicError reports that the UnmarshalJSON method of a user's type panicked, or another of
-// its methods that decoding calls. Where is "decoding", Value is the argument of panic, Stack
-// is the stack at that point. It becomes the cause of a reflector.ObjectError. It is the same
-// type as informer.PanicError.
-type PanicError = usercode.PanicError
 
 // withContext makes an error match ctx.Err() if ctx is done: a transport may only report that
 // its connection was closed.

@@ -93,27 +93,27 @@ type expectation struct {
 // asIs returns an expectation that accepts the kind in h, because the true kind is not known.
 func asIs(h decode.Header) expectation { return expectation{apiVersion: h.APIVersion, kind: h.Kind} }
 
-// check returns an error that wraps ErrTable or ErrWrongKind if an object of this identity
+// check returns an error that wraps errTable or errWrongKind if an object of this identity
 // cannot be in the stream. Missing kind and apiVersion are accepted: servers leave them out of
 // the items of a list.
 func (w expectation) check(id identity) error {
 	if isMeta(id.apiVersion) {
 		if id.kind == tableKind {
-			return ErrTable
+			return errTable
 		}
 		if w.partial && id.kind == partialKind {
 			return nil
 		}
 	}
 	if id.apiVersion != "" && id.apiVersion != w.apiVersion || id.kind != "" && w.kind != "" && id.kind != w.kind {
-		err := fmt.Errorf("%w: got %s, want %s", ErrWrongKind, kindName(id.apiVersion, id.kind), kindName(w.apiVersion, w.kind))
+		err := fmt.Errorf("%w: got %s, want %s", errWrongKind, kindName(id.apiVersion, id.kind), kindName(w.apiVersion, w.kind))
 		if id.apiVersion == w.apiVersion {
 			err = fmt.Errorf("%w; if the Go type has another name than the kind, use Kind.Named", err)
 		}
 		return err
 	}
 	if id.kind == "" && w.misled() {
-		return fmt.Errorf("%w: a list of %s, want %s (see Named of kind.Kind)", ErrWrongKind, w.guess, kindName(w.apiVersion, w.kind))
+		return fmt.Errorf("%w: a list of %s, want %s (see Named of kind.Kind)", errWrongKind, w.guess, kindName(w.apiVersion, w.kind))
 	}
 	return nil
 }
@@ -125,7 +125,7 @@ func (w expectation) misled() bool { return w.kind != "" && w.guess != "" && w.g
 func (w *expectation) judge(id identity, err error) error {
 	mismatch := w.check(id)
 	switch {
-	case mismatch != nil && !errors.Is(err, ErrNotAnObject):
+	case mismatch != nil && !errors.Is(err, errNotAnObject):
 		return mismatch // more informative than the field that did not fit
 	case err != nil:
 		return err

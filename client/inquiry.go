@@ -7,15 +7,15 @@ import (
 
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
-	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/internal/objid"
 )
 
 // inquiry asks about the objects of one list whether they are known. It belongs to one goroutine.
 // The zero value knows none.
 type inquiry struct {
-	known func(reflector.Identity) bool // nil if none are asked about
-	text  strings.Builder               // the texts of identities, in pieces
-	state decode.State                  // of the last object in JSON
+	known func(objid.Identity) bool // nil if none are asked about
+	text  strings.Builder           // the texts of identities, in pieces
+	state decode.State              // of the last object in JSON
 }
 
 // inquiryRoom is the size of a piece. It holds the identities of some 40 objects, so an object
@@ -28,7 +28,7 @@ func (q *inquiry) askAbout(s kubeproto.State, sum uint64) (version string, known
 		q.text = strings.Builder{}
 		q.text.Grow(max(n, inquiryRoom))
 	}
-	id := reflector.Identity{
+	id := objid.Identity{
 		NamespacedName:  types.NamespacedName{Namespace: q.keep(s.Namespace), Name: q.keep(s.Name)},
 		UID:             types.UID(q.keep(s.UID)),
 		ResourceVersion: q.keep(s.ResourceVersion),

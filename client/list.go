@@ -12,6 +12,7 @@ import (
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
 	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/internal/pages"
 	"github.com/kinform/kinform/reflector"
 )
@@ -27,7 +28,7 @@ import (
 // "items", and the name of the client's kind is unknown.
 //
 // The error is an *apierrors.StatusError if the server refused, and the context's error if ctx
-// is done. Otherwise it wraps ErrNotKubernetes, ErrTable, ErrWrongKind, io.ErrUnexpectedEOF or
+// is done. Otherwise it wraps reflector.ErrUnusable, io.ErrUnexpectedEOF or
 // the error of the transport.
 //
 //go:noinline
@@ -36,7 +37,7 @@ func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield f
 }
 
 // listPages is List. If known is not nil, it asks about each object.
-func listPages(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(event, error) bool) (metav1.ListMeta, error) {
+func listPages(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(objid.Identity) bool, yield func(event, error) bool) (metav1.ListMeta, error) {
 	c := call{
 		verb: "list", method: http.MethodGet,
 		key: types.NamespacedName{Namespace: r.options.Namespace},
@@ -62,7 +63,7 @@ func listPages(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 }
 
 // readList reads a body in its encoding.
-func readList(r *resource, a *answer, known func(reflector.Identity) bool, yield func(event, error) bool) (*listing, error) {
+func readList(r *resource, a *answer, known func(objid.Identity) bool, yield func(event, error) bool) (*listing, error) {
 	encoding, in := a.encoding(), meter(r, a)
 	work := workspaceOf(codecOf(r), encoding)
 	defer work.close()

@@ -18,6 +18,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/pages"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -302,7 +303,7 @@ func TestListPanicContained(t *testing.T) {
 	if got.err != nil || len(got.events) != 2 || len(got.errs) != 1 {
 		t.Fatal(got)
 	}
-	var p *client.PanicError
+	var p *usercode.PanicError
 	if e := got.errs[0]; e.Key != "x" || !errors.As(e, &p) || !errors.Is(e, errTouchy) || !strings.Contains(string(p.Stack), "UnmarshalJSON") || !strings.Contains(p.Error(), "boom") {
 		t.Error(e)
 	}

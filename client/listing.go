@@ -39,7 +39,7 @@ type listing struct {
 func deriveKind(l *listing) error {
 	switch l.kind {
 	case tableKind:
-		return ErrTable
+		return errTable
 	case statusKind:
 		return nil // completeList returns the error after the whole body
 	}
@@ -59,7 +59,7 @@ func checkHeader(l *listing) error {
 	case l.apiVersion == "v1" && l.kind == "List", mayBeStatus(l.apiVersion, l.kind):
 	case l.want.partial && isMeta(l.apiVersion) && l.kind == partialKind+"List":
 	default:
-		return fmt.Errorf("%w: got %s, want a list of %s", ErrWrongKind,
+		return fmt.Errorf("%w: got %s, want a list of %s", errWrongKind,
 			kindName(l.apiVersion, l.kind), kindName(l.want.apiVersion, l.want.kind))
 	}
 	return nil
@@ -80,7 +80,7 @@ func deliverListed(l *listing, obj decoded, err error) bool {
 	if err == nil && !obj.known {
 		err = complete(l.objects, obj, l.want)
 	}
-	if l.want.misled() && obj.id.kind == "" && errors.Is(err, ErrWrongKind) {
+	if l.want.misled() && obj.id.kind == "" && errors.Is(err, errWrongKind) {
 		l.wrong = err
 		return false
 	}
@@ -140,7 +140,7 @@ func releaseHeld(l *listing) error {
 
 // withoutItems returns the error for an object that is not a list.
 func withoutItems(l *listing) error {
-	return fmt.Errorf("%w: got %s without items (%s)", ErrWrongKind, kindName(l.apiVersion, l.kind), l.body.excerpt())
+	return fmt.Errorf("%w: got %s without items (%s)", errWrongKind, kindName(l.apiVersion, l.kind), l.body.excerpt())
 }
 
 // explainListing completes an error with the part that was being read and its position, if the error
@@ -150,7 +150,7 @@ func explainListing(l *listing, err error, at string, offset int64, foreign bool
 	switch {
 	case err == reflector.ErrListStopped && l.wrong != nil:
 		return l.wrong
-	case err == reflector.ErrListStopped, errors.Is(err, ErrNotKubernetes), errors.Is(err, ErrTable), errors.As(err, &st):
+	case err == reflector.ErrListStopped, errors.Is(err, errNotKubernetes), errors.Is(err, errTable), errors.As(err, &st):
 		return err
 	case err == io.EOF: // an empty body: everywhere else an end is unexpected
 		return l.body.unlike(io.ErrUnexpectedEOF)

@@ -47,7 +47,7 @@ func decodeObject(c *objectCodec, raw []byte, problem error, want expectation, w
 
 func fromRaw(c *objectCodec, raw []byte, w *workspace) (d decoded, err error) {
 	if k := w.codec.Kind(raw); k != '{' {
-		return d, fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(k))
+		return d, fmt.Errorf("%w but %s", errNotAnObject, decode.KindName(k))
 	}
 	d.sum = objectSum(c, w.codec, raw)
 	if c.drop {
@@ -101,7 +101,7 @@ func complete(c *objectCodec, d decoded, want expectation) (err error) {
 		want.apiVersion, want.kind = metav1.SchemeGroupVersion.String(), partialKind
 	}
 	if c.untyped && want.kind == "" {
-		return fmt.Errorf("%w: neither the object nor its list names one", ErrWrongKind)
+		return fmt.Errorf("%w: neither the object nor its list names one", errWrongKind)
 	}
 	setKind(d.object, want)
 	return nil

@@ -73,7 +73,7 @@ func head(d *protobufList) error {
 	case d.listing.kind == "" || d.listing.kind == statusKind:
 		return notAList(d)
 	case d.listing.kind == "List":
-		return fmt.Errorf("%w: got %s, want a list of %s", ErrWrongKind,
+		return fmt.Errorf("%w: got %s, want a list of %s", errWrongKind,
 			kindName(d.listing.apiVersion, d.listing.kind), kindName(d.listing.want.apiVersion, d.listing.want.kind))
 	}
 	if err := deriveKind(&d.listing); err != nil {

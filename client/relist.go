@@ -3,14 +3,15 @@ package client
 import (
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
 
-// Relist implements [reflector.Relister]. In JSON, the syntax of a known object is still
+// Relist serves reflectors. In JSON, the syntax of a known object is still
 // checked; in protobuf, only its metadata is.
 //
 //go:noinline
-func (r *Resource[T]) Relist(self reflector.Source[T], known func(reflector.Identity) bool) reflector.Source[T] {
+func (r *Resource[T]) Relist(self reflector.Source[T], known func(objid.Identity) bool) reflector.Source[T] {
 	if self != reflector.Source[T](r) {
 		return nil
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
@@ -70,15 +71,15 @@ func checkRelist[T metav1.Object](t *testing.T, name string, gvr schema.GroupVer
 	want, wantEnd := outcomes[T](t, r, watch)
 	asked := 0
 	var found []reflector.Event[T] // the known objects of events to come
-	held := map[reflector.Identity]reflector.Event[T]{}
+	held := map[objid.Identity]reflector.Event[T]{}
 	for _, o := range want {
 		if o.err == "" && o.event.Type == reflector.Added {
-			id := reflector.Identity{UID: o.event.Object.GetUID(), ResourceVersion: o.event.ResourceVersion, Sum: o.event.Sum}
+			id := objid.Identity{UID: o.event.Object.GetUID(), ResourceVersion: o.event.ResourceVersion, Sum: o.event.Sum}
 			id.Namespace, id.Name = o.event.Object.GetNamespace(), o.event.Object.GetName()
 			held[id] = o.event
 		}
 	}
-	relist := r.Relist(r, func(id reflector.Identity) bool {
+	relist := r.Relist(r, func(id objid.Identity) bool {
 		obj, ok := held[id]
 		if asked++; !ok || asked%2 == 0 {
 			return false
@@ -175,7 +176,7 @@ func TestRelistEndsWithTheInitialEvents(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	all, _ := outcomes(t, r.Relist(r, func(reflector.Identity) bool { return true }), true)
+	all, _ := outcomes(t, r.Relist(r, func(objid.Identity) bool { return true }), true)
 	if len(all) != 3 || !all[0].event.Recalled || all[2].event.Recalled || all[2].event.Object == nil {
 		t.Errorf("got %+v", all)
 	}
@@ -188,7 +189,7 @@ func TestRelistEndsWithTheInitialEvents(t *testing.T) {
 func TestRelistForItselfAlone(t *testing.T) {
 	r := podResource[*pod](t, strings.NewReader(""))
 	other := reflector.Filter[*pod](r, func(*pod) bool { return true })
-	if r.Relist(other, func(reflector.Identity) bool { return true }) != nil {
+	if r.Relist(other, func(objid.Identity) bool { return true }) != nil {
 		t.Error("the Resource would be asked instead of the other source")
 	}
 }
@@ -201,7 +202,7 @@ func TestKnownObjectsCostNoAllocation(t *testing.T) {
 	for _, watch := range []bool{false, true} {
 		unknown := 0
 		r := podResource[*pod](t, podBody(1<<30, watch))
-		relist := r.Relist(r, func(reflector.Identity) bool { return true })
+		relist := r.Relist(r, func(objid.Identity) bool { return true })
 		next, stop := iter.Pull(func(yield func(reflector.Event[*pod]) bool) {
 			if watch {
 				initial := true

@@ -74,7 +74,7 @@ func sendOnce(ctx context.Context, r *resource, c call) (*answer, error) {
 	}
 	if resp.StatusCode == http.StatusPartialContent && c.method == http.MethodGet {
 		a.abandon()
-		return nil, fmt.Errorf("%w: a part of one (206), which nobody asked for", ErrNotKubernetes)
+		return nil, fmt.Errorf("%w: a part of one (206), which nobody asked for", errNotKubernetes)
 	}
 	attempt.Accepted()
 	return a, nil

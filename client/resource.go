@@ -8,6 +8,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
@@ -20,7 +21,7 @@ import (
 // the idle ones of its http.Client.
 type Resource[T any] struct {
 	core  *resource
-	known func(reflector.Identity) bool // of Relist; nil if all objects are decoded
+	known func(objid.Identity) bool // of Relist; nil if all objects are decoded
 }
 
 // resource is a Resource without the type parameter, so that its code is compiled once. Its objects
@@ -56,7 +57,7 @@ func resourceOf[T any](core *resource, err error) (*Resource[T], error) {
 // New makes a client of the kind k. T is a pointer to a struct for the object, such as *Widget,
 // *unstructured.Unstructured or *metav1.PartialObjectMetadata, or a struct itself, with or
 // without metadata. New sends nothing. It returns an error if conn, k or opts is not usable,
-// or if T is an interface: among others [kind.ErrInvalid], and [ErrScope] for a namespace of a
+// or if T is an interface: among others [kind.ErrInvalid], and [ErrInvalid] for a namespace of a
 // cluster-scoped kind.
 //
 // The kind's name and the API version are set in objects that are read or written without them.
@@ -174,7 +175,7 @@ func (r *Resource[T]) Stats() Stats { return statsOf(r.core) }
 //go:noinline
 func statsOf(r *resource) Stats { return codecOf(r).stats.now() }
 
-// Received implements reflector.ReadCounter with Stats. So a reflector's Stats report the bytes and
+// Received serves reflectors with Stats. So a reflector's Stats report the bytes and
 // time of all calls of this Resource.
 func (r *Resource[T]) Received() (bytes uint64, decoding time.Duration) {
 	s := r.Stats()

@@ -82,7 +82,7 @@ func readBody(r *resource, c call, a *answer) (any, error) {
 		err = failed(st)
 	} else if ok && c.method == http.MethodPost && c.foreign() {
 		return nil, nil
-	} else if errors.Is(err, ErrWrongKind) {
+	} else if errors.Is(err, errWrongKind) {
 		err = fmt.Errorf("%w (%s)", err, a.excerpt())
 	}
 	return nil, err

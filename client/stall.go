@@ -35,7 +35,7 @@ func newGuard(ctx context.Context, c call) guard {
 		return guard{ctx: ctx}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(stallLimit, func() { cancel(ErrStalled) })
+	timer := time.AfterFunc(stallLimit, func() { cancel(errStalled) })
 	timer.Stop()
 	return guard{ctx: ctx, cancel: cancel, timer: timer, left: stallLimit}
 }
@@ -60,8 +60,8 @@ func (g *guard) end(n int) {
 // explain replaces the transport's reason, a cancelled context, by the guard's, unless the
 // caller cancelled.
 func (g *guard) explain(err error) error {
-	if errors.Is(context.Cause(g.ctx), ErrStalled) {
-		return ErrStalled
+	if errors.Is(context.Cause(g.ctx), errStalled) {
+		return errStalled
 	}
 	return err
 }

@@ -14,7 +14,7 @@ type Stats struct {
 	// objects that could not be used.
 	Objects, ObjectErrors int64
 	// Recalled is the number of objects of lists that were not decoded, because the reflector
-	// had them: see [reflector.Relister].
+	// had them: see [reflector.Source].
 	Recalled int64
 	// DecodeTime is the time spent turning those objects into Go values. It does not include
 	// waiting for the server, finding the ends of objects in a body, and the use of the

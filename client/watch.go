@@ -10,6 +10,7 @@ import (
 
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -19,12 +20,12 @@ import (
 // goroutine. The selectors of opts narrow the Options' selectors; opts sets bookmarks, timeout and
 // initial events.
 //
-// An event that cannot be used is a *reflector.ObjectError, and the sequence continues: its object
-// cannot be decoded, has the wrong kind or no name, or its type is unknown. Any other error is the
-// last pair. It is an *apierrors.StatusError for a refusal or an ERROR event (its code is 0 if the
-// event carries no Status), or the context's error when ctx is done, even during a blocked read.
-// Otherwise it wraps ErrNotKubernetes, ErrTable, io.ErrUnexpectedEOF (the stream or the connection
-// broke off within an event) or the error of the transport.
+// An event that cannot be used is a *reflector.ObjectError, and the sequence continues: its
+// object cannot be decoded, has the wrong kind or no name, or its type is unknown. Any other
+// error is the last pair. It is an *apierrors.StatusError for a refusal or an ERROR event (its code
+// is 0 if the event carries no Status), or the context's error when ctx is done, even during a
+// blocked read. Otherwise it wraps reflector.ErrUnusable, io.ErrUnexpectedEOF (the stream or the
+// connection broke off within an event) or the error of the transport.
 //
 //go:noinline
 func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
@@ -34,7 +35,7 @@ func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.S
 }
 
 // watchEvents is Watch. If known is not nil, it asks about the initial events.
-func watchEvents(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(event, error) bool) {
+func watchEvents(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(objid.Identity) bool, yield func(event, error) bool) {
 	err := watchOnce(ctx, r, opts, known, yield)
 	if err != nil && err != reflector.ErrListStopped {
 		yield(event{}, err)
@@ -44,7 +45,7 @@ func watchEvents(ctx context.Context, r *resource, opts *metav1.ListOptions, kno
 // watchOnce returns reflector.ErrListStopped if the loop was left, and nil if the server closed the
 // stream properly. The values that only opening the stream needs are off the stack when it waits
 // for events.
-func watchOnce(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool, yield func(event, error) bool) error {
+func watchOnce(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(objid.Identity) bool, yield func(event, error) bool) error {
 	w, err := openWatch(ctx, r, opts, known)
 	if err != nil {
 		return err
@@ -71,7 +72,7 @@ func watchCall(r *resource) call {
 }
 
 // openWatch sends the request. The caller closes the result.
-func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(reflector.Identity) bool) (*watching, error) {
+func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(objid.Identity) bool) (*watching, error) {
 	c := watchCall(r)
 	query, err := selection(r, opts, true)
 	if err != nil {

@@ -184,7 +184,7 @@ func readKind(d *watchDecoder, e *eventEnvelope) error {
 	case statusKind:
 		return nil
 	case tableKind:
-		return ErrTable
+		return errTable
 	}
 	return notAnEvent(d)
 }

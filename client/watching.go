@@ -156,7 +156,7 @@ func acceptEvent(w *watching, typ reflector.EventType, obj decoded, err error) (
 
 // watchProblem returns an *reflector.ObjectError, or an error that ends the stream.
 func watchProblem(w *watching, typ reflector.EventType, id identity, err error) error {
-	if errors.Is(err, ErrTable) {
+	if errors.Is(err, errTable) {
 		return err // every later event of this stream would fail, too
 	}
 	return w.report(typ, id, err)
@@ -193,13 +193,13 @@ func failure(st metav1.Status, ok bool, raw []byte) error {
 		return failed(st)
 	}
 	shown := beginning(raw[:min(len(raw), excerptLimit)], int64(len(raw)))
-	text := fmt.Sprintf("ERROR event: %v: it carries no Status (%s)", ErrNotKubernetes, shown)
-	return remark{failed(metav1.Status{Status: metav1.StatusFailure, Message: text}), ErrNotKubernetes}
+	text := fmt.Sprintf("ERROR event: %v: it carries no Status (%s)", errNotKubernetes, shown)
+	return remark{failed(metav1.Status{Status: metav1.StatusFailure, Message: text}), errNotKubernetes}
 }
 
 // explainWatch adds the part that was being read to an error without it.
 func explainWatch(w *watching, err error, offset int64) error {
-	if errors.Is(err, ErrNotKubernetes) || errors.Is(err, ErrTable) {
+	if errors.Is(err, errNotKubernetes) || errors.Is(err, errTable) {
 		return err
 	}
 	return fmt.Errorf("reading event %d at byte %d: %w", w.events+1, offset, marked(err))

@@ -34,7 +34,7 @@ func getObject(ctx context.Context, r *resource, path []string, key types.Namesp
 // apiVersion: servers require them in custom resources. The caller's object is not changed.
 //
 // A metav1.PartialObjectMetadata cannot be created or updated, only patched and applied:
-// [ErrMetadataOnly].
+// [ErrInvalid] for a metav1.PartialObjectMetadata.
 func (r *Resource[T]) Create(ctx context.Context, object T, opts metav1.CreateOptions) (T, error) {
 	return typedAnswer[T](createObject(ctx, r.core, nil, object, &opts))
 }
@@ -65,7 +65,7 @@ func updateObject(ctx context.Context, r *resource, path []string, object any, o
 // putObject sends a call with an object, or a part of one, and returns the object in the answer.
 func putObject(ctx context.Context, r *resource, c call, object any, opts any) (any, error) {
 	if codecOf(r).partial && c.method != http.MethodPatch && !c.foreign() {
-		return nil, refuse(r, c, ErrMetadataOnly)
+		return nil, refuse(r, c, errMetadataOnly)
 	}
 	if err := encode(r, &c, object); err != nil {
 		return nil, refuse(r, c, err)
@@ -111,7 +111,7 @@ func encode(r *resource, c *call, object any) error {
 		return err
 	}
 	if k := codecOf(r).json.Kind(raw); k != '{' {
-		return fmt.Errorf("%w but %s", ErrNotAnObject, decode.KindName(k))
+		return fmt.Errorf("%w but %s", errNotAnObject, decode.KindName(k))
 	}
 	h := codecOf(r).json.Header(raw)
 	want := expected(r)

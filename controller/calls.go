@@ -6,7 +6,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/kinform/kinform/queue"
+	"github.com/kinform/kinform/internal/verdict"
 )
 
 // maxErrors bounds the failing keys whose last error is kept.
@@ -16,7 +16,7 @@ const maxErrors = 1000
 type Traced struct {
 	Began time.Time
 	Took  time.Duration
-	// Result is "panicked", or the text of a queue.Outcome, such as "gave up".
+	// Result is "succeeded", "again", "gave up", "cut short", "failed" or "panicked".
 	Result string
 	// Err is the error that reconcile returned.
 	Err error
@@ -54,9 +54,9 @@ func (t *trace[Q]) call(ctx context.Context, key Q, reconcile func(context.Conte
 var errNoReturn = errors.New("reconcile panicked")
 
 func noteEnded[Q comparable](ctx context.Context, t *trace[Q], c endedCall[Q], returned bool) {
-	outcome := queue.Failed
+	outcome := verdict.Failed
 	if returned {
-		outcome = queue.Judge(ctx, c.Err)
+		outcome = verdict.Judge(ctx, c.Err)
 		c.Result = outcome.String()
 	} else {
 		c.Err, c.Result = errNoReturn, "panicked"
@@ -65,9 +65,9 @@ func noteEnded[Q comparable](ctx context.Context, t *trace[Q], c endedCall[Q], r
 	delete(t.running, c.key)
 	_, known := t.errors[c.key]
 	switch outcome {
-	case queue.Succeeded, queue.AskedAgain:
+	case verdict.Succeeded, verdict.AskedAgain:
 		delete(t.errors, c.key)
-	case queue.GaveUp, queue.Failed:
+	case verdict.GaveUp, verdict.Failed:
 		if known || len(t.errors) < maxErrors {
 			t.errors[c.key] = c.Err
 		}

@@ -13,7 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinform/kinform/store"
+	"github.com/kinform/kinform/reflector"
 )
 
 // change is one change of an object, and how to carry it out.
@@ -184,8 +184,9 @@ func onlyStatus(before, after tree) error {
 // state, so edit may be called several times. It should only set what reconcile found out: take the
 // generation that a condition was observed at from reconcile's object, see [SetCondition].
 //
-// If the object is gone, there is no status to write, and the error is nil. Other errors: [ErrInvalid], also if
-// edit changes anything else; [store.ErrNoObject]; and the errors of c, a Conflict only after five in a row.
+// If the object is gone, there is no status to write, and the error is nil. Other errors:
+// [ErrInvalid], also for a nil object and if edit changes anything else; and the errors of c, a Conflict only after
+// five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
 	if isNil(obj) {
 		return obj, noObject("PatchStatus", obj)
@@ -245,7 +246,7 @@ func (o Outcome) String() string {
 // If the object was changed, created or deleted meanwhile, CreateOrUpdate reads it from the server and
 // calls edit for the new state, so edit may be called several times. An error of edit ends it without a
 // write; [SetController] returns one if somebody else has made the object. Other errors: [ErrInvalid],
-// [store.ErrNoObject], [store.ErrNoName], and the errors of c, a Conflict or AlreadyExists only after
+// [ErrInvalid] for a nil object, [reflector.ErrNoName], and the errors of c, a Conflict or AlreadyExists only after
 // five in a row.
 //
 // # Null
@@ -279,7 +280,7 @@ func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit f
 		return obj, Unchanged, about(obj, errNoEdit)
 	}
 	if obj.GetName() == "" {
-		return obj, Unchanged, about(obj, store.ErrNoName)
+		return obj, Unchanged, about(obj, reflector.ErrNoName)
 	}
 	now, found, err := firstState(ctx, c, keyOf(obj))
 	for try := range tries {

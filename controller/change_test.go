@@ -17,7 +17,7 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
-	"github.com/kinform/kinform/store"
+	"github.com/kinform/kinform/reflector"
 )
 
 // want is an edit as a controller writes it: it sets what it cares about.
@@ -151,7 +151,7 @@ func TestWriteErrors(t *testing.T) {
 		requests string
 	}{
 		{"no edit", nil, func() error { return third(controller.CreateOrUpdate(ctx, c, newSite("one"), nil)) }, is(controller.ErrNoEdit), ""},
-		{"no name", nil, func() error { return third(controller.CreateOrUpdate(ctx, c, newSite(""), edit)) }, is(store.ErrNoName), ""},
+		{"no name", nil, func() error { return third(controller.CreateOrUpdate(ctx, c, newSite(""), edit)) }, is(reflector.ErrNoName), ""},
 		{"renamed", nil, func() error {
 			return third(controller.CreateOrUpdate(ctx, c, newSite("one"), func(s *site) error { s.Name = "two"; return nil }))
 		}, is(controller.ErrRenamed), "get"},

@@ -15,7 +15,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/deepcopy"
 	"github.com/kinform/kinform/internal/keytext"
-	"github.com/kinform/kinform/store"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // Object is a pointer to an object with metadata that can be copied: every type of k8s.io/api,
@@ -96,7 +96,7 @@ func isNil(obj any) bool {
 
 // noObject says that an object is nil. where names the resource of the object, or the call.
 func noObject(where string, obj any) error {
-	return fmt.Errorf("controller: %s: a %T: %w: look at the error of the call that returned it: %w", where, obj, store.ErrNoObject, client.ErrNotSent)
+	return fmt.Errorf("controller: %s: a %T: %w: look at the error of the call that returned it: %w", where, obj, mistake.NoObject, client.ErrNotSent)
 }
 
 // IgnoreNotFound returns nil for a NotFound of an API server, and any other error unchanged. Use it
@@ -111,7 +111,7 @@ func IgnoreNotFound(err error) error {
 
 // Delete deletes obj, and no other object that got its name meanwhile. It returns nil if obj is
 // gone already, or never existed. If obj is being deleted already, Delete sends nothing. If obj has
-// no UID, Delete deletes any object with its name. Errors: the errors of c, and [store.ErrNoObject].
+// no UID, Delete deletes any object with its name. Errors: the errors of c, and [ErrInvalid] for a nil object.
 func Delete[T Object[T]](ctx context.Context, c Client[T], obj T, opts metav1.DeleteOptions) error {
 	if isNil(obj) {
 		return noObject("Delete", obj)

@@ -18,7 +18,8 @@ var (
 	// ErrInvalid is matched by the errors of mistakes in the program: a nil function, informer or handle, [Owns] without
 	// [For], an edit of another field than the status. Somebody has to change the program. The text says what, and names
 	// the controller and the resource, or the kind and the key of the object. Packages
-	// controller, fake, informer, queue and reflector export the same value, and the ErrInvalid of others matches it.
+	// client, controller, fake, index, informer, queue, reflector and store export the same value, and the ErrInvalid of
+	// others matches it.
 	ErrInvalid = mistake.Err
 
 	// ErrStopped says that For, Owns, Watch or References was called after the end of Run.
@@ -45,6 +46,9 @@ var (
 	// errNoInformer says that For, Owns, Watch or References got a nil informer or handle, or an index of no
 	// informer. It comes with the type of the objects. Unwatch returns it.
 	errNoInformer = mistake.NoInformer
+
+	// errScope says that the kind of a handle over namespaces is cluster-scoped.
+	errScope error = mistake.Text("wrong scope")
 
 	// errNoFilter says that a filter is nil.
 	errNoFilter error = mistake.Text("the filter is nil: leave it out, or pass a function")

@@ -31,7 +31,8 @@ import (
 // then.
 //
 // If the object is gone, or another one has its name, done is true and err is nil. Errors:
-// [ErrInvalid], [store.ErrNoObject], and the errors of c, a Conflict only after five in a row.
+// [ErrInvalid], also for a nil object, and the errors of c, a Conflict
+// only after five in a row.
 func Finalize[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer string, cleanup func(context.Context, T) error) (_ T, done bool, err error) {
 	if isNil(obj) {
 		return obj, true, noObject("Finalize", obj)

@@ -25,7 +25,7 @@ func (r *requests[T]) check(key types.NamespacedName) error {
 	return outsideError(r.members, r.client.Resource(), key)
 }
 
-// checkObject is check for an object that is to be written. It returns a store.ErrNoObject for nil.
+// checkObject is check for an object that is to be written. It returns an ErrInvalid for nil.
 func checkObject[T metav1.Object](r *requests[T], obj T) error {
 	switch {
 	case r.invalid != nil:

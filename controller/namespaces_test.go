@@ -599,7 +599,7 @@ func TestOpenOverNamespacesErrors(t *testing.T) {
 		text string
 	}{
 		"two settings": {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Client: client.Options{Namespace: "a"}}), controller.ErrInvalid, "gadgets"},
-		"scope":        {open(cluster, controller.OpenOptions[*gadget]{Namespaces: set}), client.ErrScope, "cluster-scoped"},
+		"scope":        {open(cluster, controller.OpenOptions[*gadget]{Namespaces: set}), client.ErrInvalid, "cluster-scoped"},
 		"a bad name":   {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: informer.NewNamespaces("a", "not/a name")}), informer.ErrInvalid, `"not/a name"`},
 		"index": {open(gadgetKind, controller.OpenOptions[*gadget]{Namespaces: set, Informer: informer.Options[*gadget]{Indexes: index.Of(twice, index.New("owner", owner))}}),
 			index.ErrDuplicate, "owner"},

@@ -28,7 +28,7 @@ import (
 //   - [ErrInvalid] if owner has no name or UID, as before its creation, if its TypeMeta names another
 //     kind, or if it lives in a namespace and obj lives elsewhere, because the garbage collector
 //     would delete such an obj
-//   - [store.ErrNoObject] if obj or owner is nil
+//   - [ErrInvalid] if obj or owner is nil
 func SetController[O metav1.Object](obj metav1.Object, owner O, of *kind.Kind[O]) error {
 	if of == nil {
 		return of.Check()

@@ -47,7 +47,7 @@ func (r *requests[T]) serverVersion(ctx context.Context, key string) (string, er
 	return obj.GetResourceVersion(), nil
 }
 
-// Create writes a new object. A nil object is [store.ErrNoObject], here and in Update and Apply.
+// Create writes a new object. A nil object is [ErrInvalid], here and in Update and Apply.
 //
 //go:noinline
 func (r *Requests[T]) Create(ctx context.Context, obj T, opts metav1.CreateOptions) (T, error) {

@@ -84,7 +84,7 @@ func TestSetupMistakes(t *testing.T) {
 		controller.Owns(wrong, twice, scoped)
 		controller.References(wrong, inf, informer.AddIndex(twice, byOwner))
 		err := wrong.Run(t.Context())
-		for _, want := range []error{mistake.NoFunc, controller.ErrInvalid, client.ErrScope, controller.ErrNoOwners} {
+		for _, want := range []error{mistake.NoFunc, controller.ErrInvalid, client.ErrInvalid, controller.ErrNoOwners} {
 			if !errors.Is(err, want) {
 				t.Errorf("%v is missing", want)
 			}

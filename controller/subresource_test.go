@@ -16,7 +16,6 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/store"
 )
 
 // scale is the body of a subresource, another type than the object's.
@@ -68,7 +67,7 @@ func TestSubresourceOfAnotherType(t *testing.T) {
 			t.Fatalf("got %+v, %v", now, err)
 		}
 		w.expect("the scale", "one", changed.ResourceVersion)
-		if _, err := scales.Update(t.Context(), nil, metav1.UpdateOptions{}); !errors.Is(err, store.ErrNoObject) || !strings.Contains(err.Error(), "gadgets: a *controller_test.scale") {
+		if _, err := scales.Update(t.Context(), nil, metav1.UpdateOptions{}); !errors.Is(err, controller.ErrInvalid) || !strings.Contains(err.Error(), "gadgets: a *controller_test.scale") {
 			t.Errorf("nil: %v", err)
 		}
 	})
@@ -98,7 +97,7 @@ func TestNilObjects(t *testing.T) {
 	_, _, failures["CreateOrUpdate"] = controller.CreateOrUpdate(ctx, h, nil, func(*site) error { return nil })
 	_, _, failures["Finalize"] = controller.Finalize(ctx, h, nil, "example.com/f", func(context.Context, *site) error { return nil })
 	for call, err := range failures {
-		if !errors.Is(err, store.ErrNoObject) || !errors.Is(err, client.ErrNotSent) {
+		if !errors.Is(err, controller.ErrInvalid) || !errors.Is(err, client.ErrNotSent) {
 			t.Errorf("%s: %v", call, err)
 		}
 	}

@@ -49,7 +49,7 @@ func TestWrongKind(t *testing.T) {
 			c, runC := delayed("", controller.Options[key]{SyncTimeout: patience})
 			controller.For(c, h)
 			err := runC(t.Context(), new(calls[key]).reconcile)
-			if !errors.Is(err, client.ErrWrongKind) || !strings.Contains(err.Error(), "gadgets: list") || !strings.Contains(err.Error(), "a list of Gadget, want v1 Widget") {
+			if !errors.Is(err, reflector.ErrUnusable) || !strings.Contains(err.Error(), "gadgets: list") || !strings.Contains(err.Error(), "a list of Gadget, want v1 Widget") {
 				t.Errorf("Run returned %v", err)
 			}
 		})

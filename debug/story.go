@@ -73,7 +73,7 @@ type Reconcile struct {
 	// Age is how many seconds ago it began, Took how many seconds it took.
 	Age  float64 `json:"age"`
 	Took float64 `json:"took"`
-	// Result is "panicked", or the text of a queue.Outcome, such as "gave up".
+	// Result is "succeeded", "again", "gave up", "cut short", "failed" or "panicked".
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
 }

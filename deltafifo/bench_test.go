@@ -55,7 +55,7 @@ func BenchmarkAddPop(b *testing.B) {
 
 // BenchmarkSmallAfterLarge is one event in and out of a queue that was once full.
 func BenchmarkSmallAfterLarge(b *testing.B) {
-	ctx, keys, obj := context.Background(), names(DefaultLimit), &object{}
+	ctx, keys, obj := context.Background(), names(defaultLimit), &object{}
 	f := New[name, *object](nil, Options{})
 	for range 2 {
 		for _, key := range keys {

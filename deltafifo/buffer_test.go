@@ -55,15 +55,15 @@ func used(f *DeltaFIFO[int, int]) (room int) {
 // A burst costs memory while it lasts and for some small batches after it, not for good.
 func TestBurstIsForgotten(t *testing.T) {
 	for name, burst := range map[string]func(f *DeltaFIFO[int, int]){
-		"of keys":     func(f *DeltaFIFO[int, int]) { cycle(t, f, DefaultLimit, DefaultLimit) },
-		"of one key":  func(f *DeltaFIFO[int, int]) { cycle(t, f, 1, DefaultLimit) },
-		"of all that": func(f *DeltaFIFO[int, int]) { cycle(t, f, 100, DefaultLimit) },
+		"of keys":     func(f *DeltaFIFO[int, int]) { cycle(t, f, defaultLimit, defaultLimit) },
+		"of one key":  func(f *DeltaFIFO[int, int]) { cycle(t, f, 1, defaultLimit) },
+		"of all that": func(f *DeltaFIFO[int, int]) { cycle(t, f, 100, defaultLimit) },
 	} {
 		t.Run(name, func(t *testing.T) {
 			f := New[int, int](nil, Options{})
 			burst(f)
 			burst(f)
-			if room := used(f); room < DefaultLimit {
+			if room := used(f); room < defaultLimit {
 				t.Fatalf("room for %d deltas right after the burst", room)
 			}
 			for range 2 * capacity.Patience {

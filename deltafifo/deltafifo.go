@@ -13,8 +13,8 @@ import (
 // spareFactor times the limit is the largest room of a buffer that is used again.
 const spareFactor = 2
 
-// DefaultLimit is the limit of a queue if Options.Limit is not set.
-const DefaultLimit = 1024
+// defaultLimit is the limit of a queue if Options.Limit is not set.
+const defaultLimit = 1024
 
 // KnownObjects is the store of the queue's consumer. Delete, Replace and Resync read it under the
 // queue's lock. If it also has the method GetMany of store.Reader, the queue uses that to look up
@@ -30,7 +30,7 @@ type KnownObjects[K comparable, T any] interface {
 
 // Comparer is a [KnownObjects] that can tell which objects of a list it has already. Such objects
 // get no delta from Replace if nothing is pending or in flight and at most an eighth of the list
-// has changed. A [Sink] does not even need them decoded: see reflector.Recaller. No method may use
+// has changed. A [Sink] does not even need them decoded: see reflector.Source. No method may use
 // the queue.
 type Comparer[K comparable, T any] interface {
 	KnownObjects[K, T]
@@ -41,7 +41,7 @@ type Comparer[K comparable, T any] interface {
 	// called under the queue's lock, while key has no delta pending or in flight. If known does not
 	// carry its version, nothing else is in flight either. Replace may leave out the calls of Same and
 	// Equal if the list has known itself, as the same pointer, and the object carries its version:
-	// then it is from the store, see reflector.Recaller.
+	// then it is from the store, see reflector.Source.
 	Same(key K, known T, listed State) bool
 	// Equal reports whether known, an object for which Same was true, has the contents of the listed
 	// object. It is called if the sums of the two cannot tell.
@@ -72,7 +72,7 @@ type State struct {
 // Options configures a [DeltaFIFO]. The zero value works.
 type Options struct {
 	// Limit is the number of pending deltas at which producers wait. Zero or less means
-	// DefaultLimit. A Replace or Resync waits for room like a single delta, and is then taken
+	// 1,024. A Replace or Resync waits for room like a single delta, and is then taken
 	// as a whole. Deltas that were given back count until they are processed, even while they
 	// are in flight again.
 	Limit int
@@ -101,7 +101,7 @@ type DeltaFIFO[K comparable, T any] struct {
 func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO[K, T] {
 	mapkey.Must[K]()
 	if opts.Limit <= 0 {
-		opts.Limit = DefaultLimit
+		opts.Limit = defaultLimit
 	}
 	getMany := getOneByOne(known)
 	if known, ok := known.(interface {

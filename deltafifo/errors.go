@@ -9,15 +9,12 @@ import (
 	"github.com/kinform/kinform/internal/logs"
 )
 
-var (
-	// ErrClosed is returned after Close: by all producing methods at once, by Pop and Process
-	// after all pending deltas were taken.
-	ErrClosed = errors.New("delta FIFO is closed")
+// ErrClosed is returned after Close: by all producing methods at once, by Pop and Process
+// after all pending deltas were taken.
+var ErrClosed = errors.New("delta FIFO is closed")
 
-	// ErrNotInFlight is returned by Requeue for a key that is not in the batch being processed,
-	// or was given back from it already.
-	ErrNotInFlight = errors.New("key is not in flight")
-)
+// errNotInFlight is the error of Requeue for a key that is not in the batch being processed, or was given back already.
+var errNotInFlight = errors.New("key is not in flight")
 
 // ProcessError lists the keys of a batch that could not be processed. It does not unwrap to the
 // errors of the function, so that the timeout of one request is not mistaken for the end of the

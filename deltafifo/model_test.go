@@ -386,7 +386,7 @@ func (s *script) resync() {
 func (s *script) requeue() {
 	key := s.key()
 	err := s.queue.Requeue(key)
-	if ok := s.model.requeue(key, s.time); ok != (err == nil) || !ok && !errors.Is(err, ErrNotInFlight) {
+	if ok := s.model.requeue(key, s.time); ok != (err == nil) || !ok && !errors.Is(err, errNotInFlight) {
 		s.t.Fatalf("given back: %t, got error %v", ok, err)
 	}
 }

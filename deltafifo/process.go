@@ -13,16 +13,16 @@ import "context"
 // its producers in the end, and never gets [ErrClosed] after Close. The batch itself does not
 // change. O(deltas of the key).
 //
-// It returns [ErrNotInFlight].
+// It returns an error if the key is not in flight.
 func (f *DeltaFIFO[K, T]) Requeue(key K) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.inFlight == nil {
-		return ErrNotInFlight
+		return errNotInFlight
 	}
 	n, ok := numberOf(f.inFlight, key)
 	if !ok || !giveBack(f, n) {
-		return ErrNotInFlight
+		return errNotInFlight
 	}
 	return nil
 }

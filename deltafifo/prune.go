@@ -11,7 +11,7 @@ func (s *Sink[K, T]) Keep(keeps func(T) bool) { s.fifo.keeps = keeps }
 // noList is the number of no Replace, not even of none.
 const noList = ^uint64(0)
 
-// Prune implements reflector.Pruner: it adds a deletion with FinalStateUnknown for each object that
+// Prune serves reflectors: it adds a deletion with FinalStateUnknown for each object that
 // is not kept any more, see [Sink.Keep]. Any goroutine may call it. See [DeltaFIFO.Add] for waits and errors.
 // O(pending + known keys), under the lock.
 func (s *Sink[K, T]) Prune(ctx context.Context) error {
@@ -25,7 +25,7 @@ func (s *Sink[K, T]) Prune(ctx context.Context) error {
 	return nil
 }
 
-// Flush implements reflector.Pruner, see [DeltaFIFO.Flush].
+// Flush serves reflectors, see [DeltaFIFO.Flush].
 func (s *Sink[K, T]) Flush(ctx context.Context) error { return flush(ctx, &s.fifo.gate) }
 
 // Flush waits until everything that is pending or in flight has been processed, except for keys that were

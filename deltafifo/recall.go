@@ -3,21 +3,21 @@ package deltafifo
 import (
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/internal/objid"
 )
 
-// Lookup implements reflector.Recaller with the objects in the queue's known store. It returns nil
+// Lookup serves reflectors with the objects in the queue's known store. It returns nil
 // unless that store is a [Comparer], and K is the type of objects' names.
-func (s *Sink[K, T]) Lookup() func(reflector.Identity) (T, bool) { return recaller(s.fifo) }
+func (s *Sink[K, T]) Lookup() func(objid.Identity) (T, bool) { return recaller(s.fifo) }
 
-// recaller returns the function of reflector.Recaller, nil if there are no objects.
-func recaller[K comparable, T any](f *DeltaFIFO[K, T]) func(reflector.Identity) (T, bool) {
+// recaller returns the function that Lookup returns, nil if there are no objects.
+func recaller[K comparable, T any](f *DeltaFIFO[K, T]) func(objid.Identity) (T, bool) {
 	known := f.comparer
 	keyOf, named := any(nameOf).(func(types.NamespacedName) K)
 	if known == nil || !named || known.Len() == 0 {
 		return nil
 	}
-	return func(id reflector.Identity) (obj T, ok bool) {
+	return func(id objid.Identity) (obj T, ok bool) {
 		key := keyOf(id.NamespacedName)
 		f.mu.Lock()
 		defer f.mu.Unlock()

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -49,8 +50,8 @@ func objectAt(name, uid, rv string) *versioned {
 	return &versioned{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(uid), ResourceVersion: rv}}
 }
 
-func identityOf(name, uid, rv string) reflector.Identity {
-	id := reflector.Identity{UID: types.UID(uid), ResourceVersion: rv, Sum: 1}
+func identityOf(name, uid, rv string) objid.Identity {
+	id := objid.Identity{UID: types.UID(uid), ResourceVersion: rv, Sum: 1}
 	id.Name = name
 	return id
 }
@@ -66,7 +67,7 @@ func TestRecall(t *testing.T) {
 	f := New(KnownObjects[types.NamespacedName, *versioned](store), Options{})
 	s := NewSink(f, objectName, nil)
 	recall := s.Lookup()
-	check := func(note string, id reflector.Identity, want *versioned) {
+	check := func(note string, id objid.Identity, want *versioned) {
 		t.Helper()
 		if got, ok := recall(id); got != want || ok != (want != nil) {
 			t.Errorf("%s: recalled %v, %t, want %v", note, got, ok, want)

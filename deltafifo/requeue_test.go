@@ -54,7 +54,7 @@ func TestRequeueOfNothing(t *testing.T) {
 	f := New[int, int](nil, Options{})
 	wantErr := func(key int) {
 		t.Helper()
-		if err := f.Requeue(key); !errors.Is(err, ErrNotInFlight) {
+		if err := f.Requeue(key); !errors.Is(err, errNotInFlight) {
 			t.Errorf("key %d: got error %v", key, err)
 		}
 	}

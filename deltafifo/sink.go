@@ -73,7 +73,7 @@ func (s *Sink[K, T]) Discard() {
 	s.items, s.skipped, s.rewound, s.doubtful = nil, nil, false, false
 }
 
-// Rewound implements reflector.Rewinder.
+// Rewound serves reflectors.
 func (s *Sink[K, T]) Rewound(certain bool) { s.rewound, s.doubtful = certain, !certain }
 
 // Apply implements reflector.Sink.

@@ -178,7 +178,7 @@ func TestReplaceIsTakenWhole(t *testing.T) {
 func TestDefaultLimit(t *testing.T) {
 	for _, limit := range []int{0, -1} {
 		q := newWaitQueue(limit)
-		for key := range DefaultLimit {
+		for key := range defaultLimit {
 			if err := q.Add(never, key, key, ""); err != nil {
 				t.Fatal(err)
 			}

@@ -7,9 +7,9 @@ import (
 // Object names obj, changes its metadata and returns it, so that a test can make an
 // object in one expression:
 //
-//	fake.Object(&corev1.Pod{Spec: spec}, "prod", "web-0", fake.Labels("app", "web"), fake.OwnedBy(set))
+//	fake.Object(&corev1.Pod{Spec: spec}, "prod", "web-0", fake.Labels("app", "web"))
 //
-// namespace is empty for cluster-scoped kinds.
+// changes may also be functions of your own. namespace is empty for cluster-scoped kinds.
 func Object[T metav1.Object](obj T, namespace, name string, changes ...func(metav1.Object)) T {
 	obj.SetNamespace(namespace)
 	obj.SetName(name)
@@ -23,11 +23,6 @@ func Object[T metav1.Object](obj T, namespace, name string, changes ...func(meta
 // the empty one.
 func Labels(pairs ...string) func(metav1.Object) {
 	return func(obj metav1.Object) { obj.SetLabels(withPairs(obj.GetLabels(), pairs)) }
-}
-
-// Annotations adds annotations, as [Labels] adds labels.
-func Annotations(pairs ...string) func(metav1.Object) {
-	return func(obj metav1.Object) { obj.SetAnnotations(withPairs(obj.GetAnnotations(), pairs)) }
 }
 
 // withPairs leaves m unchanged, because objects may share it.
@@ -44,22 +39,4 @@ func withPairs(m map[string]string, pairs []string) map[string]string {
 		out[pairs[i]] = value
 	}
 	return out
-}
-
-// Finalizers adds finalizers.
-func Finalizers(names ...string) func(metav1.Object) {
-	return func(obj metav1.Object) {
-		obj.SetFinalizers(append(append([]string(nil), obj.GetFinalizers()...), names...))
-	}
-}
-
-// OwnedBy adds a reference to owner as the controller. owner must have a uid and state its
-// kind, as all objects returned by the server do.
-func OwnedBy(owner metav1.Object) func(metav1.Object) {
-	return func(obj metav1.Object) {
-		yes := true
-		ref := metav1.OwnerReference{Name: owner.GetName(), UID: owner.GetUID(), Controller: &yes, BlockOwnerDeletion: &yes}
-		ref.APIVersion, ref.Kind = kindOf(owner).ToAPIVersionAndKind()
-		obj.SetOwnerReferences(append(append([]metav1.OwnerReference(nil), obj.GetOwnerReferences()...), ref))
-	}
 }

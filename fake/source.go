@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -25,7 +26,7 @@ type Source[T metav1.Object] struct {
 	sel   Selection
 	name  string
 
-	known func(reflector.Identity) bool // not nil in a source that Relist returned
+	known func(objid.Identity) bool // not nil in a source that Relist returned
 }
 
 // NewSource returns a source of a selection of T's resource. Errors: [ErrNotRegistered],
@@ -52,8 +53,8 @@ func NewSource[T metav1.Object](at Target, sel Selection) (*Source[T], error) {
 // table returns the table of the newest definition.
 func (s *Source[T]) table() *table { return s.first.newest() }
 
-// Relist implements [reflector.Relister]: known objects are not copied.
-func (s *Source[T]) Relist(self reflector.Source[T], known func(reflector.Identity) bool) reflector.Source[T] {
+// Relist serves reflectors: known objects are not copied.
+func (s *Source[T]) Relist(self reflector.Source[T], known func(objid.Identity) bool) reflector.Source[T] {
 	if self != reflector.Source[T](s) {
 		return nil
 	}
@@ -66,7 +67,7 @@ func (s *Source[T]) Relist(self reflector.Source[T], known func(reflector.Identi
 func (s *Source[T]) listed(v *revision) (ev reflector.Event[T], err error) {
 	ev = reflector.Event[T]{Type: reflector.Added, ResourceVersion: v.obj.GetResourceVersion(), Sum: v.sum()}
 	if s.known != nil && v.obj.GetUID() != "" {
-		id := reflector.Identity{UID: v.obj.GetUID(), ResourceVersion: ev.ResourceVersion, Sum: ev.Sum}
+		id := objid.Identity{UID: v.obj.GetUID(), ResourceVersion: ev.ResourceVersion, Sum: ev.Sum}
 		id.Namespace, id.Name = v.obj.GetNamespace(), v.obj.GetName()
 		if ev.Recalled = s.known(id); ev.Recalled {
 			return ev, nil

@@ -199,22 +199,3 @@ func accept[T metav1.Object](at Target, obj T) (*table, T, error) {
 	own, err := t.own(obj)
 	return t, typed[T](own), err
 }
-
-// CreateMany creates n objects and returns them as stored. build makes the object of each
-// number. An object without a name gets its number as its name, such as "0042". CreateMany
-// stops at the first error: see [Create].
-func CreateMany[T metav1.Object](at Target, n int, build func(i int) T) ([]T, error) {
-	out := make([]T, 0, n)
-	for i := range n {
-		obj := build(i)
-		if !isNil(obj) && obj.GetName() == "" && obj.GetGenerateName() == "" {
-			obj.SetName(fmt.Sprintf("%04d", i))
-		}
-		stored, err := Create(at, obj)
-		if err != nil {
-			return out, err
-		}
-		out = append(out, stored)
-	}
-	return out, nil
-}

@@ -4,7 +4,6 @@ import (
 	"errors"
 
 	"github.com/kinform/kinform/internal/mistake"
-	"github.com/kinform/kinform/internal/usercode"
 )
 
 var (
@@ -16,15 +15,10 @@ var (
 	ErrDuplicate = errors.New("the name is taken: give each its own name")
 
 	// ErrInvalid says that a definition is nil, or lacks a name or a function, or that
-	// its type of values is not possible: see [Index]. It matches the ErrInvalid of package informer.
-	ErrInvalid error = mistake.Text("invalid index definition")
-
-	// ErrNotString says that a dynamic lookup asked by string for an index whose values
-	// are not strings. Use its typed handle.
-	ErrNotString = errors.New("index values are not strings")
+	// its type of values is not possible: see [Index]; or that a lookup by text is of an index whose
+	// values are no strings. The text says which. It is the value of package controller.
+	ErrInvalid = mistake.Err
 )
 
-// PanicError is a panic of an index function. Name is the index, Key the object's key as package
-// fmt prints it if it is known, Value was given to panic, Stack is the stack at that point. The
-// object is not in the store, or not in its new state. It is the same type as informer.PanicError.
-type PanicError = usercode.PanicError
+// errNotString says that a dynamic lookup asked by string for an index whose values are not strings.
+var errNotString error = mistake.Text("index values are not strings: use the typed Index")

@@ -15,7 +15,7 @@ import (
 // It must be pure: it always returns the same values for the same object, and changes neither the
 // object nor the elements of dst. It runs with no lock held that readers take, in the goroutine of
 // the writer before the commit, and in the goroutine of the reader in [Index.Index]. It must not
-// write to the store that it indexes. A panic in it is contained: see [PanicError]. After the
+// write to the store that it indexes. A panic in it is contained: see informer.PanicError. After the
 // first few calls dst has room, so that appending need not allocate.
 type IndexFunc[T any, V comparable] func(dst []V, obj T) []V
 

@@ -16,6 +16,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/store"
 )
 
@@ -201,7 +202,7 @@ func TestIndexFunctionPanicsInARead(t *testing.T) {
 	node := index.New("node", func(dst []string, p *pod) []string { return append(dst, p.node) })
 	var told []error
 	s := newPods(t, func(err error) { told = append(told, err) }, node)
-	var p *index.PanicError
+	var p *usercode.PanicError
 	if got, err := s.Index("node", nil); !errors.As(err, &p) || got != nil || p.Where != "index function" || p.Name != "node" || p.Key != "" {
 		t.Errorf("by name: %v %v", got, err)
 	}
@@ -442,7 +443,7 @@ func TestPanicReportedOnce(t *testing.T) {
 	other.Count(s.Freeze(), "x")
 	other.Count(s, "x")
 	other.Index(s, newPod("ns", "good", "", nil)) // the same topic as Count
-	var panicked *index.PanicError
+	var panicked *usercode.PanicError
 	if len(told) != 3 || !errors.As(told[0], &panicked) || panicked.Name != "a" ||
 		!errors.As(told[1], &panicked) || panicked.Name != "b" || !errors.Is(told[2], index.ErrUnknownIndex) {
 		t.Errorf("reported: %v", told)

@@ -36,7 +36,7 @@ func (x *Indexer[T]) Definitions() map[string]Definition[T] {
 }
 
 // ByIndex returns the objects that have value in the index called name, in no order.
-// Errors: ErrUnknownIndex, ErrNotString.
+// Errors: ErrUnknownIndex; ErrInvalid if the values are not strings.
 func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
 	ix, err := lookup(x, name)
 	if err != nil {
@@ -47,7 +47,7 @@ func (x *Indexer[T]) ByIndex(name, value string) ([]T, error) {
 
 // Index returns the objects that share at least one value with obj in the index called
 // name, each once, in no order.
-// Errors: ErrUnknownIndex, *PanicError.
+// Errors: ErrUnknownIndex, *informer.PanicError.
 func (x *Indexer[T]) Index(name string, obj T) ([]T, error) {
 	ix, err := lookup(x, name)
 	if err != nil {
@@ -58,7 +58,7 @@ func (x *Indexer[T]) Index(name string, obj T) ([]T, error) {
 
 // Values returns the values that at least one object has in the index called name, each
 // once, in no order.
-// Errors: ErrUnknownIndex, ErrNotString.
+// Errors: ErrUnknownIndex; ErrInvalid if the values are not strings.
 func (x *Indexer[T]) Values(name string) ([]string, error) {
 	ix, err := lookup(x, name)
 	if err != nil {
@@ -84,7 +84,7 @@ func (l *live[T, V]) definition() Definition[T] { return l.def }
 // clone.
 func (l *live[T, V]) get(s *slots.Slots[T], value string) ([]T, error) {
 	if l.def.parse == nil {
-		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)
+		return nil, fmt.Errorf("index %q: %w", l.def.name, errNotString)
 	}
 	v, _ := l.def.parse(value)
 	return l.def.Get((*Indexer[T])(s), v), nil
@@ -97,7 +97,7 @@ func (l *live[T, V]) shared(s *slots.Slots[T], obj T) ([]T, error) {
 //go:noinline
 func (l *live[T, V]) texts(s *slots.Slots[T]) ([]string, error) {
 	if l.def.format == nil {
-		return nil, fmt.Errorf("index %q: %w", l.def.name, ErrNotString)
+		return nil, fmt.Errorf("index %q: %w", l.def.name, errNotString)
 	}
 	var out []string
 	eachValue(l.def, (*Indexer[T])(s), func(v V) bool {

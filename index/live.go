@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/posting"
 	"github.com/kinform/kinform/internal/slots"
 )
@@ -18,7 +19,7 @@ type live[T any, V comparable] struct {
 // Live implements [Definition].
 func (x *Index[T, V]) Live() (slots.Index[T], error) {
 	if x == nil {
-		return nil, fmt.Errorf("%w: the index is nil: make it with index.New or index.By", ErrInvalid)
+		return nil, fmt.Errorf("%w: the index is nil: make it with index.New or index.By", mistake.Index)
 	}
 	if err := usable(x.name, x.fn != nil); err != nil {
 		return nil, err
@@ -33,15 +34,15 @@ func (x *Index[T, V]) Live() (slots.Index[T], error) {
 func usable(name string, hasFunc bool) error {
 	switch {
 	case name == "":
-		return fmt.Errorf("%w: an index has no name: give it one", ErrInvalid)
+		return fmt.Errorf("%w: an index has no name: give it one", mistake.Index)
 	case !hasFunc:
-		return fmt.Errorf("index %q: %w: it has no function: pass one that returns the values of an object", name, ErrInvalid)
+		return fmt.Errorf("index %q: %w: it has no function: pass one that returns the values of an object", name, mistake.Index)
 	}
 	return nil
 }
 
 func badValues(name string, err error) error {
-	return fmt.Errorf("index %q: %w: values: %w", name, ErrInvalid, err)
+	return fmt.Errorf("index %q: %w: values: %w", name, mistake.Index, err)
 }
 
 // Name is the definition's.

@@ -148,7 +148,7 @@ func eachValue[T any, V comparable](x *Index[T, V], from Reader[T], yield func(V
 func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
 	s := slotsOf(from.Indexer())
 	objs, err := sharing(x, s, obj)
-	var panicked *PanicError
+	var panicked *usercode.PanicError
 	if errors.As(err, &panicked) {
 		slots.Report(s, "panic in index "+x.name, err)
 	} else if err != nil {
@@ -157,7 +157,7 @@ func (x *Index[T, V]) Index(from Reader[T], obj T) []T {
 	return objs
 }
 
-// Has reports whether obj has value. obj need not be in a store. Error: a [*PanicError] of the
+// Has reports whether obj has value. obj need not be in a store. Error: an *informer.PanicError of the
 // index function.
 func (x *Index[T, V]) Has(obj T, value V) (has bool, err error) {
 	values, err := x.ValuesOf(obj)
@@ -165,7 +165,7 @@ func (x *Index[T, V]) Has(obj T, value V) (has bool, err error) {
 }
 
 // ValuesOf returns the values of obj, which need not be in a store. Treat them as read-only: they
-// may be a part of obj. Error: a [*PanicError] of the index function.
+// may be a part of obj. Error: an *informer.PanicError of the index function.
 func (x *Index[T, V]) ValuesOf(obj T) (values []V, err error) {
 	defer func() {
 		if r := recover(); r != nil {

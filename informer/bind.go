@@ -40,7 +40,7 @@ func AddIndex[K comparable, T any, V comparable](to Informed[K, T], of *index.In
 		logs.New(nil, "informer", "").Error(fmt.Errorf("AddIndex: an index of %T: %w", *new(T), mistake.NoInformer))
 		return Index[K, T, V]{}
 	case of == nil:
-		inf.typed.refuse(about(inf.Resource(), fmt.Errorf("AddIndex: %w: the index is nil: make it with index.New or index.By", index.ErrInvalid)))
+		inf.typed.refuse(about(inf.Resource(), fmt.Errorf("AddIndex: %w: the index is nil: make it with index.New or index.By", mistake.Index)))
 		return Index[K, T, V]{}
 	}
 	if err := inf.AddIndexes(of); err != nil && of.Check(inf.Store()) != nil {

@@ -82,7 +82,7 @@ func TestIndexSeesOwnWrites(t *testing.T) {
 		expect("somebody's change from before", "new@20", "w@21")
 		src.send(reflector.Modified, 21, on("m", at("w", 21)))
 		expect("caught up", "", "w@21")
-		var broken *index.PanicError
+		var broken *informer.PanicError
 		if err := inf.RecordWrite(on("bad", at("w", 22)), ""); !errors.As(err, &broken) {
 			t.Errorf("an object that the index cannot have: %v", err)
 		}

@@ -94,7 +94,7 @@ type part[K comparable, T any] struct {
 	// Set when it is made and never changed.
 	inf    *core[K, T]
 	source reflector.Source[T]
-	keeps  func(T) bool // reflector.Changing.Selects of source; nil if its selection does not change
+	keeps  func(T) bool // Selects of source; nil if its selection does not change
 
 	own  own[K, T]   // writes of this process that are ahead of this part's watch
 	feed *feed[K, T] // of the current run, or the next one before the first, or the last one; guarded by the informer's mu

@@ -107,7 +107,7 @@ func together(a, b reflector.Stats) reflector.Stats {
 func sum(past, present reflector.Stats) reflector.Stats {
 	present.Lists += past.Lists
 	present.Relists = sumRelists(past.Relists, present.Relists)
-	present.LastRelists = reflector.NewestRelists(present.LastRelists, past.LastRelists)
+	present.LastRelists = newestRelists(present.LastRelists, past.LastRelists)
 	present.Recalled += past.Recalled
 	present.Restores += past.Restores
 	present.WatchLists += past.WatchLists
@@ -147,4 +147,18 @@ func sumRelists(past, present reflector.Relists) reflector.Relists {
 		Ended:      past.Ended + present.Ended,
 		Moved:      past.Moved + present.Moved,
 	}
+}
+
+// newestRelists returns the newest of two LastRelists.
+func newestRelists(a, b [8]reflector.Relist) (all [8]reflector.Relist) {
+	for i, x, y := 0, 0, 0; i < len(all); i++ {
+		if a[x].At.Before(b[y].At) {
+			all[i] = b[y]
+			y++
+		} else {
+			all[i] = a[x]
+			x++
+		}
+	}
+	return all
 }

@@ -27,10 +27,6 @@ var (
 	// different definitions or versions. The store has the contents of the newest list.
 	ErrContentsVary = errors.New("contents vary without a new version: do all servers behind the address agree?")
 
-	// ErrTooManyWrites is returned by RecordWrite and RecordGone when the watch is too far behind
-	// this process's writes.
-	ErrTooManyWrites = errors.New("informer: too many writes ahead of the watch")
-
 	// ErrHandlerBehind ends a wait for the store while a handler is too far behind. The error
 	// that wraps it names the handler. Without this error, a waiting handler could block
 	// itself.
@@ -41,9 +37,12 @@ var (
 	ErrStopped = errors.New("informer: stopped")
 
 	// ErrGoexit is the Value of a [PanicError] if the function called runtime.Goexit, as
-	// testing.T.FailNow does. All packages that export ErrGoexit export the same value.
+	// testing.T.FailNow does. It is the same for all packages.
 	ErrGoexit = usercode.ErrGoexit
 )
+
+// errTooManyWrites is returned by RecordWrite and RecordGone when the watch is too far behind this process's writes.
+var errTooManyWrites = errors.New("informer: too many writes ahead of the watch")
 
 // The mistakes, which match ErrInvalid.
 var (
@@ -58,8 +57,8 @@ var (
 // Stack.
 //
 // The whole module has one such type: errors.As finds an *informer.PanicError no matter which
-// package called the function. The packages index, queue, store and client export it too, for
-// programs that do not import this one.
+// package called the function: the key function or Options.Unchanged of a store, an index function, decoding (a method
+// UnmarshalJSON), the function of queue.Run, a Limiter, Options.Class, or OnError.
 type PanicError = usercode.PanicError
 
 // NotSyncingError says why a cache does not fill: the last list failed in a way that lasts
@@ -74,8 +73,7 @@ type NotSyncingError struct {
 	//     Forbidden, NotFound (no such resource, for example because its
 	//     CustomResourceDefinition is missing) or MethodNotAllowed (the resource cannot be
 	//     listed or watched)
-	//   - client.ErrNotKubernetes, client.ErrTable or client.ErrWrongKind: the answer is not a
-	//     list
+	//   - reflector.ErrUnusable: the answer is not a list
 	//   - a TLS error: the server's certificate is not trusted
 	Err error
 }

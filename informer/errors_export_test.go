@@ -8,4 +8,6 @@ var (
 	ErrNoHandler    = mistake.NoHandler
 	ErrNoKeyFunc    = errNoKeyFunc
 	ErrNoNamespaces = errNoNamespaces
+
+	ErrTooManyWrites = errTooManyWrites
 )

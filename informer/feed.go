@@ -5,6 +5,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/eventlog"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -146,13 +147,13 @@ func ofKnownHistory[K comparable, T any](f *feed[K, T], rv string) (known bool) 
 //go:noinline
 func (f *feed[K, T]) Skipped(bad *reflector.ObjectError) { f.to.Skipped(bad) }
 
-// Rewound implements reflector.Rewinder.
+// Rewound serves reflectors.
 func (f *feed[K, T]) Rewound(certain bool) { f.to.Rewound(certain) }
 
-// Lookup implements reflector.Recaller.
-func (f *feed[K, T]) Lookup() func(reflector.Identity) (T, bool) { return f.to.Lookup() }
+// Lookup serves reflectors.
+func (f *feed[K, T]) Lookup() func(objid.Identity) (T, bool) { return f.to.Lookup() }
 
-// Prune implements reflector.Pruner. The committer gets nothing while commit runs, so Apply calls it again.
+// Prune serves reflectors. The committer gets nothing while commit runs, so Apply calls it again.
 func (f *feed[K, T]) Prune(ctx context.Context) error {
 	if err := f.to.Prune(ctx); err != nil {
 		return err
@@ -170,11 +171,17 @@ func (f *feed[K, T]) Prune(ctx context.Context) error {
 	return nil
 }
 
-// Flush implements reflector.Pruner.
+// Flush serves reflectors.
 func (f *feed[K, T]) Flush(ctx context.Context) error { return f.to.Flush(ctx) }
 
 // Discard implements reflector.Sink.
 func (f *feed[K, T]) Discard() {
 	f.listing = false
 	f.to.Discard()
+}
+
+// changing is a source whose selection changes, as that of a shard.Part does.
+type changing[T any] interface {
+	// Selects reports whether an object is in the selection as the store has it.
+	Selects(obj T) bool
 }

@@ -51,7 +51,7 @@ type Options[T any] struct {
 	Mutations Mutations
 
 	// Pending is the number of changes that may wait for the store before the watch has to
-	// wait. Zero or less means deltafifo.DefaultLimit.
+	// wait. Zero or less means 1,024.
 	Pending int
 }
 

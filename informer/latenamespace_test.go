@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -31,8 +32,8 @@ func newAiling(p *part, way string) *ailing {
 	return a
 }
 
-// Relist implements reflector.Relister: relists ail, too.
-func (a *ailing) Relist(_ reflector.Source[*widget], known func(reflector.Identity) bool) reflector.Source[*widget] {
+// Relist serves reflectors: relists ail, too.
+func (a *ailing) Relist(_ reflector.Source[*widget], known func(objid.Identity) bool) reflector.Source[*widget] {
 	return &ailing{a.part.Relist(a.part, known).(*part), a.way}
 }
 

@@ -68,7 +68,7 @@ import (
 // namespaces must be of one server, because the versions of several servers do not compare.
 //
 // Costs: a goroutine, a queue and a watch for each namespace, and some 12 bytes for each object.
-// Errors: [ErrInvalid], also for a source that is reflector.Changing; and the errors of source and of [New].
+// Errors: [ErrInvalid], also for the source of a shard.Part; and the errors of source and of [New].
 func NewNamespaced[T any](name string, set *Namespaces, source func(namespace string) (reflector.Source[T], error), key store.KeyFunc[types.NamespacedName, T], opts Options[T]) (*Informer[types.NamespacedName, T], error) {
 	switch {
 	case set == nil || source == nil:
@@ -114,7 +114,7 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 // joinNamespace adds a namespace.
 func joinNamespace[K comparable, T any](i *core[K, T], namespace string, sourceOf func(string) (reflector.Source[T], error)) error {
 	source, err := sourceOf(namespace)
-	if _, changes := source.(reflector.Changing[T]); changes {
+	if _, changes := source.(changing[T]); changes {
 		err = mistake.NoPruner
 	}
 	if err == nil && source == nil {

@@ -18,6 +18,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -30,7 +31,7 @@ type slowPart struct {
 	rand *rand.Rand // guarded by mu
 }
 
-func (p *slowPart) Relist(self reflector.Source[*widget], known func(reflector.Identity) bool) reflector.Source[*widget] {
+func (p *slowPart) Relist(self reflector.Source[*widget], known func(objid.Identity) bool) reflector.Source[*widget] {
 	return &slowPart{part: p.part.Relist(self, known).(*part), deaf: p.deaf, mu: p.mu, rand: p.rand}
 }
 

@@ -22,6 +22,7 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -32,8 +33,8 @@ type part struct {
 	denied *atomic.Bool
 }
 
-// Relist implements reflector.Relister: relists are denied too.
-func (p *part) Relist(self reflector.Source[*widget], known func(reflector.Identity) bool) reflector.Source[*widget] {
+// Relist serves reflectors: relists are denied too.
+func (p *part) Relist(self reflector.Source[*widget], known func(objid.Identity) bool) reflector.Source[*widget] {
 	return &part{p.Source.Relist(p.Source, known).(*fake.Source[*widget]), p.denied}
 }
 

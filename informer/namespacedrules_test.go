@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -20,7 +21,7 @@ type tardy struct {
 	by time.Duration
 }
 
-func (p *tardy) Relist(self reflector.Source[*widget], known func(reflector.Identity) bool) reflector.Source[*widget] {
+func (p *tardy) Relist(self reflector.Source[*widget], known func(objid.Identity) bool) reflector.Source[*widget] {
 	return &tardy{p.part.Relist(self, known).(*part), p.by}
 }
 

@@ -18,7 +18,7 @@ import (
 //
 //	pods, err := informer.New(source, store.ObjectKey, informer.Options[*corev1.Pod]{})
 //
-// It returns [ErrInvalid], store.ErrKeyType, or the error of
+// It returns [ErrInvalid] or the error of
 // store.New for the indexes.
 func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T], opts Options[T]) (*Informer[K, T], error) {
 	if source == nil {
@@ -33,7 +33,7 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	}
 	i.only = &part[K, T]{inf: i, source: source, place: place{resource: source.Resource()}}
 	i.places.add(&i.only.place)
-	if c, ok := source.(reflector.Changing[T]); ok {
+	if c, ok := source.(changing[T]); ok {
 		i.only.keeps = c.Selects
 	}
 	return informerOf(i), firstSession(i)

@@ -38,12 +38,12 @@ import (
 // if the watch is more than about four minutes behind, but not while it brings nothing at all. When
 // the informer notices a restore, it reports the writes that the server has lost.
 //
-// Nothing changes if the source's selection changes (reflector.Changing) and does not have obj now,
+// Nothing changes if the source's selection changes (shard.Part) and does not have obj now,
 // or if the informer is for a set of namespaces without obj's namespace.
 //
 // Errors: the errors of the key function; store.ErrResourceVersion, with the resource and the key,
 // if rv is missing or cannot be compared with others; [ErrStopped] while the informer does not run;
-// [ErrTooManyWrites] if the watch is 10,000 objects behind and none of these writes counts as lost
+// an error that says so if the watch is 10,000 objects behind and none of these writes counts as lost
 // (otherwise the store takes back the write that was lost first); [ErrHandlerBehind] if a handler
 // is further behind than the informer ever lets it be. After an error, reads return what they did
 // before. It costs as much as a commit of one operation (store.Store.Commit).
@@ -165,7 +165,7 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 	if door.Len(&p.own.door) >= i.ownLimit && !awaitsOwn(&p.own, key) {
 		room := false
 		if failed, room = makeRoomForOwn(p); !room {
-			return failed, ErrTooManyWrites
+			return failed, errTooManyWrites
 		}
 	}
 	before := ownOf(&p.own, key)

@@ -21,6 +21,7 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -495,8 +496,8 @@ type lagging struct {
 	watch, list *barrier
 }
 
-// Relist implements reflector.Relister.
-func (s *lagging) Relist(self reflector.Source[*widget], known func(reflector.Identity) bool) reflector.Source[*widget] {
+// Relist serves reflectors.
+func (s *lagging) Relist(self reflector.Source[*widget], known func(objid.Identity) bool) reflector.Source[*widget] {
 	return &lagging{s.Source.(*part).Relist(s.Source, known), s.watch, s.list}
 }
 

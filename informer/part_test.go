@@ -16,13 +16,13 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
@@ -56,9 +56,11 @@ func (l lists) List(ctx context.Context, opts metav1.ListOptions, yield func(ref
 	})
 }
 
-// Relist implements reflector.Relister.
-func (l lists) Relist(_ reflector.Source[*widget], known func(reflector.Identity) bool) reflector.Source[*widget] {
-	from := l.Source.(reflector.Relister[*widget])
+// Relist serves reflectors.
+func (l lists) Relist(_ reflector.Source[*widget], known func(objid.Identity) bool) reflector.Source[*widget] {
+	from := l.Source.(interface {
+		Relist(reflector.Source[*widget], func(objid.Identity) bool) reflector.Source[*widget]
+	})
 	return lists{from.Relist(l.Source, known), l.listed}
 }
 
@@ -234,7 +236,7 @@ func TestWaitForListsGivesUp(t *testing.T) {
 		if err := set.WaitForLists(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		for n := range informer.HandlerLag + 3*deltafifo.DefaultLimit {
+		for n := range informer.HandlerLag + 3*1024 {
 			must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
 		}
 		synctest.Wait()

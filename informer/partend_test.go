@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/picking"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
 )
@@ -26,15 +27,15 @@ type ending struct {
 	ended chan struct{}
 }
 
-func (s ending) Selection() reflector.Selection {
-	return endingSelection{s.Source.(reflector.Changing[*widget]).Selection(), s.ended}
+func (s ending) Selection() picking.Selection {
+	return endingSelection{s.Source.(interface{ Selection() picking.Selection }).Selection(), s.ended}
 }
 func (s ending) Selects(w *widget) bool {
-	return s.Source.(reflector.Changing[*widget]).Selects(w)
+	return s.Source.(interface{ Selects(*widget) bool }).Selects(w)
 }
 
 type endingSelection struct {
-	reflector.Selection
+	picking.Selection
 	ended chan struct{}
 }
 

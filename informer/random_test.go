@@ -66,7 +66,7 @@ type member struct {
 }
 
 // restless is a source that says that it is idle after a number of events only. After one, the
-// committer commits all that follows. It is no reflector.Relister either.
+// committer commits all that follows. It has no Relist either.
 type restless struct {
 	reflector.Source[*widget]
 	marks int

@@ -82,7 +82,7 @@ func located[K comparable, T any](i *core[K, T], err *PanicError) *PanicError {
 
 func noKey(*PanicError) {}
 
-// keyOf calls the user's key function. It returns the function's error, store.ErrZeroKey or a
+// keyOf calls the user's key function. It returns the function's error, usercode.ErrZeroKey or a
 // *PanicError.
 func (i *core[K, T]) keyOf(obj T) (K, error) {
 	key, err := usercode.Key(i.key, obj)

@@ -12,7 +12,7 @@ import (
 )
 
 // versions decides which objects a relist found unchanged. Its UID, version and contents must be the
-// same, because contents can change at a version: see reflector.Identity. If an object carries its
+// same, because contents can change at a version: see package objid. If an object carries its
 // resourceVersion, that counts. If it does not, as a projection, the resourceVersion of the event
 // that brought it counts. Only the latter versions are noted here: 16 bytes per object in a map that
 // is a third empty. The sums of contents are in the store, 8 bytes per object.

@@ -46,7 +46,7 @@
 // # User code
 //
 // The queue calls Limiter, Class, OnError and the function given to Run without a lock held, and
-// they may call the queue. A panic in any of them is contained: it is reported as a [*PanicError]
+// they may call the queue. A panic in any of them is contained: it is reported as an *informer.PanicError
 // and ends at most the call. When one of them ends a worker of Run with runtime.Goexit, the
 // worker's key is given back and another worker takes its place. Misuse has a defined result: Done
 // without Get reports false, negative delays mean none, and adding after shutdown does nothing.

@@ -9,21 +9,23 @@ import (
 )
 
 // Limiter decides how long AddRateLimited delays a key. The queue counts the failures, so a limiter
-// needs no state per key and no cleanup. A limiter that has such state can be a [Forgetter]. It is
-// called without a lock, from many goroutines at once.
+// needs no state per key and no cleanup. It is called without a lock, from many goroutines at once.
+//
+// A limiter that keeps state per key, or needs to know which keys work again, also has the method
+//
+//	Forget(key K)
+//
+// [Queue.Forget] calls it, and so does [Run] before it gives back a key whose call returned nil, [Again] or [Terminal],
+// even if the key never failed. It is called without a lock, from many goroutines at once. A panic in it is reported to
+// [Options.OnError].
 type Limiter[K comparable] interface {
 	// Delay returns the delay of a key. failures is the number of earlier AddRateLimited calls for
 	// the key since the last Forget: 0 the first time. Zero and negative results mean no delay.
 	Delay(key K, failures int) time.Duration
 }
 
-// Forgetter is a [Limiter] that keeps state per key, or needs to know which keys work again.
-// [Queue.Forget] calls Forget, and so does [Run] before it gives back a key whose call returned
-// nil, [Again] or [Terminal], even if the key never failed. Forget is called without a lock, from
-// many goroutines at once. A panic in it is reported to [Options.OnError].
-type Forgetter[K comparable] interface {
-	Forget(key K)
-}
+// forgetter is a [Limiter] with Forget.
+type forgetter[K comparable] interface{ Forget(key K) }
 
 // Exponential doubles the delay with each failure: Base, 2 Base, 4 Base, up to Max.
 type Exponential[K comparable] struct {
@@ -100,7 +102,7 @@ func (l MaxOf[K]) Delay(key K, failures int) time.Duration {
 	return d
 }
 
-// Forget implements [Forgetter]: it passes the key on to those limiters that are Forgetters.
+// Forget passes the key on to those limiters that have Forget.
 func (l MaxOf[K]) Forget(key K) {
 	for _, one := range l {
 		forget(one, key)
@@ -120,7 +122,7 @@ func (l MaxWait[K]) Delay(key K, failures int) time.Duration {
 	return min(orExponential(l.Limiter).Delay(key, failures), max(0, l.Max))
 }
 
-// Forget implements [Forgetter]: it passes the key on to the other limiter if that is a Forgetter.
+// Forget passes the key on to the other limiter if that has Forget.
 func (l MaxWait[K]) Forget(key K) { forget(l.Limiter, key) }
 
 // Jitter lengthens the delays of another limiter at random, so that keys that failed together do
@@ -146,12 +148,12 @@ func (l Jitter[K]) Delay(key K, failures int) time.Duration {
 	return time.Duration(f)
 }
 
-// Forget implements [Forgetter]: it passes the key on to the other limiter if that is a Forgetter.
+// Forget passes the key on to the other limiter if that has Forget.
 func (l Jitter[K]) Forget(key K) { forget(l.Limiter, key) }
 
-// forget calls Forget of a limiter that is a Forgetter.
+// forget calls Forget of a limiter that has it.
 func forget[K comparable](l Limiter[K], key K) {
-	if f, ok := l.(Forgetter[K]); ok {
+	if f, ok := l.(forgetter[K]); ok {
 		f.Forget(key)
 	}
 }

@@ -13,7 +13,7 @@ const debounceSpan = 10
 // backoff for retries. No value is an error. Functions are called with no lock held and may call
 // the queue.
 type Options[K comparable] struct {
-	// Name identifies the queue in [Metrics] and in the text of a [PanicError]. A
+	// Name identifies the queue in [Metrics] and in the text of an informer.PanicError. A
 	// controller.Controller gives its queue the controller's name if this is empty. Empty means no
 	// name.
 	Name string

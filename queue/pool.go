@@ -4,6 +4,9 @@ import (
 	"context"
 	"slices"
 	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
+	"github.com/kinform/kinform/internal/verdict"
 )
 
 // pool holds the workers of one Run. The first fields are set once; workers, live and want belong
@@ -104,12 +107,12 @@ func (p *pool[K]) work(ctx context.Context, w *worker) {
 
 // handle calls fn for one key and settles the result, even if fn panics or ends the goroutine.
 func handle[K comparable](p *pool[K], it Item[K]) {
-	v := verdict{outcome: Failed, err: ErrGoexit}
+	v := verdict.Verdict{Outcome: verdict.Failed, Err: usercode.ErrGoexit}
 	defer func() { settle(p, it, v) }()
 	v = p.call(it.Key)
 }
 
-func (p *pool[K]) call(key K) verdict {
+func (p *pool[K]) call(key K) verdict.Verdict {
 	ctx := p.calls
 	if p.timeout > 0 {
 		var cancel context.CancelFunc
@@ -120,35 +123,35 @@ func (p *pool[K]) call(key K) verdict {
 	panicked := p.q.call("function of Run", func() { err = p.fn(ctx, key) })
 	p.ran.timed(ctx, p.calls, p.timeout)
 	if panicked != nil {
-		return verdict{outcome: Failed, err: panicked}
+		return verdict.Verdict{Outcome: verdict.Failed, Err: panicked}
 	}
-	return judge(p.calls, err, p.q.call)
+	return verdict.Of(p.calls, err, p.q.call)
 }
 
 // settle gives a key back according to the result of its call. It gives the key back before it
 // reports an error, because OnError can end the goroutine.
-func settle[K comparable](p *pool[K], it Item[K], v verdict) {
+func settle[K comparable](p *pool[K], it Item[K], v verdict.Verdict) {
 	p.ran.count(v)
-	switch v.outcome {
-	case Succeeded, GaveUp, AskedAgain:
+	switch v.Outcome {
+	case verdict.Succeeded, verdict.GaveUp, verdict.AskedAgain:
 		p.forget(it, v)
-	case CutShort:
+	case verdict.CutShort:
 		bringBack(it, 0, false)
-	case Failed:
+	case verdict.Failed:
 		retry(p, it)
 	}
-	if v.err != nil {
-		report(p.q, it.Key, v.err)
+	if v.Err != nil {
+		report(p.q, it.Key, v.Err)
 	}
 }
 
 // forget clears the failures of a key and gives it back. It first calls the limiter's Forget, which
 // must not run during the key's next run. Even if that call ends the goroutine, the key is given
 // back.
-func (p *pool[K]) forget(it Item[K], v verdict) {
+func (p *pool[K]) forget(it Item[K], v verdict.Verdict) {
 	defer func() {
-		if v.outcome == AskedAgain {
-			bringBack(it, v.after, true)
+		if v.Outcome == verdict.AskedAgain {
+			bringBack(it, v.After, true)
 		} else {
 			it.done(true)
 		}

@@ -19,7 +19,7 @@ func reportsOf[K comparable](opts Options[K]) *reports[K] {
 // call calls a function of the user, and returns a *PanicError with the queue's name if it panics.
 func (q *Queue[K]) call(where string, f func()) error {
 	err := usercode.Call(where, f)
-	if panicked, ok := err.(*PanicError); ok {
+	if panicked, ok := err.(*usercode.PanicError); ok {
 		panicked.Name = q.Name()
 	}
 	return err
@@ -27,7 +27,7 @@ func (q *Queue[K]) call(where string, f func()) error {
 
 // report passes an error to Options.OnError and counts panics. Called without the lock.
 func report[K comparable](q *Queue[K], key K, err error) {
-	_, panicked := err.(*PanicError)
+	_, panicked := err.(*usercode.PanicError)
 	r := q.reports
 	if r != nil && r.onError != nil && usercode.Call("Options.OnError", func() { r.onError(key, err) }) != nil {
 		panicked = true

@@ -5,6 +5,9 @@ import (
 	"errors"
 	"sync/atomic"
 	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
+	"github.com/kinform/kinform/internal/verdict"
 )
 
 // Results counts the calls of the functions that [Run] was given, by the consequences for their
@@ -30,7 +33,7 @@ type Results struct {
 
 // runs counts the work of all calls of Run for one queue. Any goroutine may use it.
 type runs struct {
-	outcomes                     [Failed + 1]atomic.Uint64
+	outcomes                     [verdict.Failed + 1]atomic.Uint64
 	againNow, panicked, timedOut atomic.Uint64
 	workers                      atomic.Int64
 }
@@ -44,13 +47,13 @@ func (q *Queue[K]) ran() *runs {
 }
 
 // count counts the result of a call.
-func (r *runs) count(v verdict) {
-	if v.outcome == AskedAgain && v.after <= 0 {
+func (r *runs) count(v verdict.Verdict) {
+	if v.Outcome == verdict.AskedAgain && v.After <= 0 {
 		r.againNow.Add(1)
 	} else {
-		r.outcomes[v.outcome].Add(1)
+		r.outcomes[v.Outcome].Add(1)
 	}
-	if _, panicked := v.err.(*PanicError); panicked && v.outcome == Failed {
+	if _, panicked := v.Err.(*usercode.PanicError); panicked && v.Outcome == verdict.Failed {
 		r.panicked.Add(1)
 	}
 }
@@ -68,12 +71,12 @@ func (r *runs) results() Results {
 		return Results{}
 	}
 	return Results{
-		Succeeded: r.outcomes[Succeeded].Load(),
-		Again:     r.outcomes[AskedAgain].Load(),
+		Succeeded: r.outcomes[verdict.Succeeded].Load(),
+		Again:     r.outcomes[verdict.AskedAgain].Load(),
 		AgainNow:  r.againNow.Load(),
-		GaveUp:    r.outcomes[GaveUp].Load(),
-		Failed:    r.outcomes[Failed].Load(),
-		CutShort:  r.outcomes[CutShort].Load(),
+		GaveUp:    r.outcomes[verdict.GaveUp].Load(),
+		Failed:    r.outcomes[verdict.Failed].Load(),
+		CutShort:  r.outcomes[verdict.CutShort].Load(),
 		Panicked:  r.panicked.Load(),
 		TimedOut:  r.timedOut.Load(),
 	}

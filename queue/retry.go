@@ -11,7 +11,7 @@ import (
 func (q *Queue[K]) AddRateLimited(key K) { addRateLimited(q, key, 0, AddOptions{}) }
 
 // Forget sets the key's failure count to zero and calls the limiter's Forget, if it is a
-// [Forgetter]. It does not remove a pending delay: see [Queue.Cancel]. O(1).
+// [Limiter]. It does not remove a pending delay: see [Queue.Cancel]. O(1).
 func (q *Queue[K]) Forget(key K) {
 	hash := q.hash(key)
 	q.mu.Lock()
@@ -25,11 +25,11 @@ func (q *Queue[K]) Forget(key K) {
 
 // tellForgetter calls the Forget of the limiter. Called without the lock.
 func tellForgetter[K comparable](q *Queue[K], key K) {
-	forgetter, ok := q.limiter.(Forgetter[K])
+	limiter, ok := q.limiter.(forgetter[K])
 	if !ok {
 		return
 	}
-	if err := q.call("Limiter", func() { forgetter.Forget(key) }); err != nil {
+	if err := q.call("Limiter", func() { limiter.Forget(key) }); err != nil {
 		report(q, key, err)
 	}
 }

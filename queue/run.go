@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/verdict"
 )
 
 // RunOptions configures [Run]. The zero value is one worker without limits.
@@ -52,7 +53,7 @@ func Run[K comparable](ctx context.Context, q *Queue[K], opts RunOptions, fn fun
 		calls, cancel = context.WithCancel(context.WithoutCancel(ctx))
 	}
 	defer cancel()
-	calls = context.WithValue(calls, callsKey{}, calls)
+	calls = verdict.WithCalls(calls)
 	p := &pool[K]{q: q, ran: q.ran(), fn: fn, calls: calls, stop: ctx, timeout: opts.Timeout, exits: make(chan *worker)}
 	p.resize(max(1, opts.Workers))
 	return supervise(p, opts, cancel)

@@ -11,6 +11,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // startRun runs in the background; the function returned waits for the end and gives the result.
@@ -50,7 +52,7 @@ func TestRunResults(t *testing.T) {
 		{"terminal nil", func() error { return Terminal(nil) }, -1, 0, nil},
 		{"panic", func() error { panic("ouch") }, 5 * time.Millisecond, 1, &PanicError{}},
 		{"panic with an error", func() error { panic(boom) }, 5 * time.Millisecond, 1, boom},
-		{"goexit", func() error { runtime.Goexit(); return nil }, 5 * time.Millisecond, 1, ErrGoexit},
+		{"goexit", func() error { runtime.Goexit(); return nil }, 5 * time.Millisecond, 1, usercode.ErrGoexit},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -6,17 +6,17 @@ import (
 	"sync"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/objid"
+	"github.com/kinform/kinform/internal/picking"
 )
 
-// Changing is an optional interface of a [Source] whose selection of objects changes while it is in
+// changing is an optional interface of a [Source] whose selection of objects changes while it is in
 // use. [Select] makes such a source, and shard.Part is one. It must be the outermost source,
 // because [Map], [Filter], [Shard] and [Tweak] over it make no use of the interface.
 //
 // When the selection grows, the reflector ends its watch and lists again. The list decodes only the
-// objects that the sink lacks: see [Relister]. A list in progress is finished first, so that a
+// objects that the sink lacks: see [relister]. A list in progress is finished first, so that a
 // selection which changes faster than the server lists still gets there. If the list fails, the
 // watch from before goes on until the next attempt. When the selection only shrinks, the sink drops
 // the objects that have left, nothing is requested, and the watch goes on.
@@ -25,15 +25,15 @@ import (
 // Requests ask for the same selection until the next list, because the reflector uses the last
 // events to check whether the server was restored: a source that left out objects it had sent
 // before would look like a server that lost them. So the sink has a second filter, Selects.
-type Changing[T any] interface {
-	Selection() Selection
+type changing[T any] interface {
+	Selection() picking.Selection
 	// Selects reports whether an object is in the selection as the sink has it. The sink drops others. It
 	// is called with a lock of the sink held, by any goroutine.
 	Selects(obj T) bool
 }
 
-// Pruner is what a [Sink] needs for a [Changing] source. Both methods may be called by any goroutine.
-type Pruner interface {
+// pruner is what a [Sink] needs for a [changing] source. Both methods may be called by any goroutine.
+type pruner interface {
 	// Prune removes the objects for which Selects is false now. No other such object enters after
 	// that.
 	Prune(ctx context.Context) error
@@ -41,43 +41,9 @@ type Pruner interface {
 	Flush(ctx context.Context) error
 }
 
-// Selection is how a reflector follows a [Changing] source. Requests go on to ask for the selection
-// of one moment, until Begin. All methods but Due are called by the goroutine of Run. No method
-// waits for a request or for the sink.
-type Selection interface {
-	// Follow begins a Run. After each change, the one who makes it calls changed, which may wait for the
-	// sink. less says that something has left. An error says that the Run is about to end. flush is
-	// [Pruner.Flush]. stop ends all that. Only one Run at a time can follow: otherwise Follow returns an
-	// error.
-	Follow(changed func(less bool) error, flush func(context.Context) error) (stop func(), err error)
-	// Begin is called before a list. Requests ask for the newest selection from now on. If that is
-	// empty, Begin returns false: the sink gets an empty list, and nothing is requested.
-	Begin() bool
-	// Listed says that the sink has the list.
-	Listed()
-	// Dropped says that a watch follows: if the last list failed, requests ask again for the selection
-	// of the list before.
-	Dropped()
-	// Due reports whether the selection has objects that no list has brought.
-	Due() bool
-}
-
-// Selector says what a source made by [Select] selects.
-type Selector[T any] interface {
-	Selection
-	// Request adds to the options of each request. An object that the server sends nevertheless is
-	// dropped as it arrives if Asked is false. Asked must be the same for all states of an object.
-	Request(*metav1.ListOptions)
-	Asked(obj T) (bool, error)
-	// CheckList checks the answer to a list.
-	CheckList(metav1.ListMeta) error
-	// Selects is that of [Changing].
-	Selects(obj T) bool
-}
-
-// Select returns a source of those objects of source that by selects, see [Changing]. It returns nil
-// if source or by is nil. A panic in Asked continues as in [Map].
-func Select[T any](source Source[T], by Selector[T]) Source[T] {
+// Select returns a source of those objects of source that by selects, which may change. The type of by is internal, so
+// only this module calls Select: use shard.Part. It returns nil if source or by is nil.
+func Select[T any](source Source[T], by picking.Selector[T]) Source[T] {
 	if source == nil || by == nil {
 		return nil
 	}
@@ -92,17 +58,17 @@ func Select[T any](source Source[T], by Selector[T]) Source[T] {
 // selecting is the source that Select makes.
 type selecting[T any] struct {
 	*adapter[T, T]
-	by Selector[T]
+	by picking.Selector[T]
 }
 
-// Selection implements Changing.
-func (s *selecting[T]) Selection() Selection { return s.by }
+// Selection implements changing.
+func (s *selecting[T]) Selection() picking.Selection { return s.by }
 
-// Selects implements Changing.
+// Selects implements changing.
 func (s *selecting[T]) Selects(obj T) bool { return s.by.Selects(obj) }
 
-// Relist implements Relister if the other source does.
-func (s *selecting[T]) Relist(self Source[T], known func(Identity) bool) Source[T] {
+// Relist implements relister if the other source does.
+func (s *selecting[T]) Relist(self Source[T], known func(objid.Identity) bool) Source[T] {
 	if self != Source[T](s) {
 		return nil
 	}
@@ -135,10 +101,10 @@ func isCanceled(err error) bool {
 // following is the selection that a reflector follows. The goroutine of Run calls its methods, except for
 // changed, and for hurry, which the timer also calls.
 type following struct {
-	by     Selection // nil if the source has none that changes
-	sink   Pruner    // nil with by
-	moving bool      // the list in progress replaces a watch that can go on
-	before *state    // of that watch; nil before the first
+	by     picking.Selection // nil if the source has none that changes
+	sink   pruner            // nil with by
+	moving bool              // the list in progress replaces a watch that can go on
+	before *state            // of that watch; nil before the first
 
 	mu        sync.Mutex
 	lists     bool               // the request in progress is one for a list

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/picking"
 )
 
 // names is a set of names, each of one letter.
@@ -35,7 +36,7 @@ type choice struct {
 	changed                              func(less bool) error
 }
 
-var _ Selector[metaObject] = (*choice)(nil)
+var _ picking.Selector[metaObject] = (*choice)(nil)
 
 // set changes the selection.
 func (c *choice) set(wanted names) error {
@@ -166,7 +167,7 @@ func (s *slow) selected(by names) string {
 func pick(t *testing.T, src Source[metaObject], onError func(error), test func(*choice, *chosen, *Reflector[metaObject])) {
 	by := new(choice)
 	to := &chosen{mirror: mirror{has: map[string]metaObject{}}, by: by}
-	r, err := New(Select(src, Selector[metaObject](by)), Sink[metaObject](to), Options{Tuning: listsOnly, OnError: onError})
+	r, err := New(Select(src, picking.Selector[metaObject](by)), Sink[metaObject](to), Options{Tuning: listsOnly, OnError: onError})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -341,7 +342,7 @@ func TestSelectionComesDuringAWait(t *testing.T) {
 
 // TestSelectionNeedsAPruner: a sink that cannot give objects up is refused with the resource's name.
 func TestSelectionNeedsAPruner(t *testing.T) {
-	source := Select(Source[metaObject](&slow{past: &past{courses: new(courses)}}), Selector[metaObject](new(choice)))
+	source := Select(Source[metaObject](&slow{past: &past{courses: new(courses)}}), picking.Selector[metaObject](new(choice)))
 	if _, err := New(source, Sink[metaObject](&mirror{}), Options{}); !errors.Is(err, mistake.NoPruner) || !strings.HasPrefix(err.Error(), "pods: ") {
 		t.Error(err)
 	}

@@ -19,7 +19,7 @@ type core struct {
 	sink     listSink
 	opts     Options
 	log      logs.Log
-	meter    ReadCounter   // the source, if it is one
+	meter    readCounter   // the source, if it is one
 	omitted  func() uint64 // counts the events which the source left out; nil if it leaves out none
 	made     time.Time     // by New
 
@@ -70,7 +70,7 @@ type requests interface {
 	endList(whole bool)
 }
 
-// init makes r ready. source and sink are nil if New was given none. changes: the source is Changing.
+// init makes r ready. source and sink are nil if New was given none. changes: the source is a changing one.
 func (r *core) init(source interface{ Resource() string }, sink listSink, changes bool, opts Options) error {
 	if source == nil {
 		return mistake.NoSource
@@ -79,7 +79,7 @@ func (r *core) init(source interface{ Resource() string }, sink listSink, change
 		return errNoSink
 	}
 	r.resource, r.sink, r.made = source.Resource(), sink, time.Now()
-	if pruner, prunes := sink.(Pruner); changes && !prunes {
+	if pruner, prunes := sink.(pruner); changes && !prunes {
 		return fmt.Errorf("%s: %w", r.resource, mistake.NoPruner)
 	} else if changes {
 		r.follows.sink = pruner
@@ -90,7 +90,7 @@ func (r *core) init(source interface{ Resource() string }, sink listSink, change
 		opts.OnError = r.log.Error
 	}
 	r.opts = opts
-	r.meter, _ = source.(ReadCounter)
+	r.meter, _ = source.(readCounter)
 	if s, ok := source.(omitter); ok {
 		r.omitted = s.omitted
 	}

@@ -66,7 +66,7 @@
 //
 // Before a list in place of a watch, the reflector requests one object to see that the server was not
 // restored meanwhile. If that request gets no answer, the list comes from the storage, and the sink
-// learns that the server may have been restored ([Rewinder]). The first list after a denied watch (403,
+// learns that the server may have been restored (Rewound of [Sink]). The first list after a denied watch (403,
 // 401) skips this check, because everything may be denied then. In that case the reflector does not
 // notice a server that is restored and overtakes the newest version seen before that list, unless a
 // watch is allowed again.
@@ -76,7 +76,7 @@
 // A resourceVersion names a write, not contents. The API server applies defaults and converts when it
 // reads from etcd. So the contents of an object change without a new version when a
 // CustomResourceDefinition gets a default or another conversion webhook, and when the server is
-// upgraded. No watch event announces this. The next list brings the new contents: see [Identity].
+// upgraded. No watch event announces this. The next list brings the new contents: see Event.Sum.
 //
 // When a CustomResourceDefinition changes, each API server ends all its watches early and in order. The
 // reflector lists after such an end if the connection goes on, so the contents are as new as the list
@@ -115,9 +115,9 @@
 // that proves nothing, and the reflector asks for the objects of earlier events.
 //
 // If the server shows another history, the reflector reports [ErrRestored] and lists the collection at
-// "". A [Rewinder] learns that the versions of this list do not compare with those that it holds.
+// "". A sink with the method Rewound learns that the versions of this list do not compare with those that it holds.
 //
-// If the check is inconclusive, the reflector relists silently, and the Rewinder compares contents as
+// If the check is inconclusive, the reflector relists silently, and the sink compares contents as
 // well as versions. The check is inconclusive if none of the known objects is unchanged, if the newest
 // one has the same version but other contents, if the server has not reached the newest version seen, or if
 // it has, but the watch then does not repeat all these events within Tuning.IdleTimeout.

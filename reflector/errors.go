@@ -11,8 +11,8 @@ var (
 	// ErrListStopped is returned by [Source.List] when its yield function returned false.
 	ErrListStopped = errors.New("list stopped by its caller")
 
-	// ErrInvalid is matched by the errors of mistakes in the program: a nil source or sink, a [Changing] source with a
-	// sink that is no [Pruner], a second Run, a shard that no server has. The text says which. It is the value of
+	// ErrInvalid is matched by the errors of mistakes in the program: a nil source or sink, a source of a shard.Part
+	// with a sink that cannot follow it, a second Run, a shard that no server has. The text says which. It is the value of
 	// package controller.
 	ErrInvalid = mistake.Err
 
@@ -51,9 +51,8 @@ var (
 
 // The mistakes, which match ErrInvalid.
 var (
-	errNoSink   error = mistake.Text("reflector: sink is nil")
-	errStarted  error = mistake.Text("reflector: Run was called before")
-	errBadShard error = mistake.Text("reflector: bad shard")
+	errNoSink  error = mistake.Text("reflector: sink is nil")
+	errStarted error = mistake.Text("reflector: Run was called before")
 )
 
 // The broken rules, which match ErrProtocol.
@@ -83,7 +82,4 @@ var (
 	// server closed it too early, or the server does not know streaming lists and answered
 	// with a plain watch.
 	errNoInitialEventsEnd error = mistake.Broken("streaming list without a bookmark at its end")
-
-	// errOtherShard ends a list that the server made for another shard than the requested one.
-	errOtherShard error = mistake.Broken("server sent another shard")
 )

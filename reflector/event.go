@@ -49,8 +49,8 @@ type Event[T any] struct {
 	Omitted bool
 
 	// Recalled marks an Added event whose object the sink has in this state already, so the source
-	// has not decoded it: Object is the zero T. Only the source that [Relister.Relist] returns
-	// yields such events. The reflector puts the sink's object into the event and clears Recalled,
+	// has not decoded it: Object is the zero T. Only sources of this
+	// module yield such events. The reflector puts the sink's object into the event and clears Recalled,
 	// so a sink never sees one.
 	Recalled bool
 
@@ -69,7 +69,7 @@ type Event[T any] struct {
 	ResourceVersion string
 
 	// Sum is a hash of the bytes that Object was made from, so that a list shows whether an object
-	// has other contents at the version that it had before: see [Identity]. Two events of one source
+	// has other contents at the version that it had before. Two events of one source
 	// that have the same Sum, which is not zero, are made from equal bytes. Zero means that the
 	// source does not know. The source of a Deleted event need not know.
 	Sum uint64

@@ -61,7 +61,7 @@ func (r *core) noteRewind() {
 	if how == rewound {
 		r.stats.restores.Add(1)
 	}
-	if s, ok := r.sink.(Rewinder); ok && how != notRewound {
+	if s, ok := r.sink.(interface{ Rewound(certain bool) }); ok && how != notRewound {
 		s.Rewound(how == rewound)
 	}
 }

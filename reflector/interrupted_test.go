@@ -13,6 +13,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/picking"
 )
 
 // The list for what has come meets a server that is being restored: it answers 503 or 429. The watch goes on, on
@@ -313,7 +315,7 @@ func TestSinkErrorWhileSelectionMoves(t *testing.T) {
 					}
 					return broken
 				}
-				r, err := New(Select(Source[metaObject](src), Selector[metaObject](by)), Sink[metaObject](to), Options{Tuning: listsOnly, OnError: func(error) {}})
+				r, err := New(Select(Source[metaObject](src), picking.Selector[metaObject](by)), Sink[metaObject](to), Options{Tuning: listsOnly, OnError: func(error) {}})
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/kinform/kinform/internal/picking"
 )
 
 // TestLogValues: the attributes that each error has in a log.
@@ -67,7 +69,7 @@ func TestRelistsAreLogged(t *testing.T) {
 				by := new(choice)
 				source := Source[metaObject](server)
 				if reason == "moved" {
-					source = Select(source, Selector[metaObject](by))
+					source = Select(source, picking.Selector[metaObject](by))
 				}
 				var out bytes.Buffer
 				opts := Options{Tuning: listsOnly, OnError: func(error) {}, Logger: slog.New(slog.NewTextHandler(&out, &slog.HandlerOptions{Level: slog.LevelDebug}))}

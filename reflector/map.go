@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/internal/objmeta"
 )
 
@@ -22,7 +23,7 @@ import (
 // project runs in the goroutine of the reflector, for every object listed and watched, deleted ones
 // included. It may change its argument and return it. Equal arguments must give results that are
 // deeply equal: otherwise a watch that breaks off may cost a list. Nor is project called for an
-// object of a list that the sink has already ([Relister]). If it returns an error, the
+// object of a list that the sink has already ([Source]). If it returns an error, the
 // object is reported as an [*ObjectError] and skipped, like one that could not be decoded. A panic
 // in it continues as a panic whose value is an error that names the object's key.
 //
@@ -90,9 +91,9 @@ func newAdapter[R, T any](a adapter[R, T]) *adapter[R, T] {
 	return &a
 }
 
-// Relist implements Relister if the other source does.
-func (a *adapter[R, T]) Relist(self Source[T], known func(Identity) bool) Source[T] {
-	from, ok := a.source.(Relister[R])
+// Relist implements relister if the other source does.
+func (a *adapter[R, T]) Relist(self Source[T], known func(objid.Identity) bool) Source[T] {
+	from, ok := a.source.(relister[R])
 	if !ok || self != Source[T](a) {
 		return nil
 	}
@@ -118,9 +119,9 @@ func (a *adapter[R, T]) omitted() uint64 {
 // Resource implements Source.
 func (a *adapter[R, T]) Resource() string { return a.source.Resource() }
 
-// Received implements ReadCounter with the numbers of the other source.
+// Received implements readCounter with the numbers of the other source.
 func (a *adapter[R, T]) Received() (bytes uint64, decoding time.Duration) {
-	if m, ok := a.source.(ReadCounter); ok {
+	if m, ok := a.source.(readCounter); ok {
 		return m.Received()
 	}
 	return 0, 0

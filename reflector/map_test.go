@@ -156,7 +156,9 @@ func TestMapReportsWhatItsSourceReceived(t *testing.T) {
 		source reflector.Source[partial]
 		want   uint64
 	}{{&metered{}, 17}, {&canned[partial]{}, 0}} {
-		meter := reflector.Filter(c.source, func(partial) bool { return true }).(reflector.ReadCounter)
+		meter := reflector.Filter(c.source, func(partial) bool { return true }).(interface {
+			Received() (uint64, time.Duration)
+		})
 		if got, _ := meter.Received(); got != c.want {
 			t.Errorf("Received() = %d, want %d", got, c.want)
 		}

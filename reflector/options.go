@@ -59,7 +59,7 @@ type Tuning struct {
 	DisableWatchList bool
 
 	// FirstVersion is the resourceVersion of the first list. The state of that list is not older,
-	// unless the server was restored from a backup; the sink learns of that ([Rewinder]). Nil does
+	// unless the server was restored from a backup; the sink learns of that (Rewound of [Sink]). Nil does
 	// as client-go does: a streaming list asks for "", the newest state, which the server sends
 	// from its cache, and a LIST asks for "0", the present state of the cache.
 	FirstVersion *string
@@ -93,7 +93,7 @@ type Tuning struct {
 	TrustVersions bool
 
 	// DecodeAll decodes each object of each list. Otherwise an object that the sink has with the
-	// same key, UID, version and sum of its bytes is taken from the sink: see [Relister].
+	// same key, UID, version and sum of its bytes is taken from the sink: see [Source].
 	DecodeAll bool
 }
 

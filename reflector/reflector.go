@@ -9,10 +9,10 @@ type Reflector[T any] struct {
 }
 
 // New returns a reflector that is not running. It returns [ErrInvalid] for a
-// nil argument, and for a source that is [Changing] and a sink that is no [Pruner].
+// nil argument, and for the source of a shard.Part and a sink that cannot follow it.
 func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], error) {
 	r := &Reflector[T]{transfer: transfer[T]{source: source, sink: sink}}
-	changing, changes := source.(Changing[T])
+	changing, changes := source.(changing[T])
 	if err := r.core.init(source, sink, changes, opts); err != nil {
 		return nil, err
 	}
@@ -27,7 +27,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 }
 
 // Run lists and watches until ctx is done, and then returns nil. It returns the sink's error if the
-// sink failed, the error of [Selection.Follow], and [ErrInvalid] if Run was called before. Run
+// sink failed, that of a second cache with the source of one shard.Part, and [ErrInvalid] if Run was called before. Run
 // works in its caller's goroutine, which owns the protocol state. A timer watches over each watch.
 func (r *Reflector[T]) Run(ctx context.Context) error { return r.core.run(ctx) }
 

@@ -1,27 +1,12 @@
 package reflector
 
-import "k8s.io/apimachinery/pkg/types"
+import "github.com/kinform/kinform/internal/objid"
 
-// Identity is one state of an object, as a list names it before the object is decoded. Version and
-// UID alone do not name a state: the API server applies defaults and converts when it reads from
-// etcd, so the contents of an object can change at its version. A new default or conversion webhook
-// in a CustomResourceDefinition does that, and so does an upgrade of the server. Two equal
-// identities have the same contents because their sums are equal, too. If a restored server gives
-// out a version again, the bytes differ, so its lists need no exception.
-type Identity struct {
-	types.NamespacedName
-	UID             types.UID
-	ResourceVersion string
-	// Sum is the [Event.Sum] of the event that would carry the decoded object. An identity without
-	// it is never known.
-	Sum uint64
-}
-
-// Relister is an optional interface of a [Source] that need not decode objects that the reflector
+// relister is an optional interface of a [Source] that need not decode objects that the reflector
 // has already. Decoding is most of the cost of a list, and most objects of a relist are unchanged.
-// client.Resource and the sources of package fake are Relisters, and so are the results of [Map],
-// [Filter], [Shard] and [Tweak] over a Relister.
-type Relister[T any] interface {
+// client.Resource and the sources of package fake are relisters, and so are the results of [Map],
+// [Filter], [Shard] and [Tweak] over a relister.
+type relister[T any] interface {
 	// Relist returns a source of the same collection that asks known about an object before it
 	// decodes the object. If known returns true, the next event that the source yields is that
 	// object's, with Recalled set and a zero Object. The source asks only about the objects of a
@@ -30,44 +15,44 @@ type Relister[T any] interface {
 	// cannot read with certainty: one without UID or version, or with members that come twice.
 	//
 	// self is the source that the caller holds. Relist returns nil if self is not its receiver: a
-	// type that embeds a Relister has its method too, but may have its own List and Watch.
+	// type that embeds a relister has its method too, but may have its own List and Watch.
 	//
 	// [New] calls Relist once. The returned source is used like the receiver, and in turn with it.
-	Relist(self Source[T], known func(Identity) bool) Source[T]
+	Relist(self Source[T], known func(objid.Identity) bool) Source[T]
 }
 
-// Recaller is an optional interface of a [Sink] that keeps objects, for a source that is a
-// [Relister].
-type Recaller[T any] interface {
+// recaller is an optional interface of a [Sink] that keeps objects, for a source that is a
+// [relister].
+type recaller[T any] interface {
 	// Lookup is called in the goroutine of Run, before each request for a list or a page. It returns
 	// a function that returns the sink's object with an identity, and true. It returns false if the
 	// sink does not have the object in that state, or would put a decoded object into another place.
 	// The function is called in the goroutine of Run until the list or page ends. Nil means that the
 	// sink has nothing.
-	Lookup() func(Identity) (T, bool)
+	Lookup() func(objid.Identity) (T, bool)
 }
 
 // recall is the side of a reflector that knows objects of a list. The goroutine of Run owns it.
 type recall[T any] struct {
-	source Source[T]   // the Relister's; nil if no objects can be recalled
-	sink   Recaller[T] // nil with source
+	source Source[T]   // the relister's; nil if no objects can be recalled
+	sink   recaller[T] // nil with source
 
-	known func(Identity) (T, bool) // of the list or page in progress; nil for none
-	found T                        // the object of the next event
-	sum   uint64                   // its sum
+	known func(objid.Identity) (T, bool) // of the list or page in progress; nil for none
+	found T                              // the object of the next event
+	sum   uint64                         // its sum
 }
 
 // beginRecalling makes c recall objects, if source and sink can.
 func beginRecalling[T any](c *recall[T], source Source[T], sink Sink[T]) {
-	from, ok := source.(Relister[T])
-	to, holds := sink.(Recaller[T])
+	from, ok := source.(relister[T])
+	to, holds := sink.(recaller[T])
 	if ok && holds {
-		c.sink, c.source = to, from.Relist(source, func(id Identity) bool { return findRecalled(c, id) })
+		c.sink, c.source = to, from.Relist(source, func(id objid.Identity) bool { return findRecalled(c, id) })
 	}
 }
 
 // findRecalled is the function that the source asks.
-func findRecalled[T any](c *recall[T], id Identity) (ok bool) {
+func findRecalled[T any](c *recall[T], id objid.Identity) (ok bool) {
 	if c.known == nil || id.Sum == 0 {
 		return false
 	}

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -17,14 +18,14 @@ import (
 type recaller struct {
 	filled bool
 	listed []string
-	asked  []reflector.Identity
+	asked  []objid.Identity
 }
 
-func (s *recaller) Lookup() func(reflector.Identity) (string, bool) {
+func (s *recaller) Lookup() func(objid.Identity) (string, bool) {
 	if !s.filled {
 		return nil
 	}
-	return func(id reflector.Identity) (string, bool) {
+	return func(id objid.Identity) (string, bool) {
 		s.asked = append(s.asked, id)
 		return "recalled " + id.Name, true
 	}

@@ -18,6 +18,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
@@ -181,8 +182,8 @@ type gatedSource struct {
 	mu *sync.Mutex
 }
 
-// Relist implements reflector.Relister: relists pass the gate too.
-func (s *gatedSource) Relist(self reflector.Source[*object], known func(reflector.Identity) bool) reflector.Source[*object] {
+// Relist serves reflectors: relists pass the gate too.
+func (s *gatedSource) Relist(self reflector.Source[*object], known func(objid.Identity) bool) reflector.Source[*object] {
 	return &gatedSource{s.Source.Relist(s.Source, known).(*fake.Source[*object]), s.mu}
 }
 
@@ -220,12 +221,12 @@ func (s *keptObjects) Listed(_ context.Context, ev reflector.Event[*object]) err
 	return nil
 }
 
-// Lookup implements reflector.Recaller.
-func (s *keptObjects) Lookup() func(reflector.Identity) (*object, bool) {
+// Lookup serves reflectors.
+func (s *keptObjects) Lookup() func(objid.Identity) (*object, bool) {
 	s.mu.Lock()
 	held := maps.Clone(s.held)
 	s.mu.Unlock()
-	return func(id reflector.Identity) (*object, bool) {
+	return func(id objid.Identity) (*object, bool) {
 		ev, ok := held[id.NamespacedName]
 		ok = ok && ev.Object.UID == id.UID && ev.ResourceVersion == id.ResourceVersion
 		return ev.Object, ok

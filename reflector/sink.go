@@ -5,6 +5,16 @@ import "context"
 // Sink is the destination of a Reflector. [Reflector.Run] makes all calls from its goroutine,
 // one at a time. A sink may block for back-pressure, and must return soon after ctx is done.
 // An error from a sink ends Run.
+//
+// A sink that compares versions also needs a method
+//
+//	Rewound(certain bool)
+//
+// Otherwise, after the server was restored from a backup, it may keep an object of the lost history in place of another
+// one that has the same version now. Rewound comes right before the Replace of a list whose versions do not compare with
+// the versions of the sink's contents. If the server was certainly restored, certain is true, and the list's version may be
+// older than the sink's. If it is false, the server could not show that it was not restored, and most likely it was not:
+// an object is unchanged if its contents are equal, too.
 type Sink[T any] interface {
 	// Listed hands over one object of a list in progress. Nothing of the list may become
 	// visible before Replace. Added and Modified put the object. Deleted removes it: a
@@ -29,18 +39,6 @@ type Sink[T any] interface {
 
 	// Apply hands over one watch event, Bookmarks included, in the server's order.
 	Apply(ctx context.Context, ev Event[T]) error
-}
-
-// Rewinder is an optional interface of a [Sink] that must know when the server was restored from a
-// backup, or may have been. A sink that compares versions needs it: otherwise it may keep an object
-// of the lost history in place of another one that has the same version now.
-type Rewinder interface {
-	// Rewound comes right before the Replace of a list whose versions do not compare with the
-	// versions of the sink's contents. If the server was certainly restored, certain is true, and
-	// the list's version may be older than the sink's. If it is false, the server could not show
-	// that it was not restored, and most likely it was not: an object is unchanged if its contents
-	// are equal, too.
-	Rewound(certain bool)
 }
 
 // listSink is the part of a Sink that does not depend on the type of the objects.

@@ -16,6 +16,18 @@ import (
 //
 // List and Watch return soon after ctx is done. The reflector ends requests that take too long
 // in this way, and nothing else ends a call that ignores its context: see [ErrNotReturning].
+//
+// Sources of this module also need not decode an object of a list that the sink has already, if its key, UID, version
+// and the sum of its bytes are the same. Decoding is most of the cost of a list, and most objects of a relist are
+// unchanged. client.Resource and the sources of package fake do that, and so do [Map], [Filter], [Shard] and [Tweak]
+// over them.
+//
+// A Source that counts what it reads, for [Stats], also has the method
+//
+//	Received() (bytes uint64, decoding time.Duration)
+//
+// It returns the bytes of all response bodies so far, after decompression, and the time spent decoding them, without the
+// waits for the network. Any goroutine may call it.
 type Source[T any] interface {
 	// Resource names the collection in errors and logs, such as "pods" or "deployments.apps in
 	// namespace prod". It never changes.

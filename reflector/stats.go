@@ -19,7 +19,7 @@ type Stats struct {
 	// LastRelists are the newest of these, the newest first. If there were fewer, the rest is zero.
 	LastRelists [keptRelists]Relist
 	// Recalled counts the objects of lists that were not decoded, because the sink had them in
-	// the same state: see [Relister].
+	// the same state: see [Source].
 	Recalled uint64
 	// Restores counts the lists of a server that was found restored from a backup.
 	Restores uint64
@@ -58,7 +58,7 @@ type Stats struct {
 	// Zero before the first.
 	LastEvent time.Time
 	// Received is the number of bytes read from the server. Decoding is the time spent on
-	// making objects of them. Both are zero unless the source is a [ReadCounter].
+	// making objects of them. Both are zero unless the source has a method Received: see [Source].
 	Received uint64
 	Decoding time.Duration
 	// Failing says since when, and why, the reflector makes no progress. Zero while all is
@@ -121,7 +121,7 @@ type Relists struct {
 	// change with a default or a webhook, and the OpenAPI document that does change is larger than
 	// most lists.
 	Ended uint64
-	// Moved: the selection of a [Changing] source has got more. The watch ended for that.
+	// Moved: the selection of a shard.Part has got more. The watch ended for that.
 	Moved uint64
 }
 
@@ -135,21 +135,6 @@ type Relist struct {
 
 // keptRelists is the length of Stats.LastRelists.
 const keptRelists = 8
-
-// NewestRelists returns the newest of two LastRelists. It serves to add up the Stats of several
-// reflectors.
-func NewestRelists(a, b [keptRelists]Relist) (all [keptRelists]Relist) {
-	for i, x, y := 0, 0, 0; i < keptRelists; i++ {
-		if a[x].At.Before(b[y].At) {
-			all[i] = b[y]
-			y++
-		} else {
-			all[i] = a[x]
-			x++
-		}
-	}
-	return all
-}
 
 // ByReason returns the numbers by words for the reasons, such as "too large", zeros included.
 func (r Relists) ByReason() map[string]uint64 {
@@ -178,11 +163,8 @@ func relistFields(r *Relists) [relistReasons]*uint64 {
 	}
 }
 
-// ReadCounter is an optional interface of a [Source] that counts what it reads, for [Stats]. It
-// must be safe from any goroutine.
-type ReadCounter interface {
-	// Received returns the bytes of all response bodies so far, after decompression, and the
-	// time spent decoding them, without the waits for the network.
+// readCounter is a [Source] that counts what it reads.
+type readCounter interface {
 	Received() (bytes uint64, decoding time.Duration)
 }
 
@@ -295,7 +277,7 @@ func (c *counters) seen() string {
 }
 
 // now is Reflector.Stats. The other two are fields of core.
-func (c *counters) now(meter ReadCounter, made time.Time) Stats {
+func (c *counters) now(meter readCounter, made time.Time) Stats {
 	s := Stats{
 		Lists:        c.lists.Load(),
 		Recalled:     c.recalled.Load(),

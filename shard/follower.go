@@ -11,10 +11,11 @@ import (
 
 	"github.com/kinform/kinform/internal/broadcast"
 	"github.com/kinform/kinform/internal/hashrange"
-	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/internal/picking"
+	"github.com/kinform/kinform/internal/sharded"
 )
 
-// follower is the set of hashes as one cache has it. It is the reflector.Selection of a [Part]. The
+// follower is the set of hashes as one cache has it. It is the picking.Selection of a [Part]. The
 // ranges in it are never changed, only replaced.
 //
 // listed ⊆ keeps ⊆ wanted at any time, since each call of set takes what has left out of all three.
@@ -43,7 +44,7 @@ type selection struct {
 	text   string // for servers; empty if they are not to select
 }
 
-var _ reflector.Selection = (*follower)(nil)
+var _ picking.Selection = (*follower)(nil)
 
 // set takes a new set of ranges. There is one call at a time.
 func (f *follower) set(ranges []HashRange) {
@@ -73,7 +74,7 @@ func (f *follower) set(ranges []HashRange) {
 	}
 }
 
-// Follow implements reflector.Selection.
+// Follow serves reflectors.
 func (f *follower) Follow(changed func(less bool) error, flush func(context.Context) error) (stop func(), err error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -97,7 +98,7 @@ func (f *follower) forget() {
 	f.moved.Send()
 }
 
-// Begin implements reflector.Selection.
+// Begin serves reflectors.
 func (f *follower) Begin() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -113,12 +114,12 @@ func (f *follower) selector() string {
 	}
 	var all []sharding.ShardRangeRequirement
 	for _, r := range f.wanted {
-		all = append(all, reflector.ShardRange(f.field, r.First, r.Last))
+		all = append(all, sharded.Range(f.field, r.First, r.Last))
 	}
 	return sharding.NewSelector(all...).String()
 }
 
-// Listed implements reflector.Selection.
+// Listed serves reflectors.
 func (f *follower) Listed() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -126,14 +127,14 @@ func (f *follower) Listed() {
 	f.moved.Send()
 }
 
-// Dropped implements reflector.Selection.
+// Dropped serves reflectors.
 func (f *follower) Dropped() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.asked = f.before
 }
 
-// Due implements reflector.Selection.
+// Due serves reflectors.
 func (f *follower) Due() bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
@@ -159,7 +160,7 @@ func (f *follower) CheckList(page metav1.ListMeta) error {
 	if f.changed == nil {
 		return errNotFollowed
 	}
-	return reflector.CheckShard(page, f.asked.text)
+	return sharded.CheckList(page, f.asked.text)
 }
 
 // hasAsked reports whether a hash is one of those that requests ask for.

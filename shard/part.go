@@ -6,6 +6,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/sharded"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -76,7 +77,7 @@ func (p Part[T]) hash() (func(T) uint64, error) {
 	case p.Field == "":
 		return p.Hash, nil
 	}
-	return reflector.ShardHashOf[T](p.Field)
+	return sharded.HashOf[T](p.Field)
 }
 
 // selector is a follower for objects T.
@@ -85,7 +86,7 @@ type selector[T any] struct {
 	hash func(T) uint64
 }
 
-// Asked implements reflector.Selector.
+// Asked serves reflectors.
 func (s *selector[T]) Asked(obj T) (bool, error) {
 	if s.field != "" {
 		if _, err := meta.Accessor(obj); err != nil {
@@ -95,5 +96,5 @@ func (s *selector[T]) Asked(obj T) (bool, error) {
 	return s.hasAsked(s.hash(obj))
 }
 
-// Selects implements reflector.Selector.
+// Selects serves reflectors.
 func (s *selector[T]) Selects(obj T) bool { return s.has(s.hash(obj)) }

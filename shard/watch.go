@@ -90,7 +90,7 @@ func (w *watcher) Apply(_ context.Context, ev reflector.Event[*leader.Lease]) er
 	return nil
 }
 
-// Rewound implements reflector.Rewinder.
+// Rewound serves reflectors.
 func (w *watcher) Rewound(certain bool) { w.rewound = w.rewound || certain }
 
 // publish makes the present state the newest view. One that nobody has taken is replaced.

@@ -43,8 +43,8 @@ func TestBadObjects(t *testing.T) {
 		"key function fails":    {nil, errNoID},
 		"zero key":              {&item{}, ErrZeroKey},
 		"key function panics":   {&item{id: good.id, boom: "key"}, &PanicError{Where: "key function"}},
-		"index function panics": {&item{id: good.id, boom: "node"}, &index.PanicError{Where: "index function", Name: "node"}},
-		"second index panics":   {&item{id: id{"new", 1}, node: "n", tags: []string{"a"}, boom: "tags"}, &index.PanicError{Where: "index function", Name: "tags"}},
+		"index function panics": {&item{id: good.id, boom: "node"}, &PanicError{Where: "index function", Name: "node"}},
+		"second index panics":   {&item{id: id{"new", 1}, node: "n", tags: []string{"a"}, boom: "tags"}, &PanicError{Where: "index function", Name: "tags"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			s := newStore(t, ^uint32(0), Options[*item]{Indexes: f.defs()})
@@ -104,7 +104,7 @@ func TestCommitLeavesOutBadOps(t *testing.T) {
 		if err := s.Commit("7", ops); err != nil {
 			t.Fatal(err)
 		}
-		var ip *index.PanicError
+		var ip *PanicError
 		if !errors.As(ops[1].Err, &ip) || ip.Name != "tags" || ip.Key != "{s2 2}" {
 			t.Errorf("index panic: %v", ops[1].Err)
 		}
@@ -162,10 +162,10 @@ func TestUnknownIndex(t *testing.T) {
 	if _, err := s.Index("node", newItem(1)); !errors.Is(err, index.ErrUnknownIndex) {
 		t.Errorf("Index: %v", err)
 	}
-	if _, err := s.ByIndex("mod", "1"); !errors.Is(err, index.ErrNotString) {
+	if _, err := s.ByIndex("mod", "1"); !errors.Is(err, index.ErrInvalid) {
 		t.Errorf("ByIndex on numbers: %v", err)
 	}
-	if _, err := s.IndexValues("mod"); !errors.Is(err, index.ErrNotString) {
+	if _, err := s.IndexValues("mod"); !errors.Is(err, index.ErrInvalid) {
 		t.Errorf("IndexValues on numbers: %v", err)
 	}
 	if len(told) != 0 {
@@ -187,7 +187,7 @@ func TestAddIndexes(t *testing.T) {
 	bad := newItem(2)
 	bad.boom = "tags"
 	mustSet(t, s, newItem(1), bad)
-	var p *index.PanicError
+	var p *PanicError
 	if err := s.AddIndexes(f.mod, f.tags); !errors.As(err, &p) || p.Name != "tags" || p.Key == "" {
 		t.Errorf("an index function that panics: %v", err)
 	}

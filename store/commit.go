@@ -33,7 +33,7 @@ type Op[K comparable, T any] struct {
 	// Unchanged says that Keep was set or Options.Unchanged returned true: Old is still
 	// stored, Object is not.
 	Unchanged bool
-	// Err says why the operation was left out: a *KeyError or an *index.PanicError.
+	// Err says why the operation was left out: a *KeyError or an *informer.PanicError.
 	Err error
 }
 

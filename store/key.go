@@ -8,6 +8,8 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 // KeyFunc returns the key of an object.
@@ -19,14 +21,14 @@ import (
 type KeyFunc[K comparable, T any] func(obj T) (K, error)
 
 // ObjectKey is the KeyFunc of Kubernetes objects: namespace and name.
-// Cost: no allocation. Errors: ErrNoObject, ErrNoName.
+// Cost: no allocation. Errors: [ErrInvalid] for nil; reflector.ErrNoName.
 func ObjectKey[T metav1.Object](obj T) (types.NamespacedName, error) {
 	if isNil(obj) {
-		return types.NamespacedName{}, ErrNoObject
+		return types.NamespacedName{}, mistake.NoObject
 	}
 	name := obj.GetName()
 	if name == "" {
-		return types.NamespacedName{}, ErrNoName
+		return types.NamespacedName{}, usercode.ErrNoName
 	}
 	return types.NamespacedName{Namespace: obj.GetNamespace(), Name: name}, nil
 }
@@ -34,11 +36,11 @@ func ObjectKey[T metav1.Object](obj T) (types.NamespacedName, error) {
 // ParseKey returns the key that text stands for: "namespace/name", or "name" or "/name" for an
 // object without a namespace. It is the inverse of Key.String, and takes the keys of client-go's
 // caches as well, for example from a command line. It does not check whether the names are valid
-// ones. Cost: no allocation. Errors: [ErrKeyText], with the text.
+// ones. Cost: no allocation. Errors: [ErrInvalid], with the text.
 func ParseKey(text string) (types.NamespacedName, error) {
 	key, ok := keytext.Parse(text)
 	if !ok {
-		return types.NamespacedName{}, fmt.Errorf("%w: %q", ErrKeyText, text)
+		return types.NamespacedName{}, fmt.Errorf("%w: %q", errKeyText, text)
 	}
 	return key, nil
 }

@@ -98,10 +98,10 @@ func (d *driver) op() (op Op[id, *item], wantErr error) {
 		return op, errNoID
 	case 3:
 		op.Object.boom = "node"
-		return op, &index.PanicError{Where: "index function", Name: "node"}
+		return op, &PanicError{Where: "index function", Name: "node"}
 	case 4:
 		op.Object.boom = "tags"
-		return op, &index.PanicError{Where: "index function", Name: "tags"}
+		return op, &PanicError{Where: "index function", Name: "tags"}
 	case 5:
 		op.Object.boom = "key"
 		return op, &PanicError{Where: "key function"}
@@ -183,7 +183,7 @@ func (d *driver) replace() {
 	if len(objs) > 0 && d.r.IntN(5) == 0 {
 		bad := *objs[0]
 		bad.boom, bad.version = "tags", -1
-		if err := d.s.Replace(append(slices.Clone(objs), &bad), "1000000"); !sameError(err, &index.PanicError{Where: "index function", Name: "tags"}) {
+		if err := d.s.Replace(append(slices.Clone(objs), &bad), "1000000"); !sameError(err, &PanicError{Where: "index function", Name: "tags"}) {
 			d.t.Fatalf("replace with a bad object: %v", err)
 		}
 		return

@@ -385,7 +385,7 @@ func checkKey[K comparable, T any](s *Store[K, T], op *Op[K, T]) error {
 		}
 	}
 	if op.Key == *new(K) { // under which nothing can be stored
-		return badKey(op.Key, op.Key, ErrZeroKey)
+		return badKey(op.Key, op.Key, usercode.ErrZeroKey)
 	}
 	return nil
 }
@@ -394,7 +394,7 @@ func checkKey[K comparable, T any](s *Store[K, T], op *Op[K, T]) error {
 // key is another one.
 func badKey(key, own any, err error) error {
 	if err == nil {
-		err = fmt.Errorf("%w: %v", ErrKeyMismatch, own)
+		err = fmt.Errorf("%w: %v", errKeyMismatch, own)
 	}
 	return &KeyError{Key: fmt.Sprint(key), Err: err}
 }

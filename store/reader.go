@@ -194,7 +194,7 @@ func (r *Reader[K, T]) Sample(n int) []T {
 func (r *Reader[K, T]) Indexer() *index.Indexer[T] { return (*index.Indexer[T])(r.slots) }
 
 // ByIndex returns the objects that have value in the index called name, in no order.
-// Errors: index.ErrUnknownIndex, index.ErrNotString.
+// Errors: index.ErrUnknownIndex; index.ErrInvalid if the values are not strings.
 //
 //go:noinline
 func (r *Reader[K, T]) ByIndex(name, value string) ([]T, error) {
@@ -202,7 +202,7 @@ func (r *Reader[K, T]) ByIndex(name, value string) ([]T, error) {
 }
 
 // IndexKeys returns the keys of the objects that have value in the index called name, in
-// no order. Errors: index.ErrUnknownIndex, index.ErrNotString.
+// no order. Errors: index.ErrUnknownIndex; index.ErrInvalid if the values are not strings.
 //
 //go:noinline
 func (r *Reader[K, T]) IndexKeys(name, value string) ([]K, error) {
@@ -221,7 +221,7 @@ func (r *Reader[K, T]) IndexKeys(name, value string) ([]K, error) {
 
 // Index returns the objects that share at least one value with obj in the index called
 // name, each once, in no order. obj need not be stored.
-// Errors: index.ErrUnknownIndex, *index.PanicError.
+// Errors: index.ErrUnknownIndex, *informer.PanicError.
 //
 //go:noinline
 func (r *Reader[K, T]) Index(name string, obj T) ([]T, error) {
@@ -229,7 +229,7 @@ func (r *Reader[K, T]) Index(name string, obj T) ([]T, error) {
 }
 
 // IndexValues returns the values that at least one object has in the index called name,
-// each once, in no order. Errors: index.ErrUnknownIndex, index.ErrNotString.
+// each once, in no order. Errors: index.ErrUnknownIndex; index.ErrInvalid if the values are not strings.
 func (r *Reader[K, T]) IndexValues(name string) ([]string, error) {
 	return r.Indexer().Values(name)
 }

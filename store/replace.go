@@ -13,7 +13,7 @@ import (
 //
 // Cost: one pass over objs and one over the stored objects, and that of a large commit if
 // anything differs.
-// Errors: ErrClosed, *KeyError, *PanicError, *index.PanicError.
+// Errors: ErrClosed, *KeyError, *informer.PanicError.
 func (s *Store[K, T]) Replace(objs []T, rv string) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()

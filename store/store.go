@@ -22,7 +22,7 @@ type Options[T any] struct {
 	Unchanged func(old, new T) bool
 
 	// OnError is called with errors that a read cannot return: the store does not have the
-	// index (index.ErrUnknownIndex), or the index function panicked (*index.PanicError). It is
+	// index (index.ErrUnknownIndex), or the index function panicked (*informer.PanicError). It is
 	// called once for each index name and kind of error, at most 1,000 times in all; reads of
 	// frozen Readers count too. nil drops the errors. It runs in the goroutine of the failed
 	// read, with no lock held.
@@ -49,10 +49,10 @@ type Store[K comparable, T any] struct {
 }
 
 // New returns an empty store. key returns the key of an object.
-// Errors: ErrNoKeyFunc, ErrKeyType, index.ErrInvalid, index.ErrDuplicate.
+// Errors: [ErrInvalid], index.ErrDuplicate.
 func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T], error) {
 	if key == nil {
-		return nil, ErrNoKeyFunc
+		return nil, errNoKeyFunc
 	}
 	if err := mapkey.Check[K](); err != nil {
 		return nil, err

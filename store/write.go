@@ -5,12 +5,13 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/slots"
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// Set stores obj under its key, in its own commit, which does not move the resourceVersion. Errors:
-// ErrClosed, *KeyError, *index.PanicError.
+// Set stores obj under its key, in its own commit, which does not move the resourceVersion.
+// Errors: ErrClosed, *KeyError, *informer.PanicError.
 func (s *Store[K, T]) Set(obj T) error {
 	// Lock before the key function runs: a lock between two reads of obj would keep the
 	// processor from doing both at a time.
@@ -54,7 +55,7 @@ func keyOf[K comparable, T any](s *Store[K, T], obj T) (key K, err error) {
 
 // AddIndexes adds indexes to a store, which may be in use and hold objects. It adds all of them
 // or none.
-// Errors: ErrClosed, index.ErrInvalid, index.ErrDuplicate, *index.PanicError.
+// Errors: ErrClosed, index.ErrInvalid, index.ErrDuplicate, *informer.PanicError.
 func (s *Store[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	s.writeMu.Lock()
 	defer s.writeMu.Unlock()
@@ -96,7 +97,7 @@ func instances[T any](body *slots.Slots[T], defs []index.Definition[T]) ([]slots
 	return out, nil
 }
 
-var errNilIndex = fmt.Errorf("%w: the index is nil: make it with index.New or index.By", index.ErrInvalid)
+var errNilIndex = fmt.Errorf("%w: the index is nil: make it with index.New or index.By", mistake.Index)
 
 // names are the names of indexes.
 type names map[string]bool

@@ -343,7 +343,7 @@ func TestEverySetupMistake(t *testing.T) {
 	three := controller.New[key]("no function", nil)
 	controller.For(three, owners)
 	err := manager.Run(t.Context(), one, two, three)
-	for _, want := range []error{client.ErrScope, index.ErrDuplicate, controller.ErrInvalid, mistake.NoFunc} {
+	for _, want := range []error{client.ErrInvalid, index.ErrDuplicate, controller.ErrInvalid, mistake.NoFunc} {
 		if !errors.Is(err, want) {
 			t.Errorf("%v is missing", want)
 		}

@@ -529,7 +529,7 @@ func TestMisuse(t *testing.T) {
 	if _, err := factory.For(factory.New(client.Connection{}, factory.Options{}), gears, factory.Request[*gear]{}); err == nil {
 		t.Error("a factory without a server handed out an informer")
 	}
-	if _, err := factory.For(w.Factory, gears.Cluster(), factory.Request[*gear]{Select: client.Options{Namespace: "a"}}); !errors.Is(err, client.ErrScope) {
+	if _, err := factory.For(w.Factory, gears.Cluster(), factory.Request[*gear]{Select: client.Options{Namespace: "a"}}); !errors.Is(err, client.ErrInvalid) {
 		t.Errorf("scope: %v", err)
 	}
 	if len(w.Stats()) != 0 {

@@ -5,13 +5,14 @@
 package mapkey
 
 import (
-	"errors"
 	"fmt"
 	"reflect"
+
+	"github.com/kinform/kinform/internal/mistake"
 )
 
-// ErrKeyType is in the errors of [Check]. Packages that return them export it.
-var ErrKeyType = errors.New("type cannot be a key")
+// ErrKeyType is in the errors of [Check]. It matches the ErrInvalid of all packages.
+var ErrKeyType error = mistake.Text("type cannot be a key")
 
 // Check returns nil if every value of K equals itself, so that a map finds it again. Otherwise
 // the error wraps [ErrKeyType] and names the type and the offending part of it. O(fields of

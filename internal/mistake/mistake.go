@@ -23,6 +23,10 @@ var (
 	NoInformer error = Text("the informer or handle is nil: make it before you use it")
 	// NoHandler is the mistake of a handler that has nothing to call. It comes with the name of the resource.
 	NoHandler error = Text("the handler is nil: pass a function or a value")
+	// NoObject is the mistake of a nil object.
+	NoObject error = Text("the object is nil")
+	// Index is the mistake of a definition of an index that cannot be used.
+	Index error = Text("invalid index definition")
 	// NoFunc is the mistake of a loop without a function to call. It comes with the name of the loop.
 	NoFunc error = Text("the function is nil: pass one")
 	// NoSource is the mistake of a nil source. It comes with the type of the objects, if there is one.

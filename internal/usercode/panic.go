@@ -2,8 +2,7 @@
 // runtime.Goexit into one type of error, checks the keys that they return, and ends the work
 // of several goroutines at the first failure.
 //
-// The packages that return a [PanicError] export it as an alias. So errors.As finds it by any
-// of these names, and no program has to import a package only for the error.
+// Package informer exports [PanicError] under the same name.
 package usercode
 
 import (
@@ -14,6 +13,7 @@ import (
 	"strings"
 
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 var (
@@ -22,7 +22,7 @@ var (
 	ErrGoexit = errors.New("the call ended its goroutine")
 
 	// ErrZeroKey reports an object whose key is the zero K: most likely the key was never set.
-	ErrZeroKey = errors.New("key is the zero value")
+	ErrZeroKey error = mistake.Text("key is the zero value")
 
 	// ErrNoName reports an object without metadata.name, which has no key.
 	ErrNoName = errors.New("object has no metadata.name")

@@ -203,7 +203,7 @@ func TestNewRefusesMisuse(t *testing.T) {
 		t.Errorf("got error %v", err)
 	}
 	var p pushed
-	if _, err := New(nil, p.push, store.Options[object]{}); !errors.Is(err, store.ErrNoKeyFunc) {
+	if _, err := New(nil, p.push, store.Options[object]{}); !errors.Is(err, store.ErrInvalid) {
 		t.Errorf("got error %v", err)
 	}
 }

@@ -106,5 +106,5 @@ type rateLimiter[K comparable] struct{ of workqueue.TypedRateLimiter[K] }
 // Delay implements queue.Limiter.
 func (l rateLimiter[K]) Delay(key K, _ int) time.Duration { return l.of.When(key) }
 
-// Forget implements queue.Forgetter.
+// Forget is called by the queue: see queue.Limiter.
 func (l rateLimiter[K]) Forget(key K) { l.of.Forget(key) }

@@ -29,6 +29,7 @@ import (
 	kinform "github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
@@ -333,7 +334,7 @@ func (of *collection) addField(field string, extract client.IndexerFunc) error {
 	defer of.mu.Unlock()
 	switch {
 	case extract == nil:
-		return fmt.Errorf("controllerruntime: the field %q of %s: %w", field, of.kind, index.ErrInvalid)
+		return fmt.Errorf("controllerruntime: the field %q of %s: %w", field, of.kind, mistake.Index)
 	case of.fields[field] != nil:
 		return fmt.Errorf("controllerruntime: the field %q of %s: %w", field, of.kind, index.ErrDuplicate)
 	}

@@ -9,7 +9,6 @@ import (
 	toolscache "k8s.io/client-go/tools/cache"
 	"sigs.k8s.io/controller-runtime/pkg/cache"
 
-	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/mistake"
 )
@@ -66,7 +65,7 @@ func (of *collection) RemoveEventHandler(handle toolscache.ResourceEventHandlerR
 func (of *collection) AddIndexers(indexers toolscache.Indexers) error {
 	for name, fn := range indexers {
 		if fn == nil {
-			return fmt.Errorf("controllerruntime: the index %q of %s: %w", name, of.kind, index.ErrInvalid)
+			return fmt.Errorf("controllerruntime: the index %q of %s: %w", name, of.kind, mistake.Index)
 		}
 	}
 	for _, p := range of.parts {

@@ -1,4 +1,5 @@
-package queue
+// Package verdict has what the result of a call means for its key: queue.Run and those who record results agree by it.
+package verdict
 
 import (
 	"context"
@@ -10,15 +11,15 @@ import (
 	"github.com/kinform/kinform/internal/usercode"
 )
 
-// Outcome is the consequence for a key of the call that [Run] made.
+// Outcome is the consequence for a key of the call that queue.Run made.
 type Outcome uint8
 
 const (
 	// Succeeded: the call returned nil. The key is done.
 	Succeeded Outcome = iota
-	// AskedAgain: the result is or has [Again]. The key comes back, and has not failed.
+	// AskedAgain: the result is or has queue.Again. The key comes back, and has not failed.
 	AskedAgain
-	// GaveUp: the result is or wraps [Terminal], and has no other cause. The key is not retried.
+	// GaveUp: the result is or wraps queue.Terminal, and has no other cause. The key is not retried.
 	GaveUp
 	// CutShort: the call returned the error of Run's context after that had ended. The key comes
 	// back, and has not failed.
@@ -36,7 +37,7 @@ func (o Outcome) String() string {
 	return "outcome " + strconv.Itoa(int(o))
 }
 
-// Judge returns what [Run] will make of err as the result of the call with ctx, which may be
+// Judge returns what queue.Run will make of err as the result of the call with ctx, which may be
 // derived from the call's context. It is for functions that wrap another one, to record what it
 // returned. An error whose own methods panic is Failed. If ctx does not come from a call of Run, it
 // is taken for the context of Run itself.
@@ -45,53 +46,56 @@ func Judge(ctx context.Context, err error) Outcome {
 	if !ok {
 		calls = ctx
 	}
-	return judge(calls, err, usercode.Call).outcome
+	return Of(calls, err, usercode.Call).Outcome
 }
 
 // callsKey is the key for a value in the contexts of calls: the context from which they were
 // derived. If that one has ended, calls are cut short.
 type callsKey struct{}
 
-// verdict is the meaning of a call's result.
-type verdict struct {
-	outcome Outcome
-	after   time.Duration // for AskedAgain
-	err     error         // to be reported; nil for none
+// WithCalls returns the context from which a Run derives those of its calls.
+func WithCalls(ctx context.Context) context.Context { return context.WithValue(ctx, callsKey{}, ctx) }
+
+// Verdict is the meaning of a call's result.
+type Verdict struct {
+	Outcome Outcome
+	After   time.Duration // for AskedAgain
+	Err     error         // to be reported; nil for none
 }
 
-// judge returns the verdict on the result of a call. errors.As and the like run the error's own
+// Of returns the verdict on the result of a call. errors.As and the like run the error's own
 // methods. If one of them panics, as methods of nil pointers do, the call has failed. contain is
 // usercode.Call, or a wrapper of it.
-func judge(calls context.Context, err error, contain func(string, func()) error) (v verdict) {
+func Of(calls context.Context, err error, contain func(string, func()) error) (v Verdict) {
 	if err == nil {
-		return verdict{}
+		return Verdict{}
 	}
 	if panicked := contain("Error method", func() { v = classify(calls, err) }); panicked != nil {
-		return verdict{outcome: Failed, err: panicked}
+		return Verdict{Outcome: Failed, Err: panicked}
 	}
 	return v
 }
 
-// classify is judge without protection from panics.
-func classify(calls context.Context, err error) verdict {
+// classify is Of without protection from panics.
+func classify(calls context.Context, err error) Verdict {
 	var later *AgainError
 	var terminal *TerminalError
 	switch {
 	case errors.As(err, &later):
-		v := verdict{outcome: AskedAgain}
+		v := Verdict{Outcome: AskedAgain}
 		if later != nil {
-			v.after = later.After
+			v.After = later.After
 		}
 		if !onlyAgain(err) {
-			v.err = err
+			v.Err = err
 		}
 		return v
 	case errors.As(err, &terminal) && onlyTerminal(err):
-		return verdict{outcome: GaveUp, err: err}
+		return Verdict{Outcome: GaveUp, Err: err}
 	case calls.Err() != nil && (errors.Is(err, calls.Err()) || errors.Is(err, context.Cause(calls))):
-		return verdict{outcome: CutShort}
+		return Verdict{Outcome: CutShort}
 	}
-	return verdict{outcome: Failed, err: err}
+	return Verdict{Outcome: Failed, Err: err}
 }
 
 // onlyTerminal reports whether err has no cause that a retry could help against. One made by errors.Join may have:
