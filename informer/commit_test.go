@@ -5,6 +5,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/capacity"
+	"github.com/kinform/kinform/internal/door"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/store"
 )
@@ -130,5 +131,25 @@ func commitList(t *testing.T, i *core[int, state], list ...state) {
 	}
 	if err := commitBatch(i.only.feed, batch); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// A list says what there is: what was put aside before it is let go. If the server was restored, so are the writes.
+func TestListsLetGoOfAside(t *testing.T) {
+	for rewound, ahead := range map[bool]int{false: 1, true: 0} {
+		i := newSilent(t)
+		o, fifo := &i.only.own, i.only.feed.fifo
+		o.change(func(d *door.Door[int]) { door.Wrote(d, 1, door.Held{}, door.State{Version: 30}) })
+		keep(o, 1, true, aside[state]{obj: state{1, 2}})
+		if err := fifo.Replace(t.Context(), deltafifo.Replacement[int, state]{ResourceVersion: "10", Rewound: rewound}); err != nil {
+			t.Fatal(err)
+		}
+		batch, err := fifo.Pop(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		if beginOwn(o, batch); len(o.aside) != 0 || door.Len(&o.door) != ahead {
+			t.Errorf("rewound %t: %d states aside, %d writes ahead, want none and %d", rewound, len(o.aside), door.Len(&o.door), ahead)
+		}
 	}
 }

@@ -115,6 +115,51 @@ func TestLateNamespace(t *testing.T) {
 	}
 }
 
+// Each run waits for a namespace anew, and reports it when it is late again.
+func TestLateInEachRun(t *testing.T) {
+	inPlaces(t, func(t *testing.T, server *fake.Server, u *places, errs *errorsOf) {
+		u.add(t, "a", partIn(t, server, "a"))
+		u.add(t, "b", newAiling(partIn(t, server, "b"), "hangs"))
+		for n := range 3 {
+			stop := run(t, u.Informer)
+			time.Sleep(5 * time.Second)
+			if u.Stats().Namespaces[1].Late {
+				t.Errorf("run %d: late at once", n)
+			}
+			time.Sleep(time.Minute)
+			stop()
+			late := 0
+			for _, err := range errs.all {
+				if errors.As(err, new(*informer.LateNamespaceError)) {
+					late++
+				}
+			}
+			if late != n+1 {
+				t.Errorf("run %d: late was reported %d times", n, late)
+			}
+		}
+	})
+}
+
+// A namespace that joins right before others are found to be late has its own time.
+func TestJoinsBeforeOthersAreLate(t *testing.T) {
+	inPlaces(t, func(t *testing.T, server *fake.Server, u *places, _ *errorsOf) {
+		u.add(t, "a", partIn(t, server, "a"))
+		u.add(t, "b", newAiling(partIn(t, server, "b"), "hangs"))
+		defer run(t, u.Informer)()
+		time.Sleep(9 * time.Second)
+		u.add(t, "c", newAiling(partIn(t, server, "c"), "hangs"))
+		time.Sleep(2 * time.Second)
+		if all := u.Stats().Namespaces; !all[1].Late || all[2].Late {
+			t.Errorf("b is late: %t, c: %t", all[1].Late, all[2].Late)
+		}
+		time.Sleep(10 * time.Second)
+		if !u.Stats().Namespaces[2].Late {
+			t.Error("c is not late")
+		}
+	})
+}
+
 // checkOwnWritesOf makes sure that reads have writes to a namespace that has not listed.
 func checkOwnWritesOf(t *testing.T, server *fake.Server, u *places, k key) {
 	t.Helper()

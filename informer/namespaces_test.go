@@ -236,3 +236,15 @@ func TestNamespaceLeavesWithWrites(t *testing.T) {
 		stop()
 	})
 }
+
+// A namespace that leaves takes its writes with it: none of them is lost later.
+func TestNothingIsLostInNamespaceThatLeft(t *testing.T) {
+	withPlaces(t, func(u *places, _, _ *byHand[*widget]) {
+		must(t, u.RecordWrite(at("w", 30), ""))
+		u.remove("a")
+		time.Sleep(5 * time.Minute)
+		if n := u.Stats().LostWrites; n != 0 || u.AsInformer().LostWrites() != 0 {
+			t.Errorf("%d lost writes", n)
+		}
+	})
+}

@@ -50,6 +50,22 @@ func TestWhatLeftIsNotLost(t *testing.T) {
 	})
 }
 
+// Nor is it lost if it comes back in an older state, with a list that shows that the server was restored.
+func TestWhatLeftIsNotLostByRestore(t *testing.T) {
+	withSome(t, informer.Options[*widget]{OnError: ignore}, func(src *byHand[*widget], selection *some, inf *informer.Informer[key, *widget], _ *history) {
+		must(t, inf.RecordWrite(at("w", 30), ""))
+		must(t, inf.RecordWrite(at("x", 31), ""))
+		must(t, selection.leave(at("w", 0)))
+		synctest.Wait() // or the handler would see a store that has gone back
+		src.set(listOf("5", at("w", 4)))
+		must(t, selection.comeBack(at("w", 0)))
+		synctest.Wait()
+		if got, lost := dump(inf), inf.Stats().LostWrites; got != "w@4 rv 5 ahead 0" || lost != 1 {
+			t.Errorf("the informer has %q, %d lost writes, want that of x alone", got, lost)
+		}
+	})
+}
+
 // Writes of what has left the selection make room for others.
 func TestWhatLeftMakesRoom(t *testing.T) {
 	withSome(t, informer.Options[*widget]{OnError: ignore}, func(src *byHand[*widget], selection *some, inf *informer.Informer[key, *widget], _ *history) {

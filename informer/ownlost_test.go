@@ -7,6 +7,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/index"
@@ -256,4 +257,94 @@ func TestAsideThatIsRefused(t *testing.T) {
 	if bad, _ = find[*reflector.ObjectError](&errs); bad == nil || !errors.As(bad, new(*informer.PanicError)) {
 		t.Errorf("the bad object is not reported: %v", errs.all)
 	}
+}
+
+// A lost deletion is reported as one, with a UID or without.
+func TestLostDeletionSaysSo(t *testing.T) {
+	for _, uid := range []types.UID{"", "uid"} {
+		var errs errorsOf
+		withByHand(t, informer.Options[*widget]{OnError: errs.add}, func(_ *byHand[*widget], inf *informer.Informer[key, *widget]) {
+			must(t, inf.RecordGone(key{Namespace: "a", Name: "w"}, uid, "20"))
+			time.Sleep(3 * time.Minute)
+		})
+		if lost, ok := find[*informer.LostWriteError](&errs); !ok || !lost.Deleted {
+			t.Errorf("uid=%q: got %v, want a lost deletion", uid, errs.all)
+		}
+	}
+}
+
+// A deletion of what the watch has shown makes no room for another write: the object would come back.
+func TestDeletionMakesNoRoom(t *testing.T) {
+	withByHand(t, informer.Options[*widget]{OnError: ignore}, func(_ *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		informer.SetOwnLimit(inf, 1)
+		must(t, inf.RecordGone(key{Namespace: "a", Name: "w"}, "uid", "50"))
+		time.Sleep(3 * time.Minute)
+		if err := inf.RecordWrite(at("x", 60), ""); !errors.Is(err, informer.ErrTooManyWrites) {
+			t.Errorf("another write: %v, want ErrTooManyWrites", err)
+		}
+		if got := version(inf, "w"); got != "" {
+			t.Errorf("w is back at %s", got)
+		}
+	})
+}
+
+// After a restore, only a deletion that did not happen there is lost.
+func TestDeletionsAndRestore(t *testing.T) {
+	var errs errorsOf
+	withByHand(t, informer.Options[*widget]{OnError: errs.add}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		src.send(reflector.Added, 11, at("x", 11))
+		must(t, inf.RecordGone(key{Namespace: "a", Name: "w"}, "uid", "20"))
+		must(t, inf.RecordGone(key{Namespace: "a", Name: "x"}, "uid", "21"))
+		src.set(listOf("5", at("x", 4)))
+		src.fail(errGone)
+		if w, x, lost := version(inf, "w"), version(inf, "x"), inf.Stats().LostWrites; w != "" || x != "4" || lost != 1 {
+			t.Errorf("w is at %q, x at %q, %d lost writes", w, x, lost)
+		}
+	})
+	if lost, ok := find[*informer.LostWriteError](&errs); !ok || lost.Key != "a/x" || !lost.Deleted {
+		t.Errorf("got %v, want the lost deletion of x", errs.all)
+	}
+}
+
+// What leaves the store to make room gives way to the state before it, which has its own version, also if the object
+// does not carry it.
+func TestMakingRoomForProjection(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w, x := key{Name: "w"}, key{Name: "x"}
+		src := &byHand[projection]{events: make(chan byHandEvent[projection])}
+		src.set(func(metav1.ListOptions) ([]reflector.Event[projection], string) {
+			return []reflector.Event[projection]{{Type: reflector.Added, ResourceVersion: "10", Object: &projected{Key: w, Text: "10"}}}, "10"
+		})
+		inf := must1(informer.New(src, projection.key, informer.Options[projection]{Reflector: byHandTuning, OnError: ignore}))(t)
+		informer.SetOwnLimit(inf, 1)
+		defer run(t, inf)()
+		must(t, inf.RecordWrite(&projected{Key: w, Text: "1000"}, "1000"))
+		time.Sleep(3 * time.Minute)
+		must(t, inf.RecordWrite(&projected{Key: x, Text: "30"}, "30"))
+		src.send(reflector.Added, 30, &projected{Key: x, Text: "30"})
+		if got, _ := inf.Get(w); got == nil || got.Text != "10" {
+			t.Fatalf("w is %v, want the state at 10", got)
+		}
+		must(t, inf.RecordGone(w, "", "40"))
+		if got, ok := inf.Get(w); ok {
+			t.Errorf("w is %v after its deletion at 40", got)
+		}
+	})
+}
+
+// A deletion was of a history that the server has lost, and this process deletes the object again. So the first one
+// hides nothing that comes after the second.
+func TestGoneAgainInOlderHistory(t *testing.T) {
+	withByHand(t, informer.Options[*widget]{OnError: ignore}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		w := key{Namespace: "a", Name: "w"}
+		must(t, inf.RecordGone(w, "uid", "1000"))
+		src.send(reflector.Modified, 15, at("w", 15))
+		src.bookmark(20)
+		must(t, inf.RecordGone(w, "uid", "15"))
+		src.send(reflector.Deleted, 21, at("w", 21))
+		src.send(reflector.Added, 22, another(at("w", 22)))
+		if got := version(inf, "w"); got != "22" {
+			t.Errorf("w is at %q, want the new one at 22; %s", got, dump(inf))
+		}
+	})
 }

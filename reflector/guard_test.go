@@ -222,6 +222,23 @@ func TestLateSinkAndEvents(t *testing.T) {
 	})
 }
 
+// After the end of its context, a source has some time to return since it last brought something.
+func TestLateSinceItBroughtSomething(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancel(t.Context())
+		cancel()
+		r, g := newIdle(t), &guard{request: ctx}
+		r.core.checkLate(g, time.Hour) // finds the end
+		time.Sleep(time.Hour)
+		if r.core.checkLate(g, lateAfter-1); g.late {
+			t.Error("late right after an event")
+		}
+		if r.core.checkLate(g, lateAfter); !g.late {
+			t.Error("not late")
+		}
+	})
+}
+
 // A panic of OnError in a report goes on in Run, once the source has returned.
 func TestLateReportPanics(t *testing.T) {
 	for _, deaf := range []string{"list", "watch", "check"} {

@@ -124,6 +124,22 @@ func TestLateDeletionMayLackOthers(t *testing.T) {
 	}
 }
 
+// Only the end of the watch that brought the newest event counts: not of the one after it, nor of the one before it.
+func TestEndsOfOtherWatches(t *testing.T) {
+	var recent knownEvents
+	recent.add(time.Minute, "5", metaEvent(Deleted, "a", "6"))
+	recent.noteEnd(time.Minute)
+	recent.noteEnd(time.Hour)
+	if !recent.mayLack("6") {
+		t.Error("the end of the next watch shows that nothing is missing")
+	}
+	recent.add(2*time.Hour, "5", metaEvent(Deleted, "b", "6"))
+	recent.noteEnd(3 * time.Hour)
+	if recent.mayLack("6") {
+		t.Error("a watch went on after the newest event, and something is missing")
+	}
+}
+
 // A bookmark at the version seen brings something new, unless it stands for an event that the
 // source left out: that is a repetition.
 func TestRepeatedOmission(t *testing.T) {

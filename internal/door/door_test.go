@@ -283,6 +283,9 @@ func (w *world) answered(key int, o object, removed bool, ended uint64, lost boo
 		w.refused(key, is, removed)
 		return
 	}
+	if has := w.cache[key].State; removed && w.uids && has.UID == is.UID && has.Version >= is.Version && is.Version > 0 && w.rand.IntN(2) == 0 {
+		is.Version = 1 + w.rand.Uint64N(is.Version) // the cache knows the last state
+	}
 	if removed {
 		w.removed[o.uid] = w.removed[o.uid] || counts && w.uids
 		w.carryOut(Removed(&p.Door, key, w.held(key), is), key, is, o, true, false)
@@ -711,5 +714,67 @@ func TestLeave(t *testing.T) {
 	Leave(&d, "a")
 	if got := Wrote(&d, "a", Held{}, State{UID: "v", Version: 50}); got != Enters || HasLeft(&d, "a") {
 		t.Errorf("a newer write: %d, left %t", got, HasLeft(&d, "a"))
+	}
+}
+
+// A version has one state of a key. If the cache has that of another object, the one that the watch or a list brings
+// replaces it, whatever they contain.
+func TestAnotherObjectEnters(t *testing.T) {
+	has := Held{State: State{UID: "u", Version: 5}, Any: true}
+	is := State{UID: "v", Version: 5}
+	var d Door[string]
+	if got := Event(&d, "a", has, is, false); got != Enters {
+		t.Errorf("an event: %d", got)
+	}
+	if got := Listed(&d, "a", has, Held{State: is, Any: true}); got != Enters {
+		t.Errorf("a list: %d", got)
+	}
+}
+
+// A deletion that names an older state keeps all out that the cache knows to be before the end: the object left the
+// selection and came back meanwhile.
+func TestRemovedAtOlderState(t *testing.T) {
+	var d Door[string]
+	Bookmark(&d, 5)
+	Wrote(&d, "a", Held{State: State{UID: "u", Version: 5}, Any: true}, State{UID: "u", Version: 8})
+	if got := Removed(&d, "a", Held{State: State{UID: "u", Version: 8}, Any: true}, State{UID: "u", Version: 5}); got != Enters {
+		t.Errorf("the deletion: %d", got)
+	}
+	if got := Event(&d, "a", Held{}, State{UID: "u", Version: 7}, true); got != Aside {
+		t.Errorf("the object leaves the selection: %d", got)
+	}
+	if got := Event(&d, "a", Held{}, State{UID: "u", Version: 8}, false); got != Aside {
+		t.Errorf("the object comes back: %d", got)
+	}
+	if got := Event(&d, "a", Held{}, State{UID: "u", Version: 9}, true); got != Stays || Len(&d) != 0 {
+		t.Errorf("the end: %d, %d ahead", got, Len(&d))
+	}
+}
+
+// This process deletes what has left the selection. If list and watch are at the object, only its end lets go.
+func TestRemovedAfterLeave(t *testing.T) {
+	var d Door[string]
+	Bookmark(&d, 10)
+	Wrote(&d, "a", Held{State: State{UID: "u", Version: 5}, Any: true}, State{UID: "u", Version: 30})
+	Leave(&d, "a")
+	if got := Removed(&d, "a", Held{}, State{UID: "u", Version: 31}); got != Stays || !Ending(&d, "a") {
+		t.Errorf("the deletion: %d, waits for the end: %t", got, Ending(&d, "a"))
+	}
+	Bookmark(&d, 35)
+	if left, _ := Passed(&d); len(left) > 0 {
+		t.Errorf("%v are passed", left)
+	}
+	is := State{UID: "u", Version: 31}
+	if got := Listed(&d, "a", Held{}, Held{State: is, Any: true}); got != Aside {
+		t.Errorf("the object comes back with a list: %d", got)
+	}
+}
+
+// A deletion without a UID is one, too: its end matters.
+func TestEndsWithoutUID(t *testing.T) {
+	var d Door[string]
+	Removed(&d, "a", Held{}, State{Version: 20})
+	if !Ends(&d, "a") {
+		t.Error("no end")
 	}
 }
