@@ -79,6 +79,7 @@ func (h *helped) Patch(ctx context.Context, key types.NamespacedName, pt types.P
 func testHelpers(ctx context.Context, t *testing.T, conn client.Connection, api *oracle.Client) {
 	t.Run("containers", func(t *testing.T) { testContainers(ctx, t, conn, api) })
 	t.Run("missing parents", func(t *testing.T) { testMissingParents(ctx, t, conn, api) })
+	t.Run("finalizers and owners", func(t *testing.T) { testFinalizersAndOwners(ctx, t, conn, api) })
 }
 
 const partDeployment = `{"apiVersion":"apps/v1","kind":"Deployment","metadata":{"name":"helped"},"spec":{"paused":true,
@@ -187,4 +188,81 @@ func testMissingParents(ctx context.Context, t *testing.T, conn client.Connectio
 		t.Errorf("the status is %s", status)
 	}
 	must(t, api.Delete(ctx, websitesPath+"/helped"))
+}
+
+// testFinalizersAndOwners finalizes and adopts an object that others hold and own, too, and write meanwhile.
+func testFinalizersAndOwners(ctx context.Context, t *testing.T, conn client.Connection, api *oracle.Client) {
+	for _, site := range []string{
+		`{"apiVersion":"example.com/v1","kind":"Website","metadata":{"name":"owner"}}`,
+		`{"apiVersion":"example.com/v1","kind":"Website","metadata":{"name":"held","finalizers":["example.com/a"],
+			"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"x","uid":"u"}]},"spec":{"host":"h","rules":[{"name":"a","note":"x"}]},"status":{"phase":"p"}}`,
+	} {
+		must(t, api.Do(ctx, http.MethodPost, websitesPath, json.RawMessage(site), nil))
+	}
+	sites := &helped{Resource: resource(t, conn, kind.As[*part](website.Websites), client.Options{Namespace: "default"})}
+	others := resource(t, conn, website.Websites, client.Options{Namespace: "default"})
+	get := func(name string) *part {
+		t.Helper()
+		now, err := sites.Get(ctx, inDefault(name), metav1.GetOptions{})
+		must(t, err)
+		return now
+	}
+	check := func(step string, owners int, finalizers ...string) {
+		t.Helper()
+		raw, err := oracle.Get[json.RawMessage](ctx, api, websitesPath+"/held")
+		must(t, err)
+		for _, want := range []string{`"host":"h"`, `"note":"x"`, `"uid":"u"`} {
+			if !strings.Contains(string(*raw), want) {
+				t.Errorf("%s: %s is gone: %s", step, want, *raw)
+			}
+		}
+		if now := get("held"); !slices.Equal(now.Finalizers, finalizers) || len(now.OwnerReferences) != owners {
+			t.Errorf("%s: finalizers %v and %d owners, want %v and %d", step, now.Finalizers, len(now.OwnerReferences), finalizers, owners)
+		}
+		sites.patches, sites.between = 0, nil
+	}
+	hold := func(json string) func() {
+		return func() {
+			_, err := others.Patch(ctx, inDefault("held"), types.MergePatchType, []byte(`{"metadata":{"finalizers":[`+json+`]}}`), metav1.PatchOptions{})
+			must(t, err)
+		}
+	}
+	const mine = "example.com/mine"
+	cleaned := 0
+	cleanup := func(context.Context, *part) error { cleaned++; return nil }
+
+	sites.between = hold(`"example.com/a","example.com/b"`)
+	now, done, err := controller.Finalize(ctx, sites, get("held"), mine, cleanup)
+	if must(t, err); done || cleaned > 0 || sites.patches != 2 || !slices.Contains(now.Finalizers, mine) {
+		t.Errorf("done %v, %d cleanups, %d patches, %v", done, cleaned, sites.patches, now.Finalizers)
+	}
+	check("a finalizer", 1, "example.com/a", "example.com/b", mine)
+
+	sites.between = hold(`"example.com/a","` + mine + `"`)
+	owner := get("owner")
+	for range 2 { // the second only asks
+		_, _, err = controller.CreateOrUpdate(ctx, sites, now, func(p *part) error { return controller.Adopt(p, owner, kind.As[*part](website.Websites)) })
+		must(t, err)
+	}
+	if sites.patches != 2 {
+		t.Errorf("%d patches to adopt", sites.patches)
+	}
+	check("an owner", 2, "example.com/a", mine)
+	if ref := metav1.GetControllerOf(get("held")); ref == nil || ref.UID != owner.UID || ref.Kind != "Website" {
+		t.Errorf("the controller is %+v", ref)
+	}
+
+	must(t, api.Delete(ctx, websitesPath+"/held"))
+	now = get("held")
+	for range 2 { // the second finds nothing to do
+		if _, done, err = controller.Finalize(ctx, sites, now, mine, cleanup); err != nil || !done || cleaned != 1 {
+			t.Errorf("done %v, %d cleanups: %v", done, cleaned, err)
+		}
+	}
+	check("a cleanup", 2, "example.com/a")
+	hold("")()
+	if _, done, err = controller.Finalize(ctx, sites, now, mine, cleanup); err != nil || !done || cleaned != 1 {
+		t.Errorf("of an object that is gone: done %v, %d cleanups: %v", done, cleaned, err)
+	}
+	must(t, api.Delete(ctx, websitesPath+"/owner"))
 }

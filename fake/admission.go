@@ -151,8 +151,11 @@ func (t *table) mutate(obj metav1.Object, old *revision, w write) error {
 	if err := t.ask(t.server.mutate, obj, old, w); err != nil {
 		return err
 	}
+	if err := t.legible(obj, old, namespace, w); err != nil {
+		return err
+	}
 	switch {
-	case old == nil && !t.res.ClusterScoped && obj.GetNamespace() != namespace:
+	case !t.res.ClusterScoped && obj.GetNamespace() != namespace:
 		return refusal.OtherNamespace()
 	case old == nil && w.upsert && obj.GetName() != name: // an API server stores it at a path that is not its name's
 		return refusal.Renamed(t.res.groupResource().String(), name, obj.GetName())

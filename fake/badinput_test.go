@@ -37,6 +37,8 @@ func TestBadBodies(t *testing.T) {
 		{"POST", widgets + strict, `{"kind":"Widget","apiVersion":"example.com/v1","metadata":{"name":"q"},"size":1}`, "", 201},
 		{"POST", "/apis/example.com/v1/namespaces/a/jobs" + strict, `{"kind":"Job","apiVersion":"example.com/v1","metadata":{"name":"q"},"a":{"b":1,"b":2}}`,
 			`Job in version "v1" cannot be handled as a Job: strict decoding error: duplicate field "a.b"`, 400},
+		{"POST", "/apis/example.com/v1/namespaces/a/jobs", `{"kind":"Job","apiVersion":"example.com/v1","metadata":{"name":"q","namespace":7}}`,
+			`Job in version "v1" cannot be handled as a Job: json: cannot unmarshal number into Go struct field ObjectMeta.namespace of type string`, 400},
 		{"POST", pods, `{"apiVersion":"v2","kind":"Pod"}`, `Pod in version "v2" cannot be handled as a Pod: no kind "Pod" is registered for version "v2" in scheme "pkg/runtime/scheme.go:111"`, 400},
 		{"POST", pods, `{"apiVersion":"apps/v1","kind":"Pod"}`, `Pod in version "v1" cannot be handled as a Pod: no kind "Pod" is registered for version "apps/v1" in scheme "pkg/runtime/scheme.go:111"`, 400},
 		{"DELETE", pods + "/p", `{"apiVersion":"v1","kind":"Pod"}`, `no kind "Pod" is registered for version "v1" in scheme "pkg/runtime/scheme.go:111"`, 400},

@@ -5,6 +5,7 @@ import (
 	"net/http"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
@@ -32,9 +33,22 @@ func (t *table) settleNamespace(obj metav1.Object, req parsedRequest) error {
 	switch ns := obj.GetNamespace(); {
 	case t.res.ClusterScoped, ns == req.namespace:
 	case ns == "":
+		if err := checkNamespace(obj); err != nil {
+			return err
+		}
 		obj.SetNamespace(req.namespace)
 	default:
 		return refusal.OtherNamespace()
+	}
+	return nil
+}
+
+// checkNamespace refuses an unstructured object whose namespace is no text, which reads as none.
+func checkNamespace(obj metav1.Object) error {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		if _, _, err := unstructured.NestedString(u.Object, "metadata", "namespace"); err != nil {
+			return normalize(obj)
+		}
 	}
 	return nil
 }
@@ -54,9 +68,9 @@ func (t *table) decodeObject(format string, body []byte, obj metav1.Object) erro
 	case wrong != nil:
 		return wrong
 	case errors.As(err, &noYAML):
-		return errUnrecognized(&t.res, noYAML, body)
+		return errUnrecognized(t.res.Kind, noYAML, body)
 	case errors.As(err, &none):
-		return errNoKind(&t.res, none.Err, body)
+		return errNoKind(t.res.Kind, none.Err, body)
 	case err != nil:
 		return badBody(&t.res, err)
 	}

@@ -26,13 +26,13 @@ func badBody(r *definedResource, err error) error {
 }
 
 // errNoKind is the 400 of a body that is not an object at all.
-func errNoKind(r *definedResource, err error, body []byte) error {
-	return errUnrecognized(r, fmt.Errorf("couldn't get version/kind; json parse error: %w", err), body)
+func errNoKind(kind string, err error, body []byte) error {
+	return errUnrecognized(kind, fmt.Errorf("couldn't get version/kind; json parse error: %w", err), body)
 }
 
 // errUnrecognized is the 400 of a body that cannot be decoded.
-func errUnrecognized(r *definedResource, err error, body []byte) error {
-	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", r.Kind, err, summary(body)))
+func errUnrecognized(kind string, err error, body []byte) error {
+	return apierrors.NewBadRequest(fmt.Sprintf("the object provided is unrecognized (must be of type %s): %v (%s)", kind, err, summary(body)))
 }
 
 // maxSummary limits the part of a body that an error repeats.

@@ -15,7 +15,7 @@ import (
 )
 
 // remove deletes the object at key, or marks it as being deleted while finalizers hold
-// it. The result is its last state; final says that it is gone. opts have been checked.
+// it. The result is its last state; final says that it is gone, or would be without a dry run. opts have been checked.
 func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w write) (last *revision, final bool, err error) {
 	if ignoresReadErrors(opts) {
 		return t.removeUnreadable(key, opts)
@@ -59,8 +59,8 @@ func (t *table) remove(key types.NamespacedName, opts metav1.DeleteOptions, w wr
 			if next == nil {
 				return old, true, nil
 			}
-			next, err = t.view(next)
-			return next, false, err
+			v, err := t.view(next)
+			return v, t.ended(next.obj), err
 		case next == nil && !t.graceful() && len(old.obj.GetFinalizers()) > 0 && opts.Preconditions != nil && opts.Preconditions.ResourceVersion != nil:
 			// The API server compares with the state without finalizers, which it has not written.
 			return nil, false, t.errStorage(key, false, storageerror.Unmet("ResourceVersion", "", old.obj.GetResourceVersion()))

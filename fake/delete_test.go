@@ -4,6 +4,7 @@ package fake_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
@@ -61,6 +62,70 @@ func TestDeletePreconditionAndPolicy(t *testing.T) {
 	opts.Preconditions = &metav1.Preconditions{UID: &p.UID}
 	check(t, c.Delete(t.Context(), key("", "p"), opts))
 	wantStatus(t, second(fake.Get[*app](s, key("a", "p"))), 404, metav1.StatusReasonNotFound)
+}
+
+// TestDryRunOfPolicies: a dry run of a deletion that only takes the finalizers of policies away is answered with an
+// empty object of the kind, and any other one as the deletion itself.
+func TestDryRunOfPolicies(t *testing.T) {
+	s, _ := appServer(t, fake.Options{})
+	check(t, fake.Register(s, kindOf("example.com", "Tool"), fake.Rules{}))
+	const background, orphan, old = `"propagationPolicy":"Background"`, `"propagationPolicy":"Orphan"`, `"orphanDependents":false`
+	for n, c := range []struct {
+		had, options string
+		code         int
+		want         string // of the Tool; "" for a Status, "held" for its marked state
+	}{
+		{`[]`, background, 200, ""},
+		{`[]`, orphan, 200, "held"},
+		{`["orphan"]`, background, 200, "empty"},
+		{`["orphan"]`, old, 200, "empty"},
+		{`["orphan"]`, old + `,"gracePeriodSeconds":0`, 200, "empty"},
+		{`["foregroundDeletion"]`, background, 200, "empty"},
+		{`["foregroundDeletion"]`, old, 200, "empty"},
+		{`["orphan"]`, orphan, 200, "held"},
+		{`["orphan","example.com/x"]`, background, 200, "held"},
+		{`["orphan","example.com/x"]`, old, 202, "held"},
+	} {
+		name := fmt.Sprintf("o%d", n)
+		for path, head := range map[string]string{
+			"/apis/example.com/v1/namespaces/a/tools": `"kind":"Tool","apiVersion":"example.com/v1"`,
+			"/apis/apps/v1/namespaces/a/apps":         `"kind":"App","apiVersion":"apps/v1"`,
+		} {
+			object := fmt.Sprintf(`{%s,"metadata":{"name":%q,"finalizers":%s}}`, head, name, c.had)
+			if code, body := request(t, s, "POST", path, jsonType, object); code != 201 {
+				t.Fatalf("%d %s", code, body)
+			}
+			before := s.ResourceVersion()
+			code, body := request(t, s, "DELETE", path+"/"+name, jsonType, `{"kind":"DeleteOptions","apiVersion":"v1","dryRun":["All"],`+c.options+`}`)
+			var got struct {
+				metav1.TypeMeta   `json:",inline"`
+				metav1.ObjectMeta `json:"metadata"`
+			}
+			check(t, json.Unmarshal(body, &got))
+			answer := "held"
+			switch {
+			case got.Kind == "Status":
+				answer = ""
+			case got.Name == "" && got.ResourceVersion == "" && got.Finalizers == nil:
+				answer = "empty"
+			case got.DeletionTimestamp == nil:
+				answer = "not marked"
+			}
+			if code != c.code || answer != c.want || s.ResourceVersion() != before {
+				t.Errorf("%s %s with %s: %d %s, want %d %q", path, c.had, c.options, code, body, c.code, c.want)
+			}
+		}
+	}
+}
+
+// TestDryRunOfPods: the dry run of a deletion by which a pod would go at once says that it would be gone.
+func TestDryRunOfPods(t *testing.T) {
+	s := newServer(t, fake.Options{})
+	must(fake.Create(s, newPod("a", "waits")))(t)
+	code, body := request(t, s, "DELETE", "/api/v1/namespaces/a/pods/waits", jsonType, `{"dryRun":["All"],"orphanDependents":false}`)
+	if code != 200 || !strings.Contains(string(body), `"deletionGracePeriodSeconds":0`) {
+		t.Errorf("%d %s", code, body)
+	}
 }
 
 func TestPropagation(t *testing.T) {

@@ -2,6 +2,7 @@ package fake
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"reflect"
 
@@ -14,25 +15,36 @@ import (
 )
 
 // decodeForm reads what a client has sent. The body may leave its kind out, but not state another
-// one; another version of the same kind passes, but for the core group, which has one.
+// one; another version of the same kind passes, but for the core group and for a Scale, which have one.
 func (t *table) decodeForm(h subresourceHook, format string, body []byte) (metav1.Object, error) {
 	sent := h.fresh()
 	var wrong error
 	err := wire.Unmarshal(format, body, sent, func(kind metav1.TypeMeta) error {
 		got := kind.GroupVersionKind()
-		elsewhere := got.Group != h.kind.Group || got.Group == "" && got.Version != h.kind.Version
+		elsewhere := got.Group != h.kind.Group || (got.Group == "" || h.scales()) && got.Version != h.kind.Version
 		if kind.APIVersion != "" && elsewhere || kind.Kind != "" && kind.Kind != h.kind.Kind {
 			wrong = t.server.errOtherKind(got, h.kind)
 		}
 		return wrong
 	})
+	var none wire.KindError
+	var noYAML wire.YAMLError
 	switch {
 	case wrong != nil:
 		return nil, wrong
+	case errors.As(err, &noYAML):
+		return nil, errUnrecognized(h.kind.Kind, noYAML, body)
+	case errors.As(err, &none):
+		return nil, errNoKind(h.kind.Kind, none.Err, body)
 	case err != nil:
 		return nil, h.badBody(err)
 	}
 	return sent, nil
+}
+
+// strictFaults returns the duplicate members of a form's JSON, and the unknown ones.
+func (h subresourceHook) strictFaults(body []byte) ([]error, error) {
+	return membersFaults(body, h.fresh())
 }
 
 // badBody is the 400 of a body that does not fit the kind of the subresource.

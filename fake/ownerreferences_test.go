@@ -81,7 +81,7 @@ func TestOwnersOfAnotherForm(t *testing.T) {
 		{false, "POST", path, "application/json", head + `,"ownerReferences":[` + owner + `},` + owner + `,"controller":{}}]}}`, 400},
 		{false, "POST", path, "application/json", head + `}}`, 201},
 		{false, "PUT", path + "/x", "application/json", head + `,"ownerReferences":[` + owner + `},` + owner + `,"controller":{}}]}}`, 400},
-		{true, "PATCH", path + "/x?fieldManager=one", "application/apply-patch+yaml", head + `,"labels":{"a":"b"}}}`, 400}, // 422 from an API server
+		{true, "PATCH", path + "/x?fieldManager=one", "application/apply-patch+yaml", head + `,"labels":{"a":"b"}}}`, 422},
 	} {
 		odd = c.odd
 		if code, body := request(t, s, c.method, c.path, c.contentType, c.body); code != c.code {

@@ -75,10 +75,8 @@ func (t *table) patched(old *revision, kind types.PatchType, data []byte, w writ
 	if err != nil {
 		return obj, errPatch(kind, data, b, err)
 	}
-	if w.strict || w.lenient {
-		if err := t.checkStrictPatch(kind, data, b, w); err != nil {
-			return obj, err
-		}
+	if err := checkStrictPatch(kind, data, b, w, t.strictFaults, func(err error) error { return badBody(&t.res, err) }); err != nil {
+		return obj, err
 	}
 	return obj, t.checkPatched(obj, old)
 }

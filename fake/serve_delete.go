@@ -28,6 +28,14 @@ func (t *table) serveDelete(w *answer.Writer, r *http.Request, key types.Namespa
 			Details: &metav1.StatusDetails{Name: key.Name, Kind: t.res.Kind},
 		})
 	}
+	if final && isDryRun(opts.DryRun) && len(last.obj.GetFinalizers()) > 0 {
+		// The finalizers of policies would go first. The API server answers with what its dry run has written of that: nothing.
+		none := newObject(t.typ)
+		if err := t.setKind(none); err != nil {
+			return err
+		}
+		return t.answer(w, http.StatusOK, &revision{key: key, obj: none, of: t}, media)
+	}
 	if !final || answersDeleted.hold(&t.res) {
 		code := http.StatusOK
 		//lint:ignore SA1019 the API server answers clients that still send it so
@@ -37,11 +45,7 @@ func (t *table) serveDelete(w *answer.Writer, r *http.Request, key types.Namespa
 		if last, err = last.stated(); err != nil {
 			return err
 		}
-		b, err := t.body(last, media)
-		if err != nil {
-			return err
-		}
-		return w.Bytes(code, media.ContentType(), b)
+		return t.answer(w, code, last, media)
 	}
 	return w.Status(http.StatusOK, metav1.Status{
 		TypeMeta: metav1.TypeMeta{Kind: "Status", APIVersion: "v1"},

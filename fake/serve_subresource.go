@@ -142,11 +142,14 @@ func (t *table) readSent(r *http.Request, req parsedRequest, h subresourceHook, 
 		return nil, err
 	}
 	sent, err := t.decodeForm(h, format, body)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		err = validateFields(r, req, format, body, h.strictFaults, h.badBody)
 	}
-	strict := func(body []byte) ([]error, error) { return membersFaults(body, h.fresh()) }
-	if err := validateFields(r, req, format, body, strict, h.badBody); err != nil {
+	switch {
+	case err != nil && t.res.custom() && h.scales():
+		// The API server does not find the name of the kind that it could not read.
+		return nil, apierrors.NewBadRequest(`no kind is registered for the type v1.Scale in scheme "pkg/runtime/scheme.go:111"`)
+	case err != nil:
 		return nil, err
 	}
 	return sent, t.settleNamespace(sent, req)
@@ -158,10 +161,7 @@ func (t *table) patchView(r *http.Request, req parsedRequest, h subresourceHook,
 	if err := t.checkPatchType(kind); err != nil {
 		return nil, err
 	}
-	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_PatchOptions,
-		func(ctx context.Context, opts metav1.PatchOptions) (write, error) {
-			return patchOptions(ctx, kind, opts)
-		})
+	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_PatchOptions, sentPatchOptions(kind))
 	if err != nil {
 		return nil, err
 	}
@@ -217,6 +217,9 @@ func (t *table) patchedForm(old *revision, h subresourceHook, owners *scaling, k
 	}
 	if err := wire.UnmarshalJSON(b, h.fresh()); err != nil {
 		return nil, errPatch(kind, body, b, err)
+	}
+	if err := checkStrictPatch(kind, body, b, w, h.strictFaults, h.badBody); err != nil {
+		return nil, err
 	}
 	return t.decodeForm(h, wire.JSON, b)
 }

@@ -28,13 +28,18 @@ func (t *table) serveWrite(w *answer.Writer, r *http.Request, req parsedRequest,
 	if err != nil {
 		return err
 	}
-	b, err := t.body(v, media)
-	if err != nil {
-		return err
-	}
 	code := http.StatusOK
 	if created {
 		code = http.StatusCreated
+	}
+	return t.answer(w, code, v, media)
+}
+
+// answer answers with an object.
+func (t *table) answer(w *answer.Writer, code int, v *revision, media wire.Media) error {
+	b, err := t.body(v, media)
+	if err != nil {
+		return err
 	}
 	return w.Bytes(code, media.ContentType(), b)
 }
@@ -111,16 +116,20 @@ func (t *table) patchObject(r *http.Request, req parsedRequest, body []byte) (v 
 	if err := t.checkPatchType(kind); err != nil {
 		return nil, false, err
 	}
-	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_PatchOptions,
-		func(ctx context.Context, opts metav1.PatchOptions) (write, error) {
-			w, err := patchOptions(ctx, kind, opts)
-			w.lenient = !w.strict && opts.FieldValidation != metav1.FieldValidationIgnore
-			return w, err
-		})
+	w, err := readWrite(r, req, metav1.Convert_url_Values_To_v1_PatchOptions, sentPatchOptions(kind))
 	if err != nil {
 		return nil, false, err
 	}
 	return t.patch(req.key(), kind, body, w)
+}
+
+// sentPatchOptions is patchOptions for [readWrite]: what a client sends is looked at for unknown members.
+func sentPatchOptions(kind types.PatchType) func(context.Context, metav1.PatchOptions) (write, error) {
+	return func(ctx context.Context, opts metav1.PatchOptions) (write, error) {
+		w, err := patchOptions(ctx, kind, opts)
+		w.lenient = !w.strict && opts.FieldValidation != metav1.FieldValidationIgnore
+		return w, err
+	}
 }
 
 // readWrite reads the options of a write from r's query and checks them. The field manager of a

@@ -73,12 +73,15 @@ func withoutTwins(body []byte) ([]byte, error) {
 }
 
 // checkStrictPatch refuses a patch with duplicate members, or one whose result has members that the
-// type does not have, or warns of them.
-func (t *table) checkStrictPatch(kind types.PatchType, data, result []byte, w write) error {
+// type does not have, which strict finds, or warns of them, as w says.
+func checkStrictPatch(kind types.PatchType, data, result []byte, w write, strict func([]byte) ([]error, error), refuse func(error) error) error {
+	if !w.strict && !w.lenient {
+		return nil
+	}
 	faults := patch.Faults(kind, data)
-	more, err := t.strictFaults(result)
+	more, err := strict(result)
 	if err != nil && w.strict {
-		return badBody(&t.res, err)
+		return refuse(err)
 	}
 	if faults = append(faults, more...); len(faults) == 0 {
 		return nil

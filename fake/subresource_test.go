@@ -270,6 +270,9 @@ func TestWarnings(t *testing.T) {
 	if code, got := warnings("PATCH", pods+"/x", "application/merge-patch+json", `{"spec":{"colour":"red","node":"n"}}`); code != 200 || len(got) != 1 {
 		t.Errorf("patch: %d %q", code, got)
 	}
+	if code, got := warnings("PATCH", sizePath, "application/merge-patch+json", `{"prots":1}`); code != 200 || !slices.Equal(got, []string{`299 - "unknown field \"prots\""`}) {
+		t.Errorf("patch of a form: %d %q", code, got)
+	}
 }
 
 // withOwnObjects has subresources whose hooks answer with the object itself.

@@ -363,7 +363,7 @@ var allocated = regexp.MustCompile(`[0-9a-f]{8}-[0-9a-f-]{27}|\b10\.0\.0\.\d+\b|
 var (
 	chain   = regexp.MustCompile(`(mu\d+-\d+)-b\d`) // policies of one scene, which the real server asks in no order
 	moment  = regexp.MustCompile(`\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z`)
-	numbers = regexp.MustCompile(`(?i)((?:resource ?version|version in (?:precondition|object meta)): |precondition \(|in record \(|revision=)\d+`)
+	numbers = regexp.MustCompile(`(?i)((?:resource ?version|version in (?:precondition|object meta)): |"resourceVersion":"|precondition \(|in record \(|revision=)\d+`)
 )
 
 // alike replaces uids, versions and times, but for the times of the test, which are at midnight.

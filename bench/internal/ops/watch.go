@@ -18,9 +18,14 @@ func watches(w *World) []measure.Op {
 		all = append(all, measure.Op{
 			Name:  fmt.Sprintf("watch/handlers=%d", c.handlers),
 			Lines: line("watch event to "+some(c.handlers, "handler", "handlers")+", 1 index", measure.Nanoseconds, c.goal, atMost(0.1, measure.Allocs)),
-			Setup: func() (measure.Sides, error) { return w.watch(c.handlers) },
+			Setup: func() (measure.Sides, error) { return w.watch(c.handlers, func(s starter) starter { return s }) },
 		})
 	}
+	all = append(all, measure.Op{
+		Name:  "watch/unmarked/handlers=1",
+		Lines: line("watch event of a source that never sets Idle to 1 handler, 1 index", measure.Nanoseconds, 3, atMost(0.1, measure.Allocs)),
+		Setup: func() (measure.Sides, error) { return w.watch(1, unmarked) },
+	})
 	return append(all, latencies(w)...)
 }
 
@@ -81,9 +86,10 @@ func (p *pipeline) send(b batch) {
 	}
 }
 
-func (w *World) watch(handlers int) (measure.Sides, error) {
+// watch measures events to handlers, with informers as with starts them.
+func (w *World) watch(handlers int, with func(starter) starter) (measure.Sides, error) {
 	side := func(start starter) (measure.Side, error) {
-		p, err := w.newPipeline(start, handlers)
+		p, err := w.newPipeline(with(start), handlers)
 		if err != nil {
 			return measure.Side{}, err
 		}
