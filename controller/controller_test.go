@@ -20,6 +20,7 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/queue"
@@ -242,6 +243,68 @@ func TestResyncGoesBehind(t *testing.T) {
 			mu.Unlock()
 			cancel()
 			ok(t, <-ended)
+		})
+	}
+}
+
+// Whatever watches the objects, the keys of their resync have a lower priority than changes.
+func TestResyncPriority(t *testing.T) {
+	byName := func(g *gadget) key { return key{Namespace: g.Namespace, Name: g.Owner} }
+	for call, watch := range map[string]func(c *controller.Controller[key], owners, resynced *informer.Informer[key, *gadget]){
+		"For": func(c *controller.Controller[key], _, resynced *informer.Informer[key, *gadget]) {
+			controller.For(c, resynced)
+		},
+		"Watch": func(c *controller.Controller[key], _, resynced *informer.Informer[key, *gadget]) {
+			controller.Watch(c, resynced, func(dst []key, g *gadget) []key { return append(dst, byName(g)) })
+		},
+		"Owns": func(c *controller.Controller[key], owners, resynced *informer.Informer[key, *gadget]) {
+			controller.For(c, owners)
+			controller.Owns(c, owners, resynced)
+		},
+		"References": func(c *controller.Controller[key], owners, resynced *informer.Informer[key, *gadget]) {
+			controller.For(c, owners)
+			controller.References(c, resynced, informer.AddIndex(owners, index.By("owner", byName)))
+		},
+	} {
+		t.Run(call, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				server, owners := setup(t)
+				one := create(t, server, newGadget("one", ""))
+				two := newGadget("two", "one")
+				yes := true
+				two.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Gadget", Name: one.Name, UID: one.UID, Controller: &yes}}
+				create(t, server, two)
+				c, runC := delayed[key]("")
+				watch(c, owners, informerWith(t, server, informer.Options[*gadget]{Resync: time.Hour}))
+				ctx, cancel := context.WithCancel(t.Context())
+				ended, release := make(chan error, 1), make(chan struct{})
+				go func() {
+					ended <- runC(ctx, func(_ context.Context, k key) error {
+						if k.Name == "busy" {
+							<-release
+						}
+						return nil
+					})
+				}()
+				time.Sleep(time.Minute)
+				c.Queue().Add(key{Name: "busy"}) // holds the only worker
+				var queued []queue.QueuedKey[key]
+				for n := 0; len(queued) == 0 && n < 2*60*60; n++ {
+					time.Sleep(time.Second)
+					queued = c.Queue().Snapshot().Queued
+				}
+				if len(queued) == 0 {
+					t.Error("a resync queues nothing")
+				}
+				for _, k := range queued {
+					if k.Priority != -100 {
+						t.Errorf("%v has the priority %d", k.Key, k.Priority)
+					}
+				}
+				close(release)
+				cancel()
+				ok(t, <-ended)
+			})
 		})
 	}
 }
