@@ -50,7 +50,8 @@ type Tuning struct {
 	// Kubernetes API also leads to LIST. The reflector does not report a refusal that finds fault
 	// with the request: if the stream is not the cause, LIST fails as well and is reported.
 	//
-	// A stream that is silent for a minute, or that does not end its list, leads to LIST. All later
+	// A stream that is silent for a minute, or that does not end its list, leads to LIST: a minute after
+	// its first change, or two to three minutes after its begin if it brings only new objects. All later
 	// lists then come in pages if the server has never sent a whole stream, or if this was the second
 	// such stream in a row. A single one may just have been slow. A stream that breaks off is dropped
 	// and requested again. After the second one in a row, or after one that lasted for Backoff.Max,
