@@ -99,7 +99,7 @@ func (opts Options) check(scope kind.Scope) error {
 		return err
 	}
 	if scope == kind.ClusterScoped && opts.Namespace != "" {
-		return fmt.Errorf("%w: Options.Namespace is %q, but the kind is cluster-scoped: leave the namespace out, or Cluster() of the kind", errScope, opts.Namespace)
+		return fmt.Errorf("%w: Options.Namespace is %q, but the kind is cluster-scoped: leave the namespace out, or remove Cluster() from the kind", errScope, opts.Namespace)
 	}
 	if _, err := labels.Parse(opts.LabelSelector); err != nil {
 		return fmt.Errorf("label selector %q: %w", opts.LabelSelector, err)

@@ -44,7 +44,7 @@ func completeKey(r *resource, key types.NamespacedName) (types.NamespacedName, e
 	}
 	switch {
 	case r.kind.Scope == kind.ClusterScoped && key.Namespace != "":
-		return key, fmt.Errorf("%w: namespace %q, but the kind is cluster-scoped: leave the namespace out, or Cluster() of the kind", errScope, key.Namespace)
+		return key, fmt.Errorf("%w: namespace %q, but the kind is cluster-scoped: leave the namespace out, or remove Cluster() from the kind", errScope, key.Namespace)
 	case r.kind.Scope == kind.Namespaced && key.Namespace == "":
 		return key, fmt.Errorf("%w: no namespace, in the object, the key or Options.Namespace; if the kind has none, add .Cluster() to it", errScope)
 	}

@@ -30,8 +30,9 @@ type Options[Q comparable] struct {
 	// SyncTimeout is how long Run waits for the initial lists, and for the handlers to see
 	// them. Then it returns a [*SyncError]. Zero and negative mean as long as it takes: a list
 	// that is forbidden, or whose CustomResourceDefinition is missing, is tried again until it
-	// succeeds, and every failure goes to the informer's OnError. Under a manager, set
-	// manager.Options.SyncTimeout: a manager runs controllers once their caches are filled.
+	// succeeds, and every failure goes to the informer's OnError. A manager runs controllers
+	// once their caches are filled: set manager.Options.SyncTimeout for the lists, and this for
+	// the handlers.
 	SyncTimeout time.Duration
 
 	// OnError gets the errors of watches that are added while Run runs. The goroutine that calls

@@ -22,8 +22,8 @@ import (
 //   - a [*SyncError], after Options.SyncTimeout, and
 //   - [ErrInvalid], when called twice.
 //
-// Everything that Run started has ended then, unless the SyncError has an [ErrHandlerUnsynced]: a filter, function of
-// [Watch] or handler that does not return within ten seconds more goes on.
+// Everything that Run started has ended then. After a SyncError, Run waits for that for ten seconds only: a filter or a
+// function of [Watch] that does not return may go on.
 func (c *Controller[Q]) Run(ctx context.Context) error {
 	s, inputs, err := c.begin(ctx)
 	if err != nil {
@@ -37,7 +37,7 @@ func (c *Controller[Q]) Run(ctx context.Context) error {
 	err = c.work(s.ctx, inputs)
 	inputs = c.finish()
 	s.end()
-	if !c.rest(inputs, errors.Is(err, ErrHandlerUnsynced)) {
+	if !c.rest(inputs, errors.As(err, new(*SyncError))) {
 		return err
 	}
 	if cause := errors.Join(s.failed...); cause != nil {
@@ -46,32 +46,35 @@ func (c *Controller[Q]) Run(ctx context.Context) error {
 	return err
 }
 
-// stuckGrace is how long Run waits for handlers that have not seen the initial lists in time.
+// stuckGrace is how long Run waits for its end if a handler may be stuck.
 const stuckGrace = 10 * time.Second
 
-// rest removes the handlers and waits until everything that Run started has ended. If a handler is stuck, it waits
+// rest removes the handlers and waits until everything that Run started has ended. If a handler may be stuck, it waits
 // for stuckGrace only, and returns false if that was not enough.
-func (c *Controller[Q]) rest(inputs []input, stuck bool) bool {
+func (c *Controller[Q]) rest(inputs []input, mayBeStuck bool) bool {
 	over := make(chan struct{})
 	end := func() {
 		defer close(over)
 		c.session.tasks.Wait()
-		c.queue.ShutDown()
 		for _, in := range inputs {
-			in.reg.Remove()
 			<-in.reg.Done()
 		}
 	}
-	if !stuck {
+	for _, in := range inputs {
+		in.reg.Remove()
+	}
+	defer c.queue.ShutDown()
+	if !mayBeStuck {
 		end()
 		return true
 	}
 	go end() // it outlives Run only with the handler that does
+	timer := time.NewTimer(stuckGrace)
+	defer timer.Stop()
 	select {
 	case <-over:
 		return true
-	case <-time.After(stuckGrace):
-		c.queue.ShutDown()
+	case <-timer.C:
 		return false
 	}
 }

@@ -52,10 +52,9 @@ type core[K comparable, T any] struct {
 	size       objectSize
 	namespaced atomic.Bool // a list has seen to the index of namespaces
 
-	waits   *handlerWaits // for handlers; nil before the first
-	waiting atomic.Bool   // a wait for handlers goes on
-	care    care
-	pace    pace.Meter // of commits
+	waits *handlerWaits // for handlers; nil before the first
+	care  care
+	pace  pace.Meter // of commits
 
 	ownLimit int // of writes that are ahead of the watch of a part: maxOwn, or less in tests
 	losses   losses[K]

@@ -68,7 +68,7 @@ type HandlerStats struct {
 	StuckSince time.Time
 }
 
-// counters are written by the goroutine that commits and read by any.
+// counters are written by the goroutine that commits, slowHandlers also by the one that reports a stuck handler, and read by any.
 type counters struct {
 	batches, changes, slowHandlers, overruns atomic.Uint64
 	commitTime, handlerWait                  atomic.Int64 // in nanoseconds

@@ -6,6 +6,7 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/objid"
+	"github.com/kinform/kinform/internal/picking"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -182,6 +183,7 @@ func (f *feed[K, T]) Discard() {
 
 // changing is a source whose selection changes, as that of a shard.Part does.
 type changing[T any] interface {
+	Selection() picking.Selection
 	// Selects reports whether an object is in the selection as the store has it.
 	Selects(obj T) bool
 }

@@ -22,9 +22,7 @@ func waitForHandlers[K comparable, T any](ctx context.Context, i *core[K, T]) er
 		i.waits = &handlerWaits{}
 	}
 	slow := i.waits.begin(began)
-	i.waiting.Store(true)
 	defer func() {
-		i.waiting.Store(false)
 		ended := time.Now()
 		i.waits.end(ended)
 		i.counted.handlerWait.Add(int64(ended.Sub(began)))

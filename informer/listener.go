@@ -35,6 +35,7 @@ func endRun[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	l.active = false
+	l.reg.calls.rest()
 	takeBack(l)
 	if l.leaving {
 		forgetRun(i, l)

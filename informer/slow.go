@@ -10,7 +10,8 @@ import (
 
 const (
 	// slowAfter is how long the informer has waited for its handlers within slowPeriod when it
-	// reports the slowest one. It reports at most once in slowPeriod.
+	// reports the slowest one. It reports at most once in slowPeriod. A call of a handler that lasts for slowAfter
+	// is reported, too, and then once in slowPeriod.
 	slowAfter  = 10 * time.Second
 	slowPeriod = time.Minute
 )
@@ -21,8 +22,9 @@ const (
 //
 //   - if the waits for handlers reach 10 seconds within a minute, and at most one a minute; handlers with
 //     [LagCoalesce] are never waited for
-//   - if a handler, or its filter, has not returned from a call for 10 to 20 seconds, and then each minute, even if the
-//     informer does not wait yet.
+//   - if a handler, or its filter, has not returned from a call for 10 to 12 seconds, and then each minute, even if the
+//     informer does not wait yet. It may wait for the store, for a version that is long in coming. The body of a
+//     loop over [Informer.Events] may take as long as it likes.
 type SlowHandlerError struct {
 	// Resource is the collection's name, Handler the name of the handler: the one that is furthest
 	// behind, or the one that does not return.
@@ -36,27 +38,31 @@ type SlowHandlerError struct {
 	Since  time.Time
 }
 
+// stuckHint says what to do about a handler that does not return.
+const stuckHint = "its filter, function of Watch or handler must not wait: queue a key, and do the work in reconcile"
+
 func (e *SlowHandlerError) Error() string {
 	if e.Stuck {
-		return fmt.Sprintf("%s: %q has not returned from a call for %v, and %d events wait for it: it must not wait for anything",
-			e.Resource, e.Handler, e.Waited.Round(time.Millisecond), e.Behind)
+		return fmt.Sprintf("%s: %q has not returned from a call for %v, and %d events wait for it: %s",
+			e.Resource, e.Handler, e.Waited.Round(time.Millisecond), e.Behind, stuckHint)
 	}
 	return fmt.Sprintf("%s: the cache waits for %q, which is %d events behind: %v of waiting since %s",
 		e.Resource, e.Handler, e.Behind, e.Waited.Round(time.Millisecond), e.Since.Format(time.RFC3339))
 }
 
-// LogValue implements slog.LogValuer: a group of message, resource, handler, behind, waited and
-// since.
+// LogValue implements slog.LogValuer: a group of message, resource, handler, behind, waited,
+// since and, if Stuck is set, hint.
 func (e *SlowHandlerError) LogValue() slog.Value {
-	what := "handler holds up the cache"
-	if e.Stuck {
-		what = "handler does not return"
-	}
-	return slog.GroupValue(
-		slog.String(logs.Message, what),
+	attrs := []slog.Attr{
+		slog.String(logs.Message, "handler holds up the cache"),
 		slog.String("resource", e.Resource), slog.String("handler", e.Handler), slog.Uint64("behind", e.Behind),
 		slog.Duration("waited", e.Waited), slog.Time("since", e.Since),
-	)
+	}
+	if e.Stuck {
+		attrs[0].Value = slog.StringValue("handler does not return")
+		attrs = append(attrs, slog.String("hint", stuckHint))
+	}
+	return slog.GroupValue(attrs...)
 }
 
 // handlerWaits counts the time that an informer waits for its handlers. Only the goroutine that commits

@@ -106,7 +106,10 @@ func lagOf[K comparable, T any](l *listener[K, T]) uint64 {
 
 // stats is called with the informer's mu held.
 func (l *listener[K, T]) stats() HandlerStats {
-	s := HandlerStats{Name: l.reg.name, Lag: lagOf(l), Overruns: l.overruns, StuckSince: l.reg.calls.stuckSince()}
+	s := HandlerStats{Name: l.reg.name, Lag: lagOf(l), Overruns: l.overruns}
+	if isBusy(l) {
+		s.StuckSince = l.reg.calls.stuckSince()
+	}
 	select {
 	case <-l.reg.synced:
 		s.Synced = true

@@ -8,8 +8,11 @@ import (
 	"github.com/kinform/kinform/internal/eventlog"
 )
 
+// lookEvery is the time between two looks at busy handlers. A handler is known to be stuck that much later.
+const lookEvery = 2 * time.Second
+
 // calls tells whether a handler goes on. A handler that never returns from a call would be silent until it is
-// HandlerLag events behind, which may be never. While handlers are busy, the informer looks after them every slowAfter.
+// HandlerLag events behind, which may be never. While handlers are busy, the informer looks after them every lookEvery.
 type calls struct {
 	counted atomic.Bool // begun counts: the handler was busy when somebody looked
 	begun   atomic.Uint32
@@ -17,7 +20,7 @@ type calls struct {
 	// Guarded by the informer's mu.
 	seen  uint32    // begun at the last look
 	since time.Time // of the first look that found it so
-	told  int       // number of reports that were due since
+	told  int       // number of reports since
 }
 
 // begin counts a call of the handler, its filter included.
@@ -31,23 +34,19 @@ func (c *calls) begin() {
 func (c *calls) rest() { c.counted.Store(false) }
 
 // look is the look at a handler that has something to do. It reports whether to say that the handler does not return:
-// after slowAfter, and then every slowPeriod.
+// after slowAfter, and then every slowPeriod. Whoever says so counts it in told.
 func (c *calls) look(now time.Time) bool {
 	if begun := c.begun.Load(); !c.counted.Load() || begun != c.seen {
 		c.counted.Store(true)
 		c.seen, c.since, c.told = begun, now, 0
 		return false
 	}
-	if now.Sub(c.since) < slowAfter+time.Duration(c.told)*slowPeriod {
-		return false
-	}
-	c.told++
-	return true
+	return now.Sub(c.since) >= slowAfter+time.Duration(c.told)*slowPeriod
 }
 
-// stuckSince returns since when the handler is known not to return, zero if it is not.
+// stuckSince returns since when a handler that has something to do is known not to return, zero if it is not.
 func (c *calls) stuckSince() (since time.Time) {
-	if c.told > 0 && c.counted.Load() && c.begun.Load() == c.seen {
+	if c.counted.Load() && c.begun.Load() == c.seen && time.Since(c.since) >= slowAfter {
 		since = c.since
 	}
 	return since
@@ -57,6 +56,8 @@ func (c *calls) stuckSince() (since time.Time) {
 type care struct {
 	look  func()      // set by New and never changed
 	armed atomic.Bool // a look is to come
+
+	reporting atomic.Bool // OnError has a report
 
 	mu    sync.Mutex
 	timer *time.Timer // of the look to come, or the last one; nil before the first and after rest
@@ -76,9 +77,9 @@ func (c *care) arm() {
 		return
 	}
 	if c.timer == nil {
-		c.timer = time.AfterFunc(slowAfter, c.look)
+		c.timer = time.AfterFunc(lookEvery, c.look)
 	} else {
-		c.timer.Reset(slowAfter)
+		c.timer.Reset(lookEvery)
 	}
 }
 
@@ -93,36 +94,42 @@ func (c *care) rest() {
 	c.armed.Store(false)
 }
 
-// lookAfterHandlers reports the handlers that do not return from a call. While the informer waits for
-// handlers, that is what it reports.
+// lookAfterHandlers reports the handlers that do not return from a call, one after the other. A handler that the
+// informer waits for is reported as such.
 func lookAfterHandlers[K comparable, T any](i *core[K, T]) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.care.armed.Store(false) // before the look: who gets busy after it calls later
-	var found []*SlowHandlerError
 	now := time.Now()
 	for l := range i.listeners {
 		c := &l.reg.calls
-		if !l.active || l.loop || eventlog.Waits(l.cursor) {
+		if !isBusy(l) {
 			c.rest()
 			continue
 		}
 		i.care.later()
-		if c.look(now) && !i.waiting.Load() {
-			found = append(found, &SlowHandlerError{Handler: l.reg.name, Stuck: true, Behind: lagOf(l), Waited: now.Sub(c.since), Since: c.since})
+		if !c.look(now) {
+			continue
+		}
+		if lag := lagOf(l); (lag <= i.lag || l.opts.Lag != LagWait) && !i.care.reporting.Swap(true) {
+			c.told++
+			reportStuck(i, &SlowHandlerError{Handler: l.reg.name, Stuck: true, Behind: lag, Waited: now.Sub(c.since), Since: c.since})
 		}
 	}
-	if found == nil {
-		return
-	}
+}
+
+// isBusy reports whether the informer calls l's handler, or is about to. Called with mu held.
+func isBusy[K comparable, T any](l *listener[K, T]) bool {
+	return l.active && !l.loop && !eventlog.Waits(l.cursor)
+}
+
+// reportStuck reports in another goroutine, since mu is held. Run waits for it, as it does for the handler.
+func reportStuck[K comparable, T any](i *core[K, T], err *SlowHandlerError) {
+	err.Resource = i.Resource()
+	i.counted.slowHandlers.Add(1)
 	s := i.session.Load()
 	s.Go(func() {
-		contain(i, s, "OnError", noKey, func() {
-			for _, err := range found {
-				err.Resource = i.Resource()
-				i.counted.slowHandlers.Add(1)
-				i.report(err)
-			}
-		})
+		defer i.care.reporting.Store(false)
+		contain(i, s, "OnError", noKey, func() { i.report(err) })
 	})
 }

@@ -10,8 +10,8 @@ import (
 // and does not call the limiter. O(log delayed).
 func (q *Queue[K]) AddRateLimited(key K) { addRateLimited(q, key, 0, AddOptions{}) }
 
-// Forget sets the key's failure count to zero and calls the limiter's Forget, if it is a
-// [Limiter]. It does not remove a pending delay: see [Queue.Cancel]. O(1).
+// Forget sets the key's failure count to zero and calls the limiter's Forget, if it has
+// one: see [Limiter]. It does not remove a pending delay: see [Queue.Cancel]. O(1).
 func (q *Queue[K]) Forget(key K) {
 	hash := q.hash(key)
 	q.mu.Lock()

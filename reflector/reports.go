@@ -97,7 +97,10 @@ func (e *RequestError) Error() string {
 // hint says what to look at, empty for nothing. Kubernetes' own groups have no dot, or end in
 // .k8s.io, as some groups of CustomResourceDefinitions do.
 func (e *RequestError) hint() string {
-	if !apierrors.IsNotFound(e.Err) {
+	switch {
+	case apierrors.IsForbidden(e.Err) && e.Verb == "watch":
+		return "without the verb watch, the cache is only as new as its last list"
+	case !apierrors.IsNotFound(e.Err):
 		return ""
 	}
 	name, selection, _ := strings.Cut(e.Resource, " ")
@@ -128,7 +131,7 @@ func (e *RequestError) cause() string {
 func (e *RequestError) Unwrap() error { return e.Err }
 
 // LogValue implements slog.LogValuer. The group holds message, resource, verb, resourceVersion,
-// retryIn and error, which is the cause. A 404 adds hint.
+// retryIn and error, which is the cause. A 404, and a 403 of a watch, add hint.
 func (e *RequestError) LogValue() slog.Value {
 	message := e.Verb + " failed"
 	if errors.Is(e.Err, ErrRestored) {

@@ -20,7 +20,7 @@ import (
 // Sources of this module also need not decode an object of a list that the sink has already, if its key, UID, version
 // and the sum of its bytes are the same. Decoding is most of the cost of a list, and most objects of a relist are
 // unchanged. client.Resource and the sources of package fake do that, and so do [Map], [Filter], [Shard] and [Tweak]
-// over them.
+// over them. Your own wrapper of such a source decodes everything.
 //
 // A Source that counts what it reads, for [Stats], also has the method
 //

@@ -39,8 +39,8 @@ var errNil = fmt.Errorf("manager: the Manager: %w", ErrNoPart)
 type GraceError struct {
 	// After is Options.Grace.
 	After time.Duration
-	// Running has the names of the parts that have not ended, in the order of their starts, and after them the
-	// resources of the caches that wait for a handler which does not return.
+	// Running has the names of the parts that have not ended in time, in the order of their starts, and after them the
+	// resources of such caches. Most wait for a handler that does not return.
 	Running []string
 }
 

@@ -32,9 +32,9 @@ type Options struct {
 	// as long as it takes: [Manager.Readyz] and the errors of the informers show what is missing.
 	SyncTimeout time.Duration
 
-	// Grace is how long a stop waits until everything that was added has ended. If the caches, which end last, have
-	// less than a quarter of it left, they get a quarter. Then Run returns a [*GraceError], although something still
-	// runs: the process should end. Zero means [DefaultGrace]. Negative means as long as it takes.
+	// Grace is how long a stop waits until everything that was added has ended. The caches, which end last, get a
+	// second even if less of it is left. Then Run returns a [*GraceError], although something still runs: the process
+	// should end. Zero means [DefaultGrace]. Negative means as long as it takes.
 	Grace time.Duration
 
 	// Logger gets records at level Debug: when Run begins and ends, when the caches are filled,

@@ -155,7 +155,7 @@ func TestSharedCache(t *testing.T) {
 				return err
 			}))
 		}
-		if text := get(m.Readyz()); text != "500 manager: Run was not called" {
+		if text := get(m.Readyz()); text != "500 manager: Run was not called, or has returned what is wrong with the setup" {
 			t.Error(text)
 		}
 		end := begin(t, m)
@@ -801,14 +801,14 @@ func TestGrace(t *testing.T) {
 }
 
 // A handler that never returns keeps its cache, and a stop only until Grace is over; the error names the cache. Caches get a
-// quarter of it if the parts have used it up.
+// second if the parts have used it up.
 func TestGraceOfCaches(t *testing.T) {
 	for _, test := range []struct {
 		part, want time.Duration
 		running    []string
 	}{
 		{time.Second, time.Minute, []string{"gadgets"}},
-		{time.Hour, 75 * time.Second, []string{"slow", "gadgets"}},
+		{time.Hour, 61 * time.Second, []string{"slow", "gadgets"}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			server, inf := setup(t)
@@ -828,8 +828,8 @@ func TestGraceOfCaches(t *testing.T) {
 				return nil
 			}))
 			end := begin(t, m)
-			time.Sleep(21 * time.Second)
-			if got := get(m.Readyz()); !strings.HasPrefix(got, `500 cache: gadgets: handler "handler 1" has not returned since 2000-01-01T00:00:10Z`) {
+			time.Sleep(13 * time.Second)
+			if got := get(m.Readyz()); !strings.HasPrefix(got, `500 cache: gadgets: handler "handler 1" has not returned since 2000-01-01T00:00:02Z`) {
 				t.Errorf("Readyz says %s", got)
 			}
 			began := time.Now()
@@ -853,7 +853,7 @@ func TestChecks(t *testing.T) {
 	if text := get(m.Healthz()); text != "500 bad: no disk: <nil>\nwild: panic: oh" {
 		t.Error(text)
 	}
-	if text := get(m.Readyz()); text != "500 manager: Run was not called\nsoon: not yet" {
+	if text := get(m.Readyz()); text != "500 manager: Run was not called, or has returned what is wrong with the setup\nsoon: not yet" {
 		t.Error(text)
 	}
 }

@@ -29,7 +29,7 @@ type check struct {
 }
 
 var (
-	errNotRunning = errors.New("Run was not called")
+	errNotRunning = errors.New("Run was not called, or has returned what is wrong with the setup")
 	errStopped    = errors.New("is stopping or has stopped")
 )
 

@@ -168,7 +168,7 @@ func (m *Manager) roster(list *[]string, name string) (leave func()) {
 }
 
 // rest waits until parts and then caches, which end both, have returned. It gives the parts Options.Grace, and the caches
-// what is left, but a quarter at least: a cache waits for its handlers. If that is not enough, rest returns a *GraceError.
+// what is left, but a second at least: a cache waits for its handlers. If that is not enough, rest returns a *GraceError.
 // It calls hurry before the parts' time is over, so that what serves the others has a quarter of it for its own end.
 func (m *Manager) rest(hurry, parts, caches func()) error {
 	grace := cmp.Or(m.opts.Grace, DefaultGrace)
@@ -184,7 +184,7 @@ func (m *Manager) rest(hurry, parts, caches func()) error {
 	m.mu.Lock()
 	late := slices.Clone(m.running.parts)
 	m.mu.Unlock()
-	within(max(grace-time.Since(began), grace/4), caches)
+	within(max(grace-time.Since(began), min(grace/4, time.Second)), caches)
 	m.mu.Lock()
 	late = append(late, m.running.caches...)
 	m.mu.Unlock()
