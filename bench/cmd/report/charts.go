@@ -15,9 +15,9 @@ type named struct{ op, label string }
 var headline = []named{
 	{"wire/defaults", "first sync over HTTP, defaults (prepared bytes)"},
 	{"resident/default", "memory per pod in a full cache, defaults"},
-	{"custom/typed-watchlist", "first sync of custom resources over HTTP (prepared bytes)"},
-	{"wire-relist/protobuf", "relist over HTTP, nothing changed (prepared bytes)"},
-	{"wire-events/protobuf", "watch event over HTTP to 1 handler (prepared bytes)"},
+	{"custom/typed-watchlist", "first sync of custom resources over HTTP, typed (prepared bytes)"},
+	{"wire-relist/protobuf", "relist over HTTP, protobuf, nothing changed (prepared bytes)"},
+	{"wire-events/protobuf", "watch event over HTTP, protobuf, to 1 handler (prepared bytes)"},
 	{"latency/http/1000", "time from server to handler over HTTP, 1,000 events/s"},
 	{"watch/handlers=4", "watch event to 4 handlers, in memory"},
 	{"get/lister", "get by namespace and name, in memory"},
