@@ -58,8 +58,10 @@ func buildArchive(root string, env []string, archive string) error {
 	if _, err := command(filepath.Join(root, programsFrom), env, "go", args...); err != nil {
 		return err
 	}
-	if err := addLicense(root, bin); err != nil {
-		return err
+	for _, name := range []string{"LICENSE", "NOTICE"} {
+		if err := addFile(root, bin, name); err != nil {
+			return err
+		}
 	}
 	others, err := notices(filepath.Join(root, programsFrom), env, programPackages)
 	if err != nil {

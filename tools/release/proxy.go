@@ -46,7 +46,7 @@ func (m *module) write(root, version, proxy string, pack func(w io.Writer, m *mo
 // fromFolder packs the files of a module's folder.
 func fromFolder(w io.Writer, m *module, root, version string) error {
 	dir := filepath.Join(root, m.dir)
-	if err := addLicense(root, dir); err != nil {
+	if err := addFile(root, dir, "LICENSE"); err != nil {
 		return err
 	}
 	return zip.CreateFromDir(w, mod.Version{Path: m.path, Version: version}, dir)
@@ -61,13 +61,14 @@ func fromTag(w io.Writer, m *module, root, version string) error {
 	return zip.CreateFromVCS(w, mod.Version{Path: m.path, Version: version}, root, m.tag(version), sub)
 }
 
-// addLicense copies the license of the repository into a module without one, as proxies do.
-func addLicense(root, dir string) error {
-	to := filepath.Join(dir, "LICENSE")
+// addFile copies a file of the repository into a folder without one of that name, as proxies do with the license of a
+// module.
+func addFile(root, dir, name string) error {
+	to := filepath.Join(dir, name)
 	if _, err := os.Stat(to); err == nil {
 		return nil
 	}
-	text, err := os.ReadFile(filepath.Join(root, "LICENSE"))
+	text, err := os.ReadFile(filepath.Join(root, name))
 	if err != nil {
 		return err
 	}
