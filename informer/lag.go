@@ -42,7 +42,8 @@ func waitForNobody[K comparable, T any](ctx context.Context, i *core[K, T], slow
 	if eventlog.Lagging(&i.log, most) == nil {
 		return nil
 	}
-	i.store.EndWaits(behindError(i, most))
+	name, lag := slowest(i)
+	i.store.EndWaits(behindError(i.name, name, lag, most))
 	defer i.store.EndWaits(nil)
 	_, err := waitForLag(ctx, i, most, func() <-chan struct{} { return nil }, slow)
 	return err
@@ -71,10 +72,10 @@ func waitForLag[K comparable, T any](ctx context.Context, i *core[K, T], limit u
 	}
 }
 
-// behindError returns the error that names a handler more than most events behind.
-func behindError[K comparable, T any](i *core[K, T], most uint64) error {
-	if name, lag := slowest(i); lag > most {
-		return fmt.Errorf("%w: %s: %q has not been given %d events", ErrHandlerBehind, i.Resource(), name, lag)
+// behindError returns the error that names a handler, if it is still more than most events behind.
+func behindError(resource, handler string, lag, most uint64) error {
+	if lag > most {
+		return fmt.Errorf("%w: %s: %q has not been given %d events", ErrHandlerBehind, resource, handler, lag)
 	}
 	return ErrHandlerBehind
 }

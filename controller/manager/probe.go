@@ -106,8 +106,9 @@ func (m *Manager) missing() (all []error) {
 	for _, c := range caches {
 		if err := unfilled(c); err != nil {
 			all = append(all, err)
+		} else {
+			all = append(all, stuck(c)...)
 		}
-		all = append(all, stuck(c)...)
 	}
 	return all
 }
