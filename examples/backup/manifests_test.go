@@ -109,9 +109,13 @@ func TestRoles(t *testing.T) {
 			r := w.start()
 			uid := w.create(time.Hour).UID
 			w.settle()
+			w.createSettings()
+			w.want("Running")
+			refused, err := faults.Parse("refuse create jobs.batch code=403 reason=Forbidden times=3")
+			w.check(err)
+			w.check(w.server.Inject(refused...))
 			patch[*backup.Backup](w, nightly, `{"spec":{"image":"dump:2"}}`)
 			time.Sleep(time.Minute) // the event is counted again
-			w.createSettings()
 			w.want("Running")
 			time.Sleep(time.Hour)
 			w.want("Running")

@@ -93,6 +93,7 @@ func (o *operator) reconcile(ctx context.Context, key kinform.Key) error {
 	job, err := o.job(ctx, backup, fmt.Sprint(turn, settings.Data, secret.ResourceVersion))
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+		o.events.Warning(backup, "Refused", "Start", "%v", err)
 		return errors.Join(err, o.notReady(ctx, backup, string(apierrors.ReasonForError(err)), err.Error()))
 	case err != nil:
 		return err
@@ -103,9 +104,10 @@ func (o *operator) reconcile(ctx context.Context, key kinform.Key) error {
 	return controller.Again(next)
 }
 
-// notReady tells people why no Job begins: something is missing, or the server refuses the Job.
+// notReady says in the status why no Job begins: something is missing, or the server refuses the Job. The caches of
+// two kinds may be some milliseconds apart, so what is missing may just not be there yet. The status corrects itself
+// then, and an Event would stay.
 func (o *operator) notReady(ctx context.Context, backup *Backup, reason, message string) error {
-	o.events.Warning(backup, reason, "Start", "%s", message)
 	return o.report(ctx, backup, backup.Status.Job, metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message})
 }
 

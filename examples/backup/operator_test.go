@@ -229,7 +229,7 @@ func TestBackup(t *testing.T) {
 			reasons = append(reasons, event.Reason)
 		}
 		slices.Sort(reasons)
-		if want := []string{"NoSettings", "Started", "Started", "Started", "Started"}; !slices.Equal(reasons, want) {
+		if want := []string{"Started", "Started", "Started", "Started"}; !slices.Equal(reasons, want) {
 			t.Errorf("events %q, want %q", reasons, want)
 		}
 		w.check(r.stop())
@@ -250,6 +250,10 @@ func TestRefused(t *testing.T) {
 		b, err := fake.Get[*backup.Backup](w.server, nightly)
 		if err != nil || len(b.Status.Conditions) != 1 || b.Status.Conditions[0].Reason != "Forbidden" {
 			t.Errorf("refused: %+v, %v", b, err)
+		}
+		recorded, err := fake.List[*eventsv1.Event](w.server, fake.Selection{})
+		if err != nil || len(recorded) != 1 || recorded[0].Reason != "Refused" {
+			t.Errorf("events %+v, %v", recorded, err)
 		}
 		w.server.ClearFaults()
 		time.Sleep(time.Minute) // it is tried again

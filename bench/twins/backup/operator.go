@@ -120,6 +120,7 @@ func (r reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	job, err := r.job(ctx, &backup, fmt.Sprint(turn, settings.Data, secret.ResourceVersion))
 	switch {
 	case apierrors.IsInvalid(err), apierrors.IsForbidden(err):
+		r.events.Eventf(&backup, nil, corev1.EventTypeWarning, "Refused", "Start", "%v", err)
 		return ctrl.Result{}, errors.Join(err, r.notReady(ctx, &backup, string(apierrors.ReasonForError(err)), err.Error()))
 	case err != nil:
 		return ctrl.Result{}, err
@@ -130,9 +131,8 @@ func (r reconciler) Reconcile(ctx context.Context, req ctrl.Request) (ctrl.Resul
 	return ctrl.Result{RequeueAfter: next}, nil
 }
 
-// notReady tells people why no Job begins: something is missing, or the server refuses the Job.
+// notReady says in the status why no Job begins: something is missing, or the server refuses the Job.
 func (r reconciler) notReady(ctx context.Context, backup *Backup, reason, message string) error {
-	r.events.Eventf(backup, nil, corev1.EventTypeWarning, reason, "Start", "%s", message)
 	return r.report(ctx, backup, backup.Status.Job, metav1.Condition{Status: metav1.ConditionFalse, Reason: reason, Message: message})
 }
 
