@@ -56,11 +56,8 @@ var (
 	errWrongKind error = unusableError("wrong kind")
 )
 
-// The mistakes, which match ErrInvalid.
-var (
-	errScope        error = mistake.Text("wrong scope")
-	errMetadataOnly error = mistake.Text("the object has metadata only: patch or apply it")
-)
+// errMetadataOnly is a mistake, which matches ErrInvalid.
+var errMetadataOnly error = mistake.Text("the object has metadata only: patch or apply it")
 
 // errNotAnObject is the cause when a Kubernetes object is expected but the value is null
 // or another JSON value that is not an object. An object without metadata.name is a

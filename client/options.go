@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kinform/kinform/internal/decode"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -99,7 +100,7 @@ func (opts Options) check(scope kind.Scope) error {
 		return err
 	}
 	if scope == kind.ClusterScoped && opts.Namespace != "" {
-		return fmt.Errorf("%w: Options.Namespace is %q, but the kind is cluster-scoped: leave the namespace out, or remove Cluster() from the kind", errScope, opts.Namespace)
+		return fmt.Errorf("%w: Options.Namespace is %q, but the kind is cluster-scoped: leave the namespace out, or remove Cluster() from the kind", mistake.Scope, opts.Namespace)
 	}
 	if _, err := labels.Parse(opts.LabelSelector); err != nil {
 		return fmt.Errorf("label selector %q: %w", opts.LabelSelector, err)

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
@@ -44,9 +45,9 @@ func completeKey(r *resource, key types.NamespacedName) (types.NamespacedName, e
 	}
 	switch {
 	case r.kind.Scope == kind.ClusterScoped && key.Namespace != "":
-		return key, fmt.Errorf("%w: namespace %q, but the kind is cluster-scoped: leave the namespace out, or remove Cluster() from the kind", errScope, key.Namespace)
+		return key, fmt.Errorf("%w: namespace %q, but the kind is cluster-scoped: leave the namespace out, or remove Cluster() from the kind", mistake.Scope, key.Namespace)
 	case r.kind.Scope == kind.Namespaced && key.Namespace == "":
-		return key, fmt.Errorf("%w: no namespace, in the object, the key or Options.Namespace; if the kind has none, add .Cluster() to it", errScope)
+		return key, fmt.Errorf("%w: no namespace, in the object, the key or Options.Namespace; if the kind has none, add .Cluster() to it", mistake.Scope)
 	}
 	if err := checkSegment(key.Namespace); err != nil {
 		return key, err

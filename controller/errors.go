@@ -47,9 +47,6 @@ var (
 	// informer. It comes with the type of the objects. Unwatch returns it.
 	errNoInformer = mistake.NoInformer
 
-	// errScope says that the kind of a handle over namespaces is cluster-scoped.
-	errScope error = mistake.Text("wrong scope")
-
 	// errNoFilter says that a filter is nil.
 	errNoFilter error = mistake.Text("the filter is nil: leave it out, or pass a function")
 

@@ -13,6 +13,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -39,7 +40,7 @@ func newNamespaceClients[T metav1.Object](like *client.Resource[T], set *informe
 		return nil, fmt.Errorf("controller: %s: %w: Client.Namespace is %q and Namespaces is set: leave one of them out", of, errOptions, opts.Namespace)
 	}
 	if of.Scope == kind.ClusterScoped {
-		return nil, fmt.Errorf("controller: %s: %w: Namespaces is set, but the kind is cluster-scoped: leave it out", of, errScope)
+		return nil, fmt.Errorf("controller: %s: %w: Namespaces is set, but the kind is cluster-scoped: leave it out", of, mistake.Scope)
 	}
 	return &namespaceClients[T]{set: set, like: like, byName: map[string]*client.Resource[T]{}}, nil
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/queue"
 )
 
@@ -52,9 +53,7 @@ const stuckGrace = 10 * time.Second
 // rest removes the handlers and waits until everything that Run started has ended. If a handler may be stuck, it waits
 // for stuckGrace only, and returns false if that was not enough.
 func (c *Controller[Q]) rest(inputs []input, mayBeStuck bool) bool {
-	over := make(chan struct{})
 	end := func() {
-		defer close(over)
 		c.session.tasks.Wait()
 		for _, in := range inputs {
 			<-in.reg.Done()
@@ -68,15 +67,7 @@ func (c *Controller[Q]) rest(inputs []input, mayBeStuck bool) bool {
 		end()
 		return true
 	}
-	go end() // it outlives Run only with the handler that does
-	timer := time.NewTimer(stuckGrace)
-	defer timer.Stop()
-	select {
-	case <-over:
-		return true
-	case <-timer.C:
-		return false
-	}
+	return pause.Within(stuckGrace, end) // it outlives Run only with the handler that does
 }
 
 // work waits for the handlers to sync and then runs the workers.

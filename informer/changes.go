@@ -35,7 +35,7 @@ type outcome[T any] struct {
 
 // keepChanges is the largest number of deltas that are committed in one piece, and the largest
 // capacity that the next batch reuses. A full FIFO stays below it, a large list does not.
-const keepChanges = 2 * 1024 // twice the limit of a FIFO
+const keepChanges = 2 * defaultPending
 
 // reset empties c. It keeps no reference to an object, and no memory of a large list, of the
 // initial list, or of a burst that is over.

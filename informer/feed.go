@@ -6,7 +6,6 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/objid"
-	"github.com/kinform/kinform/internal/picking"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -179,11 +178,4 @@ func (f *feed[K, T]) Flush(ctx context.Context) error { return f.to.Flush(ctx) }
 func (f *feed[K, T]) Discard() {
 	f.listing = false
 	f.to.Discard()
-}
-
-// changing is a source whose selection changes, as that of a shard.Part does.
-type changing[T any] interface {
-	Selection() picking.Selection
-	// Selects reports whether an object is in the selection as the store has it.
-	Selects(obj T) bool
 }

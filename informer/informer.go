@@ -18,6 +18,9 @@ import (
 // [Informer.WaitForRV].
 const HandlerLag = 4096
 
+// defaultPending is Options.Pending if it is not set.
+const defaultPending = 1024
+
 // Options configures an [Informer]. The zero value works.
 type Options[T any] struct {
 	// Indexes are the indexes of the store. New fails if two have the same name. Their

@@ -11,6 +11,7 @@ import (
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/pause"
+	"github.com/kinform/kinform/internal/picking"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -114,7 +115,7 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 // joinNamespace adds a namespace.
 func joinNamespace[K comparable, T any](i *core[K, T], namespace string, sourceOf func(string) (reflector.Source[T], error)) error {
 	source, err := sourceOf(namespace)
-	if _, changes := source.(changing[T]); changes {
+	if _, changes := source.(picking.Changing[T]); changes {
 		err = mistake.NoPruner
 	}
 	if err == nil && source == nil {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/picking"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -33,7 +34,7 @@ func New[K comparable, T any](source reflector.Source[T], key store.KeyFunc[K, T
 	}
 	i.only = &part[K, T]{inf: i, source: source, place: place{resource: source.Resource()}}
 	i.places.add(&i.only.place)
-	if c, ok := source.(changing[T]); ok {
+	if c, ok := source.(picking.Changing[T]); ok {
 		i.only.keeps = c.Selects
 	}
 	return informerOf(i), firstSession(i)
@@ -47,6 +48,9 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 	log := logs.New(opts.Logger, "informer", name)
 	if opts.OnError == nil {
 		opts.OnError = log.Error
+	}
+	if opts.Pending <= 0 {
+		opts.Pending = defaultPending
 	}
 	i := &core[K, T]{
 		name:      name,

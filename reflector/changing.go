@@ -11,28 +11,7 @@ import (
 	"github.com/kinform/kinform/internal/picking"
 )
 
-// changing is an optional interface of a [Source] whose selection of objects changes while it is in
-// use. [Select] makes such a source, and shard.Part is one. It must be the outermost source,
-// because [Map], [Filter], [Shard] and [Tweak] over it make no use of the interface.
-//
-// When the selection grows, the reflector ends its watch and lists again. The list decodes only the
-// objects that the sink lacks: see [relister]. A list in progress is finished first, so that a
-// selection which changes faster than the server lists still gets there. If the list fails, the
-// watch from before goes on until the next attempt. When the selection only shrinks, the sink drops
-// the objects that have left, nothing is requested, and the watch goes on.
-//
-// One request is for the whole selection: one for each part would save little of such a list.
-// Requests ask for the same selection until the next list, because the reflector uses the last
-// events to check whether the server was restored: a source that left out objects it had sent
-// before would look like a server that lost them. So the sink has a second filter, Selects.
-type changing[T any] interface {
-	Selection() picking.Selection
-	// Selects reports whether an object is in the selection as the sink has it. The sink drops others. It
-	// is called with a lock of the sink held, by any goroutine.
-	Selects(obj T) bool
-}
-
-// pruner is what a [Sink] needs for a [changing] source. Both methods may be called by any goroutine.
+// pruner is what a [Sink] needs for a [picking.Changing] source. Both methods may be called by any goroutine.
 type pruner interface {
 	// Prune removes the objects for which Selects is false now. No other such object enters after
 	// that.
@@ -61,10 +40,10 @@ type selecting[T any] struct {
 	by picking.Selector[T]
 }
 
-// Selection implements changing.
+// Selection implements picking.Changing.
 func (s *selecting[T]) Selection() picking.Selection { return s.by }
 
-// Selects implements changing.
+// Selects implements picking.Changing.
 func (s *selecting[T]) Selects(obj T) bool { return s.by.Selects(obj) }
 
 // Relist implements relister if the other source does.

@@ -1,6 +1,10 @@
 package reflector
 
-import "context"
+import (
+	"context"
+
+	"github.com/kinform/kinform/internal/picking"
+)
 
 // Reflector keeps a sink equal to a source. See the package documentation.
 type Reflector[T any] struct {
@@ -12,7 +16,7 @@ type Reflector[T any] struct {
 // nil argument, and for the source of a shard.Part and a sink that cannot follow it.
 func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], error) {
 	r := &Reflector[T]{transfer: transfer[T]{source: source, sink: sink}}
-	changing, changes := source.(changing[T])
+	changing, changes := source.(picking.Changing[T])
 	if err := r.core.init(source, sink, changes, opts); err != nil {
 		return nil, err
 	}

@@ -13,6 +13,7 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/controller/internal/follow"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/internal/usercode"
 )
 
@@ -180,11 +181,11 @@ func (m *Manager) rest(hurry, parts, caches func()) error {
 	began := time.Now()
 	last := time.AfterFunc(grace*3/4, hurry)
 	defer last.Stop()
-	within(grace, parts)
+	pause.Within(grace, parts) // what it waits for may outlive Run
 	m.mu.Lock()
 	late := slices.Clone(m.running.parts)
 	m.mu.Unlock()
-	within(max(grace-time.Since(began), min(grace/4, time.Second)), caches)
+	pause.Within(max(grace-time.Since(began), min(grace/4, time.Second)), caches)
 	m.mu.Lock()
 	late = append(late, m.running.caches...)
 	m.mu.Unlock()
@@ -192,21 +193,6 @@ func (m *Manager) rest(hurry, parts, caches func()) error {
 		return nil
 	}
 	return &GraceError{After: grace, Running: late}
-}
-
-// within waits until ended has returned, but not longer than limit.
-func within(limit time.Duration, ended func()) {
-	over := make(chan struct{})
-	go func() { // it outlives Run only with what it waits for
-		ended()
-		close(over)
-	}()
-	timer := time.NewTimer(limit)
-	defer timer.Stop()
-	select {
-	case <-over:
-	case <-timer.C:
-	}
 }
 
 // sync waits until the caches are filled. It returns false if ctx ends before that, and after

@@ -25,6 +25,8 @@ var (
 	NoHandler error = Text("the handler is nil: pass a function or a value")
 	// NoObject is the mistake of a nil object.
 	NoObject error = Text("the object is nil")
+	// Scope is the mistake of a kind with namespaces that is used like one without, or the other way round.
+	Scope error = Text("wrong scope")
 	// Index is the mistake of a definition of an index that cannot be used.
 	Index error = Text("invalid index definition")
 	// NoFunc is the mistake of a loop without a function to call. It comes with the name of the loop.

@@ -1,4 +1,4 @@
-// Package pause waits for a time, unless a context ends before.
+// Package pause waits for a time, unless something else happens before.
 package pause
 
 import (
@@ -19,5 +19,22 @@ func For(ctx context.Context, d time.Duration) error {
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()
+	}
+}
+
+// Within calls wait, and reports whether it returned within d. If not, it goes on in a goroutine.
+func Within(d time.Duration, wait func()) bool {
+	over := make(chan struct{})
+	go func() {
+		wait()
+		close(over)
+	}()
+	timer := time.NewTimer(d)
+	defer timer.Stop()
+	select {
+	case <-over:
+		return true
+	case <-timer.C:
+		return false
 	}
 }

@@ -40,3 +40,16 @@ func TestFor(t *testing.T) {
 		})
 	}
 }
+
+func TestWithin(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		began := time.Now()
+		if !pause.Within(time.Minute, func() { time.Sleep(time.Second) }) || time.Since(began) != time.Second {
+			t.Errorf("returned after %v, want a second", time.Since(began))
+		}
+		if pause.Within(time.Minute, func() { time.Sleep(time.Hour) }) || time.Since(began) != time.Minute+time.Second {
+			t.Errorf("returned after %v, want a minute more", time.Since(began))
+		}
+		time.Sleep(time.Hour) // the goroutine ends
+	})
+}
