@@ -61,7 +61,7 @@ func TestParityNamesExist(t *testing.T) {
 	}
 	quoted, word := regexp.MustCompile("`([^`]+)`"), regexp.MustCompile("[A-Za-z][A-Za-z0-9_]*")
 	for page, known := range exists {
-		rows, _ := tables(t, page)
+		rows := rowsOf(readPage(t, page))
 		if len(rows) == 0 {
 			t.Errorf("%s has no tables", page)
 		}
@@ -97,23 +97,19 @@ func checkSuffix(t *testing.T, page, code string, known map[string]bool) {
 	t.Errorf("%s: client-go has nothing that ends in %s", page, code)
 }
 
-// TestParityListsEveryTest compares the tables of tests with client-go's files, in both directions.
+// testsPage pairs each test of client-go with ours.
+const testsPage = "../bench/client-go-tests.md" // from docs
+
+// TestParityListsEveryTest compares testsPage with client-go's files, in both directions.
 func TestParityListsEveryTest(t *testing.T) {
-	for pkg, pages := range parityPages {
-		if strings.HasPrefix(pkg, "tools/cache/") {
-			continue // with its parent
-		}
-		listed := map[string][]string{} // tests by file
-		for _, page := range pages {
-			_, rows := tables(t, page)
-			addListed(listed, rows)
-		}
+	for _, pkg := range []string{"util/workqueue", "tools/cache"} {
+		listed := listedTests(t, pkg)
 		for file, names := range clientGoTests(t, pkg) {
 			for _, name := range names {
 				if !slices.ContainsFunc(slices.Collect(maps.Keys(listed)), func(heading string) bool {
 					return slices.Contains(strings.Fields(heading), file) && slices.Contains(listed[heading], name)
 				}) {
-					t.Errorf("%v: %s of %s/%s is missing", pages, name, pkg, file)
+					t.Errorf("%s: %s of %s/%s is missing", testsPage, name, pkg, file)
 				}
 			}
 		}
@@ -121,12 +117,15 @@ func TestParityListsEveryTest(t *testing.T) {
 	}
 }
 
-// addListed adds the tests in the first cells of rows. A cell with names of files is a heading for
-// what follows.
-func addListed(listed map[string][]string, rows [][]string) {
+// listedTests returns the tests of a package on testsPage, by file. A cell with names of files is a heading for what
+// follows.
+func listedTests(t *testing.T, pkg string) map[string][]string {
+	t.Helper()
 	file, test := regexp.MustCompile(`[\w/-]+_test\.go`), regexp.MustCompile("`((?:Test|Example|Fuzz|Benchmark)[A-Za-z0-9_]*)`")
-	heading := ""
-	for _, row := range rows {
+	_, section, _ := strings.Cut(readPage(t, testsPage), "\n## "+pkg+"\n")
+	section, _, _ = strings.Cut(section, "\n## ")
+	listed, heading := map[string][]string{}, ""
+	for _, row := range rowsOf(section) {
 		if files := file.FindAllString(row[0], -1); len(files) > 0 {
 			heading = strings.Join(files, " ")
 		}
@@ -134,6 +133,7 @@ func addListed(listed map[string][]string, rows [][]string) {
 			listed[heading] = append(listed[heading], m[1])
 		}
 	}
+	return listed
 }
 
 // checkListed looks for tests that are listed under a file that does not have them.
@@ -177,24 +177,15 @@ func clientGoTests(t *testing.T, pkg string) map[string][]string {
 	return tests
 }
 
-// tables returns the cells of a page's rows: rows of names, and rows of tests.
-func tables(t *testing.T, page string) (names, tests [][]string) {
-	t.Helper()
-	inTests := false
-	for line := range strings.Lines(readPage(t, page)) {
-		if strings.HasPrefix(line, "## ") {
-			inTests = strings.TrimSpace(line) == "## Tests"
-		}
+// rowsOf returns the cells of the rows in a text.
+func rowsOf(text string) (rows [][]string) {
+	for line := range strings.Lines(text) {
 		row, isRow := strings.CutPrefix(line, "| ")
 		if cells := strings.Split(row, " | "); isRow && len(cells) > 1 && !strings.HasPrefix(row, "---") {
-			if inTests {
-				tests = append(tests, cells)
-			} else {
-				names = append(names, cells)
-			}
+			rows = append(rows, cells)
 		}
 	}
-	return names, tests
+	return rows
 }
 
 func readPage(t *testing.T, name string) string {
@@ -277,7 +268,7 @@ func TestParityTests(t *testing.T) {
 	for _, pkg := range []string{"util/workqueue", "tools/cache"} {
 		maps.Copy(exists, testNames(t, filepath.Join(clientGoDir(t), pkg)))
 	}
-	for _, page := range []string{"parity.md", "parity-fifo.md", "parity-cache.md"} {
+	for _, page := range []string{"parity.md", "parity-fifo.md", "parity-cache.md", testsPage} {
 		for _, test := range regexp.MustCompile("`((?:Test|Example|Fuzz|Benchmark)[A-Z_][A-Za-z0-9_]*)").FindAllStringSubmatch(readPage(t, page), -1) {
 			if !exists[test[1]] {
 				t.Errorf("%s names %s, which exists neither here nor in client-go", page, test[1])
