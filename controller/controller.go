@@ -11,10 +11,13 @@ import (
 	"sync/atomic"
 	"time"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/note"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/queue"
 )
@@ -74,6 +77,7 @@ type Controller[Q comparable] struct {
 	taken    takenNames[Q]
 	writers  writers
 	underway underway[Q]
+	added    atomic.Uint64 // inputs, and so their last number
 
 	mu      sync.Mutex
 	phase   phase
@@ -98,6 +102,8 @@ type input struct {
 	inf     Cache
 	reg     *informer.Registration
 	handle  watchedHandle // nil if it is no handle
+	number  uint64        // among all inputs of the controller
+	events  keptEvents    // that queued a key
 	call    string        // that added it
 	owners  Cache         // whose keys it queues, if For has to add it; nil for For and Watch
 	removed chan struct{} // closed by Unwatch
@@ -107,6 +113,8 @@ type input struct {
 type watchedHandle interface {
 	Cache
 	writer
+	// wrote reports whether a write through the handle made a version of an object.
+	wrote(key types.NamespacedName, version string) bool
 }
 
 // session is the call of Run.
@@ -305,10 +313,6 @@ func (c *Controller[Q]) priority(initial, sync bool) int {
 }
 
 // enqueue adds a key. One that waits with a lower priority gets this one.
-func (c *Controller[Q]) enqueue(key Q, priority int) {
-	if priority == 0 {
-		c.queue.Add(key)
-		return
-	}
-	c.queue.AddWith(key, queue.AddOptions{Priority: priority})
+func (c *Controller[Q]) enqueue(key Q, priority int, why note.Note) {
+	c.queue.AddWith(key, queue.AddOptions{Priority: priority, Note: why})
 }

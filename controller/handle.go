@@ -241,6 +241,11 @@ func (h *Projected[T, P]) author(ev informer.Event[types.NamespacedName, P]) any
 	return h.engine.writes().author(ev.Key, old, now)
 }
 
+//go:noinline
+func (h *Projected[T, P]) wrote(key types.NamespacedName, version string) bool {
+	return h.engine.writes().wrote(key, version)
+}
+
 // forget forgets the writes to an object whose versions begin anew: it was deleted, left with its namespace or part, or
 // the server was restored.
 func (h *Projected[T, P]) forget(ev informer.Event[types.NamespacedName, P]) {
