@@ -165,7 +165,7 @@ func causeOf(inputs []input, key string, is note.Note) Cause {
 		c.Key = key // which is known for as long as the queue has it
 	}
 	if name, ok := keytext.Parse(c.Key); ok && in.handle != nil && c.Type != informer.Deleted && !c.Sync && c.Version != "" {
-		c.Own = c.Own || in.handle.wrote(name, c.Version)
+		c.Own = c.Own || in.handle.writes().wrote(name, c.Version)
 	}
 	return c
 }

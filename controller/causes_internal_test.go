@@ -22,7 +22,7 @@ func handled(tb testing.TB) (*Controller[types.NamespacedName], func(informer.Ev
 		tb.Fatal(err)
 	}
 	kept := &events[types.NamespacedName, *metav1.PartialObjectMetadata]{number: 1}
-	return c, unauthored(c, informer.Informed[types.NamespacedName, *metav1.PartialObjectMetadata](h), kept, func(ev informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata], enqueue func(types.NamespacedName, int)) {
+	return c, unauthored(c, h.writes(), kept, func(ev informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata], enqueue func(types.NamespacedName, int)) {
 		enqueue(ev.Key, 0)
 	})
 }

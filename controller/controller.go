@@ -11,8 +11,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/apimachinery/pkg/types"
-
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/logs"
@@ -113,8 +111,7 @@ type input struct {
 type watchedHandle interface {
 	Cache
 	writer
-	// wrote reports whether a write through the handle made a version of an object.
-	wrote(key types.NamespacedName, version string) bool
+	writes() *ownWrites
 }
 
 // session is the call of Run.

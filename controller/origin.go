@@ -4,8 +4,11 @@ import (
 	"context"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/note"
+	"github.com/kinform/kinform/internal/objmeta"
 )
 
 // keyOrigin is who makes a write: the reconcile of a key.
@@ -61,33 +64,49 @@ func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, 
 	}
 }
 
-// authored is a handle, which knows who wrote what an event brings.
-type authored[K comparable, T any] interface {
-	author(ev informer.Event[K, T]) any
-	forget(ev informer.Event[K, T])
+// author returns who made the change of an event: the origin of the writes through the handle that made it, and nil if
+// somebody else may have had a part in it. Everything in doubt is somebody else's: deletions, an apply, a patch without
+// a resourceVersion in it, and an event whose write is not answered yet.
+func author[K comparable, T any](writes *ownWrites, ev *informer.Event[K, T]) any {
+	if writes == nil || ev.Type == informer.Deleted || ev.Sync || ev.Initial || ev.Replaced {
+		return nil
+	}
+	key, _ := any(ev.Key).(types.NamespacedName) // all handles have such keys
+	old, now := versionsOf(ev)
+	return writes.author(key, old, now)
 }
 
-// forgetting returns a handler that has the handle forget the writes of an object that begins anew, and then calls
-// handle.
-func forgetting[K comparable, T any](from informer.Informed[K, T], handle func(informer.Event[K, T])) func(informer.Event[K, T]) {
-	handles, ok := from.(authored[K, T])
-	if !ok {
+// forgetting returns a handler that forgets the writes to an object whose versions begin anew, and then calls handle: the
+// object was deleted, left with its namespace or part, or the server was restored.
+func forgetting[K comparable, T any](writes *ownWrites, handle func(informer.Event[K, T])) func(informer.Event[K, T]) {
+	if writes == nil {
 		return handle
 	}
 	return func(ev informer.Event[K, T]) {
-		handles.forget(ev)
+		anew := ev.Type == informer.Deleted || ev.Replaced
+		if !anew && ev.Type == informer.Updated {
+			old, now := versionsOf(&ev)
+			anew = mayBeOlder(now, old)
+		}
+		if key, ok := any(ev.Key).(types.NamespacedName); ok && anew {
+			writes.forget(key)
+		}
 		handle(ev)
 	}
 }
 
-// unauthored returns a handler that calls handle with a function that queues keys, but not a key whose own
-// reconcile caused the event. The events that queue a key are kept.
-func unauthored[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T], kept *events[K, T], handle func(informer.Event[K, T], func(Q, int))) func(informer.Event[K, T]) {
-	handles, ok := from.(authored[K, T])
-	author := func(ev informer.Event[K, T]) any { return nil }
-	if ok {
-		author = handles.author
+// versionsOf returns the versions of the objects of an event. The old one is empty for an addition.
+func versionsOf[K comparable, T any](ev *informer.Event[K, T]) (old, now string) {
+	if ev.Type == informer.Updated {
+		old = objmeta.VersionOf(ev.Old)
 	}
+	return old, objmeta.VersionOf(ev.Object)
+}
+
+// unauthored returns a handler that calls handle with a function that queues keys, but not a key whose own
+// reconcile caused the event. writes are nil if the events are not those of a handle. The events that queue a key are
+// kept.
+func unauthored[Q, K comparable, T any](c *Controller[Q], writes *ownWrites, kept *events[K, T], handle func(informer.Event[K, T], func(Q, int))) func(informer.Event[K, T]) {
 	own := func(by any, key Q) bool {
 		is, ok := by.(keyOrigin[Q])
 		return ok && !c.opts.OwnEvents && is == keyOrigin[Q]{c, key}
@@ -95,14 +114,14 @@ func unauthored[Q, K comparable, T any](c *Controller[Q], from informer.Informed
 	var now informer.Event[K, T] // which is handled: the handler has one goroutine
 	var why note.Note            // now's, zero if it is not kept
 	enqueue := func(key Q, priority int) {
-		by := author(now)
+		by := author(writes, &now)
 		if own(by, key) {
 			return
 		}
-		if ok && !c.opts.OwnEvents && c.underway.room(key) { // asked first: what hold gets is allocated
+		if writes != nil && !c.opts.OwnEvents && c.underway.room(key) { // asked first: what hold gets is allocated
 			ev := now
 			settle := func() (note.Note, bool) {
-				if by := author(ev); !own(by, key) {
+				if by := author(writes, &ev); !own(by, key) {
 					return kept.add(&ev, by != nil), false
 				}
 				return 0, true
@@ -110,7 +129,7 @@ func unauthored[Q, K comparable, T any](c *Controller[Q], from informer.Informed
 			if c.underway.hold(key, heldEvent{settle, priority}) {
 				return
 			}
-			if by = author(now); own(by, key) { // the call has ended since
+			if by = author(writes, &now); own(by, key) { // the call has ended since
 				return
 			}
 		}

@@ -175,9 +175,12 @@ func addInput[Q, K comparable, T any](c *Controller[Q], w watching[K, T], handle
 		}
 	}
 	kept := &events[K, T]{number: c.added.Add(1)}
-	h := informer.HandlerFunc[K, T](forgetting(w.from, both(w.always, filtered(w.filters, unauthored(c, w.from, kept, handle)))))
 	in := input{inf: inf, call: w.call, owners: w.owners, events: kept, number: kept.number, removed: make(chan struct{})}
-	in.handle, _ = w.from.(watchedHandle)
+	var writes *ownWrites
+	if of, ok := w.from.(watchedHandle); ok {
+		in.handle, writes = of, of.writes()
+	}
+	h := informer.HandlerFunc[K, T](forgetting(writes, both(w.always, filtered(w.filters, unauthored(c, writes, kept, handle)))))
 	if err := c.enter(in, func() (*informer.Registration, error) {
 		return inf.AddHandler(h, informer.HandlerOptions[T]{Name: c.name})
 	}); err != nil {
