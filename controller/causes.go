@@ -90,7 +90,7 @@ func (c Cause) verb() string {
 	case c.Sync:
 		return "unchanged"
 	case c.Initial:
-		return "was there"
+		return "found"
 	case c.Replaced:
 		return "replaced"
 	}
@@ -124,10 +124,14 @@ func causesOf[Q comparable](c *Controller[Q], key Q, notes *note.Notes) ([]Cause
 	if notes.Adds() == 0 {
 		return nil, 0
 	}
+	return inWords(c.present(), keytext.Of(key), notes.Newest()), notes.Adds()
+}
+
+// present returns the inputs of this moment.
+func (c *Controller[Q]) present() []input {
 	c.mu.Lock()
-	inputs := c.inputs // only appended to, or made anew
-	c.mu.Unlock()
-	return inWords(inputs, keytext.Of(key), notes.Newest()), notes.Adds()
+	defer c.mu.Unlock()
+	return c.inputs // which is only appended to, or made anew
 }
 
 // inWords is causesOf for the text of a key.

@@ -88,7 +88,7 @@ func TestCauses(t *testing.T) {
 			}
 		}
 		stop := started(t, c.Run)
-		expect("the first list", time.Second, "a/one: gadgets a/one was there NEW")
+		expect("the first list", time.Second, "a/one: gadgets a/one found NEW")
 		done(fake.Update(w.server, labelled(g, "1")))
 		expect("somebody's update", time.Second, "a/one: gadgets a/one updated OLD → NEW (metadata.labels)")
 		done(w.handle.Update(t.Context(), labelled(g, "2"), metav1.UpdateOptions{}))

@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/note"
@@ -56,8 +55,8 @@ type Options[Q comparable] struct {
 	// lists, and when Run ends; one at level Warn if Run begins without a watch and without a queued
 	// key, although both may come later. If Queue.OnError is nil, it also gets a record at level Warn for a
 	// key whose reconcile failed, at most one per key and minute. The attributes are the key, the
-	// error, and the number of failures omitted since the last record. Informers have their own
-	// loggers. Nil means slog.Default().
+	// error, the newest cause of the reconcile (see [CausesOf]), and the number of failures omitted
+	// since the last record. Informers have their own loggers. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -70,6 +69,7 @@ type Controller[Q comparable] struct {
 	opts      Options[Q]
 	queue     *queue.Queue[Q]
 	logger    logs.Log
+	logs      bool // the errors of reconcile
 
 	trace    atomic.Pointer[trace[Q]] // nil until Trace; set with mu held
 	taken    takenNames[Q]
@@ -168,7 +168,7 @@ func New[Q comparable](name string, reconcile func(context.Context, Q) error, op
 		c.logger.Part += " " + name
 	}
 	if opts.Queue.OnError == nil {
-		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(keytext.Of(key), "reconcile failed", err) }
+		opts.Queue.OnError, c.logs = c.logFailure, true
 	}
 	opts.Queue.Name = cmp.Or(opts.Queue.Name, name)
 	c.opts = opts
