@@ -125,7 +125,7 @@ func causesOf[Q comparable](c *Controller[Q], key Q, notes *note.Notes) ([]Cause
 	if notes.Adds() == 0 {
 		return nil, 0
 	}
-	return inWords(c.present(), keytext.Of(key), notes.Newest()), notes.Adds()
+	return inWords(c.present(), key, notes.Newest()), notes.Adds()
 }
 
 // present returns the inputs of this moment.
@@ -135,8 +135,8 @@ func (c *Controller[Q]) present() []input {
 	return c.inputs // which is only appended to, or made anew
 }
 
-// inWords is causesOf for the text of a key.
-func inWords(inputs []input, key string, notes []note.Note) []Cause {
+// inWords is causesOf for a key of any type.
+func inWords(inputs []input, key any, notes []note.Note) []Cause {
 	causes := make([]Cause, len(notes))
 	for i, is := range notes {
 		causes[i] = causeOf(inputs, key, is)
@@ -144,7 +144,8 @@ func inWords(inputs []input, key string, notes []note.Note) []Cause {
 	return causes
 }
 
-func causeOf(inputs []input, key string, is note.Note) Cause {
+// causeOf returns the cause of a note about key.
+func causeOf(inputs []input, key any, is note.Note) Cause {
 	c := Cause{Why: whyOf(is)}
 	if c.Why != whyEvent {
 		return c
@@ -166,8 +167,8 @@ func causeOf(inputs []input, key string, is note.Note) Cause {
 	if c.Type == informer.Updated && !c.Sync {
 		c.Old = objmeta.VersionOf(old)
 	}
-	if in.call == "For" {
-		c.Key = key // which is known for as long as the queue has it
+	if c.Key == "" && in.call == "For" {
+		c.Key = keytext.Of(key) // of the object
 	}
 	if name, ok := keytext.Parse(c.Key); ok && in.handle != nil && c.Type != informer.Deleted && !c.Sync && c.Version != "" {
 		c.Own = c.Own || in.handle.writes().wrote(name, c.Version)

@@ -14,15 +14,19 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// handled returns the handler of For, and what it works on.
-func handled(tb testing.TB) (*Controller[types.NamespacedName], func(informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata])) {
+// handled returns the handler of For for a handle or a plain informer, and what it works on.
+func handled(tb testing.TB, plain bool) (*Controller[types.NamespacedName], func(informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata])) {
 	h := Open(client.Connection{URL: "http://example.com"}, kind.Of[*metav1.PartialObjectMetadata](schema.GroupVersion{Version: "v1"}, "things"))
 	c := New("", func(context.Context, types.NamespacedName) error { return nil })
+	from := h.writes()
+	if plain {
+		from = nil
+	}
 	if err := h.Err(); err != nil {
 		tb.Fatal(err)
 	}
 	kept := &events[types.NamespacedName, *metav1.PartialObjectMetadata]{number: 1}
-	return c, unauthored(c, h.writes(), kept, func(ev informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata], enqueue func(types.NamespacedName, int)) {
+	return c, unauthored(c, from, kept, func(ev informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata], enqueue func(types.NamespacedName, int)) {
 		enqueue(ev.Key, 0)
 	})
 }
@@ -44,29 +48,35 @@ func TestCausesDoNotAllocate(t *testing.T) {
 	if memtest.Race {
 		t.Skip("the race detector allocates too")
 	}
-	c, handle := handled(t)
-	all := thingEvents(20)
-	for range maxEvents {
-		for _, ev := range all {
-			handle(ev)
+	for _, plain := range []bool{false, true} {
+		c, handle := handled(t, plain)
+		all := thingEvents(20)
+		for range maxEvents {
+			for _, ev := range all {
+				handle(ev)
+			}
 		}
-	}
-	i := 0
-	if n := testing.AllocsPerRun(1000, func() { handle(all[i%len(all)]); i++ }); n > 0 {
-		t.Errorf("%v allocations per event", n)
-	}
-	if n := c.KeyState(all[0].Key).Adds; n < maxEvents {
-		t.Errorf("%d adds", n)
+		i := 0
+		if n := testing.AllocsPerRun(1000, func() { handle(all[i%len(all)]); i++ }); n > 0 {
+			t.Errorf("%v allocations per event", n)
+		}
+		if n := c.KeyState(all[0].Key).Adds; n < maxEvents {
+			t.Errorf("%d adds", n)
+		}
 	}
 }
 
 // BenchmarkEvent is an event from the handler to a queue that has the key.
 func BenchmarkEvent(b *testing.B) {
-	_, handle := handled(b)
-	all := thingEvents(20)
-	b.ReportAllocs()
-	for i := 0; b.Loop(); i++ {
-		handle(all[i%len(all)])
+	for name, plain := range map[string]bool{"handle": false, "informer": true} {
+		b.Run("of="+name, func(b *testing.B) {
+			_, handle := handled(b, plain)
+			all := thingEvents(20)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				handle(all[i%len(all)])
+			}
+		})
 	}
 }
 

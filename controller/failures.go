@@ -23,7 +23,10 @@ func explained[Q comparable](c *Controller[Q], reconcile func(context.Context, Q
 	}
 	return func(ctx context.Context, key Q) error {
 		err := reconcile(ctx, key)
-		if notes := note.Of(ctx); err != nil && notes.Adds() > 0 {
+		if err == nil {
+			return nil
+		}
+		if notes := note.Of(ctx); notes.Adds() > 0 {
 			err = &failedError{err, notes.Newest()[0]}
 		}
 		return err
@@ -32,11 +35,10 @@ func explained[Q comparable](c *Controller[Q], reconcile func(context.Context, Q
 
 // logFailure is Queue.OnError of a controller that has no other.
 func (c *Controller[Q]) logFailure(key Q, err error) {
-	text := keytext.Of(key)
+	var more []slog.Attr
 	if failed, ok := err.(*failedError); ok {
-		cause := causeOf(c.present(), text, failed.why)
-		c.logger.KeyError(text, "reconcile failed", failed.error, slog.String("cause", cause.String()))
-		return
+		err = failed.error
+		more = append(more, slog.String("cause", causeOf(c.present(), key, failed.why).String()))
 	}
-	c.logger.KeyError(text, "reconcile failed", err)
+	c.logger.KeyError(keytext.Of(key), "reconcile failed", err, more...)
 }
