@@ -1,6 +1,7 @@
 package controller
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -20,7 +21,7 @@ type write struct {
 	seen sight
 	dry  []string
 	// base is the version that the write replaces, empty for a creation; known says that no
-	// other version can be between base and the answer's.
+	// other version can be between base and the answer's. Otherwise base may be what reads had.
 	base  string
 	known bool
 	// status says that only the status is written. A server that does not find it may have the
@@ -102,9 +103,11 @@ func wrote[T metav1.Object](ctx context.Context, r *requests[T], w write, now T,
 	case err != nil:
 		noteFailed(ctx, r, w.seen, w.key, err)
 	default:
-		if w.known {
-			r.own.add(keyOf(now), w.base, now.GetResourceVersion(), originOf(ctx))
+		base, version := cmp.Or(w.base, w.seen.rv), now.GetResourceVersion()
+		if !w.known && base != version {
+			base = someVersion
 		}
+		r.own.add(keyOf(now), base, version, originOf(ctx))
 		learnAnswer(ctx, r, now)
 	}
 	return now, err

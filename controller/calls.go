@@ -6,6 +6,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kinform/kinform/internal/note"
 	"github.com/kinform/kinform/internal/verdict"
 )
 
@@ -20,6 +21,9 @@ type Traced struct {
 	Result string
 	// Err is the error that reconcile returned.
 	Err error
+	// Causes are those of [CausesOf], and Adds is the number of all.
+	Causes []Cause
+	Adds   int
 }
 
 // trace keeps the reconciles of a controller.
@@ -27,7 +31,7 @@ type trace[Q comparable] struct {
 	recent *ring[endedCall[Q]]
 
 	mu      sync.Mutex
-	running map[Q]time.Time
+	running map[Q]Traced
 	errors  map[Q]error // of keys whose last reconcile failed
 }
 
@@ -37,13 +41,16 @@ type endedCall[Q comparable] struct {
 	Traced
 }
 
-func (t *trace[Q]) call(ctx context.Context, key Q, reconcile func(context.Context, Q) error) (err error) {
-	began, returned := time.Now(), false
+func (t *trace[Q]) call(ctx context.Context, c *Controller[Q], key Q, reconcile func(context.Context, Q) error) (err error) {
+	notes := note.Of(ctx)
+	call, returned := Traced{Began: time.Now()}, false
+	call.Causes, call.Adds = causesOf(c, key, &notes)
 	t.mu.Lock()
-	t.running[key] = began
+	t.running[key] = call
 	t.mu.Unlock()
 	defer func() {
-		noteEnded(ctx, t, endedCall[Q]{key, Traced{Began: began, Took: time.Since(began), Err: err}}, returned)
+		call.Took, call.Err = time.Since(call.Began), err
+		noteEnded(ctx, t, endedCall[Q]{key, call}, returned)
 	}()
 	err = reconcile(ctx, key)
 	returned = true

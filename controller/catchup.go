@@ -129,6 +129,8 @@ func (r *Requests[T]) awaits(namespace string) bool { return r.engine.awaits(nam
 
 func (r *Requests[T]) reads() any { return r.engine.reads() }
 
+func (r *Requests[T]) writes() *ownWrites { return r.engine.writes() }
+
 func (r *requests[T]) reads() any { return r.cache.informer() }
 
 // behind reports whether CatchUp has something to do.

@@ -12,9 +12,9 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/note"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/queue"
 )
@@ -55,8 +55,8 @@ type Options[Q comparable] struct {
 	// lists, and when Run ends; one at level Warn if Run begins without a watch and without a queued
 	// key, although both may come later. If Queue.OnError is nil, it also gets a record at level Warn for a
 	// key whose reconcile failed, at most one per key and minute. The attributes are the key, the
-	// error, and the number of failures omitted since the last record. Informers have their own
-	// loggers. Nil means slog.Default().
+	// error, the newest cause of the reconcile (see [CausesOf]), and the number of failures omitted
+	// since the last record. Informers have their own loggers. Nil means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -69,11 +69,13 @@ type Controller[Q comparable] struct {
 	opts      Options[Q]
 	queue     *queue.Queue[Q]
 	logger    logs.Log
+	logs      bool // the errors of reconcile
 
 	trace    atomic.Pointer[trace[Q]] // nil until Trace; set with mu held
 	taken    takenNames[Q]
 	writers  writers
 	underway underway[Q]
+	added    atomic.Uint64 // inputs, and so their last number
 
 	mu      sync.Mutex
 	phase   phase
@@ -98,6 +100,8 @@ type input struct {
 	inf     Cache
 	reg     *informer.Registration
 	handle  watchedHandle // nil if it is no handle
+	number  uint64        // among all inputs of the controller
+	events  keptEvents    // that queued a key
 	call    string        // that added it
 	owners  Cache         // whose keys it queues, if For has to add it; nil for For and Watch
 	removed chan struct{} // closed by Unwatch
@@ -107,6 +111,7 @@ type input struct {
 type watchedHandle interface {
 	Cache
 	writer
+	writes() *ownWrites
 }
 
 // session is the call of Run.
@@ -163,7 +168,7 @@ func New[Q comparable](name string, reconcile func(context.Context, Q) error, op
 		c.logger.Part += " " + name
 	}
 	if opts.Queue.OnError == nil {
-		opts.Queue.OnError = func(key Q, err error) { c.logger.KeyError(keytext.Of(key), "reconcile failed", err) }
+		opts.Queue.OnError, c.logs = c.logFailure, true
 	}
 	opts.Queue.Name = cmp.Or(opts.Queue.Name, name)
 	c.opts = opts
@@ -305,10 +310,6 @@ func (c *Controller[Q]) priority(initial, sync bool) int {
 }
 
 // enqueue adds a key. One that waits with a lower priority gets this one.
-func (c *Controller[Q]) enqueue(key Q, priority int) {
-	if priority == 0 {
-		c.queue.Add(key)
-		return
-	}
-	c.queue.AddWith(key, queue.AddOptions{Priority: priority})
+func (c *Controller[Q]) enqueue(key Q, priority int, why note.Note) {
+	c.queue.AddWith(key, queue.AddOptions{Priority: priority, Note: why})
 }

@@ -12,7 +12,6 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/mistake"
-	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -229,40 +228,6 @@ func (h *Projected[T, P]) List() []P { return h.inf.List() }
 // controller with the handle returns it, too. Nil means that there is none, and says nothing about
 // requests.
 func (h *Projected[T, P]) Err() error { return h.inf.Err() }
-
-// author returns who made the change of an event: the origin of the writes through this handle that made it, and
-// nil if somebody else may have had a part in it. Everything in doubt is somebody else's: deletions, an apply, a patch
-// without a resourceVersion in it, and an event whose write is not answered yet.
-func (h *Projected[T, P]) author(ev informer.Event[types.NamespacedName, P]) any {
-	if ev.Type == informer.Deleted || ev.Sync || ev.Initial || ev.Replaced {
-		return nil
-	}
-	old, now := versionsOf(&ev)
-	return h.engine.writes().author(ev.Key, old, now)
-}
-
-// forget forgets the writes to an object whose versions begin anew: it was deleted, left with its namespace or part, or
-// the server was restored.
-func (h *Projected[T, P]) forget(ev informer.Event[types.NamespacedName, P]) {
-	anew := ev.Type == informer.Deleted || ev.Replaced
-	if !anew && ev.Type == informer.Updated {
-		old, now := versionsOf(&ev)
-		anew = mayBeOlder(now, old)
-	}
-	if anew {
-		h.engine.writes().forget(ev.Key)
-	}
-}
-
-// versionsOf returns the versions of the objects of an event. The old one is empty for an addition.
-//
-//go:noinline
-func versionsOf[P any](ev *informer.Event[types.NamespacedName, P]) (old, now string) {
-	if ev.Type == informer.Updated {
-		old = objmeta.VersionOf(ev.Old)
-	}
-	return old, objmeta.VersionOf(ev.Object)
-}
 
 // Run runs the informer, see informer.Informer.Run. A [Controller] runs its handles itself. This
 // method, Err and the next three make a handle a [Cache].

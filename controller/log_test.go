@@ -51,7 +51,7 @@ func TestLog(t *testing.T) {
 	}
 }
 
-const warning = `level=WARN msg="controller of gadgets: reconcile failed" key=a/poor error="not now"` + "\n"
+const warning = `level=WARN msg="controller of gadgets: reconcile failed" key=a/poor error="not now" cause="gadgets a/poor found 3"` + "\n"
 
 // TestLogOfIdle: Run without a watch says so once, unless a key is queued.
 func TestLogOfIdle(t *testing.T) {

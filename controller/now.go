@@ -268,8 +268,8 @@ func watchAll[T metav1.Object](ctx context.Context, l *nowLook[T]) (lacks keySet
 	return eachSource(l, func(source located[T]) (keySet, error) { return lookByWatch(ctx, l, source) })
 }
 
-// note adds the key of an event if reads lack its state, and otherwise removes it.
-func note[T metav1.Object](l *nowLook[T], lacks keySet, ev reflector.Event[T]) {
+// compare adds the key of an event if reads lack its state, and otherwise removes it.
+func compare[T metav1.Object](l *nowLook[T], lacks keySet, ev reflector.Event[T]) {
 	key := keyOf(ev.Object)
 	has := lookHas(l, key, ev.ResourceVersion)
 	if ev.Type == reflector.Deleted {
@@ -301,7 +301,7 @@ func lookByWatch[T metav1.Object](ctx context.Context, l *nowLook[T], source loc
 		case err != nil:
 			return lacks, err
 		case ev.Type != reflector.Bookmark && l.recorder.keeps(ev.Object):
-			note(l, lacks, ev)
+			compare(l, lacks, ev)
 		}
 		if order > 0 || order == 0 && ev.Type == reflector.Bookmark {
 			return lacks, nil

@@ -4,7 +4,11 @@ import (
 	"context"
 	"sync/atomic"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/note"
+	"github.com/kinform/kinform/internal/objmeta"
 )
 
 // keyOrigin is who makes a write: the reconcile of a key.
@@ -17,8 +21,9 @@ type keyOrigin[Q comparable] struct {
 // writes these are.
 type callContext[Q comparable] struct {
 	context.Context
-	from keyOrigin[Q]
-	over atomic.Bool // reconcile has returned: what still writes with the context is somebody else
+	from  keyOrigin[Q]
+	notes note.Notes
+	over  atomic.Bool // reconcile has returned: what still writes with the context is somebody else
 }
 
 // Value implements context.Context.
@@ -38,16 +43,20 @@ func (c *callContext[Q]) origin() any {
 
 func (c *callContext[Q]) writers() *writers { return &c.from.controller.writers }
 
+func (c *callContext[Q]) causes() ([]Cause, int) {
+	return causesOf(c.from.controller, c.from.key, &c.notes)
+}
+
 // attributed calls reconcile with a context that says which key it is for.
 func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	return func(ctx context.Context, key Q) error {
-		call := &callContext[Q]{Context: ctx, from: keyOrigin[Q]{c, key}}
+		call := &callContext[Q]{Context: ctx, from: keyOrigin[Q]{c, key}, notes: note.Of(ctx)}
 		c.underway.begin(key)
 		defer func() {
 			call.over.Store(true)
 			for _, ev := range c.underway.end(key) {
-				if !ev.own() {
-					c.enqueue(key, ev.priority)
+				if why, own := ev.settle(); !own {
+					c.enqueue(key, ev.priority, why)
 				}
 			}
 		}()
@@ -55,53 +64,82 @@ func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, 
 	}
 }
 
-// authored is a handle, which knows who wrote what an event brings.
-type authored[K comparable, T any] interface {
-	author(ev informer.Event[K, T]) any
-	forget(ev informer.Event[K, T])
+// author returns who made the change of an event: the origin of the writes through the handle that made it, and nil if
+// somebody else may have had a part in it. Everything in doubt is somebody else's: deletions, an apply, a patch without
+// a resourceVersion in it, and an event whose write is not answered yet.
+func author[K comparable, T any](writes *ownWrites, ev *informer.Event[K, T]) any {
+	if writes == nil || ev.Type == informer.Deleted || ev.Sync || ev.Initial || ev.Replaced {
+		return nil
+	}
+	key, _ := any(ev.Key).(types.NamespacedName) // all handles have such keys
+	old, now := versionsOf(ev)
+	return writes.author(key, old, now)
 }
 
-// forgetting returns a handler that has the handle forget the writes of an object that begins anew, and then calls
-// handle.
-func forgetting[K comparable, T any](from informer.Informed[K, T], handle func(informer.Event[K, T])) func(informer.Event[K, T]) {
-	handles, ok := from.(authored[K, T])
-	if !ok {
+// forgetting returns a handler that forgets the writes to an object whose versions begin anew, and then calls handle: the
+// object was deleted, left with its namespace or part, or the server was restored.
+func forgetting[K comparable, T any](writes *ownWrites, handle func(informer.Event[K, T])) func(informer.Event[K, T]) {
+	if writes == nil {
 		return handle
 	}
 	return func(ev informer.Event[K, T]) {
-		handles.forget(ev)
+		anew := ev.Type == informer.Deleted || ev.Replaced
+		if !anew && ev.Type == informer.Updated {
+			old, now := versionsOf(&ev)
+			anew = mayBeOlder(now, old)
+		}
+		if key, ok := any(ev.Key).(types.NamespacedName); ok && anew {
+			writes.forget(key)
+		}
 		handle(ev)
 	}
 }
 
-// unauthored returns a handler that calls handle with a function that queues keys, but not a key whose own
-// reconcile caused the event.
-func unauthored[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K, T], handle func(informer.Event[K, T], func(Q, int))) func(informer.Event[K, T]) {
-	handles, ok := from.(authored[K, T])
-	if !ok || c.opts.OwnEvents {
-		return func(ev informer.Event[K, T]) { handle(ev, c.enqueue) }
+// versionsOf returns the versions of the objects of an event. The old one is empty for an addition.
+func versionsOf[K comparable, T any](ev *informer.Event[K, T]) (old, now string) {
+	if ev.Type == informer.Updated {
+		old = objmeta.VersionOf(ev.Old)
 	}
-	own := func(ev informer.Event[K, T], key Q) bool {
-		by, ok := handles.author(ev).(keyOrigin[Q])
-		return ok && by == keyOrigin[Q]{c, key}
+	return old, objmeta.VersionOf(ev.Object)
+}
+
+// unauthored returns a handler that calls handle with a function that queues keys, but not a key whose own
+// reconcile caused the event. writes are nil if the events are not those of a handle. The events that queue a key are
+// kept.
+func unauthored[Q, K comparable, T any](c *Controller[Q], writes *ownWrites, kept *events[K, T], handle func(informer.Event[K, T], func(Q, int))) func(informer.Event[K, T]) {
+	own := func(by any, key Q) bool {
+		is, ok := by.(keyOrigin[Q])
+		return ok && !c.opts.OwnEvents && is == keyOrigin[Q]{c, key}
 	}
 	var now informer.Event[K, T] // which is handled: the handler has one goroutine
+	var why note.Note            // now's, zero if it is not kept
 	enqueue := func(key Q, priority int) {
-		if own(now, key) {
+		by := author(writes, &now)
+		if own(by, key) {
 			return
 		}
-		if c.underway.room(key) { // asked first: what hold gets is allocated
+		if writes != nil && !c.opts.OwnEvents && c.underway.room(key) { // asked first: what hold gets is allocated
 			ev := now
-			if c.underway.hold(key, heldEvent{func() bool { return own(ev, key) }, priority}) {
+			settle := func() (note.Note, bool) {
+				if by := author(writes, &ev); !own(by, key) {
+					return kept.add(&ev, by != nil), false
+				}
+				return 0, true
+			}
+			if c.underway.hold(key, heldEvent{settle, priority}) {
+				return
+			}
+			if by = author(writes, &now); own(by, key) { // the call has ended since
 				return
 			}
 		}
-		if !own(now, key) { // the call may have ended since
-			c.enqueue(key, priority)
+		if why == 0 {
+			why = kept.add(&now, by != nil)
 		}
+		c.enqueue(key, priority, why)
 	}
 	return func(ev informer.Event[K, T]) {
-		now = ev
+		now, why = ev, 0
 		handle(ev, enqueue)
 		now = informer.Event[K, T]{} // keeps nothing alive
 	}

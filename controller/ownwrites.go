@@ -11,6 +11,9 @@ import (
 // ownKept is the number of writes that ownWrites keeps.
 const ownKept = 4096
 
+// someVersion is the base of a write that replaced whatever there was.
+const someVersion = "?"
+
 // ownWrites are the latest writes through a handle. The zero value has none.
 type ownWrites struct {
 	mu    sync.Mutex
@@ -27,7 +30,7 @@ type madeState struct {
 
 // ownWrite is how a write made a state of an object.
 type ownWrite struct {
-	base string // the version that it replaced, empty for a creation
+	base string // the version that it replaced, empty for a creation, or someVersion
 	rv   string
 	by   any // an origin; nil if the write was not made by a reconcile
 }
@@ -39,6 +42,9 @@ func (o *ownWrites) add(key types.NamespacedName, base, rv string, by any) {
 	}
 	o.mu.Lock()
 	defer o.mu.Unlock()
+	if base == someVersion && o.has(key, rv) {
+		return // a write that is known better
+	}
 	if o.made == nil {
 		o.made = map[types.NamespacedName][]ownWrite{}
 	}
@@ -91,6 +97,18 @@ func (o *ownWrites) author(key types.NamespacedName, old, now string) (by any) {
 		now = w.base
 	}
 	return nil
+}
+
+// wrote reports whether a write made the state now, even if others changed the object before that.
+func (o *ownWrites) wrote(key types.NamespacedName, now string) bool {
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	return o.has(key, now)
+}
+
+// has is wrote with mu held.
+func (o *ownWrites) has(key types.NamespacedName, rv string) bool {
+	return slices.ContainsFunc(o.made[key], func(w ownWrite) bool { return w.rv == rv })
 }
 
 // mayBeOlder reports whether version a is older than b, and is true if they do not compare.

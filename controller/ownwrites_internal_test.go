@@ -12,6 +12,10 @@ func TestOwnWritesAreKept(t *testing.T) {
 	var o ownWrites
 	one := types.NamespacedName{Name: "one"}
 	o.add(one, "", "1", "me")
+	o.add(one, someVersion, "1a", "me")
+	if by := o.author(one, "1", "1a"); by != nil || !o.wrote(one, "1a") || o.wrote(one, "2") {
+		t.Errorf("a write of any version is by %v", by)
+	}
 	o.forget(one)
 	if by := o.author(one, "", "1"); by != nil {
 		t.Errorf("a forgotten write is by %v", by)
@@ -49,12 +53,15 @@ func TestAuthor(t *testing.T) {
 	o.add(one, "4", "5", "me")
 	o.add(one, "5", "6", nil)
 	o.add(one, "7", "7", "me") // nothing changed
+	o.add(one, someVersion, "2", "me")
+	o.add(one, someVersion, "9", "me")
 	for _, c := range []struct {
 		old, now string
 		want     any
 	}{
 		{"", "1", "me"}, {"1", "2", "me"}, {"", "2", "me"}, {"2", "3", "you"}, {"1", "3", nil}, {"", "3", nil},
 		{"4", "5", "me"}, {"3", "5", nil}, {"5", "6", nil}, {"6", "7", nil}, {"1", "1", nil}, {"", "", nil},
+		{"8", "9", nil}, {"", "9", nil},
 	} {
 		if by := o.author(one, c.old, c.now); by != c.want {
 			t.Errorf("from %q to %q: %v, want %v", c.old, c.now, by, c.want)

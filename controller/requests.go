@@ -155,8 +155,9 @@ func (r *requests[T]) apply(ctx context.Context, config any, opts *metav1.ApplyO
 	if err != nil {
 		return *new(T), err
 	}
+	w := write{key: key, dry: opts.DryRun, base: lookAt(r, key).rv}
 	now, err := r.client.Apply(ctx, config, *opts)
-	return wrote(ctx, r, write{key: key, dry: opts.DryRun}, now, err)
+	return wrote(ctx, r, w, now, err)
 }
 
 // Delete asks the server to delete an object. If the object waits for its finalizers, reads have it

@@ -76,7 +76,7 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input) error {
 		return err
 	}
 	c.logger.Debug("caches are filled")
-	return queue.Run(ctx, c.queue, c.opts.Run, caughtUp(c, noted(&c.taken, traced(c, attributed(c, c.reconcile)), c.queue.Add)))
+	return queue.Run(ctx, c.queue, c.opts.Run, explained(c, caughtUp(c, noted(&c.taken, traced(c, attributed(c, c.reconcile)), c.freed))))
 }
 
 func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {

@@ -8,6 +8,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/note"
 )
 
 // takenNames knows which keys found the name of an object taken. The zero value knows none.
@@ -63,6 +65,9 @@ func (n *takenNames[Q]) set(key Q, name types.NamespacedName) {
 	}
 	n.some.Store(len(n.of) > 0)
 }
+
+// freed queues a key that waits for a name which may be free now.
+func (c *Controller[Q]) freed(key Q) { c.enqueue(key, 0, note.Freed) }
 
 // waiting returns the keys that wait for a name.
 func (n *takenNames[Q]) waiting(name types.NamespacedName) (keys []Q) {

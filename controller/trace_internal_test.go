@@ -9,7 +9,7 @@ import (
 
 // The size that the comment of Trace names.
 func TestTraceSize(t *testing.T) {
-	if size := unsafe.Sizeof(endedCall[types.NamespacedName]{}); size != 96 {
+	if size := unsafe.Sizeof(endedCall[types.NamespacedName]{}); size != 128 {
 		t.Errorf("a reconcile takes %d bytes", size)
 	}
 }

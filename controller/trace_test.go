@@ -34,10 +34,10 @@ func TestTrace(t *testing.T) {
 		go func() { ended <- runC(ctx, reconcile) }()
 		c.Queue().Add("works")
 		time.Sleep(2 * time.Second)
-		if c.Tracing() || c.Traced("works") != nil || c.LastError("works") != nil {
+		if c.Tracing() || c.Traced("works") != nil || c.KeyState("works").Err != nil {
 			t.Error("kept without Trace")
 		}
-		if _, ok := c.Reconciling("works"); ok {
+		if !c.KeyState("works").Running.Began.IsZero() {
 			t.Error("runs without Trace")
 		}
 		c.Trace(3)
@@ -55,13 +55,13 @@ func TestTrace(t *testing.T) {
 				t.Errorf("%s: %s, want %s", key, got, want)
 			}
 		}
-		if since, ok := c.Reconciling("runs"); !ok || time.Since(since) != 1001*time.Millisecond {
-			t.Errorf("it runs since %v: %v", since, ok)
+		if runs := c.KeyState("runs").Running; time.Since(runs.Began) != 1001*time.Millisecond || len(runs.Causes) != 1 || runs.Causes[0].String() != "added by hand" {
+			t.Errorf("it runs: %+v", runs)
 		}
-		if err := c.LastError("fails"); err == nil || c.LastError("works") != nil || c.LastError(1) != nil {
+		if err := c.KeyState("fails").Err; err == nil || c.KeyState("works").Err != nil || c.KeyState(1).Err != nil {
 			t.Errorf("last errors: %v", err)
 		}
-		if _, ok := c.Reconciling(1); ok {
+		if !c.KeyState(1).Running.Began.IsZero() {
 			t.Error("a key of another type runs")
 		}
 		cancel()

@@ -1,6 +1,10 @@
 package controller
 
-import "sync"
+import (
+	"sync"
+
+	"github.com/kinform/kinform/internal/note"
+)
 
 // underway are the reconciles that run, each with the events that came meanwhile. The watch may bring what a write made
 // before the write is answered, so whose an event is can be told when reconcile has returned. That delays nothing,
@@ -10,9 +14,10 @@ type underway[Q comparable] struct {
 	held map[Q][]heldEvent // a key that is not there does not run
 }
 
-// heldEvent is an event that queues a key unless it is the key's own.
+// heldEvent is an event that queues a key unless it is the key's own. settle says whether it is, and otherwise why it
+// queues the key.
 type heldEvent struct {
-	own      func() bool
+	settle   func() (why note.Note, own bool)
 	priority int
 }
 

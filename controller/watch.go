@@ -174,9 +174,13 @@ func addInput[Q, K comparable, T any](c *Controller[Q], w watching[K, T], handle
 			return
 		}
 	}
-	h := informer.HandlerFunc[K, T](forgetting(w.from, both(w.always, filtered(w.filters, unauthored(c, w.from, handle)))))
-	in := input{inf: inf, call: w.call, owners: w.owners, removed: make(chan struct{})}
-	in.handle, _ = w.from.(watchedHandle)
+	kept := &events[K, T]{number: c.added.Add(1)}
+	in := input{inf: inf, call: w.call, owners: w.owners, events: kept, number: kept.number, removed: make(chan struct{})}
+	var writes *ownWrites
+	if of, ok := w.from.(watchedHandle); ok {
+		in.handle, writes = of, of.writes()
+	}
+	h := informer.HandlerFunc[K, T](forgetting(writes, both(w.always, filtered(w.filters, unauthored(c, writes, kept, handle)))))
 	if err := c.enter(in, func() (*informer.Registration, error) {
 		return inf.AddHandler(h, informer.HandlerOptions[T]{Name: c.name})
 	}); err != nil {
@@ -264,7 +268,7 @@ func released[K, Q comparable, T metav1.Object](c *Controller[Q]) func(informer.
 			return
 		}
 		for _, key := range c.taken.waiting(keyOf(ev.Object)) {
-			c.enqueue(key, 0)
+			c.freed(key)
 		}
 	}
 }

@@ -45,6 +45,7 @@ type callKey struct{}
 type anyCall interface {
 	origin() any
 	writers() *writers
+	causes() ([]Cause, int)
 }
 
 // callOf returns the call of reconcile to which a context belongs, nil if there is none.

@@ -64,8 +64,8 @@ func first[E any](all []E) []E { return all[:min(len(all), shown)] }
 // runsFor returns how long a key has been running.
 func (v *queued) runsFor(k queue.RunningKey[any], now time.Time) time.Duration {
 	if k.For == 0 && v.calls != nil {
-		if at, ok := v.calls.Reconciling(k.Key); ok {
-			return now.Sub(at)
+		if began := v.calls.KeyState(k.Key).Running.Began; !began.IsZero() {
+			return now.Sub(began)
 		}
 	}
 	return k.For
@@ -101,7 +101,7 @@ func (v *queued) failing(s queue.Snapshot[any]) []Key {
 	for _, key := range first(keys) {
 		k := Key{Key: texts[key], Failures: failures[key]}
 		if v.calls != nil {
-			if err := v.calls.LastError(key); err != nil {
+			if err := v.calls.KeyState(key).Err; err != nil {
 				k.Error = errorText(err)
 			}
 		}

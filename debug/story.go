@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"github.com/kinform/kinform/controller"
 )
 
 // serverTime bounds a question to the server.
@@ -64,6 +66,8 @@ type QueuedKey struct {
 	// Why says in words why the key is not running now, or that it is running.
 	Why      string `json:"why"`
 	Failures int    `json:"failures"`
+	// Causes say why the key runs (with Options.Reconciles), or else why it waits, the newest first.
+	Causes []string `json:"causes,omitempty"`
 	// Reconciles are the newest recorded ones of the key, the newest first, 20 at most.
 	Reconciles []Reconcile `json:"reconciles"`
 }
@@ -76,6 +80,8 @@ type Reconcile struct {
 	// Result is "succeeded", "again", "gave up", "cut short", "failed" or "panicked".
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
+	// Causes say why it ran, the newest first: see controller.CausesOf.
+	Causes []string `json:"causes"`
 }
 
 func (p *Page) story(ctx context.Context, key string, askServer bool) Story {
@@ -156,7 +162,7 @@ func (v *queued) story(text string, now time.Time) QueuedKey {
 		return out
 	}
 	for _, c := range first(v.calls.Traced(text)) {
-		r := Reconcile{Age: now.Sub(c.Began).Seconds(), Took: c.Took.Seconds(), Result: c.Result}
+		r := Reconcile{Age: now.Sub(c.Began).Seconds(), Took: c.Took.Seconds(), Result: c.Result, Causes: causeTexts(c.Causes, c.Adds)}
 		if c.Err != nil {
 			r.Error = errorText(c.Err)
 		}
@@ -176,8 +182,9 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 		if !is(k.Key) {
 			continue
 		}
+		var call controller.Traced
 		if v.calls != nil && v.calls.Tracing() {
-			if _, runs := v.calls.Reconciling(k.Key); !runs {
+			if call = v.calls.KeyState(k.Key).Running; call.Began.IsZero() {
 				return QueuedKey{State: "held", Failures: k.Failures, Why: "A worker has it, and reconcile has not begun: it waits until the caches have the controller's own writes."}
 			}
 		}
@@ -188,22 +195,48 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 		if k.Again {
 			why += ", and comes back after that, since it was added meanwhile"
 		}
-		return QueuedKey{State: "running", Failures: k.Failures, Why: why + "."}
+		return QueuedKey{State: "running", Failures: k.Failures, Why: why + ".", Causes: causeTexts(call.Causes, call.Adds)}
 	}
 	for i, k := range s.Queued {
 		if is(k.Key) {
-			return QueuedKey{State: "queued", Failures: k.Failures, Why: fmt.Sprintf("Keys queued before it: %d. Keys running: %d.", i, len(s.Running))}
+			why := fmt.Sprintf("Keys queued before it: %d. Keys running: %d.", i, len(s.Running))
+			return QueuedKey{State: "queued", Failures: k.Failures, Why: why, Causes: v.waiting(k.Key)}
 		}
 	}
 	for _, k := range s.Delayed {
 		if is(k.Key) {
-			return QueuedKey{State: "delayed", Failures: k.Failures, Why: delayedWhy(k.In, k.Debounced, k.Failures)}
+			return QueuedKey{State: "delayed", Failures: k.Failures, Why: delayedWhy(k.In, k.Debounced, k.Failures), Causes: v.waiting(k.Key)}
 		}
 	}
 	if v.queue.ShuttingDown() {
 		return QueuedKey{State: "shut down", Why: "The queue is shut down and takes no keys."}
 	}
 	return QueuedKey{State: "absent", Why: "It is not in the queue, and no reconcile of it is recorded."}
+}
+
+// waiting returns why a key waits.
+func (v *queued) waiting(key any) []string {
+	if v.calls == nil {
+		return nil
+	}
+	s := v.calls.KeyState(key)
+	return causeTexts(s.Waiting, s.Adds)
+}
+
+// causeTexts returns causes in words, with the fields that changed.
+func causeTexts(newest []controller.Cause, adds int) []string {
+	all := make([]string, 0, len(newest)+1)
+	for _, c := range newest {
+		text := printable(c.String())
+		if changed := c.Changed(); len(changed) > 0 {
+			text += ": " + strings.Join(changed, ", ")
+		}
+		all = append(all, text)
+	}
+	if more := adds - len(newest); more > 0 {
+		all = append(all, fmt.Sprintf("and %d before", more))
+	}
+	return all
 }
 
 func delayedWhy(in time.Duration, debounced bool, failures int) string {

@@ -3,6 +3,8 @@ package queue
 import (
 	"math"
 	"time"
+
+	"github.com/kinform/kinform/internal/note"
 )
 
 // Add queues a key, to be handed out once however often it is added before that. A key added while
@@ -33,7 +35,7 @@ func (q *Queue[K]) AddWith(key K, opts AddOptions) {
 		addAfter(q, key, prio, opts)
 		return
 	}
-	q.add(key, prio, addMode{replace: opts.Replace})
+	q.add(key, prio, addMode{replace: opts.Replace, note: opts.Note})
 }
 
 func clampPriority(p int) int32 { return int32(min(max(p, math.MinInt32), math.MaxInt32)) }
@@ -42,6 +44,7 @@ func clampPriority(p int) int32 { return int32(min(max(p, math.MinInt32), math.M
 type addMode struct {
 	replace bool // cancel a pending delay
 	retry   bool // count it in Metrics.Retries
+	note    note.Note
 }
 
 // add is Add with a priority.
@@ -60,12 +63,14 @@ func (q *Queue[K]) add(key K, prio int32, mode addMode) {
 		undelay(q, e)
 	}
 	if e != nil && e.state&ready != 0 && prio <= e.prio {
+		e.notes.Add(mode.note)
 		q.mu.Unlock() // queued already: by far the most frequent case in a burst
 		return
 	}
 	if e == nil {
 		e = newEntry(q, key, hash, class)
 	}
+	e.notes.Add(mode.note)
 	if q.debounce > 0 {
 		q.hold(e, prio)
 	} else {
@@ -85,7 +90,7 @@ func addAfter[K comparable](q *Queue[K], key K, prio int32, opts AddOptions) {
 		return
 	}
 	q.count.retries++
-	delay(q, q.entry(key, hash, class), prio, opts)
+	delay(q, q.entry(key, hash, class), prio, opts, note.Delayed)
 }
 
 // entry finds the entry of a key or makes one. Called with the lock held.

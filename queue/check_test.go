@@ -44,6 +44,8 @@ func (q *Queue[K]) verifyEntries() error {
 			return fmt.Errorf("%v is held and queued", k)
 		case (q.classes != nil) != (e.class != nil):
 			return fmt.Errorf("%v: class is %v", k, e.class)
+		case (e.notes.Adds() > 0) != (e.state&(ready|dirty) != 0 || e.pos[held] != 0):
+			return fmt.Errorf("%v has %d notes in state %b", k, e.notes.Adds(), e.state)
 		}
 		if e.state&dirty != 0 {
 			coming[e.again]++

@@ -3,6 +3,8 @@ package queue
 import (
 	"math"
 	"time"
+
+	"github.com/kinform/kinform/internal/note"
 )
 
 // fireBatch is the number of due keys that the timer moves in one lock hold. It keeps the lock hold
@@ -32,15 +34,17 @@ func undelay[K comparable](q *Queue[K], e *entry[K]) {
 	}
 }
 
-// delay schedules the add of a key after opts.After. Called with the lock held.
-func delay[K comparable](q *Queue[K], e *entry[K], prio int32, opts AddOptions) {
+// delay schedules the add of a key after opts.After. why is the note of that add. Called with the lock held.
+func delay[K comparable](q *Queue[K], e *entry[K], prio int32, opts AddOptions, why note.Note) {
 	h := &q.pending[delayed]
 	at := saturatingAdd(q.now(), int64(opts.After), 1)
 	if e.pos[delayed] != 0 && !opts.Replace {
-		at = min(at, h.at(e))
+		if earlier := h.at(e); earlier <= at {
+			at, why = earlier, note.Note(e.why)
+		}
 		prio = max(prio, e.later[delayed])
 	}
-	e.later[delayed] = prio
+	e.later[delayed], e.why = prio, uint8(why)
 	q.set(h, e, at)
 	arm(q)
 }
@@ -147,6 +151,8 @@ func expire[K comparable](q *Queue[K], now int64, limit int) bool {
 		since := int64(0)
 		if h.which == held {
 			since = e.since
+		} else {
+			e.notes.Add(note.Note(e.why))
 		}
 		enqueue(q, e, e.later[h.which], since)
 	}

@@ -58,7 +58,7 @@
 // costs O(log delayed). Memory is allocated only when the queue grows, and for the first key of a
 // class, or of a priority when more than eight are in use: one small object each.
 //
-// A key in the queue takes about 170 bytes and its strings. When the queue has become much smaller,
+// A key in the queue takes about 210 bytes and its strings. When the queue has become much smaller,
 // it gives this memory back, but keeps the memory of up to a few hundred keys for later ones. A new
 // queue takes less than 500 bytes, and so does an empty one after a large burst. Failure counts are
 // kept until Forget, and delays until they fire. The table of keys doubles, and shrinks, within one

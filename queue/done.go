@@ -1,6 +1,10 @@
 package queue
 
-import "time"
+import (
+	"time"
+
+	"github.com/kinform/kinform/internal/note"
+)
 
 // Done gives the key back: it may be handed out again, and is queued at once if it was added
 // meanwhile. Done returns false and does nothing if the item was given back before, or is the zero
@@ -29,9 +33,9 @@ func (it Item[K]) done(forget bool) bool {
 	return true
 }
 
-// bringBack is done and an add of the key with its old priority, in one lock hold. It calls no user
-// code.
-func bringBack[K comparable](it Item[K], after time.Duration, forget bool) {
+// bringBack is done and an add of the key with its old priority, in one lock hold. why is the note
+// of the add. It calls no user code.
+func bringBack[K comparable](it Item[K], after time.Duration, forget bool, why note.Note) {
 	q := it.q
 	q.mu.Lock()
 	e := it.e
@@ -46,10 +50,12 @@ func bringBack[K comparable](it Item[K], after time.Duration, forget bool) {
 	case q.down:
 	case after > 0:
 		q.count.retries++
-		delay(q, e, prio, AddOptions{After: after})
+		delay(q, e, prio, AddOptions{After: after}, why)
 	case q.debounce > 0:
+		e.notes.Add(why)
 		q.hold(e, prio)
 	default:
+		e.notes.Add(why)
 		enqueue(q, e, prio, 0)
 	}
 	finish(q, e)

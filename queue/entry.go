@@ -1,5 +1,7 @@
 package queue
 
+import "github.com/kinform/kinform/internal/note"
+
 // state is the state of a key. ready and running exclude each other; dirty implies running. A key
 // in none of these states is in the table because it is delayed, held, or has failures.
 type state uint8
@@ -26,7 +28,7 @@ const (
 
 // entry is everything that the queue knows about one key. There is one entry per key, found through
 // store.table. Entries are recycled; gen tells an Item of an earlier use from one of the present
-// use. Guarded by Queue.mu. With the usual key, the first 64 bytes are enough for a key that is
+// use. Guarded by Queue.mu. With the usual key, the first 96 bytes are enough for a key that is
 // neither delayed nor timed.
 type entry[K comparable] struct {
 	key             K
@@ -35,6 +37,9 @@ type entry[K comparable] struct {
 	gen             uint32 // counts hand-outs
 	prio            int32  // of the present or last hand-out
 	state           state
+	why             uint8 // a note: of the pending delay
+
+	notes note.Notes // of the adds since the last hand-out; of those that are delayed, only once their delay has ended
 
 	pos      [heaps]int32 // place in each heap plus one, zero: not in it
 	later    [heaps]int32 // priority with which it leaves the heap

@@ -1,6 +1,10 @@
 package queue
 
-import "context"
+import (
+	"context"
+
+	"github.com/kinform/kinform/internal/note"
+)
 
 // Item is a key that was handed out. Give it back with Done. The zero value is no item.
 type Item[K comparable] struct {
@@ -19,11 +23,11 @@ type Item[K comparable] struct {
 // [Queue.Done]). Get returns [ErrShutDown] if the queue is shut down and no key is queued, and the
 // context's cause if ctx ends first or has ended before the call. If a key is queued, Get is O(1),
 // with priorities O(priorities in use).
-func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) { return get(ctx, q, false) }
+func (q *Queue[K]) Get(ctx context.Context) (Item[K], error) { return get(ctx, q, false, nil) }
 
-// get is Get. After shutdown, a patient caller also waits while keys run, because they can come
-// back.
-func get[K comparable](ctx context.Context, q *Queue[K], patient bool) (Item[K], error) {
+// get is Get, and sets notes to those of the hand-out, unless notes is nil. After shutdown, a
+// patient caller also waits while keys run, because they can come back.
+func get[K comparable](ctx context.Context, q *Queue[K], patient bool, notes *note.Notes) (Item[K], error) {
 	if ctx.Err() != nil {
 		return Item[K]{}, context.Cause(ctx)
 	}
@@ -33,7 +37,7 @@ func get[K comparable](ctx context.Context, q *Queue[K], patient bool) (Item[K],
 			return Item[K]{}, err
 		}
 	}
-	it := take(q)
+	it := take(q, notes)
 	w := wake(q)
 	q.mu.Unlock()
 	w.signal()
@@ -54,7 +58,7 @@ func (q *Queue[K]) GetBatch(ctx context.Context, dst []Item[K], n int) ([]Item[K
 		}
 	}
 	for n = min(max(n, 1), q.ready.n); n > 0; n-- {
-		dst = append(dst, take(q))
+		dst = append(dst, take(q, nil))
 	}
 	w := wake(q)
 	q.mu.Unlock()
@@ -62,11 +66,15 @@ func (q *Queue[K]) GetBatch(ctx context.Context, dst []Item[K], n int) ([]Item[K
 	return dst, nil
 }
 
-// take hands out the next entry; there must be one. Called with the lock held.
-func take[K comparable](q *Queue[K]) Item[K] {
+// take hands out the next entry; there must be one. Its notes go with it. Called with the lock held.
+func take[K comparable](q *Queue[K], notes *note.Notes) Item[K] {
 	e := q.ready.pop(pick(q))
 	e.state = running
 	e.gen++
+	if notes != nil {
+		*notes = e.notes
+	}
+	e.notes = note.Notes{}
 	q.running++
 	if q.timing != nil {
 		q.timing.got(e, q.now())

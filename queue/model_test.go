@@ -3,6 +3,8 @@ package queue
 import (
 	"slices"
 	"time"
+
+	"github.com/kinform/kinform/internal/note"
 )
 
 // model is the simplest possible queue: slices and maps, searched from end to end. Its caller
@@ -20,6 +22,7 @@ type model struct {
 	delayed  map[string]modelWait
 	held     map[string]modelWait
 	failures map[string]int
+	notes    map[string][]note.Note // all that the next hand-out gets, the oldest first
 	adds     uint64
 	retries  uint64
 	sets     int
@@ -36,6 +39,7 @@ type modelWait struct {
 	set   int       // which of all settings of a time this was
 	first time.Time // of the adds, when held
 	prio  int
+	why   note.Note // when delayed
 }
 
 // before is the order of wake-ups: by time, and at the same time by the order of the adds.
@@ -47,7 +51,7 @@ func newModel(opts Options[string]) *model {
 	m := &model{
 		limiter: opts.Limiter, class: opts.Class, debounce: opts.Debounce, longest: opts.DebounceMax,
 		turns: map[int][]string{}, running: map[string]int{}, dirty: map[string]int{},
-		delayed: map[string]modelWait{}, held: map[string]modelWait{}, failures: map[string]int{},
+		delayed: map[string]modelWait{}, held: map[string]modelWait{}, failures: map[string]int{}, notes: map[string][]note.Note{},
 	}
 	if m.limiter == nil {
 		m.limiter = Exponential[string]{}
@@ -116,10 +120,20 @@ func (m *model) next() modelKey {
 	return k
 }
 
-func (m *model) add(now time.Time, key string, prio int) {
+// take returns the notes of a hand-out.
+func (m *model) take(key string) []note.Note {
+	all := m.notes[key]
+	delete(m.notes, key)
+	return all
+}
+
+func (m *model) note(key string, why note.Note) { m.notes[key] = append(m.notes[key], why) }
+
+func (m *model) add(now time.Time, key string, prio int, why note.Note) {
 	if m.down {
 		return
 	}
+	m.note(key, why)
 	_, isDirty := m.dirty[key]
 	if m.debounce <= 0 || m.find(key) >= 0 || isDirty {
 		m.enqueue(key, prio)
@@ -148,7 +162,7 @@ func (m *model) place(waits map[string]modelWait, key string, w modelWait) model
 	return w
 }
 
-func (m *model) addAfter(now time.Time, key string, prio int, d time.Duration, replace bool) {
+func (m *model) addAfter(now time.Time, key string, prio int, d time.Duration, replace bool, why note.Note) {
 	if m.down {
 		return
 	}
@@ -157,11 +171,11 @@ func (m *model) addAfter(now time.Time, key string, prio int, d time.Duration, r
 	at := now.Add(d)
 	if ok && !replace {
 		prio = max(prio, w.prio)
-		if w.at.Before(at) {
-			at = w.at
+		if !w.at.After(at) {
+			at, why = w.at, w.why
 		}
 	}
-	m.delayed[key] = m.place(m.delayed, key, modelWait{at: at, prio: prio})
+	m.delayed[key] = m.place(m.delayed, key, modelWait{at: at, prio: prio, why: why})
 }
 
 func (m *model) addRateLimited(now time.Time, key string, prio int, after time.Duration, replace bool) {
@@ -174,10 +188,11 @@ func (m *model) addRateLimited(now time.Time, key string, prio int, after time.D
 		d = min(d, after)
 	}
 	if d > 0 {
-		m.addAfter(now, key, prio, d, replace)
+		m.addAfter(now, key, prio, d, replace, note.Retry)
 		return
 	}
 	m.retries++
+	m.note(key, note.Retry)
 	m.enqueue(key, prio)
 }
 
@@ -216,6 +231,9 @@ func (m *model) pass(now time.Time) {
 			return
 		}
 		delete(from, key)
+		if first.why != 0 {
+			m.note(key, first.why)
+		}
 		m.enqueue(key, first.prio)
 	}
 }

@@ -1,6 +1,10 @@
 package queue
 
-import "time"
+import (
+	"time"
+
+	"github.com/kinform/kinform/internal/note"
+)
 
 // defaultAgeAfter is how long a key waits behind higher priorities before it gets every second
 // turn.
@@ -76,4 +80,7 @@ type AddOptions struct {
 	// Replace makes the new delay replace a pending one, even if it ends later (kubernetes#133560).
 	// Without a new delay it cancels the pending one.
 	Replace bool
+
+	// Note is for package controller: it says why the key is added. Leave it zero.
+	Note note.Note
 }

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kinform/kinform/internal/note"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/internal/verdict"
 )
@@ -25,7 +26,11 @@ type pool[K comparable] struct {
 	want    int       // the wanted value of live
 }
 
-type worker struct{ cancel context.CancelFunc }
+type worker struct {
+	cancel context.CancelFunc
+	calls  context.Context // parent of the contexts of its calls; it has notes
+	notes  note.Notes      // of the key that it works on
+}
 
 // supervise handles ends of workers, resizes and shutdown, until the last worker has ended.
 func supervise[K comparable](p *pool[K], opts RunOptions, cancelCalls func()) error {
@@ -75,6 +80,7 @@ func fill[K comparable](p *pool[K]) {
 	for p.live < p.want && p.stop.Err() == nil {
 		ctx, cancel := context.WithCancel(p.stop)
 		w := &worker{cancel: cancel}
+		w.calls = note.With(p.calls, &w.notes)
 		p.workers = append(p.workers, w)
 		p.live++
 		go p.work(ctx, w)
@@ -97,23 +103,22 @@ func (p *pool[K]) ended(w *worker) {
 func (p *pool[K]) work(ctx context.Context, w *worker) {
 	defer func() { p.exits <- w }()
 	for p.stop.Err() == nil {
-		it, err := get(ctx, p.q, true)
+		it, err := get(ctx, p.q, true, &w.notes)
 		if err != nil {
 			return
 		}
-		handle(p, it)
+		handle(p, w, it)
 	}
 }
 
 // handle calls fn for one key and settles the result, even if fn panics or ends the goroutine.
-func handle[K comparable](p *pool[K], it Item[K]) {
+func handle[K comparable](p *pool[K], w *worker, it Item[K]) {
 	v := verdict.Verdict{Outcome: verdict.Failed, Err: usercode.ErrGoexit}
 	defer func() { settle(p, it, v) }()
-	v = p.call(it.Key)
+	v = p.call(w.calls, it.Key)
 }
 
-func (p *pool[K]) call(key K) verdict.Verdict {
-	ctx := p.calls
+func (p *pool[K]) call(ctx context.Context, key K) verdict.Verdict {
 	if p.timeout > 0 {
 		var cancel context.CancelFunc
 		ctx, cancel = context.WithTimeout(ctx, p.timeout)
@@ -136,7 +141,7 @@ func settle[K comparable](p *pool[K], it Item[K], v verdict.Verdict) {
 	case verdict.Succeeded, verdict.GaveUp, verdict.AskedAgain:
 		p.forget(it, v)
 	case verdict.CutShort:
-		bringBack(it, 0, false)
+		bringBack(it, 0, false, note.CutShort)
 	case verdict.Failed:
 		retry(p, it)
 	}
@@ -151,7 +156,7 @@ func settle[K comparable](p *pool[K], it Item[K], v verdict.Verdict) {
 func (p *pool[K]) forget(it Item[K], v verdict.Verdict) {
 	defer func() {
 		if v.Outcome == verdict.AskedAgain {
-			bringBack(it, v.After, true)
+			bringBack(it, v.After, true, note.Again)
 		} else {
 			it.done(true)
 		}
@@ -168,7 +173,7 @@ func retry[K comparable](p *pool[K], it Item[K]) {
 			it.Done()
 			return
 		}
-		bringBack(it, Exponential[K]{}.Delay(it.Key, p.q.Retries(it.Key)-1), false)
+		bringBack(it, Exponential[K]{}.Delay(it.Key, p.q.Retries(it.Key)-1), false, note.Retry)
 	}()
 	p.q.AddWith(it.Key, AddOptions{Priority: it.Priority, RateLimited: true})
 	returned = true

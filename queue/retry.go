@@ -2,6 +2,8 @@ package queue
 
 import (
 	"time"
+
+	"github.com/kinform/kinform/internal/note"
 )
 
 // AddRateLimited counts a failure of the key and queues it after the delay of the limiter. In
@@ -77,11 +79,12 @@ func addRateLimited[K comparable](q *Queue[K], key K, prio int32, opts AddOption
 	}
 	q.count.retries++
 	if opts.After > 0 {
-		delay(q, e, prio, opts)
+		delay(q, e, prio, opts, note.Retry)
 	} else {
 		if opts.Replace {
 			undelay(q, e)
 		}
+		e.notes.Add(note.Retry)
 		enqueue(q, e, prio, 0)
 	}
 	w := wake(q)

@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/internal/note"
 )
 
 // source gives the choices that a simulation makes: random numbers, or the bytes of a fuzzer.
@@ -117,24 +119,24 @@ func (s *sim) step() {
 	case 0, 1, 2, 3, 4, 5:
 		k := s.key()
 		s.q.Add(k)
-		s.m.add(now, k, 0)
+		s.m.add(now, k, 0, note.ByHand)
 	case 6, 7, 8:
-		k, p := s.key(), s.prio()
-		s.q.AddWith(k, AddOptions{Priority: p})
-		s.m.add(now, k, p)
+		k, p, n := s.key(), s.prio(), note.Event+note.Note(s.choose(5))
+		s.q.AddWith(k, AddOptions{Priority: p, Note: n})
+		s.m.add(now, k, p, n)
 	case 9, 10, 11:
 		k, d := s.key(), s.delay()
 		s.q.AddAfter(k, d)
-		s.m.addAfter(now, k, 0, d, false)
+		s.m.addAfter(now, k, 0, d, false, note.Delayed)
 	case 12:
 		k, p, d := s.key(), s.prio(), s.delay()
 		s.q.AddWith(k, AddOptions{Priority: p, After: d, Replace: true})
-		s.m.addAfter(now, k, p, d, true)
+		s.m.addAfter(now, k, p, d, true, note.Delayed)
 	case 13:
 		k := s.key()
 		s.q.AddWith(k, AddOptions{Replace: true, After: -1})
 		s.m.cancel(k)
-		s.m.add(now, k, 0)
+		s.m.add(now, k, 0, note.ByHand)
 	case 14, 15:
 		s.rateLimited(now)
 	case 16, 17, 18, 19, 20, 21:
@@ -179,10 +181,12 @@ func (s *sim) get() {
 		}
 		return
 	}
-	it, err := s.q.Get(context.Background())
+	var notes note.Notes
+	it, err := get(context.Background(), s.q, false, &notes)
 	if want := s.m.next(); err != nil || it.Key != want.key || it.Priority != want.prio {
 		s.t.Errorf("Get = %s %d, %v, want %v", it.Key, it.Priority, err, want)
 	}
+	s.sameNotes(it.Key, notes, s.m.take(it.Key))
 	s.out = append(s.out, it)
 }
 
@@ -199,6 +203,7 @@ func (s *sim) batch() {
 		if want := s.m.next(); it.Key != want.key || it.Priority != want.prio {
 			s.t.Errorf("GetBatch = %s %d, want %v", it.Key, it.Priority, want)
 		}
+		s.m.take(it.Key)
 	}
 	s.out = append(s.out, its...)
 }
@@ -311,6 +316,24 @@ func (s *sim) compare() {
 		if got, want := s.q.Retries(string(k)), s.m.failures[string(k)]; got != want {
 			s.t.Errorf("Retries(%c) = %d, want %d", k, got, want)
 		}
+		waiting := s.m.notes[string(k)]
+		if w, ok := s.m.delayed[string(k)]; ok && len(waiting) == 0 {
+			waiting = []note.Note{w.why}
+		}
+		s.sameNotes(string(k), s.q.Notes(string(k)), waiting)
+	}
+}
+
+// sameNotes compares notes with all of the model's: the newest few, and their number.
+func (s *sim) sameNotes(key string, got note.Notes, all []note.Note) {
+	var want []note.Note
+	for _, n := range slices.Backward(all) {
+		if len(want) < note.Kept {
+			want = append(want, n)
+		}
+	}
+	if got.Adds() != len(all) || !slices.Equal(got.Newest(), want) {
+		s.t.Errorf("%s: notes %v of %d, want %v of %d", key, got.Newest(), got.Adds(), want, len(all))
 	}
 }
 

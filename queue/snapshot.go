@@ -3,6 +3,8 @@ package queue
 import (
 	"sort"
 	"time"
+
+	"github.com/kinform/kinform/internal/note"
 )
 
 // Snapshot is the contents of a queue at one moment.
@@ -98,4 +100,20 @@ func copyOut[K comparable](q *Queue[K]) Snapshot[K] {
 		}
 	}
 	return s
+}
+
+// Notes is for package controller: it returns why the key is in the queue. That does not include why
+// it runs. O(1).
+func (q *Queue[K]) Notes(key K) (notes note.Notes) {
+	hash := q.hash(key)
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	e := find(&q.store.table, key, hash)
+	if e == nil {
+		return notes
+	}
+	if notes = e.notes; notes.Adds() == 0 && e.pos[delayed] != 0 {
+		notes.Add(note.Note(e.why))
+	}
+	return notes
 }

@@ -2,7 +2,6 @@ package manager
 
 import (
 	"slices"
-	"time"
 
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/informer"
@@ -21,8 +20,7 @@ type Controller interface {
 	Trace(n int)
 	Tracing() bool
 	Traced(key string) []controller.Traced
-	Reconciling(key any) (since time.Time, ok bool)
-	LastError(key any) error
+	KeyState(key any) controller.KeyState
 }
 
 // Show makes a part known to programs that look at the manager, such as package debug and

@@ -137,8 +137,9 @@ function draw(state) {
 function inQueue(q) {
   return el("article", "card", el("div", "head", el("h3", "", q.name), el("span", "dim", q.state)), el("p", "", q.why),
     q.failures ? el("p", "bad", `${q.failures} failures`) : null,
+    list("because", (q.causes || []).map((c) => el("li", "", c))),
     list("last reconciles", q.reconciles.map((r) => el("li", "", el("span", ["failed", "gave up", "panicked"].includes(r.result) ? "bad" : "", r.error ? `${r.result}: ${r.error}` : r.result),
-      el("span", "dim", `took ${secs(r.took)}, ${secs(r.age)} ago`)))));
+      el("span", "dim", `took ${secs(r.took)}, ${secs(r.age)} ago`), ...r.causes.map((c) => el("span", "dim", c))))));
 }
 
 function inInformer(i) {

@@ -14,8 +14,11 @@ import (
 // Of returns a key as text for people. An object without a namespace has its name, without the
 // slash of types.NamespacedName.
 func Of(key any) string {
-	if name, ok := key.(types.NamespacedName); ok && name.Namespace == "" {
-		return name.Name
+	if name, ok := key.(types.NamespacedName); ok {
+		if name.Namespace == "" {
+			return name.Name
+		}
+		return name.String()
 	}
 	return fmt.Sprint(key) // which contains panics
 }

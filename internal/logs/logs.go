@@ -48,9 +48,9 @@ func (l Log) Debug(what string, attrs ...slog.Attr) {
 func (l Log) Error(err error) { l.warn("something failed", err, Attrs(err)) }
 
 // KeyError is Error for a failed function that handles one key. what is the message if the error
-// has none of its own.
-func (l Log) KeyError(key, what string, err error) {
-	l.warn(what, err, slices.Insert(Attrs(err), 0, slog.String("key", key)))
+// has none of its own. more come last.
+func (l Log) KeyError(key, what string, err error, more ...slog.Attr) {
+	l.warn(what, err, append(slices.Insert(Attrs(err), 0, slog.String("key", key)), more...))
 }
 
 // warn writes a record at level Warn, if the limit allows it. An attribute with the message becomes

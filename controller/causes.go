@@ -1,0 +1,177 @@
+package controller
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"strings"
+
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/fieldpaths"
+	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/internal/note"
+	"github.com/kinform/kinform/internal/objmeta"
+)
+
+// CausesOf returns why the reconcile with this context runs: its newest three causes, the newest first, and the number
+// of all. A key that is added several times before it is reconciled is reconciled once, and each add is a cause. What
+// comes while the key is reconciled is a cause of its next reconcile. With another context there are none.
+//
+//	causes, _ := controller.CausesOf(ctx)
+//	log.Print(causes[0]) // deployments.apps prod/shop updated 41 → 57, by this process
+//
+// Each watch ([For] and its like) keeps its newest 128 events that queued a key, and the objects of the newest 32. An
+// event costs some 0.05 µs more for that, with an uncontended lock and no allocation. Up to 32 old objects per watch
+// stay in memory. Of an event that is not kept any more, the type and the flags are known.
+func CausesOf(ctx context.Context) (newest []Cause, adds int) {
+	if call := callOf(ctx); call != nil {
+		return call.causes()
+	}
+	return nil, 0
+}
+
+// Cause is why a key was queued: see [CausesOf].
+type Cause struct {
+	// Why is "event", and the other fields are about the event. Or it is "added by hand", "delay ended"
+	// (queue.Queue.AddAfter), "retry", "asked for again" ([Again]), "cut short" if the end of Run ended the call before, or
+	// "name freed" (see [Owns]).
+	Why  string
+	Type informer.EventType
+	// Initial, Sync and Replaced are those of informer.Event.
+	Initial, Sync, Replaced bool
+	// Own says that this process made the change, or the last one if the event has several, by a write
+	// through a handle. That is known once the write is answered. If the event is not kept any more, Own
+	// is about the writes of reconciles.
+	Own bool
+	// Resource is the resource of the object, such as "jobs.batch". It is empty after [Unwatch].
+	Resource string
+	// Key is the key of the object as logs have it. It is empty if the event is not kept any more.
+	Key string
+	// Old and Version are the resourceVersions of the object before and after the event, empty if it is not kept.
+	Old, Version string
+
+	events keptEvents // nil for none
+	note   note.Note
+}
+
+// Changed returns the paths of the fields that an update changed, such as spec.replicas and
+// status.conditions[Ready].lastTransitionTime. It returns nil for other causes, and if the objects are not kept any more.
+// There are 32 at most, and then "…" for the rest. Paths have no values but the name, type or port of an element of a
+// list. Both objects are encoded as JSON for that: call it when somebody looks.
+func (c Cause) Changed() []string {
+	if c.events == nil || c.Type != informer.Updated || c.Sync {
+		return nil
+	}
+	_, old, now := c.events.find(c.note)
+	if old == nil {
+		return nil
+	}
+	return fieldpaths.Changed(old, now)
+}
+
+// String returns the cause in words, such as "jobs.batch prod/x updated 41 → 57, by this process". It can have every
+// character that the key of the object has.
+func (c Cause) String() string {
+	if c.Why != whyEvent {
+		return c.Why
+	}
+	words := []string{cmp.Or(c.Resource, "an object that is not watched any more"), c.Key, c.verb(), c.Version}
+	if c.Old != "" {
+		words = slices.Insert(words, 3, c.Old, "→")
+	}
+	text := strings.Join(slices.DeleteFunc(words, func(word string) bool { return word == "" }), " ")
+	if c.Own {
+		text += ", by this process"
+	}
+	return text
+}
+
+func (c Cause) verb() string {
+	switch {
+	case c.Sync:
+		return "unchanged"
+	case c.Initial:
+		return "found"
+	case c.Replaced:
+		return "replaced"
+	}
+	return strings.ToLower(c.Type.String())
+}
+
+const whyEvent = "event"
+
+// whyOf returns Cause.Why of a note.
+func whyOf(is note.Note) string {
+	switch is {
+	case note.Delayed:
+		return "delay ended"
+	case note.Retry:
+		return "retry"
+	case note.Again:
+		return "asked for again"
+	case note.CutShort:
+		return "cut short"
+	case note.Freed:
+		return "name freed"
+	}
+	if is&note.Event != 0 {
+		return whyEvent
+	}
+	return "added by hand"
+}
+
+// causesOf returns the causes of a hand-out of key.
+func causesOf[Q comparable](c *Controller[Q], key Q, notes *note.Notes) ([]Cause, int) {
+	if notes.Adds() == 0 {
+		return nil, 0
+	}
+	return inWords(c.present(), key, notes.Newest()), notes.Adds()
+}
+
+// present returns the inputs of this moment.
+func (c *Controller[Q]) present() []input {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.inputs // which is only appended to, or made anew
+}
+
+// inWords is causesOf for a key of any type.
+func inWords(inputs []input, key any, notes []note.Note) []Cause {
+	causes := make([]Cause, len(notes))
+	for i, is := range notes {
+		causes[i] = causeOf(inputs, key, is)
+	}
+	return causes
+}
+
+// causeOf returns the cause of a note about key.
+func causeOf(inputs []input, key any, is note.Note) Cause {
+	c := Cause{Why: whyOf(is)}
+	if c.Why != whyEvent {
+		return c
+	}
+	c.Type, c.note = informer.EventType(is&3), is
+	for i, flag := range []*bool{&c.Initial, &c.Sync, &c.Replaced, &c.Own} {
+		*flag = is>>(flagsAt+i)&1 != 0
+	}
+	n := slices.IndexFunc(inputs, func(in input) bool { return (uint64(is)>>inputAt^in.number)&maxInput == 0 })
+	if n < 0 {
+		return c
+	}
+	in := inputs[n]
+	c.Resource, _, _ = strings.Cut(in.inf.Resource(), " ") // "pods in namespace prod"
+	var old, now any
+	c.events = in.events
+	c.Key, old, now = in.events.find(is)
+	c.Version = objmeta.VersionOf(now)
+	if c.Type == informer.Updated && !c.Sync {
+		c.Old = objmeta.VersionOf(old)
+	}
+	if c.Key == "" && in.call == "For" {
+		c.Key = keytext.Of(key) // of the object
+	}
+	if name, ok := keytext.Parse(c.Key); ok && in.handle != nil && c.Type != informer.Deleted && !c.Sync && c.Version != "" {
+		c.Own = c.Own || in.handle.writes().wrote(name, c.Version)
+	}
+	return c
+}

@@ -1,0 +1,95 @@
+package controller
+
+import (
+	"context"
+	"testing"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/kind"
+)
+
+// handled returns the handler of For for a handle or a plain informer, and what it works on.
+func handled(tb testing.TB, plain bool) (*Controller[types.NamespacedName], func(informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata])) {
+	h := Open(client.Connection{URL: "http://example.com"}, kind.Of[*metav1.PartialObjectMetadata](schema.GroupVersion{Version: "v1"}, "things"))
+	c := New("", func(context.Context, types.NamespacedName) error { return nil })
+	from := h.writes()
+	if plain {
+		from = nil
+	}
+	if err := h.Err(); err != nil {
+		tb.Fatal(err)
+	}
+	kept := &events[types.NamespacedName, *metav1.PartialObjectMetadata]{number: 1}
+	return c, unauthored(c, from, kept, func(ev informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata], enqueue func(types.NamespacedName, int)) {
+		enqueue(ev.Key, 0)
+	})
+}
+
+func thingEvents(n int) (all []informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata]) {
+	for i := range n {
+		old, now := &metav1.PartialObjectMetadata{}, &metav1.PartialObjectMetadata{}
+		old.Name, now.Name = string(rune('a'+i)), string(rune('a'+i))
+		old.ResourceVersion, now.ResourceVersion = "100", "101"
+		all = append(all, informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata]{
+			Type: informer.Updated, Key: types.NamespacedName{Namespace: "prod", Name: now.Name}, Old: old, Object: now,
+		})
+	}
+	return all
+}
+
+// An event that queues a key allocates nothing for its cause.
+func TestCausesDoNotAllocate(t *testing.T) {
+	if memtest.Race {
+		t.Skip("the race detector allocates too")
+	}
+	for _, plain := range []bool{false, true} {
+		c, handle := handled(t, plain)
+		all := thingEvents(20)
+		for range maxEvents {
+			for _, ev := range all {
+				handle(ev)
+			}
+		}
+		i := 0
+		if n := testing.AllocsPerRun(1000, func() { handle(all[i%len(all)]); i++ }); n > 0 {
+			t.Errorf("%v allocations per event", n)
+		}
+		if n := c.KeyState(all[0].Key).Adds; n < maxEvents {
+			t.Errorf("%d adds", n)
+		}
+	}
+}
+
+// BenchmarkEvent is an event from the handler to a queue that has the key.
+func BenchmarkEvent(b *testing.B) {
+	for name, plain := range map[string]bool{"handle": false, "informer": true} {
+		b.Run("of="+name, func(b *testing.B) {
+			_, handle := handled(b, plain)
+			all := thingEvents(20)
+			b.ReportAllocs()
+			for i := 0; b.Loop(); i++ {
+				handle(all[i%len(all)])
+			}
+		})
+	}
+}
+
+// A note says all of an event but its object, whatever the numbers.
+func TestEventNote(t *testing.T) {
+	for _, of := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted} {
+		for bits := range 16 {
+			flags := [4]bool{bits&1 != 0, bits&2 != 0, bits&4 != 0, bits&8 != 0}
+			got := causeOf(nil, "", eventNote(maxInput+7, maxNumber+5, of, flags))
+			want := Cause{Why: whyEvent, Type: of, Initial: flags[0], Sync: flags[1], Replaced: flags[2], Own: flags[3], note: got.note}
+			if got != want || uint64(got.note)>>numberAt != 4 || uint64(got.note)>>inputAt&maxInput != 6 {
+				t.Errorf("got %+v, want %+v", got, want)
+			}
+		}
+	}
+}

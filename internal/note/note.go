@@ -1,0 +1,68 @@
+// Package note says in a number why a key was added to a queue. The queue keeps the newest notes of each key, and hands
+// them out with it: see Of. Package controller makes the notes of events, and puts them into words.
+package note
+
+import "context"
+
+// Note says why a key was added.
+type Note uint64
+
+// The notes of the queue. Those of events have the bit Event.
+const (
+	ByHand   Note = iota // added, and nobody said why
+	Delayed              // a delay of AddAfter ended
+	Retry                // rate limited
+	Again                // the function of Run asked for it
+	CutShort             // Run's context ended during the call
+	Freed                // package controller: a name that the key waits for may be free
+
+	Event Note = 8
+)
+
+// Kept is the number of notes that a queue keeps for each key.
+const Kept = 3
+
+// Notes are the notes of the adds that one hand-out serves. The zero value has none.
+type Notes struct {
+	newest [Kept]Note // the newest first
+	adds   uint64
+}
+
+// Add adds a note. It costs no allocation.
+func (n *Notes) Add(is Note) {
+	n.newest[2], n.newest[1], n.newest[0] = n.newest[1], n.newest[0], is
+	n.adds++
+}
+
+// Adds returns the number of all notes.
+func (n *Notes) Adds() int { return int(n.adds) }
+
+// Newest returns the notes that are kept, the newest first.
+func (n *Notes) Newest() []Note { return n.newest[:min(n.adds, Kept)] }
+
+// noted is the context of the calls of one worker.
+type noted struct {
+	context.Context
+	notes *Notes
+}
+
+type key struct{}
+
+// Value implements context.Context.
+func (c noted) Value(k any) any {
+	if k == (key{}) {
+		return c.notes
+	}
+	return c.Context.Value(k)
+}
+
+// With returns a context for the calls of one goroutine. The goroutine sets notes before each call.
+func With(ctx context.Context, notes *Notes) context.Context { return noted{ctx, notes} }
+
+// Of returns the notes of the hand-out that a call of queue.Run is for. Only the goroutine of the call may ask.
+func Of(ctx context.Context) Notes {
+	if notes, ok := ctx.Value(key{}).(*Notes); ok {
+		return *notes
+	}
+	return Notes{}
+}
