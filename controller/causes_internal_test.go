@@ -11,6 +11,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/internal/note"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -90,6 +91,34 @@ func TestEventNote(t *testing.T) {
 			if got != want || uint64(got.note)>>numberAt != 4 || uint64(got.note)>>inputAt&maxInput != 6 {
 				t.Errorf("got %+v, want %+v", got, want)
 			}
+		}
+	}
+}
+
+// Each cause has its words.
+func TestCauseInWords(t *testing.T) {
+	for is, want := range map[note.Note]string{
+		note.ByHand: "added by hand", note.Delayed: "delay ended", note.Retry: "retry", note.Again: "asked for again",
+		note.CutShort: "cut short", note.Freed: "name freed",
+	} {
+		if got := causeOf(nil, "", is); got != (Cause{Why: want}) || got.String() != want || got.Changed() != nil {
+			t.Errorf("%d: got %v, want %s", is, got, want)
+		}
+	}
+	of := Cause{Why: whyEvent, Resource: "jobs.batch", Key: "prod/x", Type: informer.Updated, Old: "41", Version: "57"}
+	for want, change := range map[string]func(c *Cause){
+		"jobs.batch prod/x updated 41 → 57":                  func(*Cause) {},
+		"jobs.batch prod/x updated 41 → 57, by this process": func(c *Cause) { c.Own = true },
+		"jobs.batch prod/x replaced 41 → 57":                 func(c *Cause) { c.Replaced = true },
+		"jobs.batch prod/x unchanged 57":                     func(c *Cause) { c.Sync, c.Old = true, "" },
+		"jobs.batch prod/x found 57":                         func(c *Cause) { c.Type, c.Initial, c.Old = informer.Added, true, "" },
+		"jobs.batch prod/x deleted 57":                       func(c *Cause) { c.Type, c.Old = informer.Deleted, "" },
+		"jobs.batch updated":                                 func(c *Cause) { c.Key, c.Old, c.Version = "", "", "" },
+		"an object that is not watched any more updated":     func(c *Cause) { c.Resource, c.Key, c.Old, c.Version = "", "", "", "" },
+	} {
+		c := of
+		if change(&c); c.String() != want {
+			t.Errorf("got %s, want %s", c, want)
 		}
 	}
 }
