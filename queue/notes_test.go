@@ -33,10 +33,10 @@ func TestRunNotes(t *testing.T) {
 		{"panic", func() error { panic(1) }, false, [][]note.Note{{second, first}, {note.Retry}}},
 		{"goexit", func() error { runtime.Goexit(); return nil }, false, [][]note.Note{{second, first}, {note.Retry}}},
 	} {
-		for _, opts := range []RunOptions{{}, {Timeout: time.Second}} {
+		for debounce, opts := range map[time.Duration]RunOptions{0: {}, time.Millisecond: {Timeout: time.Second}} {
 			t.Run(c.name, func(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
-					q := New(Options[string]{OnError: func(string, error) {}})
+					q := New(Options[string]{OnError: func(string, error) {}, Debounce: debounce})
 					q.AddWith("k", AddOptions{Note: first})
 					q.AddWith("k", AddOptions{Note: second})
 					var got [][]note.Note
