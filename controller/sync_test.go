@@ -66,7 +66,7 @@ func TestSyncTimeout(t *testing.T) {
 	}{
 		"not installed": {404, metav1.StatusReasonNotFound, "does the server serve this resource in this API version?", apierrors.IsNotFound},
 		"forbidden":     {403, metav1.StatusReasonForbidden, "gadgets", apierrors.IsForbidden},
-		"busy":          {500, metav1.StatusReasonInternalError, "requests fail since", func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
+		"busy":          {500, metav1.StatusReasonInternalError, "requests have failed for", func(err error) bool { return errors.Is(err, context.DeadlineExceeded) }},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

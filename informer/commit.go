@@ -149,6 +149,7 @@ func takeOutcomes[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 func commitBatch[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T]) error {
 	i, c := f.part.inf, &f.changes
 	began, synced := time.Now(), hasSyncedAll(i)
+	i.care.later()
 	if err := commitLocked(f.part, c, batch); err != nil {
 		return err
 	}

@@ -92,6 +92,10 @@ func together(a, b reflector.Stats) reflector.Stats {
 	if older(all.SeenVersion, a.SeenVersion) {
 		all.SeenVersion = a.SeenVersion
 	}
+	if all.LastErrorAt.Before(a.LastErrorAt) {
+		all.LastError, all.LastErrorAt = a.LastError, a.LastErrorAt
+	}
+	all.ListingSince, all.QuietSince = earlier(a.ListingSince, b.ListingSince), earlier(a.QuietSince, b.QuietSince)
 	if a.Failing.Err != nil && (b.Failing.Err == nil || !b.Failing.Since.Before(a.Failing.Since)) {
 		all.Failing = a.Failing
 	}
@@ -101,9 +105,17 @@ func together(a, b reflector.Stats) reflector.Stats {
 	return all
 }
 
+// earlier returns the earlier of two times that are not zero.
+func earlier(a, b time.Time) time.Time {
+	if b.IsZero() || !a.IsZero() && a.Before(b) {
+		return a
+	}
+	return b
+}
+
 // sum adds the counters of past runs to the present run's. Received and Decoding belong to the
-// source, which outlives a run. Listed and Expected are of one list only, and Failing and Polling
-// are of the present run only.
+// source, which outlives a run. Listed, Expected, ListingSince and QuietSince are of one list only, and Failing and
+// Polling are of the present run only.
 func sum(past, present reflector.Stats) reflector.Stats {
 	present.Lists += past.Lists
 	present.Relists = sumRelists(past.Relists, present.Relists)
@@ -130,6 +142,9 @@ func sum(past, present reflector.Stats) reflector.Stats {
 	}
 	if present.LastEvent.IsZero() {
 		present.LastEvent = past.LastEvent
+	}
+	if present.LastErrorAt.IsZero() {
+		present.LastError, present.LastErrorAt = past.LastError, past.LastErrorAt
 	}
 	return present
 }

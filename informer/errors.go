@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"time"
 
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mistake"
@@ -98,18 +97,17 @@ type UnsyncedError struct {
 	Failing reflector.Failing
 	// NeverRan says that Run was not called.
 	NeverRan bool
+	// Why says in words what the cache waits for, such as "the list is slow: nothing has come for 40s". It is meant for
+	// people, and its form may change.
+	Why string
 	// Err is the context's error.
 	Err error
 }
 
 func (e *UnsyncedError) Error() string {
 	text := e.Resource + ": the cache is not filled: " + e.Err.Error()
-	if e.NeverRan {
-		text += "; " + neverRan
-	}
-	if f := e.Failing; f.Err != nil {
-		text += fmt.Sprintf("; requests fail since %s, the next one follows by %s; the last: %v",
-			f.Since.Format(time.RFC3339), f.Next.Format(time.RFC3339), f.Err)
+	if e.Why != "" {
+		text += "; " + e.Why
 	}
 	return text
 }
@@ -119,16 +117,18 @@ func (e *UnsyncedError) Error() string {
 func (e *UnsyncedError) Unwrap() error { return e.Err }
 
 // LogValue implements slog.LogValuer: a group of message, resource and error, of hint if Run was
-// not called, and of since, next and failure if requests fail.
+// not called, of since, next and failure if requests fail, and otherwise of why.
 func (e *UnsyncedError) LogValue() slog.Value {
 	attrs := []slog.Attr{
 		slog.String(logs.Message, "cache is not filled"), slog.String("resource", e.Resource), slog.Any("error", e.Err),
 	}
-	if e.NeverRan {
+	switch f := e.Failing; {
+	case e.NeverRan:
 		attrs = append(attrs, slog.String("hint", neverRan))
-	}
-	if f := e.Failing; f.Err != nil {
+	case f.Err != nil:
 		attrs = append(attrs, slog.Time("since", f.Since), slog.Time("next", f.Next), slog.Any("failure", f.Err))
+	case e.Why != "":
+		attrs = append(attrs, slog.String("why", e.Why))
 	}
 	return slog.GroupValue(attrs...)
 }

@@ -1,6 +1,7 @@
 package informer
 
 import (
+	"errors"
 	"reflect"
 	"testing"
 	"time"
@@ -52,6 +53,7 @@ func TestSumHasEveryCounter(t *testing.T) {
 			if v[0] != now.LastRelists[0] || v[1] != past.LastRelists[0] {
 				t.Errorf("%s is %v, want the present ones before the past ones", name, v)
 			}
+		case nil: // an error
 		case reflector.Failing:
 			if v != now.Failing {
 				t.Errorf("%s is %+v, want the present one", name, v)
@@ -64,8 +66,9 @@ func TestSumHasEveryCounter(t *testing.T) {
 			t.Errorf("%s has a type that nobody thought of: %T", name, v)
 		}
 	}
+	past.LastError = errors.New("past")
 	began := sum(past, reflector.Stats{})
-	if began.SeenVersion != past.SeenVersion || !began.LastEvent.Equal(past.LastEvent) {
+	if began.SeenVersion != past.SeenVersion || !began.LastEvent.Equal(past.LastEvent) || began.LastError != past.LastError || !began.LastErrorAt.Equal(past.LastErrorAt) {
 		t.Errorf("a run that has seen nothing has forgotten what was seen before: %+v", began)
 	}
 }

@@ -1,11 +1,14 @@
 package informer
 
 import (
+	"fmt"
+	"log/slog"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/kinform/kinform/internal/eventlog"
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // lookEvery is the time between two looks at busy handlers. A handler is known to be stuck that much later.
@@ -61,9 +64,17 @@ type care struct {
 
 	mu    sync.Mutex
 	timer *time.Timer // of the look to come, or the last one; nil before the first and after rest
+	held  heldLock
 }
 
-// later makes sure that a look comes. A handler's goroutine calls it before a call.
+// heldLock tells whether a commit goes on, which calls the functions of indexes with the informer's mu held.
+type heldLock struct {
+	batches uint64    // that were committed at the first of the looks in a row at which mu was held
+	since   time.Time // of that look; zero if there is none
+	told    int       // number of reports since
+}
+
+// later makes sure that a look comes. A handler's goroutine calls it before a call, and who commits before a commit.
 func (c *care) later() {
 	if !c.armed.Load() {
 		c.arm()
@@ -87,6 +98,7 @@ func (c *care) arm() {
 func (c *care) rest() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	c.held = heldLock{}
 	if c.timer != nil {
 		c.timer.Stop()
 		c.timer = nil
@@ -94,12 +106,42 @@ func (c *care) rest() {
 	c.armed.Store(false)
 }
 
+// free begins a look while nobody else holds the informer's mu.
+func (c *care) free() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.held = heldLock{}
+	c.armed.Store(false)
+}
+
+// lookAtHeld is a look while somebody holds the informer's mu. If no commit has ended since a first such look, it reports
+// that as often as a handler that does not return. Run waits for report, since rest does.
+func (c *care) lookAtHeld(resource string, batches uint64, report func(error)) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.timer == nil {
+		return // Run has ended
+	}
+	defer c.timer.Reset(lookEvery)
+	h, now := &c.held, time.Now()
+	if h.since.IsZero() || h.batches != batches {
+		*h = heldLock{batches: batches, since: now}
+	}
+	if waited := now.Sub(h.since); waited >= slowAfter+time.Duration(h.told)*slowPeriod {
+		h.told++
+		report(&stuckIndexError{resource, waited})
+	}
+}
+
 // lookAfterHandlers reports the handlers that do not return from a call, one after the other. A handler that the
-// informer waits for is reported as such.
+// informer waits for is reported as such. A function that holds mu is reported in place of them.
 func lookAfterHandlers[K comparable, T any](i *core[K, T]) {
-	i.mu.Lock()
+	if !i.mu.TryLock() {
+		i.care.lookAtHeld(i.name, i.counted.batches.Load(), i.report)
+		return
+	}
 	defer i.mu.Unlock()
-	i.care.armed.Store(false) // before the look: who gets busy after it calls later
+	i.care.free() // before the look: who gets busy after it calls later
 	now := time.Now()
 	for l := range i.listeners {
 		c := &l.reg.calls
@@ -132,4 +174,24 @@ func reportStuck[K comparable, T any](i *core[K, T], err *SlowHandlerError) {
 		defer i.care.reporting.Store(false)
 		contain(i, s, "OnError", noKey, func() { i.report(err) })
 	})
+}
+
+// stuckIndexError says that a commit goes on and on. Nothing but the function of an index takes so long in it.
+type stuckIndexError struct {
+	resource string
+	waited   time.Duration
+}
+
+const indexHint = "it must not wait: nothing enters the cache until it returns"
+
+func (e *stuckIndexError) Error() string {
+	return fmt.Sprintf("%s: a commit has taken %v so far, in the function of an index: %s", e.resource, e.waited.Round(time.Millisecond), indexHint)
+}
+
+// LogValue implements slog.LogValuer: a group of message, resource, waited and hint.
+func (e *stuckIndexError) LogValue() slog.Value {
+	return slog.GroupValue(
+		slog.String(logs.Message, "function of an index holds up the cache"),
+		slog.String("resource", e.resource), slog.Duration("waited", e.waited), slog.String("hint", indexHint),
+	)
 }

@@ -1,12 +1,6 @@
 package informer
 
-import (
-	"context"
-	"sync"
-	"time"
-
-	"github.com/kinform/kinform/reflector"
-)
+import "context"
 
 // WaitForRV returns nil once the store holds the server's changes up to resourceVersion rv,
 // see store.Reader.WaitForRV. Unlike that method, it also ends with [ErrStopped] when the
@@ -86,23 +80,10 @@ func (i *core[K, T]) WaitForSync(ctx context.Context) error {
 		case <-i.session.Load().life.Done():
 			return i.about(ErrStopped)
 		case <-ctx.Done():
-			return &UnsyncedError{Resource: i.Resource(), NeverRan: !i.unread.started.Load(), Failing: failing(&i.mu, i.Stats), Err: ctx.Err()}
+			return unsynced(i.name, i.unread.started.Load(), &i.mu, i.Stats, ctx.Err())
 		}
 	}
 	return nil
-}
-
-// failing returns why requests fail. It waits for mu for a second only, because a function of the user's that hangs in a
-// commit holds it, and an error about that must come.
-func failing(mu *sync.Mutex, stats func() Stats) reflector.Failing {
-	for range 100 {
-		if mu.TryLock() {
-			mu.Unlock()
-			return stats().Failing
-		}
-		time.Sleep(10 * time.Millisecond)
-	}
-	return reflector.Failing{}
 }
 
 // whileAlive calls wait with a context that also ends with the informer.

@@ -10,10 +10,13 @@ func (r *core) guardCall(g *guard) *watchdog {
 	return newWatchdog(lateAfter/4, r.omitted, func(quiet time.Duration) { r.checkLate(g, quiet) })
 }
 
-// checkLate reports a source that has brought nothing for a while and does not return although
-// its context is done. It runs in the goroutine of the watchdog.
+// checkLate notes a list of which nothing comes, and reports a source that has brought nothing for a while and does not
+// return although its context is done. It runs in the goroutine of the watchdog.
 func (r *core) checkLate(g *guard, quiet time.Duration) {
 	now := time.Now()
+	if quiet >= slowAfter && g.asked.Verb != "watch" {
+		r.stats.isQuiet(now.Add(-quiet).Sub(r.made))
+	}
 	switch {
 	case g.late || g.request.Err() == nil:
 		return

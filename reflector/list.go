@@ -81,7 +81,7 @@ func (r *core) listPage(c *listCall) {
 func (r *core) beginList(verb string) {
 	r.requests.endList(false)
 	r.listed, r.emptyList = &newestListed{began: time.Now()}, true
-	r.stats.expectList()
+	r.stats.listBegins(r.listed.began.Sub(r.made))
 	r.log.Debug("list begins", slog.String("verb", verb), slog.String("resourceVersion", r.state.version()))
 }
 

@@ -12,6 +12,7 @@ func (r *core) carryOut(ctx context.Context, st step, report RequestError, began
 	r.notePolling()
 	if st.discard {
 		r.stats.listed.Store(0)
+		r.stats.listIsOver()
 		r.listed = nil
 		r.requests.endList(false)
 		r.sink.Discard()

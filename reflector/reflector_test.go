@@ -391,7 +391,11 @@ func TestStats(t *testing.T) {
 			if !got.LastEvent.Equal(want.LastEvent) {
 				t.Errorf("%s: the last event was at %v, want %v", when, got.LastEvent, want.LastEvent)
 			}
+			if since := got.ListingSince; since.IsZero() != want.ListingSince.IsZero() || since.Sub(want.ListingSince) > 1 {
+				t.Errorf("%s: the list began at %v, want %v", when, since, want.ListingSince)
+			}
 			got.LastEvent, want.LastEvent = time.Time{}, time.Time{}
+			got.ListingSince, want.ListingSince = time.Time{}, time.Time{}
 			if got != want {
 				t.Errorf("%s\ngot  %+v\nwant %+v", when, got, want)
 			}
@@ -400,7 +404,7 @@ func TestStats(t *testing.T) {
 		began := time.Now()
 		done := make(chan error)
 		go func() { done <- r.Run(ctx) }()
-		check("in the second page", Stats{BadObjects: 1, Listed: 1, Expected: 6})
+		check("in the second page", Stats{BadObjects: 1, Listed: 1, Expected: 6, ListingSince: began})
 		time.Sleep(time.Second)
 		more <- added("b", 2)
 		want := Stats{Lists: 1, ListTime: time.Since(began), ListedInAll: 2, Watches: 1, BadObjects: 1, Listed: 2, Expected: 2, SeenVersion: "7"}
@@ -430,6 +434,7 @@ func TestStats(t *testing.T) {
 			t.Errorf("after a break: failing %+v", got)
 		}
 		want.Failing = r.Stats().Failing
+		want.LastError, want.LastErrorAt = want.Failing.Err, want.Failing.Since
 		check("after a break", want)
 		cancel()
 		if err := <-done; err != nil {

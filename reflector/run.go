@@ -31,6 +31,7 @@ func (r *core) run(ctx context.Context) error {
 // leave ends run. stop ends following the selection.
 func (r *core) leave(stop func()) {
 	stop()
+	r.stats.listIsOver()
 	r.endFailing()
 }
 

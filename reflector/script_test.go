@@ -68,6 +68,9 @@ func play(t *testing.T, script string) string {
 	p.log("run returned %v", err)
 	p.log("stats%s", statsText(r.Stats(), p.began))
 	checkLastRelists(t, r.Stats())
+	if s := r.Stats(); s.Failures > 0 && (s.LastError == nil || s.LastErrorAt.Before(p.began)) || !s.ListingSince.IsZero() || !s.QuietSince.IsZero() {
+		t.Errorf("%d failures, the last error is %v of %v; a list in progress since %v, quiet since %v", s.Failures, s.LastError, s.LastErrorAt, s.ListingSince, s.QuietSince)
+	}
 	if len(p.blocks) > 0 {
 		t.Errorf("%d blocks of the script were not asked for, first %q", len(p.blocks), p.blocks[0])
 	}
@@ -78,6 +81,7 @@ func play(t *testing.T, script string) string {
 func statsText(s Stats, began time.Time) string {
 	s.ListTime, s.ListedInAll, s.EndedWatches, s.WatchTime, s.ShortWatches = 0, 0, 0, 0, 0
 	s.LastRelists = [keptRelists]Relist{} // see checkLastRelists
+	s.LastError, s.LastErrorAt = nil, time.Time{}
 	var b strings.Builder
 	v := reflect.ValueOf(s)
 	for i := range v.NumField() {

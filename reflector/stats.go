@@ -51,6 +51,9 @@ type Stats struct {
 	// it for a streaming list, nor for the first list, at resourceVersion "0", which it
 	// answers in one piece.
 	Listed, Expected uint64
+	// ListingSince is when the list in progress began, zero if there is none. QuietSince is since when nothing of it
+	// has come: zero before that takes 10 seconds or more.
+	ListingSince, QuietSince time.Time
 	// SeenVersion is the newest resourceVersion in the sink, from a list, an event or a
 	// bookmark. Empty before the first list.
 	SeenVersion string
@@ -64,6 +67,10 @@ type Stats struct {
 	// Failing says since when, and why, the reflector makes no progress. Zero while all is
 	// well, and after Run has ended.
 	Failing Failing
+	// LastError is the newest failure of a list or a watch, a *RequestError, and LastErrorAt its time. They stay when
+	// the failure is over. Nil and zero if no request has failed.
+	LastError   error
+	LastErrorAt time.Time
 	// Polling says that lists alone keep the sink up to date, and how often. Zero while watches do.
 	Polling Polling
 }
@@ -182,7 +189,21 @@ type counters struct {
 	past *[keptRelists]Relist // the newest; nil if there was none
 
 	failing *Failing // nil while all is well
+	failed  *failed  // the newest failure; nil before the first
 	polling Polling
+	listing listing
+}
+
+// failed is a request that has failed.
+type failed struct {
+	err *RequestError
+	at  time.Time
+}
+
+// listing is the progress of a list. The zero value is none.
+type listing struct {
+	since, quiet time.Duration // since core.made: when it began, and since when nothing comes; quiet is zero if that is not known
+	listed       uint64        // the objects that had come when quiet was set
 }
 
 // worksAfter records that watches keep the sink up to date, after a while unless it is stopped.
@@ -217,6 +238,7 @@ func (c *counters) fails(err *RequestError, now, next time.Time) {
 		c.failing = &Failing{Since: now}
 	}
 	c.failing.Err, c.failing.Next = err, next
+	c.failed = &failed{err, now}
 }
 
 // relisted counts a list that replaces a watch.
@@ -233,6 +255,7 @@ func (c *counters) relisted(why relistReason, now time.Time) {
 
 // listEnds counts a complete list.
 func (c *counters) listEnds(took time.Duration) {
+	c.listIsOver()
 	c.lists.Add(1)
 	c.listTime.Add(int64(took))
 	c.listedInAll.Add(c.listed.Load())
@@ -247,10 +270,29 @@ func (c *counters) watchEnds(took time.Duration, brought bool) {
 	}
 }
 
-// expectList records that a list of unknown length begins.
-func (c *counters) expectList() {
+// listBegins records that a list of unknown length begins.
+func (c *counters) listBegins(at time.Duration) {
 	c.listed.Store(0)
 	c.expected.Store(0)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listing = listing{since: max(at, 1)}
+}
+
+// listIsOver records that there is no list in progress.
+func (c *counters) listIsOver() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.listing = listing{}
+}
+
+// isQuiet records that nothing has come since then, if there is a list in progress.
+func (c *counters) isQuiet(since time.Duration) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.listing.since != 0 {
+		c.listing.quiet, c.listing.listed = max(since, 1), c.listed.Load()
+	}
 }
 
 // applied counts an event that came at the given time.
@@ -313,6 +355,15 @@ func (c *counters) now(meter readCounter, made time.Time) Stats {
 	s.SeenVersion, s.Polling = c.rv, c.polling
 	if c.failing != nil {
 		s.Failing = *c.failing
+	}
+	if c.failed != nil {
+		s.LastError, s.LastErrorAt = c.failed.err, c.failed.at
+	}
+	if l := c.listing; l.since != 0 {
+		s.ListingSince = made.Add(l.since)
+		if l.quiet != 0 && l.listed == s.Listed {
+			s.QuietSince = made.Add(l.quiet)
+		}
 	}
 	if c.past != nil {
 		s.LastRelists = *c.past
