@@ -526,7 +526,7 @@ func TestSync(t *testing.T) {
 		ended := make(chan error, 1)
 		go func() { ended <- m.Run(t.Context()) }()
 		synctest.Wait()
-		if text := get(m.Readyz()); !strings.HasPrefix(text, "500 cache: ") || !strings.Contains(text, "gadgets") {
+		if text := get(m.Readyz()); !strings.HasPrefix(text, "500 gadgets: not filled: list at resourceVersion ") || !strings.Contains(text, "(does the server serve this resource in this API version?") {
 			t.Error(text)
 		}
 		if text := get(m.Healthz()); text != "200 ok" {
@@ -829,7 +829,7 @@ func TestGraceOfCaches(t *testing.T) {
 			}))
 			end := begin(t, m)
 			time.Sleep(13 * time.Second)
-			if got := get(m.Readyz()); !strings.HasPrefix(got, `500 cache: gadgets: handler "handler 1" has not returned since 2000-01-01T00:00:02Z`) {
+			if got := get(m.Readyz()); !strings.HasPrefix(got, `500 gadgets: handler "handler 1" has not returned since 2000-01-01T00:00:02Z`) {
 				t.Errorf("Readyz says %s", got)
 			}
 			began := time.Now()

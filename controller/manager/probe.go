@@ -80,9 +80,13 @@ func (m *Manager) Healthz() http.Handler {
 }
 
 // Readyz returns the handler for a readiness probe. It answers 200 while Run runs, all caches are filled, no handler is
-// stuck in its initial objects (informer.HandlerStats), and no check fails. Otherwise it answers 500 with the reasons:
-// for a cache the resource and the last error of its list. Leadership does not matter, because a process that waits
-// for it is ready to take over.
+// stuck in its initial objects (informer.HandlerStats), and no check fails. Otherwise it answers 500 with the reasons, a
+// line each, such as
+//
+//	jobs.batch: not filled: the list is slow: nothing has come for 40s, after 0 objects
+//	secrets: forbidden: cannot list in prod: …
+//
+// Leadership does not matter, because a process that waits for it is ready to take over.
 func (m *Manager) Readyz() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.answer(w, r, readyz, m.missing())
@@ -104,8 +108,8 @@ func (m *Manager) missing() (all []error) {
 		return []error{fmt.Errorf("manager: %w", errStopped)}
 	}
 	for _, c := range caches {
-		if err := unfilled(c); err != nil {
-			all = append(all, err)
+		if reasons := unfilled(c); len(reasons) > 0 {
+			all = append(all, reasons...)
 		} else {
 			all = append(all, stuck(c)...)
 		}
@@ -125,7 +129,7 @@ func stuck(c controller.Cache) (all []error) {
 	for _, h := range of.Handlers() {
 		if !h.Synced && !h.StuckSince.IsZero() {
 			since := h.StuckSince.Format(time.RFC3339)
-			all = append(all, fmt.Errorf("cache: %s: handler %q has not returned since %s", c.Resource(), h.Name, since))
+			all = append(all, fmt.Errorf("%s: handler %q has not returned since %s", c.Resource(), h.Name, since))
 		}
 	}
 	return all

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"slices"
 	"sync"
@@ -235,14 +234,4 @@ func fill(ctx context.Context, c controller.Cache) error {
 			return err
 		}
 	}
-}
-
-// unfilled returns the reason why a cache is not filled, nil if it is.
-func unfilled(c controller.Cache) error {
-	late, cancel := context.WithTimeout(context.Background(), -1)
-	defer cancel()
-	if err := c.WaitForSync(late); err != nil {
-		return fmt.Errorf("cache: %w", err)
-	}
-	return nil
 }
