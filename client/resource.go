@@ -173,7 +173,14 @@ func (r *Resource[T]) Breaker() *reflector.Breaker { return r.core.server.breake
 func (r *Resource[T]) Stats() Stats { return statsOf(r.core) }
 
 //go:noinline
-func statsOf(r *resource) Stats { return codecOf(r).stats.now() }
+func statsOf(r *resource) Stats {
+	codec := codecOf(r)
+	s := codec.stats.now()
+	if codec.sharer != nil {
+		s.SharedParts = codec.sharer.most
+	}
+	return s
+}
 
 // Received serves reflectors with Stats. So a reflector's Stats report the bytes and
 // time of all calls of this Resource.

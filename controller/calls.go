@@ -32,7 +32,7 @@ type trace[Q comparable] struct {
 
 	mu      sync.Mutex
 	running map[Q]Traced
-	errors  map[Q]error // of keys whose last reconcile failed
+	errors  map[Q]Traced // the last reconciles of keys whose last one failed
 }
 
 // endedCall is a reconcile that has ended.
@@ -76,7 +76,7 @@ func noteEnded[Q comparable](ctx context.Context, t *trace[Q], c endedCall[Q], r
 		delete(t.errors, c.key)
 	case verdict.GaveUp, verdict.Failed:
 		if known || len(t.errors) < maxErrors {
-			t.errors[c.key] = c.Err
+			t.errors[c.key] = c.Traced
 		}
 	}
 	t.mu.Unlock()

@@ -17,7 +17,7 @@ func (c *Controller[Q]) Trace(n int) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if old := c.trace.Load(); n > 0 && (old == nil || n > old.recent.size) {
-		c.trace.Store(&trace[Q]{recent: newRing[endedCall[Q]](n), running: map[Q]Traced{}, errors: map[Q]error{}})
+		c.trace.Store(&trace[Q]{recent: newRing[endedCall[Q]](n), running: map[Q]Traced{}, errors: map[Q]Traced{}})
 	}
 }
 
@@ -43,10 +43,8 @@ func (c *Controller[Q]) Traced(key string) (all []Traced) {
 
 // KeyState is what a controller knows about a key at present: see [Controller.KeyState].
 type KeyState struct {
-	// Running is the reconcile that runs, without a result; its Began is zero if none runs. Err is the
-	// error of the last reconcile, nil if that did not fail. Both need [Controller.Trace].
+	// Running is the reconcile that runs, without a result; its Began is zero if none runs. It needs [Controller.Trace].
 	Running Traced
-	Err     error
 	// Waiting are the newest three causes of the next reconcile, the newest first, out of Adds. They are
 	// empty if the key does not wait in the queue.
 	Waiting []Cause
@@ -64,9 +62,25 @@ func (c *Controller[Q]) KeyState(key any) (s KeyState) {
 	if t := c.trace.Load(); t != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		s.Running, s.Err = t.running[k], t.errors[k]
+		s.Running = t.running[k]
 	}
 	return s
+}
+
+// LastErrors returns the last reconcile of each key whose last one failed or gave up, of up to 1,000 such keys. The keys
+// are Qs. It needs [Controller.Trace], and returns nil without it. O(such keys).
+func (c *Controller[Q]) LastErrors() map[any]Traced {
+	t := c.trace.Load()
+	if t == nil {
+		return nil
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	all := make(map[any]Traced, len(t.errors))
+	for key, last := range t.errors {
+		all[key] = last
+	}
+	return all
 }
 
 // traced returns a function that calls reconcile and notes the call, even if it panics.

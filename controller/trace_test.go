@@ -34,7 +34,7 @@ func TestTrace(t *testing.T) {
 		go func() { ended <- runC(ctx, reconcile) }()
 		c.Queue().Add("works")
 		time.Sleep(2 * time.Second)
-		if c.Tracing() || c.Traced("works") != nil || c.KeyState("works").Err != nil {
+		if c.Tracing() || c.Traced("works") != nil || c.LastErrors() != nil {
 			t.Error("kept without Trace")
 		}
 		if !c.KeyState("works").Running.Began.IsZero() {
@@ -58,8 +58,8 @@ func TestTrace(t *testing.T) {
 		if runs := c.KeyState("runs").Running; time.Since(runs.Began) != 1001*time.Millisecond || len(runs.Causes) != 1 || runs.Causes[0].String() != "added by hand" {
 			t.Errorf("it runs: %+v", runs)
 		}
-		if err := c.KeyState("fails").Err; err == nil || c.KeyState("works").Err != nil || c.KeyState(1).Err != nil {
-			t.Errorf("last errors: %v", err)
+		if all := c.LastErrors(); len(all) != 2 || all["fails"].Result != "gave up" || all["panics"].Result != "panicked" || all["fails"].Err == nil {
+			t.Errorf("last errors: %v", all)
 		}
 		if !c.KeyState(1).Running.Began.IsZero() {
 			t.Error("a key of another type runs")

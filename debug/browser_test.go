@@ -228,7 +228,7 @@ func browsed(t *testing.T) (url string) {
 	if err := p.inf.AddIndexes(index.New("first letter", func(dst []string, s *Secret) []string { return append(dst, s.Name[:1]) })); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"bad", "good", "slow", "panics"} {
+	for _, name := range []string{"bad", "good", "slow", "panics", "never"} {
 		if _, err := fake.Create(p.server, newSecret(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -264,7 +264,7 @@ func TestBrowser(t *testing.T) {
 	b := newBrowser(t)
 	url := browsed(t)
 	b.call("Page.navigate", object{"url": url}, nil)
-	b.until("the live state", `document.getElementById("status").textContent.startsWith("live") && document.querySelectorAll("article").length === 4`)
+	b.until("the live state", `document.getElementById("status").textContent.startsWith("live") && document.querySelectorAll("article").length === 5`)
 
 	for _, width := range []int{360, 800, 1400} {
 		for _, scheme := range []string{"light", "dark"} {
@@ -302,13 +302,38 @@ func (b *browser) keyboard(url string) {
 	b.call("Input.insertText", object{"text": "a/bad"}, nil)
 	b.enter()
 	b.until("the story", `document.querySelector("#story h2")?.textContent.includes("a/bad") && document.activeElement.id === "story"`)
+	b.until("its results in one line", `/×\d+ failed/.test(document.querySelector("#story").textContent)`)
 	b.until("its reconciles", `document.querySelector("#story").textContent.includes("<b>no such thing</b>")`)
+
+	if got := b.eval(`document.querySelector("#informers .head").textContent`); strings.Count(got.(string), "secrets") != 1 {
+		b.t.Errorf("the title is %q", got)
+	}
+	b.until("the memory", `document.querySelector("#memory").textContent.includes("secrets")`)
 
 	b.tabTo("#controllers button.key")
 	b.eval(`window.before = document.activeElement; window.key = before.dataset.key; true`)
 	b.until("a redraw, which leaves the focus where it was", `!before.isConnected && document.activeElement.dataset.key === key`)
 	b.enter()
 	b.until("the story of a key of a list", `document.querySelector("#story h2").textContent.includes(key)`)
+
+	// A key that is in two lists keeps the focus where it is, so Tab goes on.
+	b.tabTo(`#controllers .lists > div:last-child button.key[data-key="a/bad"]`)
+	b.eval(`window.before = document.activeElement; true`)
+	b.until("a redraw with a key in two lists", `!before.isConnected && document.activeElement.dataset.key === "a/bad" &&
+		document.activeElement.closest("div").querySelector("h4").textContent === "delayed"`)
+
+	if b.eval(`hangs({seconds: 61}) && !hangs({seconds: 59}) && secs(300000) === "3.5 days"`) != true {
+		b.t.Error("a reconcile that hangs is not marked, or days are not days")
+	}
+	// What was given up can be found without knowing its key.
+	b.call("Page.navigate", object{"url": url + "?third"}, nil)
+	b.until("the key that was given up", `[...document.querySelectorAll("#controllers .lists > div")].some((d) => d.querySelector("h4").textContent === "given up" && d.textContent.includes("no such plan"))`)
+	b.tabTo(`#controllers button.key[data-key="a/never"]`)
+	b.enter()
+	b.until("its story", `document.querySelector("#story").textContent.includes("gave up: terminal: no such plan")`)
+	if over := b.eval(`document.documentElement.scrollWidth - innerWidth`); over.(float64) > 0 {
+		b.t.Errorf("the story is wider than the screen, by %v pixels", over)
+	}
 }
 
 // hostile looks at what names could do to the page.

@@ -90,7 +90,7 @@ func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informe
 	if p == nil || inf == nil || inf.AsInformer() == nil {
 		return noPart(p, "informer", name)
 	}
-	v := p.informer(name, inf.AsInformer())
+	v := p.informer(name, inf.AsInformer(), inf)
 	if server != nil {
 		v.ask = func(ctx context.Context, text string) (string, error) {
 			key, ok := keytext.Find(text, inf.AsInformer().Store().Keys())
@@ -196,10 +196,10 @@ func refuse(sort, name string, err error) error {
 	return fmt.Errorf("debug: %s %q: %w", sort, name, err)
 }
 
-// informer returns the view of an informer.
-func (p *Page) informer(name string, inf informer.Untyped) *informed {
+// informer returns the view of an informer. cache is the handle on it, or the informer.
+func (p *Page) informer(name string, inf informer.Untyped, cache any) *informed {
 	inf.Trace(p.opts.Events)
-	return &informed{name: printable(name), inf: inf, objects: p.opts.Objects, traces: p.opts.Events > 0}
+	return &informed{name: printable(name), inf: inf, marks: marks(cache, inf), objects: p.opts.Objects, traces: p.opts.Events > 0}
 }
 
 func (p *Page) controller(name string, c manager.Controller) *queued {

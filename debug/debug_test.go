@@ -7,6 +7,7 @@ import (
 	"errors"
 	"flag"
 	"os"
+	"regexp"
 	"strings"
 	"testing"
 	"testing/synctest"
@@ -29,14 +30,15 @@ func TestGoldenState(t *testing.T) {
 		if err := json.Indent(&got, get(p.page, "/x/state.json").Body.Bytes(), "", "  "); err != nil {
 			t.Fatal(err)
 		}
+		text := regexp.MustCompile(`("live|"heap|"total)": \d+`).ReplaceAllString(got.String(), `$1": 1`)
 		if *update {
-			if err := os.WriteFile("testdata/state.json", got.Bytes(), 0o644); err != nil {
+			if err := os.WriteFile("testdata/state.json", []byte(text), 0o644); err != nil {
 				t.Fatal(err)
 			}
 		}
 		want, err := os.ReadFile("testdata/state.json")
-		if err != nil || got.String() != string(want) {
-			t.Errorf("%v; got\n%s", err, got.String())
+		if err != nil || text != string(want) {
+			t.Errorf("%v; got\n%s", err, text)
 		}
 	})
 }

@@ -16,12 +16,47 @@ type informed struct {
 	inf     informer.Untyped
 	ask     func(ctx context.Context, key string) (version string, err error) // nil for none
 	taken   string                                                            // in Page.names, for an informer that may go
+	marks   []string
 	objects bool
 	traces  bool
 	rate    rate // of events
+
+	// Of whoever holds the lock of Page.shared.
+	reading chan Informer // gets what is being read; nil while nothing is
+	last    Informer      // the last that was read
 }
 
+// busyAfter is how long the page waits for an informer.
+const busyAfter = time.Second
+
+// state returns the state of an informer. While the function of an index holds it up, that is the last one, said to be
+// busy: the page shows the others.
 func (v *informed) state(now time.Time) Informer {
+	wait := busyAfter
+	if v.reading != nil {
+		wait = 0 // it was waited for
+	} else {
+		read := make(chan Informer, 1)
+		go func() { read <- v.read(now) }()
+		v.reading = read
+	}
+	late := time.NewTimer(wait)
+	defer late.Stop()
+	select {
+	case v.last = <-v.reading:
+		v.reading = nil
+		return v.last
+	case <-late.C:
+	}
+	busy := v.last
+	if busy.Name == "" {
+		busy = Informer{Name: v.name, Resource: printable(v.inf.Resource()), Relists: map[string]uint64{}, LastRelists: []Relist{}, Indexes: []Index{}, Handlers: []Handler{}}
+	}
+	busy.State = "busy"
+	return busy
+}
+
+func (v *informed) read(now time.Time) Informer {
 	st := v.inf.Stats()
 	out := Informer{
 		Name: v.name, Resource: printable(v.inf.Resource()), State: v.phase(st),
@@ -29,7 +64,7 @@ func (v *informed) state(now time.Time) Informer {
 		Lists: st.Lists, Watches: st.Watches, Events: st.Events, Failures: st.Failures,
 		BadObjects: st.BadObjects, Listed: st.Listed, Expected: st.Expected,
 		Relists: st.Relists.ByReason(), PendingWrites: st.Writes, LostWrites: st.LostWrites,
-		Bytes: v.inf.Bytes(), EventRate: v.rate.of(st.Events, now),
+		Bytes: v.inf.Bytes(), Marks: v.marks, EventRate: v.rate.of(st.Events, now),
 		LastRelists: []Relist{}, Indexes: []Index{}, Handlers: []Handler{},
 	}
 	for _, one := range st.LastRelists {
@@ -41,19 +76,29 @@ func (v *informed) state(now time.Time) Informer {
 		out.Indexes = append(out.Indexes, Index{printable(x.Name), x.Values, x.Entries, x.Largest})
 	}
 	maps.DeleteFunc(out.Relists, func(_ string, n uint64) bool { return n == 0 })
-	if !st.LastEvent.IsZero() {
-		out.LastEvent = ptr(now.Sub(st.LastEvent).Seconds())
-	}
+	out.LastEvent = age(st.LastEvent, now)
 	if f := st.Failing; f.Err != nil {
 		out.Failing = &Failing{Since: now.Sub(f.Since).Seconds(), Error: errorText(f.Err)}
 		if !f.Next.IsZero() {
 			out.Failing.Next = ptr(f.Next.Sub(now).Seconds())
 		}
 	}
+	if st.LastError != nil {
+		out.LastError = &PastError{Age: now.Sub(st.LastErrorAt).Seconds(), Error: errorText(st.LastError)}
+	}
+	out.Quiet = age(st.QuietSince, now)
 	for _, h := range v.inf.Handlers() {
-		out.Handlers = append(out.Handlers, Handler{Name: printable(h.Name), Lag: h.Lag, Overruns: h.Overruns, Synced: h.Synced})
+		out.Handlers = append(out.Handlers, Handler{Name: printable(h.Name), Lag: h.Lag, Overruns: h.Overruns, Synced: h.Synced, Stuck: age(h.StuckSince, now)})
 	}
 	return out
+}
+
+// age returns how many seconds ago a time was, nil if it is zero.
+func age(at, now time.Time) *float64 {
+	if at.IsZero() {
+		return nil
+	}
+	return ptr(now.Sub(at).Seconds())
 }
 
 func (v *informed) phase(st informer.Stats) string {

@@ -86,7 +86,7 @@ func (p *Page) view(part manager.Part) any {
 		return &queued{name: printable(p.free("queue", part.Name)), queue: v}
 	case interface{ Untyped() informer.Untyped }:
 		name := p.free("informer", part.Name)
-		shown := p.informer(name, v.Untyped())
+		shown := p.informer(name, v.Untyped(), v)
 		shown.taken = "informer " + name
 		if asked, ok := v.(interface {
 			ServerVersion(ctx context.Context, key string) (string, error)

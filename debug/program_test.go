@@ -88,6 +88,8 @@ func reconcile(ctx context.Context, k key) error {
 	switch k.Name {
 	case "bad":
 		return errors.New("<b>no such thing</b>")
+	case "never":
+		return controller.Terminal(errors.New("no such plan"))
 	case "panics":
 		panic("a panic")
 	case "slow":

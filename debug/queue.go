@@ -5,7 +5,9 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/internal/verdict"
 	"github.com/kinform/kinform/queue"
 )
 
@@ -26,16 +28,17 @@ func (v *queued) state(now time.Time) Queue {
 		Name: v.name, ShuttingDown: v.queue.ShuttingDown(),
 		Queued: len(s.Queued), Delayed: len(s.Delayed), Running: len(s.Running), Idle: m.Waiting, Workers: m.Workers,
 		Adds: m.Adds, Retries: m.Retries, Panics: m.Panics,
-		QueuedKeys: []Key{}, DelayedKeys: []Key{}, RunningKeys: []Key{}, FailingKeys: v.failing(s),
+		QueuedKeys: []Key{}, DelayedKeys: []Key{}, RunningKeys: []Key{},
 	}
+	v.addFailing(&out, s, now)
 	for _, k := range first(s.Queued) {
-		out.QueuedKeys = append(out.QueuedKeys, Key{keyText(k.Key), k.Waited.Seconds(), k.Priority, k.Failures, ""})
+		out.QueuedKeys = append(out.QueuedKeys, Key{Key: keyText(k.Key), Seconds: k.Waited.Seconds(), Priority: k.Priority, Failures: k.Failures})
 	}
 	for _, k := range first(s.Delayed) {
-		out.DelayedKeys = append(out.DelayedKeys, Key{keyText(k.Key), k.In.Seconds(), k.Priority, k.Failures, ""})
+		out.DelayedKeys = append(out.DelayedKeys, Key{Key: keyText(k.Key), Seconds: k.In.Seconds(), Priority: k.Priority, Failures: k.Failures})
 	}
 	for _, k := range first(s.Running) {
-		out.RunningKeys = append(out.RunningKeys, Key{keyText(k.Key), v.runsFor(k, now).Seconds(), k.Priority, k.Failures, ""})
+		out.RunningKeys = append(out.RunningKeys, Key{Key: keyText(k.Key), Seconds: v.runsFor(k, now).Seconds(), Priority: k.Priority, Failures: k.Failures})
 	}
 	if r := m.Results; m.Workers > 0 || r != (queue.Results{}) {
 		out.Counts = &Counts{
@@ -71,8 +74,9 @@ func (v *queued) runsFor(k queue.RunningKey[any], now time.Time) time.Duration {
 	return k.For
 }
 
-// failing returns the keys with the most failures.
-func (v *queued) failing(s queue.Snapshot[any]) []Key {
+// addFailing adds the keys that fail or were given up: those with the most failures first, and then the ones that failed
+// last.
+func (v *queued) addFailing(out *Queue, s queue.Snapshot[any], now time.Time) {
 	failures := map[any]int{}
 	note := func(key any, n int) {
 		if n > 0 {
@@ -88,24 +92,32 @@ func (v *queued) failing(s queue.Snapshot[any]) []Key {
 	for _, k := range s.Running {
 		note(k.Key, k.Failures)
 	}
-	var keys []any
-	texts := map[any]string{}
-	for key := range failures {
-		keys = append(keys, key)
-		texts[key] = keyText(key)
+	var last map[any]controller.Traced
+	if v.calls != nil {
+		last = v.calls.LastErrors()
 	}
-	slices.SortFunc(keys, func(a, b any) int {
-		return cmp.Or(cmp.Compare(failures[b], failures[a]), cmp.Compare(texts[a], texts[b]))
-	})
-	out := []Key{}
-	for _, key := range first(keys) {
-		k := Key{Key: texts[key], Failures: failures[key]}
-		if v.calls != nil {
-			if err := v.calls.KeyState(key).Err; err != nil {
-				k.Error = errorText(err)
-			}
+	failing, givenUp := []Key{}, []Key{}
+	for key, n := range failures {
+		if _, known := last[key]; !known {
+			failing = append(failing, Key{Key: keyText(key), Failures: n})
 		}
-		out = append(out, k)
 	}
-	return out
+	for key, one := range last {
+		k := Key{Key: keyText(key), Seconds: now.Sub(one.Began).Seconds(), Failures: failures[key], Error: errorText(one.Err)}
+		if one.Result == verdict.GaveUp.String() {
+			givenUp = append(givenUp, k)
+		} else {
+			failing = append(failing, k)
+		}
+	}
+	out.Failing, out.GivenUp = len(failing), len(givenUp)
+	out.FailingKeys, out.GivenUpKeys = first(inOrder(failing)), first(inOrder(givenUp))
+}
+
+// inOrder sorts keys that have failed.
+func inOrder(keys []Key) []Key {
+	slices.SortFunc(keys, func(a, b Key) int {
+		return cmp.Or(cmp.Compare(b.Failures, a.Failures), cmp.Compare(a.Seconds, b.Seconds), cmp.Compare(a.Key, b.Key))
+	})
+	return keys
 }

@@ -11,7 +11,9 @@ import (
 // Functions called state fill it (informer.go, queue.go). assets/page.js and kinform-top/render.go
 // show it.
 type State struct {
-	Time        time.Time  `json:"time"`
+	Time time.Time `json:"time"`
+	// Memory is the memory of the process.
+	Memory      Memory     `json:"memory"`
 	Informers   []Informer `json:"informers"`
 	Queues      []Queue    `json:"queues"`
 	Controllers []Queue    `json:"controllers"`
@@ -19,17 +21,30 @@ type State struct {
 	Replicas []ReplicaState `json:"replicas"`
 }
 
+// Memory is the memory of the process, in bytes.
+type Memory struct {
+	// Live is what the last garbage collection left of the heap, zero before the first. Heap is the heap's objects now,
+	// garbage included. Total is all that the Go runtime has from the system.
+	Live  uint64 `json:"live"`
+	Heap  uint64 `json:"heap"`
+	Total uint64 `json:"total"`
+}
+
 // Informer is the state of an informer.
 type Informer struct {
 	Name     string `json:"name"`
 	Resource string `json:"resource"`
-	// State is "never started", "first list", "watching", "failing", "stopped", or "lists every 30s" if
-	// watches bring nothing: see reflector.Polling.
+	// State is "never started", "first list", "watching", "failing", "stopped", "lists every 30s" if watches bring
+	// nothing (reflector.Polling), or "busy" if it does not answer within a second, as while the function of an index
+	// does not return. Then the rest is as it was before.
 	State   string `json:"state"`
 	Version string `json:"version"`
 	Objects int    `json:"objects"`
 	// Bytes is an estimate of the memory of the objects: see informer.Informer.Bytes.
 	Bytes uint64 `json:"bytes"`
+	// Marks are those of "metadata only", "projection" and "shared parts" that hold for its objects: an estimate of
+	// Bytes counts a shared part for each object. An informer that was added without its handle has the first only.
+	Marks []string `json:"marks,omitempty"`
 	// Pending is the number of changes that wait to enter the store.
 	Pending int `json:"pending"`
 	// LastEvent is the age of the watch's last event, nil before the first.
@@ -46,16 +61,27 @@ type Informer struct {
 	// Listed and Expected are the progress of the list, see reflector.Stats.
 	Listed   uint64 `json:"listed"`
 	Expected uint64 `json:"expected"`
+	// Quiet is for how many seconds nothing has come of the list in progress, nil before that takes 10 seconds.
+	Quiet *float64 `json:"quiet,omitempty"`
 	// Relists counts the lists that replaced a watch, by reason; reasons that never occurred
 	// are left out.
 	Relists map[string]uint64 `json:"relists"`
 	// LastRelists are the newest of these, the newest first, 8 at most.
-	LastRelists   []Relist  `json:"lastRelists"`
-	Failing       *Failing  `json:"failing,omitempty"`
-	PendingWrites int       `json:"pendingWrites"`
-	LostWrites    uint64    `json:"lostWrites"`
-	Indexes       []Index   `json:"indexes"`
-	Handlers      []Handler `json:"handlers"`
+	LastRelists []Relist `json:"lastRelists"`
+	Failing     *Failing `json:"failing,omitempty"`
+	// LastError is the newest failure of a list or a watch, which may be over; nil if there was none.
+	LastError     *PastError `json:"lastError,omitempty"`
+	PendingWrites int        `json:"pendingWrites"`
+	LostWrites    uint64     `json:"lostWrites"`
+	Indexes       []Index    `json:"indexes"`
+	Handlers      []Handler  `json:"handlers"`
+}
+
+// PastError is an error that has occurred.
+type PastError struct {
+	// Age is how many seconds ago it occurred.
+	Age   float64 `json:"age"`
+	Error string  `json:"error"`
 }
 
 // Index is the state of an index: see index.Stats.
@@ -88,6 +114,8 @@ type Handler struct {
 	Lag      uint64 `json:"lag"`
 	Overruns uint64 `json:"overruns"`
 	Synced   bool   `json:"synced"`
+	// Stuck is for how many seconds the handler has not returned from a call, nil before that takes 10 seconds.
+	Stuck *float64 `json:"stuck,omitempty"`
 }
 
 // Queue is the state of a queue, and of the controller that works on it.
@@ -106,7 +134,12 @@ type Queue struct {
 	QueuedKeys  []Key  `json:"queuedKeys"`
 	DelayedKeys []Key  `json:"delayedKeys"`
 	RunningKeys []Key  `json:"runningKeys"`
-	FailingKeys []Key  `json:"failingKeys"`
+	// Failing and GivenUp are the numbers of keys that fail and are tried again, and of those that are not. Without
+	// Options.Reconciles, only the former are known; with it, 1,000 keys at most have their errors.
+	Failing     int   `json:"failing"`
+	GivenUp     int   `json:"givenUp"`
+	FailingKeys []Key `json:"failingKeys"`
+	GivenUpKeys []Key `json:"givenUpKeys"`
 	// AddRate, RunRate and FailRate are the recent numbers of adds, of results and of failed
 	// results per second; nil until somebody has been looking at the page for a second.
 	AddRate  *float64 `json:"addRate,omitempty"`
@@ -137,11 +170,12 @@ type Counts struct {
 type Key struct {
 	Key string `json:"key"`
 	// Seconds is how long a queued key has waited, a delayed one has to wait, or a running one
-	// has run. Zero if it is not known.
+	// has run, or how long ago the last reconcile of a failing one or one that was given up began. Zero if it is not
+	// known.
 	Seconds  float64 `json:"seconds"`
 	Priority int     `json:"priority"`
 	Failures int     `json:"failures"`
-	// Error is the last reconcile's, for a failing key. It needs Options.Reconciles.
+	// Error is the last reconcile's, for a key that fails or was given up. It needs Options.Reconciles.
 	Error string `json:"error,omitempty"`
 }
 
@@ -161,7 +195,7 @@ func (p *Page) snapshot() (State, []byte) {
 
 func (p *Page) read(now time.Time) State {
 	all := p.views()
-	st := State{Time: now.UTC(), Informers: []Informer{}, Queues: []Queue{}, Controllers: []Queue{}, Replicas: []ReplicaState{}}
+	st := State{Time: now.UTC(), Memory: memory(), Informers: []Informer{}, Queues: []Queue{}, Controllers: []Queue{}, Replicas: []ReplicaState{}}
 	for _, v := range all.informers {
 		st.Informers = append(st.Informers, v.state(now))
 	}

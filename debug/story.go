@@ -4,10 +4,15 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/internal/usercode"
+	"github.com/kinform/kinform/internal/verdict"
 )
 
 // serverTime bounds a question to the server.
@@ -19,6 +24,9 @@ type Story struct {
 	Informers   []CachedKey `json:"informers"`
 	Queues      []QueuedKey `json:"queues"`
 	Controllers []QueuedKey `json:"controllers"`
+	// Unknown names the informers that know nothing of the key and, if another queue or controller knows it, the queues
+	// and controllers that do not. They are left out above.
+	Unknown []string `json:"unknown"`
 }
 
 // CachedKey is a key in an informer.
@@ -68,28 +76,35 @@ type QueuedKey struct {
 	Failures int    `json:"failures"`
 	// Causes say why the key runs (with Options.Reconciles), or else why it waits, the newest first.
 	Causes []string `json:"causes,omitempty"`
-	// Reconciles are the newest recorded ones of the key, the newest first, 20 at most.
+	// Reconciles are the newest recorded ones of the key, the newest first, 20 results at most.
 	Reconciles []Reconcile `json:"reconciles"`
 }
 
-// Reconcile is one that has ended.
+// Reconcile is one that has ended, or several in a row with the same result and error.
 type Reconcile struct {
-	// Age is how many seconds ago it began, Took how many seconds it took.
-	Age  float64 `json:"age"`
-	Took float64 `json:"took"`
+	// Age is how many seconds ago it began, Took how many seconds it took: the newest of Count. The oldest began First
+	// seconds ago.
+	Age   float64 `json:"age"`
+	Took  float64 `json:"took"`
+	Count int     `json:"count"`
+	First float64 `json:"first"`
 	// Result is "succeeded", "again", "gave up", "cut short", "failed" or "panicked".
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
-	// Causes say why it ran, the newest first: see controller.CausesOf.
+	// Causes say why the newest one ran, the newest first: see controller.CausesOf.
 	Causes []string `json:"causes"`
 }
 
 func (p *Page) story(ctx context.Context, key string, askServer bool) Story {
 	now := time.Now()
 	all := p.views()
-	s := Story{Key: key, Informers: []CachedKey{}, Queues: []QueuedKey{}, Controllers: []QueuedKey{}}
+	s := Story{Key: key, Informers: []CachedKey{}, Queues: []QueuedKey{}, Controllers: []QueuedKey{}, Unknown: []string{}}
 	for _, v := range all.informers {
-		s.Informers = append(s.Informers, v.story(ctx, key, askServer, now))
+		if one, knows := v.story(ctx, key, askServer, now); knows {
+			s.Informers = append(s.Informers, one)
+		} else {
+			s.Unknown = append(s.Unknown, v.name)
+		}
 	}
 	for _, v := range all.queues {
 		s.Queues = append(s.Queues, v.story(key, now))
@@ -97,41 +112,63 @@ func (p *Page) story(ctx context.Context, key string, askServer bool) Story {
 	for _, v := range all.controllers {
 		s.Controllers = append(s.Controllers, v.story(key, now))
 	}
+	if slices.ContainsFunc(s.Queues, QueuedKey.knows) || slices.ContainsFunc(s.Controllers, QueuedKey.knows) {
+		s.Queues, s.Controllers = s.without(s.Queues), s.without(s.Controllers)
+	}
 	return s
 }
 
-func (v *informed) story(ctx context.Context, key string, askServer bool, now time.Time) CachedKey {
+// without leaves out, and names, the queues that do not know the key.
+func (s *Story) without(all []QueuedKey) []QueuedKey {
+	return slices.DeleteFunc(all, func(k QueuedKey) bool {
+		if !k.knows() {
+			s.Unknown = append(s.Unknown, k.Name)
+		}
+		return !k.knows()
+	})
+}
+
+func (k QueuedKey) knows() bool {
+	return k.State != "absent" && k.State != "shut down" || len(k.Reconciles) > 0
+}
+
+// story returns what the page knows of a key in an informer. knows is false if that is nothing.
+func (v *informed) story(ctx context.Context, key string, askServer bool, now time.Time) (out CachedKey, knows bool) {
 	found := v.inf.Lookup(key)
-	out := CachedKey{Name: v.name, Cached: found.Cached, Version: found.Version, PendingWrite: found.PendingWrite, Events: []SeenEvent{}}
+	out = CachedKey{Name: v.name, Cached: found.Cached, Version: found.Version, PendingWrite: found.PendingWrite, Events: []SeenEvent{}}
 	if v.traces {
 		out.Events = v.events(key, now)
 	}
 	if found.Cached && v.objects {
 		out.Object = shownObject(v.inf.Resource(), found.Object)
 	}
+	knows = out.Cached || out.PendingWrite != "" || len(out.Events) > 0
 	if askServer {
-		out.Server = v.answer(ctx, key)
+		var known bool
+		out.Server, known = v.answer(ctx, key)
+		knows = knows || known
 	}
-	return out
+	return out, knows
 }
 
-// answer returns what the server has under key, in words.
-func (v *informed) answer(ctx context.Context, key string) (answer string) {
+// answer returns what the server has under key, in words. known is false if nobody can be asked, or the server has
+// nothing.
+func (v *informed) answer(ctx context.Context, key string) (answer string, known bool) {
 	if v.ask == nil {
-		return "there is no function to ask"
+		return "there is no function to ask", false
 	}
 	defer func() {
 		if p := recover(); p != nil {
-			answer = printable(fmt.Sprintf("the function to ask panicked: %v", p))
+			answer, known = printable(fmt.Sprintf("the function to ask panicked: %v", p)), true
 		}
 	}()
 	ctx, cancel := context.WithTimeout(ctx, serverTime)
 	defer cancel()
 	version, err := v.ask(ctx, key)
 	if err != nil {
-		return errorText(err)
+		return errorText(err), !apierrors.IsNotFound(err)
 	}
-	return "version " + printable(version)
+	return "version " + printable(version), true
 }
 
 func (v *informed) events(key string, now time.Time) []SeenEvent {
@@ -161,18 +198,41 @@ func (v *queued) story(text string, now time.Time) QueuedKey {
 	if v.calls == nil {
 		return out
 	}
-	for _, c := range first(v.calls.Traced(text)) {
-		r := Reconcile{Age: now.Sub(c.Began).Seconds(), Took: c.Took.Seconds(), Result: c.Result, Causes: causeTexts(c.Causes, c.Adds)}
-		if c.Err != nil {
-			r.Error = errorText(c.Err)
-		}
-		out.Reconciles = append(out.Reconciles, r)
-	}
+	out.Reconciles = reconciles(v.calls.Traced(text), now)
 	if out.State == "absent" && len(out.Reconciles) > 0 {
 		last := out.Reconciles[0]
 		out.Why = strings.TrimSuffix(fmt.Sprintf("It is not in the queue. Result of the last reconcile: %s: %s", last.Result, last.Error), ": ")
 	}
 	return out
+}
+
+// reconciles returns reconciles with equal results in a row as one.
+func reconciles(all []controller.Traced, now time.Time) []Reconcile {
+	out := []Reconcile{}
+	for _, c := range all {
+		age := now.Sub(c.Began).Seconds()
+		r := Reconcile{Age: age, Took: c.Took.Seconds(), Count: 1, First: age, Result: c.Result, Error: resultText(c.Err), Causes: causeTexts(c.Causes, c.Adds)}
+		if n := len(out) - 1; n >= 0 && out[n].Result == r.Result && out[n].Error == r.Error {
+			out[n].Count++
+			out[n].First = age
+		} else if n+1 == shown {
+			break
+		} else {
+			out = append(out, r)
+		}
+	}
+	return out
+}
+
+// resultText returns the text of the error of a result, without that of a queue.Again, which the result says.
+func resultText(err error) string {
+	if err == nil {
+		return ""
+	}
+	if v := verdict.Of(context.Background(), err, usercode.Call); v.Outcome == verdict.AskedAgain && v.Err == nil {
+		return ""
+	}
+	return errorText(err)
 }
 
 // position says where in the queue the key with the given text is.
@@ -190,7 +250,7 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 		}
 		why := "A worker has been reconciling it"
 		if d := v.runsFor(k, now); d > 0 {
-			why += " for " + d.Round(time.Millisecond).String()
+			why += " for " + spoken(d)
 		}
 		if k.Again {
 			why += ", and comes back after that, since it was added meanwhile"
@@ -244,11 +304,20 @@ func delayedWhy(in time.Duration, debounced bool, failures int) string {
 	if debounced {
 		why = "It is held until its changes pause"
 	}
-	why += " for another " + max(in, 0).Round(time.Millisecond).String()
+	why += " for another " + spoken(max(in, 0))
 	if failures > 0 {
 		why += fmt.Sprintf(", after %d failures", failures)
 	}
 	return why + "."
+}
+
+// spoken returns a duration, in days if it has two or more.
+func spoken(d time.Duration) string {
+	const day = 24 * time.Hour
+	if d >= 2*day {
+		return fmt.Sprintf("%.1f days", d.Hours()/day.Hours())
+	}
+	return d.Round(time.Millisecond).String()
 }
 
 // shownObject returns obj as JSON values, without the parts that are never shown.

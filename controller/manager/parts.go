@@ -21,6 +21,7 @@ type Controller interface {
 	Tracing() bool
 	Traced(key string) []controller.Traced
 	KeyState(key any) controller.KeyState
+	LastErrors() map[any]controller.Traced
 }
 
 // Show makes a part known to programs that look at the manager, such as package debug and

@@ -89,3 +89,20 @@ func TestQuits(t *testing.T) {
 		}
 	}
 }
+
+// Keys that fail and keys that were given up come with their errors, five of each, and long times are in days.
+func TestRenderFailed(t *testing.T) {
+	var keys []debug.Key
+	for range 7 {
+		keys = append(keys, debug.Key{Key: "a/b\x1b", Failures: 3, Error: "no"})
+	}
+	last := 300000.0
+	text := render(debug.State{
+		Informers:   []debug.Informer{{Name: "pods", LastEvent: &last}},
+		Controllers: []debug.Queue{{Name: "c", FailingKeys: keys[:1], GivenUpKeys: keys}},
+	})
+	const line = "  a/b?  3 times  no\n"
+	if want := "\nFailing in c\n" + line + "\nGiven up in c\n" + strings.Repeat(line, 5); !strings.HasSuffix(text, want) || !strings.Contains(text, "3.5 days") {
+		t.Errorf("got %s", text)
+	}
+}

@@ -41,16 +41,20 @@ func render(s debug.State) string {
 		}
 	}
 	for _, q := range queues {
-		for n, k := range q.FailingKeys {
-			if n == 0 {
-				fmt.Fprintf(&b, "\nFailing in %s\n", plain(q.Name))
-			}
-			if n < 5 {
-				fmt.Fprintf(&b, "  %s  %d times  %s\n", plain(k.Key), k.Failures, plain(k.Error))
-			}
-		}
+		failed(&b, "Failing", q.Name, q.FailingKeys)
+		failed(&b, "Given up", q.Name, q.GivenUpKeys)
 	}
 	return b.String()
+}
+
+// failed prints the first of the keys that fail.
+func failed(b *strings.Builder, title, queue string, keys []debug.Key) {
+	for n, k := range keys[:min(len(keys), 5)] {
+		if n == 0 {
+			fmt.Fprintf(b, "\n%s in %s\n", title, plain(queue))
+		}
+		fmt.Fprintf(b, "  %s  %d times  %s\n", plain(k.Key), k.Failures, plain(k.Error))
+	}
 }
 
 // plain replaces unprintable characters and cuts text that is too long for a line.
@@ -68,6 +72,10 @@ func plain(s string) string {
 }
 
 func seconds(s float64) string {
+	const day = 24 * 60 * 60
+	if s >= 2*day {
+		return fmt.Sprintf("%.1f days", s/day)
+	}
 	return time.Duration(s * float64(time.Second)).Round(time.Millisecond).String()
 }
 

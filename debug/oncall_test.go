@@ -1,0 +1,238 @@
+package debug_test
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+	"testing/synctest"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/debug"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/queue"
+)
+
+// Keys that fail and keys that were given up are on the page with their last errors, twenty of each, until they succeed.
+func TestFailedKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		well := false
+		c := controller.New("c", func(_ context.Context, k string) error {
+			switch {
+			case well || k == "good":
+				return nil
+			case strings.HasPrefix(k, "up"):
+				return controller.Terminal(fmt.Errorf("%s: never", k))
+			}
+			return fmt.Errorf("%s: not yet", k)
+		}, controller.Options[string]{Queue: queue.Options[string]{OnError: func(string, error) {}}})
+		page := debug.New(debug.Options{Reconciles: 8})
+		if err := page.AddController("c", c); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.Run(ctx) }()
+		p := &program{t: t, page: page}
+		c.Queue().Add("good")
+		c.Queue().Add("down")
+		for n := range 30 {
+			c.Queue().Add(fmt.Sprint("up", n))
+		}
+		time.Sleep(time.Second)
+		synctest.Wait()
+		q := p.state("/state.json").Controllers[0]
+		if len(q.FailingKeys) != 1 || q.Failing != 1 || q.FailingKeys[0].Key != "down" || q.FailingKeys[0].Error != "down: not yet" || q.FailingKeys[0].Failures < 5 {
+			t.Errorf("failing: %d, %+v", q.Failing, q.FailingKeys)
+		}
+		if len(q.GivenUpKeys) != 20 || q.GivenUp != 30 || q.GivenUpKeys[0].Key != "up0" || q.GivenUpKeys[0].Error != "terminal: up0: never" || q.GivenUpKeys[0].Seconds != 1 {
+			t.Errorf("given up: %d, %+v", q.GivenUp, q.GivenUpKeys)
+		}
+		well = true
+		for n := range 30 {
+			c.Queue().Add(fmt.Sprint("up", n))
+		}
+		time.Sleep(time.Hour)
+		synctest.Wait()
+		if q := p.state("/state.json").Controllers[0]; q.Failing != 0 || q.GivenUp != 0 || len(q.FailingKeys)+len(q.GivenUpKeys) != 0 {
+			t.Errorf("when all is well: %+v, %+v", q.FailingKeys, q.GivenUpKeys)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// Equal results in a row are one, Again has no error text of its own, and long delays are in days.
+func TestResultsInARow(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		results := []error{nil, nil, errors.New("no"), errors.New("no"), errors.New("no"), errors.New("other"), errors.Join(errors.New("half"), controller.Again(time.Second)), controller.Again(100 * 24 * time.Hour)}
+		c := controller.New("c", func(context.Context, string) error {
+			err := results[0]
+			results = results[1:]
+			return err
+		}, controller.Options[string]{Queue: queue.Options[string]{OnError: func(string, error) {}, Limiter: noDelay{}}})
+		page := debug.New(debug.Options{Reconciles: 100})
+		if err := page.AddController("c", c); err != nil {
+			t.Fatal(err)
+		}
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.Run(ctx) }()
+		c.Queue().Add("k")
+		synctest.Wait()
+		c.Queue().Add("k")
+		synctest.Wait()
+		c.Queue().Add("k")
+		time.Sleep(10 * time.Second)
+		synctest.Wait()
+		p := &program{t: t, page: page}
+		s := p.story("k").Controllers[0]
+		var got []string
+		for _, r := range s.Reconciles {
+			got = append(got, fmt.Sprintf("%d %s %s %v", r.Count, r.Result, r.Error, r.First >= r.Age))
+		}
+		want := []string{"1 again  true", "1 again half\nqueue: again after 1s true", "1 failed other true", "3 failed no true", "2 succeeded  true"}
+		for n := range want {
+			want[n] = strings.ReplaceAll(want[n], "\n", `\n`) // as the page escapes it
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("got %q, want %q", got, want)
+		}
+		if s.Why != "It is delayed for another 100.0 days." {
+			t.Errorf("got %s", s.Why)
+		}
+		cancel()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// noDelay retries at once.
+type noDelay struct{}
+
+func (noDelay) Delay(string, int) time.Duration { return 0 }
+
+// A story has the parts that know the key, and names the others. If no queue knows it, the story has all of them.
+func TestStoryWithoutOthers(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram(t, debug.Options{Events: 8, Reconciles: 8})
+		other := newProgram(t, debug.Options{})
+		if err := errors.Join(debug.AddInformer(p.page, "others", other.inf, nil), p.page.AddController("other", other.control)); err != nil {
+			t.Fatal(err)
+		}
+		defer p.start("good")()
+		s := p.story("a/good")
+		if len(s.Informers) != 1 || s.Informers[0].Name != "secrets" || len(s.Controllers) != 1 || s.Controllers[0].Name != "sync" || !slices.Equal(s.Unknown, []string{"others", "other"}) {
+			t.Errorf("got %+v", s)
+		}
+		var none debug.Story
+		decode(t, p, "/story.json?key=a/none", &none)
+		if len(none.Informers) != 0 || len(none.Controllers) != 2 || !slices.Equal(none.Unknown, []string{"secrets", "others"}) {
+			t.Errorf("of no key: %+v", none)
+		}
+	})
+}
+
+// The last error of an informer stays when it is over. A list of which nothing comes is named while it lasts.
+func TestLastError(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram(t, debug.Options{})
+		for _, fault := range []faults.Fault{
+			{Verb: faults.VerbWatch, Times: 1, Status: faults.Refusal(500, metav1.StatusReasonInternalError, 0)},
+			{Verb: faults.VerbList, Times: 1, Delay: 40 * time.Second},
+		} {
+			if err := p.server.Inject(fault); err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer p.start("good")()
+		time.Sleep(30 * time.Second)
+		synctest.Wait()
+		if in := p.state("/state.json").Informers[0]; in.State != "failing" || in.Quiet == nil || *in.Quiet < 10 {
+			t.Errorf("state %s, quiet %v", in.State, in.Quiet)
+		}
+		time.Sleep(time.Minute)
+		synctest.Wait()
+		in := p.state("/state.json").Informers[0]
+		if in.State != "watching" || in.Quiet != nil || in.Failing != nil || in.LastError == nil || in.LastError.Age < 80 || !strings.Contains(in.LastError.Error, "refused by a fault") {
+			t.Errorf("state %s, quiet %v, failing %+v, last %+v", in.State, in.Quiet, in.Failing, in.LastError)
+		}
+	})
+}
+
+// A handler that does not return is marked.
+func TestStuckHandler(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram(t, debug.Options{})
+		release := make(chan struct{})
+		stuck := informer.HandlerFunc[key, *Secret](func(informer.Event[key, *Secret]) { <-release })
+		if _, err := p.inf.AddHandler(stuck, informer.HandlerOptions[*Secret]{Name: "stuck"}); err != nil {
+			t.Fatal(err)
+		}
+		stop := p.start("good")
+		time.Sleep(time.Minute)
+		for _, h := range p.state("/state.json").Informers[0].Handlers {
+			if (h.Stuck != nil) != (h.Name == "stuck") || h.Stuck != nil && (*h.Stuck < 57 || *h.Stuck > 60) {
+				t.Errorf("%s: %v", h.Name, h.Stuck)
+			}
+		}
+		close(release)
+		stop()
+	})
+}
+
+// The marks say why the objects of a cache are small, and the page has the memory of the process.
+func TestMemory(t *testing.T) {
+	server := fake.New(fake.Options{})
+	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+	pods := kind.Of[*corev1.Pod](schema.GroupVersion{Version: "v1"}, "pods")
+	about := kind.Of[*metav1.PartialObjectMetadata](schema.GroupVersion{Version: "v1"}, "pods")
+	project := func(p *corev1.Pod) (types.NamespacedName, error) {
+		return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, nil
+	}
+	name := func(k types.NamespacedName) (types.NamespacedName, error) { return k, nil }
+	shared := client.Options{SharedParts: 100}
+	page := debug.New(debug.Options{})
+	if err := errors.Join(
+		debug.AddInformer(page, "plain", controller.Open(conn, pods), nil),
+		debug.AddInformer(page, "metadata", controller.Open(conn, about), nil),
+		debug.AddInformer(page, "projected", controller.OpenProjected(conn, pods, project, name), nil),
+		debug.AddInformer(page, "shared", controller.Open(conn, pods, controller.OpenOptions[*corev1.Pod]{Client: shared}), nil),
+		debug.AddInformer(page, "metadata, shared", controller.Open(conn, about, controller.OpenOptions[*metav1.PartialObjectMetadata]{Client: shared}), nil),
+	); err != nil {
+		t.Fatal(err)
+	}
+	s := (&program{t: t, page: page}).state("/state.json")
+	for _, in := range s.Informers {
+		want := map[string]string{"metadata": "metadata only", "projected": "projection", "shared": "shared parts", "metadata, shared": "metadata only, shared parts"}[in.Name]
+		if got := strings.Join(in.Marks, ", "); got != want {
+			t.Errorf("%s: %q, want %q", in.Name, got, want)
+		}
+	}
+	if m := s.Memory; m.Heap == 0 || m.Total < m.Heap {
+		t.Errorf("got %+v", m)
+	}
+}
+
+func decode(t *testing.T, p *program, path string, into any) {
+	t.Helper()
+	if err := json.Unmarshal(get(p.page, path).Body.Bytes(), into); err != nil {
+		t.Fatal(err)
+	}
+}
