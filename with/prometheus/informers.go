@@ -29,7 +29,7 @@ type cacheTable struct {
 	bytes                                            *prometheus.Desc
 	numbers                                          []number[informer.Stats]
 	relists, events, failing, lastEvent, lastVersion *prometheus.Desc
-	lag, handlers, unsynced                          *prometheus.Desc
+	lag, stuck, handlers, unsynced                   *prometheus.Desc
 
 	listTime, perList, watchTime, perWatch *prometheus.Desc // summaries
 
@@ -51,6 +51,7 @@ func newCacheTable() cacheTable {
 		lastEvent:   desc("kinform_informer_last_event_timestamp_seconds", "When the last event came, bookmarks included.", name),
 		lastVersion: desc("reflector_last_resource_version", "The last 15 digits of the newest resourceVersion seen.", name),
 		lag:         desc("kinform_informer_handler_lag_events", "Events that a handler has not finished.", name, "handler"),
+		stuck:       desc("kinform_informer_handler_stuck_seconds", "How long a handler has not returned from a call: 0 unless that is known to take 10 seconds.", name, "handler"),
 		handlers:    desc("kinform_informer_handlers", "Handlers of the informer.", name),
 		unsynced:    desc("kinform_informer_unsynced_handlers", "Handlers that have not got all initial objects.", name),
 		listTime:    desc("reflector_list_duration_seconds", "How long lists took, with their decoding.", name),
@@ -101,7 +102,7 @@ func informerNumbers() []number[informer.Stats] {
 func (t *cacheTable) describe(out chan<- *prometheus.Desc) {
 	describe(out, t.numbers)
 	for _, d := range []*prometheus.Desc{
-		t.bytes, t.relists, t.events, t.failing, t.lastEvent, t.lastVersion, t.lag, t.handlers, t.unsynced,
+		t.bytes, t.relists, t.events, t.failing, t.lastEvent, t.lastVersion, t.lag, t.stuck, t.handlers, t.unsynced,
 		t.listTime, t.perList, t.watchTime, t.perWatch, t.queued, t.latency, t.version,
 	} {
 		out <- d
@@ -177,9 +178,9 @@ func events(s reflector.Stats) map[string]uint64 {
 	return map[string]uint64{"added": s.Added, "modified": s.Modified, "deleted": s.Deleted, "bookmark": s.Bookmarks}
 }
 
-// collectHandlers sends the lag of handlers. Handlers with one label show the largest.
+// collectHandlers sends how far handlers are. Handlers with one label show the largest numbers.
 func (c cache) collectHandlers(e emitter, handlers []informer.HandlerStats) {
-	lags, unsynced := map[string]uint64{}, 0
+	lags, stuck, unsynced := map[string]uint64{}, map[string]float64{}, 0
 	for _, h := range handlers {
 		label := valid(h.Name)
 		if number, ok := strings.CutPrefix(label, "handler "); ok && isNumber(number) {
@@ -189,12 +190,17 @@ func (c cache) collectHandlers(e emitter, handlers []informer.HandlerStats) {
 			label = otherHandlers
 		}
 		lags[label] = max(lags[label], h.Lag)
+		if !h.StuckSince.IsZero() {
+			stuck[label] = max(stuck[label], e.now.Sub(h.StuckSince).Seconds())
+		}
 		if !h.Synced {
 			unsynced++
 		}
 	}
 	for label, lag := range lags {
-		e.gauge(c.lag, float64(lag), pairs("handler", label, "name", c.shown))
+		of := pairs("handler", label, "name", c.shown)
+		e.gauge(c.lag, float64(lag), of)
+		e.gauge(c.stuck, stuck[label], of)
 	}
 	e.gauge(c.handlers, float64(len(handlers)), c.name)
 	e.gauge(c.unsynced, float64(unsynced), c.name)

@@ -151,6 +151,7 @@ func must1[T any](value T, err error) func(testing.TB) T {
 func TestEveryNumber(t *testing.T) {
 	left := map[string]string{
 		"Stats.LastEvent": "an age", "Stats.LastRelists": "the newest of Relists", "Stats.Failing": "an age", "Stats.Namespaces": "Stats has their sums", "Polling.Since": "Polling.Every is there while it holds", "Stats.Lists": "", // tested below
+		"Stats.LastError": "a text, and Failures counts them", "Stats.LastErrorAt": "the time of it", "Stats.ListingSince": "Listed grows", "Stats.QuietSince": "Listed does not grow",
 		"Stats.Events": "", "Metrics.Name": "the name is given when the queue is added", "Metrics.DepthByPriority": "tested below",
 		"Metrics.Depth": "the sum of the priorities", "Metrics.Timing": "says that others are there",
 	}
@@ -199,21 +200,24 @@ func TestEveryNumber(t *testing.T) {
 	numbers(reflect.ValueOf(&part.queue).Elem(), check)
 }
 
-// TestAges shows when the last event came and how long requests have been failing.
+// TestAges shows when the last event came, and for how long requests have been failing and a handler has not returned.
 func TestAges(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		part := &stub{}
+		part := &stub{handlers: []informer.HandlerStats{{Name: "h"}, {Name: "h"}}}
 		m := kinformprom.New()
 		must(t, m.AddInformer("i", part))
 		expect(t, m, map[string]string{
-			`kinform_informer_last_event_timestamp_seconds{name="i"}`: "", `kinform_informer_failing_seconds{name="i"}`: "0",
+			`kinform_informer_handler_stuck_seconds{handler="h",name="i"}`: "0",
+			`kinform_informer_last_event_timestamp_seconds{name="i"}`:      "", `kinform_informer_failing_seconds{name="i"}`: "0",
 			`reflector_last_resource_version{name="i"}`: "",
 		})
 		part.stats.LastEvent = time.Unix(12, 5e8)
 		part.stats.Failing = reflector.Failing{Since: time.Now().Add(-time.Minute), Err: errors.New("away")}
+		part.handlers[0].StuckSince = time.Now().Add(-time.Minute)
 		part.stats.SeenVersion, part.stats.ResourceVersion = "1234567890123456789", "not a number"
 		expect(t, m, map[string]string{
-			`kinform_informer_last_event_timestamp_seconds{name="i"}`: "12.5", `kinform_informer_failing_seconds{name="i"}`: "60",
+			`kinform_informer_handler_stuck_seconds{handler="h",name="i"}`: "60",
+			`kinform_informer_last_event_timestamp_seconds{name="i"}`:      "12.5", `kinform_informer_failing_seconds{name="i"}`: "60",
 			`reflector_last_resource_version{name="i"}`:                                                "5.67890123456789e+14",
 			`informer_store_resource_version{group="apps",name="i",resource="deployments",version=""}`: "",
 			`informer_queued_items{group="apps",name="i",resource="deployments",version=""}`:           "0",
