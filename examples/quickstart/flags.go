@@ -20,6 +20,7 @@ type options struct {
 	changes    int // per second
 	seed       uint64
 	plain      bool
+	debug      string // address of the debug page; empty means none
 }
 
 const usage = `Quickstart watches the pods of a cluster and keeps one summary per node.
@@ -43,7 +44,7 @@ var flagGroups = []struct {
 	title string
 	names []string
 }{
-	{"How long and how", []string{"for", "plain"}},
+	{"How long and how", []string{"for", "plain", "debug"}},
 	{"A real cluster", []string{"server", "kubeconfig", "context", "write"}},
 	{"The cluster in memory", []string{"pods", "changes", "seed"}},
 }
@@ -80,6 +81,7 @@ func flags() (*options, *flag.FlagSet) {
 	fs.SetOutput(io.Discard)
 	fs.DurationVar(&o.runFor, "for", 15*time.Second, "end after this `time`; 0 means when interrupted")
 	fs.BoolVar(&o.plain, "plain", false, "print a line per second, as without a terminal")
+	fs.StringVar(&o.debug, "debug", "", "serve the debug page at this `address`, such as :8080")
 	fs.StringVar(&o.server, "server", "", "base `URL` of an API server that needs no login")
 	fs.StringVar(&o.kubeconfig, "kubeconfig", "", "`path` of a kubeconfig; default $KUBECONFIG, then ~/.kube/config")
 	fs.StringVar(&o.context, "context", "", "`name` of a context in the kubeconfig; default the current one")

@@ -24,6 +24,7 @@ func TestParse(t *testing.T) {
 		{"", standard, ""},
 		{"-for 0", with(func(o *options) { o.runFor = 0 }), ""},
 		{"-for=1m -plain", with(func(o *options) { o.runFor, o.plain = time.Minute, true }), ""},
+		{"-debug :8080", with(func(o *options) { o.debug = ":8080" }), ""},
 		{"-pods 7 -changes 0 -seed 9", with(func(o *options) { o.pods, o.changes, o.seed = 7, 0, 9 }), ""},
 		{"-server http://a -write b", with(func(o *options) { o.server, o.write = "http://a", "b" }), ""},
 		{"-kubeconfig k -context c", with(func(o *options) { o.kubeconfig, o.context = "k", "c" }), ""},

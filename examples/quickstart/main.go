@@ -5,6 +5,7 @@
 //	summary.go      what it writes: one ConfigMap per node
 //	cluster.go      where the pods come from: a server in memory, or a real cluster
 //	run.go          starts all of it, shows it, stops it
+//	debug.go        shows it in a browser, with -debug :8080
 //	verify.go       compares the cache with the server in the end
 //
 // -h lists the flags.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"time"
@@ -32,6 +33,12 @@ func work(ctx context.Context, cl *cluster, log *journal, o options, stdout io.W
 	defer stop()
 	g, background := errgroup.WithContext(background)
 	g.Go(func() error { return ctl.Run(background) })
+	if o.debug != "" {
+		if err := serveDebug(background, g, ctl, o.debug, stdout); err != nil {
+			stop()
+			return errors.Join(err, g.Wait())
+		}
+	}
 
 	var result verdict
 	err := watch(ctx, background, m, newDisplay(stdout, o.plain))
