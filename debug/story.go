@@ -80,7 +80,7 @@ type QueuedKey struct {
 	Reconciles []Reconcile `json:"reconciles"`
 }
 
-// Reconcile is one that has ended, or several in a row with the same result and error.
+// Reconcile is one that has ended, or several in a row with the same result, error and causes.
 type Reconcile struct {
 	// Age is how many seconds ago it began, Took how many seconds it took: the newest of Count. The oldest began First
 	// seconds ago.
@@ -91,7 +91,7 @@ type Reconcile struct {
 	// Result is "succeeded", "again", "gave up", "cut short", "failed" or "panicked".
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
-	// Causes say why the newest one ran, the newest first: see controller.CausesOf.
+	// Causes say why it ran, the newest first: see controller.CausesOf.
 	Causes []string `json:"causes"`
 }
 
@@ -206,13 +206,13 @@ func (v *queued) story(text string, now time.Time) QueuedKey {
 	return out
 }
 
-// reconciles returns reconciles with equal results in a row as one.
+// reconciles returns reconciles with equal results and causes in a row as one.
 func reconciles(all []controller.Traced, now time.Time) []Reconcile {
 	out := []Reconcile{}
 	for _, c := range all {
 		age := now.Sub(c.Began).Seconds()
 		r := Reconcile{Age: age, Took: c.Took.Seconds(), Count: 1, First: age, Result: c.Result, Error: resultText(c.Err), Causes: causeTexts(c.Causes, c.Adds)}
-		if n := len(out) - 1; n >= 0 && out[n].Result == r.Result && out[n].Error == r.Error {
+		if n := len(out) - 1; n >= 0 && out[n].Result == r.Result && out[n].Error == r.Error && slices.Equal(out[n].Causes, r.Causes) {
 			out[n].Count++
 			out[n].First = age
 		} else if n+1 == shown {
