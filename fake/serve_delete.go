@@ -18,7 +18,7 @@ func (t *table) serveDelete(w *answer.Writer, r *http.Request, key types.Namespa
 		return err
 	}
 	t.warnOfOrphans(w, opts)
-	last, final, err := t.remove(key, opts, write{request: r.Context()})
+	last, final, err := t.remove(key, opts, write{request: r.Context(), warn: w.Warn})
 	if err != nil {
 		return err
 	}
@@ -69,7 +69,7 @@ func (t *table) serveDeleteCollection(w *answer.Writer, r *http.Request, req par
 		return err
 	}
 	t.warnOfOrphans(w, opts)
-	p, err := t.removeAll(r.Context(), m, list, opts)
+	p, err := t.removeAll(write{request: r.Context(), warn: w.Warn}, m, list, opts)
 	if err != nil {
 		return err
 	}

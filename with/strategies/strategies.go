@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/printers"
@@ -135,7 +136,7 @@ func (s *set) charge(ctx context.Context, a *fake.Admission) error {
 }
 
 // describe adds to ctx the values that the API server's handlers add, unless they are there
-// already.
+// already. Warnings go to a.
 func describe(ctx context.Context, a *fake.Admission) context.Context {
 	if _, ok := request.RequestInfoFrom(ctx); !ok {
 		ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
@@ -143,8 +144,14 @@ func describe(ctx context.Context, a *fake.Admission) context.Context {
 			APIGroup: a.Resource.Group, APIVersion: a.Resource.Version, Resource: a.Resource.Resource,
 		})
 	}
-	return request.WithNamespace(ctx, a.Key.Namespace)
+	return warning.WithWarningRecorder(request.WithNamespace(ctx, a.Key.Namespace), recorder{a})
 }
+
+// recorder takes the warnings of the API server's code.
+type recorder struct{ about *fake.Admission }
+
+// AddWarning implements [warning.Recorder].
+func (r recorder) AddWarning(_, text string) { r.about.Warn(text) }
 
 // internal converts an object to the version that strategies work on.
 func internal(obj any) (runtime.Object, error) {

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -280,4 +281,19 @@ func TestQuotaOfRefusedWrite(t *testing.T) {
 	send(t, s, request{"POST /api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"}}`, 201, nil})
 	send(t, s, request{"POST /api/v1/namespaces/default/configmaps", `{"metadata":{"name":"b"}}`, 403, []string{"exceeded quota"}})
 	send(t, s, request{"GET /api/v1/namespaces/default/resourcequotas/q", "", 200, []string{`"used":{"count/configmaps":"1"}`}})
+}
+
+// TestWarnings: clients get the warnings of the strategies, whoever serves the requests.
+func TestWarnings(t *testing.T) {
+	s := newServer(t)
+	body := `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"i","env":[{"name":"A","value":"1"},{"name":"A","value":"2"}]}]}}`
+	resp, err := s.Client().Post(fake.URL+ns+"pods", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	want := []string{`299 - "spec.containers[0].env[1]: hides previous definition of \"A\", which may be dropped when using apply"`}
+	if got := resp.Header.Values("Warning"); resp.StatusCode != http.StatusCreated || !slices.Equal(got, want) {
+		t.Errorf("%d %q, want %q", resp.StatusCode, got, want)
+	}
 }
