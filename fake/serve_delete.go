@@ -3,6 +3,7 @@ package fake
 import (
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -31,6 +32,11 @@ func (t *table) serveDelete(w *answer.Writer, r *http.Request, key types.Namespa
 	if final && isDryRun(opts.DryRun) && len(last.obj.GetFinalizers()) > 0 {
 		// The finalizers of policies would go first. The API server answers with what its dry run has written of that: nothing.
 		none := newObject(t.typ)
+		if t.strategy != nil && t.strategy.Zero != nil {
+			if none, err = t.strategy.Zero(); err != nil {
+				return apierrors.NewInternalError(err)
+			}
+		}
 		if err := t.setKind(none); err != nil {
 			return err
 		}

@@ -41,6 +41,7 @@ func New() func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *f
 			Default:  decoded,
 			Prepare:  func(ctx context.Context, a *fake.Admission) (uint64, error) { return s.prepare(ctx, own, a) },
 			Admitted: s.charge,
+			Zero:     func() (metav1.Object, error) { return zero(kind) },
 			Printer:  s.printer(kind),
 		}
 	}
@@ -161,6 +162,18 @@ func internal(obj any) (runtime.Object, error) {
 	}
 	group := o.GetObjectKind().GroupVersionKind().Group
 	return legacyscheme.Scheme.ConvertToVersion(o, schema.GroupVersion{Group: group, Version: runtime.APIVersionInternal})
+}
+
+// zero returns what the internal form of no object is in the version of kind.
+func zero(kind schema.GroupVersionKind) (metav1.Object, error) {
+	none, err := legacyscheme.Scheme.New(schema.GroupVersionKind{Group: kind.Group, Version: runtime.APIVersionInternal, Kind: kind.Kind})
+	if err != nil {
+		return nil, err
+	}
+	if none, err = legacyscheme.Scheme.ConvertToVersion(none, kind.GroupVersion()); err != nil {
+		return nil, err
+	}
+	return none.(metav1.Object), nil
 }
 
 // external gives to, the object of the write, the state that the API server would read from its

@@ -109,6 +109,8 @@ func TestWrites(t *testing.T) {
 			{"PATCH " + apps + "deployments/d/status", `{"spec":{"replicas":9},"status":{"replicas":4,"readyReplicas":1}}`, 200, []string{`"replicas":4`, `"readyReplicas":1`, `"generation":3`, `!"replicas":9`}},
 			{"PATCH " + apps + "deployments/d/status", `{"status":{"readyReplicas":-1}}`, 422, []string{"status.readyReplicas"}},
 			{"GET " + apps + "deployments/d", "", 200, []string{`"replicas":4`}},
+			{"PATCH " + apps + "deployments/d", `{"metadata":{"finalizers":["orphan"]}}`, 200, nil},
+			{"DELETE " + apps + "deployments/d?dryRun=All&propagationPolicy=Background", "", 200, []string{`"metadata":{}`, `"replicas":0`, `"containers":null`}},
 		},
 		"pod": {
 			{"POST /apis/scheduling.k8s.io/v1/priorityclasses", `{"metadata":{"name":"high"},"value":5}`, 201, []string{`"preemptionPolicy":"PreemptLowerPriority"`}},
