@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"maps"
 	"net/http"
 	"slices"
@@ -19,6 +20,9 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	utiljson "k8s.io/apimachinery/pkg/util/json"
+	"k8s.io/client-go/dynamic"
+	"k8s.io/client-go/rest"
+	"k8s.io/client-go/tools/cache"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/e2e/beside"
@@ -28,6 +32,7 @@ import (
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
+	"github.com/kinform/kinform/with/clientgo/dynamicinformer"
 )
 
 const (
@@ -52,6 +57,10 @@ type ticketSpec struct {
 
 func ticketsPath(version string) string {
 	return "/apis/example.com/" + version + "/namespaces/default/tickets"
+}
+
+func ticketsResource(version string) schema.GroupVersionResource {
+	return schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "tickets"}
 }
 
 // ticketDefinition is the definition of tickets, with a default for spec.class in each version, if
@@ -123,6 +132,7 @@ func newTickets(ctx context.Context, t *testing.T, c *cluster.Cluster, definitio
 		cacheTickets[*unstructured.Unstructured](t, "untyped, streamed", conn, version, reflector.Tuning{}),
 		cacheTickets[*unstructured.Unstructured](t, "untyped, listed", conn, version, pages),
 		cacheTickets[*unstructured.Unstructured](t, "untyped, decoded", conn, version, reflector.Tuning{DecodeAll: true}),
+		cacheTicketsLikeClientGo(t, c, version),
 	}
 	return s
 }
@@ -147,6 +157,9 @@ func (s *tickets) run() (stop func()) {
 			}
 		}
 		for _, c := range s.caches {
+			if c.stats == nil {
+				continue
+			}
 			if err := beside.FalseAlarm(c.stats()); err != nil {
 				s.t.Errorf("%s: %v", c.name, err)
 			}
@@ -252,36 +265,77 @@ type ticketCache struct {
 	run    func(context.Context) error
 	synced func(context.Context) error
 	differ func(items []json.RawMessage) string // from what the server has
-	stats  func() informer.Stats
+	stats  func() informer.Stats                // nil if nobody can ask it
 }
 
 func (c *ticketCache) summary() string {
+	if c.stats == nil {
+		return "no statistics"
+	}
 	s := c.stats()
 	return fmt.Sprintf("%d lists, %d watches, %d recalled, relists %v", s.Lists, s.Watches, s.Recalled, s.Relists)
 }
 
 func cacheTickets[T metav1.Object](t *testing.T, name string, conn client.Connection, version string, tuning reflector.Tuning) *ticketCache {
 	t.Helper()
-	gvr := schema.GroupVersionResource{Group: "example.com", Version: version, Resource: "tickets"}
-	inf, err := informer.New(resource(t, conn, kind.OfResource[T](gvr), client.Options{}), store.ObjectKey[T], informer.Options[T]{
+	inf, err := informer.New(resource(t, conn, kind.OfResource[T](ticketsResource(version)), client.Options{}), store.ObjectKey[T], informer.Options[T]{
 		Reflector: tuning, OnError: func(err error) { t.Logf("%s: %v", name, err) },
 	})
 	if err != nil {
 		t.Fatal(err)
 	}
-	differ := func(items []json.RawMessage) string {
-		want, got := map[key]T{}, map[key]T{}
-		for _, item := range items {
-			var obj T
-			if err := utiljson.Unmarshal(item, &obj); err != nil {
-				return err.Error()
-			}
-			want[nameOf(obj)] = obj
-		}
-		for k, obj := range inf.Store().All() {
-			got[k] = obj
-		}
-		return cmp.Diff(want, got, ignoreKinds)
-	}
+	differ := func(items []json.RawMessage) string { return differ(items, inf.Store().Values()) }
 	return &ticketCache{name: name, run: inf.Run, synced: inf.WaitForSync, differ: differ, stats: inf.Stats}
+}
+
+// cacheTicketsLikeClientGo is a cache of with/clientgo on client-go's client.
+func cacheTicketsLikeClientGo(t *testing.T, c *cluster.Cluster, version string) *ticketCache {
+	t.Helper()
+	config := &rest.Config{Host: c.URL(), BearerToken: c.Token(), TLSClientConfig: rest.TLSClientConfig{CAFile: c.CAFile()}}
+	hc, err := rest.HTTPClientFor(config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(hc.CloseIdleConnections)
+	clients, err := dynamic.NewForConfigAndClient(config, hc)
+	if err != nil {
+		t.Fatal(err)
+	}
+	inf := dynamicinformer.NewDynamicSharedInformerFactory(clients, 0).ForResource(ticketsResource(version)).Informer()
+	return &ticketCache{
+		name: "with/clientgo",
+		run: func(ctx context.Context) error {
+			inf.RunWithContext(ctx)
+			return nil
+		},
+		synced: func(ctx context.Context) error {
+			cache.WaitForCacheSync(ctx.Done(), inf.HasSynced)
+			return ctx.Err()
+		},
+		differ: func(items []json.RawMessage) string {
+			return differ(items, func(yield func(*unstructured.Unstructured) bool) {
+				for _, obj := range inf.GetStore().List() {
+					if !yield(obj.(*unstructured.Unstructured)) {
+						return
+					}
+				}
+			})
+		},
+	}
+}
+
+// differ compares what the server has with the objects of a cache.
+func differ[T metav1.Object](items []json.RawMessage, cached iter.Seq[T]) string {
+	want, got := map[key]T{}, map[key]T{}
+	for _, item := range items {
+		var obj T
+		if err := utiljson.Unmarshal(item, &obj); err != nil {
+			return err.Error()
+		}
+		want[nameOf(obj)] = obj
+	}
+	for obj := range cached {
+		got[nameOf(obj)] = obj
+	}
+	return cmp.Diff(want, got, ignoreKinds)
 }

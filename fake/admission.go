@@ -46,6 +46,7 @@ type Admission struct {
 	DryRun bool
 
 	table *table
+	warn  func(text string) // nil if there is no answer
 }
 
 // Versions returns the versions in which the resource of the write is served, including the
@@ -131,7 +132,7 @@ func (a *Admission) TypeConverter() managedfields.TypeConverter {
 func (t *table) admission(verb faults.Verb, key types.NamespacedName, w write) *Admission {
 	return &Admission{
 		Server: t.server, Verb: verb, Resource: t.res.GroupVersionResource(), Kind: t.res.GroupVersionKind(),
-		Subresource: w.subresource, Key: key, DryRun: w.dryRun, table: t,
+		Subresource: w.subresource, Key: key, DryRun: w.dryRun, table: t, warn: w.warn,
 	}
 }
 

@@ -272,7 +272,7 @@ func newTable(s *Server, r definedResource, typ reflect.Type, hooks hooks) (*tab
 	if s.strategy != nil {
 		t.strategy = s.strategy(r.GroupVersionResource(), r.GroupVersionKind())
 	}
-	t.deprecated = deprecation(newObject(typ), r)
+	t.deprecated = cmp.Or(r.Deprecation, deprecation(newObject(typ), r))
 	t.protobuf = wire.HasProtobuf(func() metav1.Object { return newObject(typ) })
 	t.fieldManager = sync.OnceValues(t.newFieldManager)
 	return t, t.findHalves()

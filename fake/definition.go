@@ -36,6 +36,9 @@ type Rules struct {
 	// Custom gives the resource the rules of custom resources, which groups with a dot have unless
 	// they end in k8s.io.
 	Custom bool
+	// Deprecation is the warning with each answer, such as "example.com/v1 Tool is deprecated". Empty
+	// means that only types of Kubernetes that say so are deprecated.
+	Deprecation string
 	// Singular is the name of one object for command lines; empty means the kind in lower case.
 	Singular string
 	// Verbs are those that discovery shows and that requests over HTTP may use, such as "create";

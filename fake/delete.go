@@ -182,7 +182,7 @@ const deletionPage = 10_000
 
 // removeAll deletes the objects of one list of the collection, which may be a page, and returns
 // that list. An object that another call deletes first is no error.
-func (t *table) removeAll(ctx context.Context, m *matcher, list metav1.ListOptions, opts metav1.DeleteOptions) (page, error) {
+func (t *table) removeAll(w write, m *matcher, list metav1.ListOptions, opts metav1.DeleteOptions) (page, error) {
 	if ignoresReadErrors(opts) {
 		return page{}, errUnreadableCollection()
 	}
@@ -202,7 +202,7 @@ func (t *table) removeAll(ctx context.Context, m *matcher, list metav1.ListOptio
 		return page{}, err
 	}
 	for _, v := range p.items {
-		if _, _, err := t.remove(v.key, opts, write{request: ctx}); err != nil && !apierrors.IsNotFound(err) {
+		if _, _, err := t.remove(v.key, opts, w); err != nil && !apierrors.IsNotFound(err) {
 			return page{}, err
 		}
 	}

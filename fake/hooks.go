@@ -26,6 +26,9 @@ type Hooks[T metav1.Object] struct {
 	Validate func(obj, old T) field.ErrorList
 	// ValidateStatus is Validate for writes of the status subresource; nil means Validate.
 	ValidateStatus func(obj, old T) field.ErrorList
+	// Warn returns warnings for the client of a request over HTTP about a new state that is valid:
+	// old is nil in a create. Writes of subresources do not ask it.
+	Warn func(obj, old T) []string
 	// Convert turns an object of another version into one of this version. obj has the Go type of
 	// its version, and is Convert's own: the result may share its parts. Between two versions that
 	// are not the stored one, the server converts to that first. The result has the same metadata:
@@ -59,6 +62,7 @@ type hooks struct {
 	prune                    func(obj metav1.Object) (removed []string, err error)
 	setDefaults              func(obj metav1.Object)
 	validate, validateStatus func(obj, old metav1.Object) field.ErrorList
+	warn                     func(obj, old metav1.Object) []string
 	convert                  func(obj metav1.Object) (metav1.Object, error)
 	deleting                 func(obj metav1.Object) (finalizers []string)
 	act                      func(ctx context.Context, obj metav1.Object, dryRun bool) error
@@ -78,6 +82,9 @@ func erase[T metav1.Object](h Hooks[T]) hooks {
 		out.setDefaults = func(obj metav1.Object) { h.Default(typed[T](obj)) }
 	}
 	out.validate, out.validateStatus = eraseValidate(h.Validate), eraseValidate(h.ValidateStatus)
+	if h.Warn != nil {
+		out.warn = func(obj, old metav1.Object) []string { return h.Warn(typed[T](obj), typed[T](old)) }
+	}
 	if h.Convert != nil {
 		out.convert = func(obj metav1.Object) (metav1.Object, error) { return h.Convert(obj) }
 	}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -80,5 +81,17 @@ func same(a, b any) (equal bool) {
 			equal = reflect.DeepEqual(a, b)
 		}
 	}()
-	return equality.Semantic.DeepEqual(a, b)
+	return semantic.DeepEqual(a, b)
 }
+
+// semantic is the semantic comparison, with times as they are stored.
+var semantic = func() conversion.Equalities {
+	e := equality.Semantic.Copy()
+	if err := e.AddFuncs(
+		func(a, b metav1.Time) bool { return a.Unix() == b.Unix() },
+		func(a, b metav1.MicroTime) bool { return a.UnixMicro() == b.UnixMicro() },
+	); err != nil {
+		panic(err) // they are comparisons
+	}
+	return e
+}()

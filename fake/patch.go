@@ -6,8 +6,10 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
+	utiljson "k8s.io/apimachinery/pkg/util/json"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/kinform/kinform/fake/internal/patch"
@@ -73,7 +75,7 @@ func (t *table) patched(old *revision, kind types.PatchType, data []byte, w writ
 		err = plainMeta(obj)
 	}
 	if err != nil {
-		return obj, errPatch(kind, data, b, err)
+		return obj, errPatch(kind, data, b, newObject(t.typ), err)
 	}
 	if err := checkStrictPatch(kind, data, b, w, t.strictFaults, func(err error) error { return badBody(&t.res, err) }); err != nil {
 		return obj, err
@@ -81,11 +83,18 @@ func (t *table) patched(old *revision, kind types.PatchType, data []byte, w writ
 	return obj, t.checkPatched(obj, old)
 }
 
-// errPatch is the 422 of a patch whose result is no object. A strategic merge shows the patch, and others the result.
-func errPatch(kind types.PatchType, data, result []byte, err error) error {
+// errPatch is the 422 of a patch whose result cannot be decoded into fresh. A strategic merge shows the patch, and
+// others the result. The API server has the result of a strategic merge as a map, and converts that.
+func errPatch(kind types.PatchType, data, result []byte, fresh metav1.Object, err error) error {
 	value := string(result)
 	if merge := (map[string]any{}); kind == types.StrategicMergePatchType && json.Unmarshal(data, &merge) == nil {
 		value = fmt.Sprintf("%+v", merge)
+		merged := map[string]any{}
+		if utiljson.Unmarshal(result, &merged) == nil {
+			if other := runtime.DefaultUnstructuredConverter.FromUnstructured(merged, fresh); other != nil {
+				err = other
+			}
+		}
 	}
 	return apierrors.NewInvalid(schema.GroupKind{}, "", field.ErrorList{field.Invalid(field.NewPath("patch"), value, err.Error())})
 }

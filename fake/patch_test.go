@@ -191,6 +191,8 @@ func TestPatchRefusals(t *testing.T) {
 		{types.MergePatchType, `null`, 400, "Invalid JSON Patch"},
 		{types.StrategicMergePatchType, `[]`, 400, ""},
 		{types.StrategicMergePatchType, `{"spec":{"containers":[{"image":"x"}]}}`, 500, "map: map[image:x] does not contain declared merge key: name"},
+		{types.StrategicMergePatchType, `{"spec":{"args":7}}`, 422, ` "" is invalid: patch: Invalid value: "map[spec:map[args:7]]": cannot restore slice from int64`},
+		{types.MergePatchType, `{"spec":{"args":7}}`, 422, ""},
 		{"text/plain", `{}`, 415, "415: Unsupported Media Type"},
 	} {
 		t.Run(fmt.Sprint(d.kind, d.patch[:min(60, len(d.patch))]), func(t *testing.T) {

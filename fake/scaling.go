@@ -2,6 +2,7 @@ package fake
 
 import (
 	"fmt"
+	"math"
 	"reflect"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -42,12 +43,30 @@ func (t *table) scaling(old *revision, h subresourceHook, w write) (*scaling, er
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	if s.was, err = h.get(old.obj); err != nil {
+	if s.was, err = h.before(old.obj); err != nil {
 		s.was = h.fresh()
 		s.was.SetName(old.key.Name)
 	}
 	s.was.SetManagedFields(entries)
 	return s, nil
+}
+
+// before returns the form of obj that a write begins with. The Scale of a custom resource without replicas has a
+// number that no object has, so that set can tell whether the client states one.
+func (h subresourceHook) before(obj metav1.Object) (metav1.Object, error) {
+	form, err := h.get(obj)
+	u, ok := obj.(*unstructured.Unstructured)
+	if err == nil || !ok || !h.scales() {
+		return form, err
+	}
+	if _, has, wrong := unstructured.NestedFieldNoCopy(u.Object, h.replicas...); has || wrong != nil {
+		return nil, err
+	}
+	u = u.DeepCopy()
+	if unstructured.SetNestedField(u.Object, int64(math.MinInt32), h.replicas...) != nil {
+		return nil, err
+	}
+	return h.get(u)
 }
 
 // replicas returns where the versions have the field that a Scale shows.
@@ -66,12 +85,15 @@ func (s *scaling) apply(want map[string]any, w write) (_ metav1.Object, err erro
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
+	// For custom resources the API server lacks the conversions of a merged Scale, and of an empty one.
+	sent := unstructured.Unstructured{Object: want}
+	if s.of.res.custom() && len(s.was.GetManagedFields()) == 0 {
+		return nil, errApply(fmt.Errorf("failed to create manager for existing fields: failed to convert live object (/; %v) to proper version: %w",
+			sent.GroupVersionKind(), s.errConvert(sent.GroupVersionKind())))
+	}
 	merged, err := m.Apply(live, want, w.manager, w.force, w.subresource)
 	if err == nil && s.of.res.custom() && !sameContents(merged, live) {
-		// For custom resources the API server lacks the conversion of a merged Scale.
-		sent := unstructured.Unstructured{Object: want}
-		err = fmt.Errorf("failed to convert new object (%s/%s; %v) to proper version: request to convert CR to an invalid group/version: %v",
-			sent.GetNamespace(), sent.GetName(), s.form.kind, s.form.kind.GroupVersion())
+		err = fmt.Errorf("failed to convert new object (%s/%s; %v) to proper version: %w", sent.GetNamespace(), sent.GetName(), s.form.kind, s.errConvert(s.form.kind))
 	}
 	if err != nil {
 		return nil, errApply(err)
@@ -81,6 +103,15 @@ func (s *scaling) apply(want map[string]any, w write) (_ metav1.Object, err erro
 		return nil, apierrors.NewInternalError(err)
 	}
 	return s.of.decodeForm(s.form, wire.JSON, b)
+}
+
+// errConvert says that the API server cannot convert an untyped object of a kind to a Scale.
+func (s *scaling) errConvert(kind schema.GroupVersionKind) error {
+	to := s.form.kind.GroupVersion()
+	if kind.Group != to.Group {
+		return fmt.Errorf("%v is unstructured and is not suitable for converting to %q", kind, to)
+	}
+	return fmt.Errorf("request to convert CR to an invalid group/version: %v", to)
 }
 
 // sameContents compares two objects without the owners of their fields.

@@ -3,6 +3,7 @@ package fake
 import (
 	"net/http"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -18,7 +19,7 @@ func (t *table) serveDelete(w *answer.Writer, r *http.Request, key types.Namespa
 		return err
 	}
 	t.warnOfOrphans(w, opts)
-	last, final, err := t.remove(key, opts, write{request: r.Context()})
+	last, final, err := t.remove(key, opts, write{request: r.Context(), warn: w.Warn})
 	if err != nil {
 		return err
 	}
@@ -31,6 +32,11 @@ func (t *table) serveDelete(w *answer.Writer, r *http.Request, key types.Namespa
 	if final && isDryRun(opts.DryRun) && len(last.obj.GetFinalizers()) > 0 {
 		// The finalizers of policies would go first. The API server answers with what its dry run has written of that: nothing.
 		none := newObject(t.typ)
+		if t.strategy != nil && t.strategy.Zero != nil {
+			if none, err = t.strategy.Zero(); err != nil {
+				return apierrors.NewInternalError(err)
+			}
+		}
 		if err := t.setKind(none); err != nil {
 			return err
 		}
@@ -69,7 +75,7 @@ func (t *table) serveDeleteCollection(w *answer.Writer, r *http.Request, req par
 		return err
 	}
 	t.warnOfOrphans(w, opts)
-	p, err := t.removeAll(r.Context(), m, list, opts)
+	p, err := t.removeAll(write{request: r.Context(), warn: w.Warn}, m, list, opts)
 	if err != nil {
 		return err
 	}

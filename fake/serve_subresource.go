@@ -200,7 +200,7 @@ func (t *table) patchedForm(old *revision, h subresourceHook, owners *scaling, k
 		}
 		return t.applied(old, want, w)
 	}
-	now, err := h.get(old.obj)
+	now, err := h.before(old.obj)
 	if err != nil {
 		return nil, err
 	}
@@ -216,7 +216,7 @@ func (t *table) patchedForm(old *revision, h subresourceHook, owners *scaling, k
 		return nil, err
 	}
 	if err := wire.UnmarshalJSON(b, h.fresh()); err != nil {
-		return nil, errPatch(kind, body, b, err)
+		return nil, errPatch(kind, body, b, h.fresh(), err)
 	}
 	if err := checkStrictPatch(kind, body, b, w, h.strictFaults, h.badBody); err != nil {
 		return nil, err

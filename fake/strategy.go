@@ -23,6 +23,9 @@ type Strategy struct {
 	// Admitted is asked last, after [Options].Validate has allowed what Prepare has prepared;
 	// without Prepare it is not asked. a.Object is read-only. Errors are as for Prepare.
 	Admitted func(ctx context.Context, a *Admission) error
+	// Zero returns the object that an API server answers with if it has read none. Nil means the zero
+	// value of the Go type.
+	Zero func() (metav1.Object, error)
 	// Printer makes the tables of the resource, unless its [Hooks] have one.
 	Printer Printer
 }

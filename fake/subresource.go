@@ -81,7 +81,8 @@ func (h SubresourceHook[T]) Only(verbs ...string) SubresourceHook[T] {
 }
 
 // Replicas returns a hook whose Scale shows the field at path; without it, that is spec.replicas. Managers of that
-// field own the replicas of the Scale, and the other way round.
+// field own the replicas of the Scale, and the other way round. If an untyped object lacks the field, a patch of its
+// Scale begins with math.MinInt32 replicas, as in the API server.
 func (h SubresourceHook[T]) Replicas(path ...string) SubresourceHook[T] {
 	h.of.replicas = path
 	return h

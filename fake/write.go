@@ -52,6 +52,7 @@ func (t *table) tryCreate(obj metav1.Object, w write) (v *revision, taken bool, 
 		if err != nil {
 			return nil, false, err
 		}
+		t.warnOf(own, nil, w)
 		if generated && !t.strategic(w) {
 			t.generateName(own)
 		}
@@ -180,6 +181,7 @@ func (t *table) revised(old *revision, w write, change func(old *revision) (meta
 	if err != nil {
 		return nil, err
 	}
+	t.warnOf(obj, old.obj, w)
 	if err := t.admitted(obj, old, w); err != nil {
 		return nil, err
 	}

@@ -16,15 +16,17 @@ var (
 	errOtherConnection = errors.New("the request has another connection than the watch before it")
 )
 
-// Attempt is one request of a reflector to a [Server], from its beginning to its end. The source
-// reports how far the request has come, so that a [Breaker] can tell a request that hangs from a
-// watch that has nothing to say. On nil the methods do nothing. You may call them any number of
-// times and from any goroutine; only Accepted belongs to the goroutine of List or Watch.
+// Attempt is one request of a reflector, from its beginning to its end. The source reports how far
+// the request has come, so that a [Breaker] can tell a request that hangs from a watch that has
+// nothing to say. If the source is no [Server], only Connected counts. On nil the methods do nothing.
+// You may call them any number of times and from any goroutine; only Accepted belongs to the
+// goroutine of List or Watch.
 type Attempt struct {
 	// Set by begin and never changed.
 	b          *Breaker
 	began      time.Time
 	list       bool
+	plain      bool // the source is no Server
 	cancel     context.CancelCauseFunc
 	onAccepted func() // called by Accepted, with no lock held; may be nil
 
@@ -63,11 +65,18 @@ func (b *Breaker) begin(ctx context.Context, list bool, well func()) (context.Co
 	return context.WithValue(ctx, attemptKey{}, a), a
 }
 
+// beginPlain starts an attempt of a source that is no Server.
+func (b *Breaker) beginPlain(ctx context.Context) (context.Context, *Attempt) {
+	ctx, cancel := context.WithCancelCause(ctx)
+	a := &Attempt{b: b, plain: true, cancel: cancel}
+	return context.WithValue(ctx, attemptKey{}, a), a
+}
+
 // Send reports that the request is about to be sent. It returns true if the request should use
 // a new connection, because other requests found the server away. Only the first attempt to
 // call Send after such a failure gets true.
 func (a *Attempt) Send() (fresh bool) {
-	if a == nil {
+	if a == nil || a.plain {
 		return false
 	}
 	b := a.b
@@ -101,9 +110,12 @@ func (a *Attempt) Connected(conn net.Conn) {
 		conn = nil
 	}
 	a.b.mu.Lock()
-	a.connected, a.conn, a.b.traced = true, conn, true
+	a.conn = conn
+	if !a.plain {
+		a.connected, a.b.traced = true, true
+	}
 	switch {
-	case a.answered || a.ended:
+	case a.answered || a.ended || a.plain:
 	case a.timer != nil:
 		a.setLimit(answerLimit * time.Duration(a.b.extensions+1))
 	case a.within > 0:
@@ -140,20 +152,20 @@ func (p progress) reached() bool { return p.connected || p.answered }
 // hung reports whether there was a connection to the server and no answer.
 func (p progress) hung() bool { return p.connected && !p.answered }
 
-// progress returns how far the request has come. The request of a nil Attempt, whose source is no Server,
-// is taken to be answered.
+// progress returns how far the request has come. The request of a source that is no Server is taken to be
+// answered.
 func (a *Attempt) progress() progress {
 	if a == nil {
 		return progress{answered: true}
 	}
 	a.b.mu.Lock()
 	defer a.b.mu.Unlock()
-	return progress{conn: a.conn, connected: a.connected, answered: a.answered, traced: a.b.traced}
+	return progress{conn: a.conn, connected: a.connected, answered: a.answered || a.plain, traced: a.b.traced}
 }
 
 // Answered reports that the server has begun to answer, whatever it says.
 func (a *Attempt) Answered() {
-	if a == nil {
+	if a == nil || a.plain {
 		return
 	}
 	a.b.mu.Lock()

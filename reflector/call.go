@@ -5,7 +5,7 @@ import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 // listCall is a call of the source's List.
 type listCall struct {
 	guard
-	attempt *Attempt // nil if the source is not a Server
+	attempt *Attempt
 	dog     *watchdog
 
 	page    metav1.ListMeta

@@ -58,11 +58,11 @@ func (r *core) watchOptions() metav1.ListOptions {
 	return opts
 }
 
-// beginRequest begins a request. If the answer is not a refusal, accepted is called, which may be nil. The
-// attempt is nil if the source is not a Server.
+// beginRequest begins a request. If the answer is not a refusal, accepted is called, which may be nil; only a
+// Server says that.
 func (r *core) beginRequest(ctx context.Context, list bool, accepted func()) (context.Context, *Attempt) {
 	if !r.server {
-		return ctx, nil
+		return r.breaker.beginPlain(ctx)
 	}
 	return r.breaker.begin(ctx, list, accepted)
 }

@@ -122,7 +122,7 @@ type Relists struct {
 	// A restart of the server ends the connection too and costs no list: when the request for the list
 	// gets another connection, the reflector gives it up, and the watch goes on. Ended counts such a
 	// request. It needs a source that says which connection its requests use ([Attempt.Connected]), as
-	// package client does.
+	// packages client and with/clientgo do.
 	//
 	// The reflector does not ask discovery. Its hash of a resource (storageVersionHash) does not
 	// change with a default or a webhook, and the OpenAPI document that does change is larger than

@@ -44,7 +44,7 @@ type watchRequest struct {
 	fell     atomic.Bool        // since the last window of pace, an object was older than one before it
 	limited  context.Context    // ends when the watch has taken too long
 	giveUp   context.CancelFunc // ends the request
-	attempt  *Attempt           // nil if the source is not a Server
+	attempt  *Attempt
 	dog      *watchdog
 	proven   *delayed    // waits until the watch has lasted; nil if it need not
 	works    *delayed    // the same, for Stats.Polling
@@ -61,7 +61,7 @@ func (w *watchRequest) hadItsTime(end watchEnd) bool {
 
 // refused reports whether the server has not accepted w.
 func (w *watchRequest) refused() bool {
-	return w.attempt != nil && w.attempt.progress().reached() && !w.accepted && !w.end.heard
+	return w.attempt != nil && !w.attempt.plain && w.attempt.progress().reached() && !w.accepted && !w.end.heard
 }
 
 // unreached reports whether there was no connection for a watch that ended with err. It is taken to be so

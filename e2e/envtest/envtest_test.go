@@ -190,6 +190,9 @@ func specs(report string) (outcome, error) {
 			got.bad = append(got.bad, fmt.Sprintf("%s: %s: %s", one.State, one.Name(), one.Failure.Message))
 		}
 	}
+	if err == nil && got.specs == 0 && len(got.bad) == 0 {
+		err = errors.New("the report has no spec that passed")
+	}
 	return got, err
 }
 

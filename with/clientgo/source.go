@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http/httptrace"
 	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -35,9 +36,23 @@ func Source[T runtime.Object](name string, lw cache.ListerWatcher) reflector.Sou
 	}
 	with := cache.ToListerWatcherWithContext(lw)
 	return reflector.SourceFuncs[T]{
-		Name: name, ListFunc: with.ListWithContext, WatchFunc: with.WatchWithContext,
+		Name: name,
+		ListFunc: func(ctx context.Context, opts metav1.ListOptions) (runtime.Object, error) {
+			return with.ListWithContext(traced(ctx), opts)
+		},
+		WatchFunc: func(ctx context.Context, opts metav1.ListOptions) (watch.Interface, error) {
+			return with.WatchWithContext(traced(ctx), opts)
+		},
 		NoWatchList: watchlist.DoesClientNotSupportWatchListSemantics(lw),
 	}
+}
+
+// traced returns a context by which client-go's clients tell the reflector which connection they use.
+func traced(ctx context.Context) context.Context {
+	attempt := reflector.AttemptOf(ctx)
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(info httptrace.GotConnInfo) { attempt.Connected(info.Conn) },
+	})
 }
 
 // failing returns a source of which each request fails with err.

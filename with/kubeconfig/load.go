@@ -162,7 +162,9 @@ func inCluster(opts Options, rules *clientcmd.ClientConfigLoadingRules, account 
 	if opts.Context != "" {
 		return Cluster{}, &ContextError{Context: opts.Context, Files: rules.GetLoadingPrecedence()}
 	}
-	conn, err := client.InCluster(client.ConnectionOptions{OnError: opts.OnError})
+	conn, err := client.InCluster(client.ConnectionOptions{
+		CAFile: filepath.Join(account, "ca.crt"), TokenFile: filepath.Join(account, "token"), OnError: opts.OnError,
+	})
 	if errors.Is(err, client.ErrNotInCluster) {
 		return Cluster{}, fmt.Errorf("%w in %s, and this is no pod: name one in $%s", ErrNoConfig, strings.Join(rules.GetLoadingPrecedence(), ", "), clientcmd.RecommendedConfigPathEnvVar)
 	}

@@ -198,22 +198,25 @@ func TestInCluster(t *testing.T) {
 	}
 }
 
-// A context without a namespace has the pod's, as in client-go.
+// A context without a namespace has the pod's, as in client-go, and so has a pod without a kubeconfig.
 func TestNamespaceInPod(t *testing.T) {
 	s := newServer(t)
 	bare := strings.Replace(s.config(t, "{}"), ", namespace: prod", "", 1)
 	for name, c := range map[string]struct {
-		config    string
+		config    string // empty for none
 		pod       bool   // the process runs in one
 		variable  string // POD_NAMESPACE
 		namespace string // of the service account
 		want      string
 	}{
-		"no pod":                {config: bare, variable: "of-variable", namespace: "of-account", want: "default"},
-		"variable":              {config: bare, pod: true, variable: "of-variable", namespace: "of-account", want: "of-variable"},
-		"service account":       {config: bare, pod: true, namespace: "of-account\n", want: "of-account"},
-		"empty file":            {config: bare, pod: true, want: "default"},
-		"namespace in the file": {config: s.config(t, "{}"), pod: true, variable: "of-variable", namespace: "of-account", want: "prod"},
+		"no pod":                         {config: bare, variable: "of-variable", namespace: "of-account", want: "default"},
+		"variable":                       {config: bare, pod: true, variable: "of-variable", namespace: "of-account", want: "of-variable"},
+		"service account":                {config: bare, pod: true, namespace: "of-account\n", want: "of-account"},
+		"empty file":                     {config: bare, pod: true, want: "default"},
+		"namespace in the file":          {config: s.config(t, "{}"), pod: true, variable: "of-variable", namespace: "of-account", want: "prod"},
+		"no kubeconfig, variable":        {pod: true, variable: "of-variable", namespace: "of-account", want: "of-variable"},
+		"no kubeconfig, service account": {pod: true, namespace: "of-account\n", want: "of-account"},
+		"no kubeconfig, empty file":      {pod: true, want: "default"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			alone(t)
@@ -222,14 +225,23 @@ func TestNamespaceInPod(t *testing.T) {
 				t.Setenv("KUBERNETES_SERVICE_PORT", "443")
 			}
 			t.Setenv("POD_NAMESPACE", c.variable)
-			token := write(t, "token", "abc")
-			account := filepath.Dir(token)
-			if err := os.WriteFile(filepath.Join(account, "namespace"), []byte(c.namespace), 0o600); err != nil {
+			ca := s.ca(t)
+			account := filepath.Dir(ca)
+			for file, text := range map[string]string{"token": "abc", "namespace": c.namespace} {
+				if err := os.WriteFile(filepath.Join(account, file), []byte(text), 0o600); err != nil {
+					t.Fatal(err)
+				}
+			}
+			var opts Options
+			if c.config != "" {
+				opts.Path = write(t, "config", c.config)
+			}
+			found, err := find(opts, account)
+			if err != nil {
 				t.Fatal(err)
 			}
-			found, err := find(Options{Path: write(t, "config", c.config)}, account)
-			if err != nil || found.Namespace != c.want {
-				t.Errorf("%q, %v; want %q", found.Namespace, err, c.want)
+			if found.Namespace != c.want {
+				t.Errorf("%q, want %q", found.Namespace, c.want)
 			}
 			found.Connection.HTTP.CloseIdleConnections()
 		})

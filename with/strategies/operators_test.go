@@ -92,7 +92,7 @@ func definition(group, plural, kind string, schema map[string]any, versions ...s
 	var all []any
 	for i, v := range versions {
 		all = append(all, map[string]any{
-			"name": v, "served": true, "storage": i == 0, "subresources": map[string]any{"status": map[string]any{}},
+			"name": v, "served": true, "storage": i == 0, "deprecated": i < len(versions)-1, "subresources": map[string]any{"status": map[string]any{}},
 			"schema": map[string]any{"openAPIV3Schema": schema},
 		})
 	}
@@ -107,10 +107,16 @@ const definitions = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 // define makes a definition on both sides and waits until both serve path.
 func (d *differ) define(t *testing.T, crd map[string]any, path string) {
 	t.Helper()
+	var warned []any
 	for _, s := range []side{d.real, d.fake} {
-		if code, body := s.send(t, http.MethodPost, definitions, "application/json", crd); code != http.StatusCreated {
+		code, body := s.send(t, http.MethodPost, definitions, "application/json", crd)
+		if code != http.StatusCreated {
 			t.Fatalf("%d %v", code, body)
 		}
+		warned = append(warned, body["warnings"])
+	}
+	if !reflect.DeepEqual(warned[0], warned[1]) {
+		t.Errorf("the definition at %s: warnings %v, fake %v", path, warned[0], warned[1])
 	}
 	d.await(t, path, func(code int, _ map[string]any) bool { return code == http.StatusOK })
 }
@@ -312,6 +318,8 @@ func (d *differ) vary(obj map[string]any) {
 		d.nullify(obj)
 	case 7:
 		meta["resourceVersion"] = d.pick(nil, "")
+	case 8:
+		meta["finalizers"] = d.pick([]any{"plain"}, []any{"a.b", "plain", "a.b"}, []any{"example.com/x"}, []any{"-/x", "orphan"})
 	default:
 		d.damage(obj)
 	}
@@ -573,7 +581,7 @@ func (d *differ) deletions(t *testing.T, of template, name string) {
 func (d *differ) versions(t *testing.T, round int) {
 	group := fmt.Sprintf("v%d.example.com", round)
 	crd, v1, v2 := definitions+"/olds."+group, "/apis/"+group+"/v1/namespaces/default/olds", "/apis/"+group+"/v2/namespaces/default/olds"
-	schema := parsed[map[string]any](t, `{type: object, properties: {spec: {type: object, properties: {a: {type: integer}, b: {type: integer}, c: {type: string}}}}}`)
+	schema := parsed[map[string]any](t, `{type: object, properties: {spec: {type: object, properties: {a: {type: integer}, b: {type: integer}, c: {type: string, format: odd}}}}}`)
 	d.define(t, definition(group, "olds", "Old", schema, "v1", "v2"), v2)
 	names := []string{"o0-0", "o0-1", "o0-2", "o0-3"}
 	write := func(base, version string) {

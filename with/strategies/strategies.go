@@ -17,6 +17,7 @@ import (
 	"k8s.io/apiserver/pkg/admission"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
+	"k8s.io/apiserver/pkg/warning"
 	"k8s.io/kubernetes/pkg/api/legacyscheme"
 	"k8s.io/kubernetes/pkg/capabilities"
 	"k8s.io/kubernetes/pkg/printers"
@@ -40,6 +41,7 @@ func New() func(of schema.GroupVersionResource, kind schema.GroupVersionKind) *f
 			Default:  decoded,
 			Prepare:  func(ctx context.Context, a *fake.Admission) (uint64, error) { return s.prepare(ctx, own, a) },
 			Admitted: s.charge,
+			Zero:     func() (metav1.Object, error) { return zero(kind) },
 			Printer:  s.printer(kind),
 		}
 	}
@@ -135,7 +137,7 @@ func (s *set) charge(ctx context.Context, a *fake.Admission) error {
 }
 
 // describe adds to ctx the values that the API server's handlers add, unless they are there
-// already.
+// already. Warnings go to a.
 func describe(ctx context.Context, a *fake.Admission) context.Context {
 	if _, ok := request.RequestInfoFrom(ctx); !ok {
 		ctx = request.WithRequestInfo(ctx, &request.RequestInfo{
@@ -143,8 +145,14 @@ func describe(ctx context.Context, a *fake.Admission) context.Context {
 			APIGroup: a.Resource.Group, APIVersion: a.Resource.Version, Resource: a.Resource.Resource,
 		})
 	}
-	return request.WithNamespace(ctx, a.Key.Namespace)
+	return warning.WithWarningRecorder(request.WithNamespace(ctx, a.Key.Namespace), recorder{a})
 }
+
+// recorder takes the warnings of the API server's code.
+type recorder struct{ about *fake.Admission }
+
+// AddWarning implements [warning.Recorder].
+func (r recorder) AddWarning(_, text string) { r.about.Warn(text) }
 
 // internal converts an object to the version that strategies work on.
 func internal(obj any) (runtime.Object, error) {
@@ -154,6 +162,18 @@ func internal(obj any) (runtime.Object, error) {
 	}
 	group := o.GetObjectKind().GroupVersionKind().Group
 	return legacyscheme.Scheme.ConvertToVersion(o, schema.GroupVersion{Group: group, Version: runtime.APIVersionInternal})
+}
+
+// zero returns what the internal form of no object is in the version of kind.
+func zero(kind schema.GroupVersionKind) (metav1.Object, error) {
+	none, err := legacyscheme.Scheme.New(schema.GroupVersionKind{Group: kind.Group, Version: runtime.APIVersionInternal, Kind: kind.Kind})
+	if err != nil {
+		return nil, err
+	}
+	if none, err = legacyscheme.Scheme.ConvertToVersion(none, kind.GroupVersion()); err != nil {
+		return nil, err
+	}
+	return none.(metav1.Object), nil
 }
 
 // external gives to, the object of the write, the state that the API server would read from its

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -108,6 +109,8 @@ func TestWrites(t *testing.T) {
 			{"PATCH " + apps + "deployments/d/status", `{"spec":{"replicas":9},"status":{"replicas":4,"readyReplicas":1}}`, 200, []string{`"replicas":4`, `"readyReplicas":1`, `"generation":3`, `!"replicas":9`}},
 			{"PATCH " + apps + "deployments/d/status", `{"status":{"readyReplicas":-1}}`, 422, []string{"status.readyReplicas"}},
 			{"GET " + apps + "deployments/d", "", 200, []string{`"replicas":4`}},
+			{"PATCH " + apps + "deployments/d", `{"metadata":{"finalizers":["orphan"]}}`, 200, nil},
+			{"DELETE " + apps + "deployments/d?dryRun=All&propagationPolicy=Background", "", 200, []string{`"metadata":{}`, `"replicas":0`, `"containers":null`}},
 		},
 		"pod": {
 			{"POST /apis/scheduling.k8s.io/v1/priorityclasses", `{"metadata":{"name":"high"},"value":5}`, 201, []string{`"preemptionPolicy":"PreemptLowerPriority"`}},
@@ -280,4 +283,19 @@ func TestQuotaOfRefusedWrite(t *testing.T) {
 	send(t, s, request{"POST /api/v1/namespaces/default/configmaps", `{"metadata":{"name":"a"}}`, 201, nil})
 	send(t, s, request{"POST /api/v1/namespaces/default/configmaps", `{"metadata":{"name":"b"}}`, 403, []string{"exceeded quota"}})
 	send(t, s, request{"GET /api/v1/namespaces/default/resourcequotas/q", "", 200, []string{`"used":{"count/configmaps":"1"}`}})
+}
+
+// TestWarnings: clients get the warnings of the strategies, whoever serves the requests.
+func TestWarnings(t *testing.T) {
+	s := newServer(t)
+	body := `{"metadata":{"name":"p"},"spec":{"containers":[{"name":"a","image":"i","env":[{"name":"A","value":"1"},{"name":"A","value":"2"}]}]}}`
+	resp, err := s.Client().Post(fake.URL+ns+"pods", "application/json", strings.NewReader(body))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_ = resp.Body.Close()
+	want := []string{`299 - "spec.containers[0].env[1]: hides previous definition of \"A\", which may be dropped when using apply"`}
+	if got := resp.Header.Values("Warning"); resp.StatusCode != http.StatusCreated || !slices.Equal(got, want) {
+		t.Errorf("%d %q, want %q", resp.StatusCode, got, want)
+	}
 }

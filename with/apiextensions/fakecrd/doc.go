@@ -25,7 +25,6 @@
 //     version other than the storage version.
 //   - While a definition with held objects is being deleted, an object can be created, and is
 //     deleted at once. The API server refuses it.
-//   - The server sends no warnings for deprecated versions and unknown formats.
 //   - If the test has registered a resource with another Go type, a definition of that resource is
 //     never established. The condition NamesAccepted names the reason.
 //   - [fake.Server.Restore] brings back the objects of a definition only if the definition has

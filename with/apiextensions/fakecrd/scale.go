@@ -2,6 +2,7 @@ package fakecrd
 
 import (
 	"fmt"
+	"math"
 	"strings"
 
 	autoscalingv1 "k8s.io/api/autoscaling/v1"
@@ -56,6 +57,9 @@ func (s scale) get(o *object) (*autoscalingv1.Scale, error) {
 }
 
 func (s scale) set(o *object, sent *autoscalingv1.Scale) error {
+	if sent.Spec.Replicas == math.MinInt32 { // neither the object nor the client states a number
+		return apierrors.NewBadRequest(fmt.Sprintf("the spec replicas field %q cannot be empty", "."+strings.Join(s.spec, ".")))
+	}
 	if err := unstructured.SetNestedField(o.Object, int64(sent.Spec.Replicas), s.spec...); err != nil {
 		return apierrors.NewInternalError(err)
 	}

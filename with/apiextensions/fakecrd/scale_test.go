@@ -1,6 +1,9 @@
 package fakecrd_test
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 func TestScale(t *testing.T) {
 	const crd = `
@@ -44,4 +47,13 @@ spec:
 	expect(t, s, "GET", scale, "", "", 200, `"spec":{"replicas":3}`)
 	expect(t, s, "POST", farms, `{"apiVersion":"example.com/v1","kind":"Farm","metadata":{"name":"two"},"spec":{}}`, asJSON, 201)
 	expect(t, s, "GET", farms+"/two/scale", "", "", 500, ".spec.cows")
+	expect(t, s, "PATCH", farms+"/two/scale", `{"metadata":{"labels":{}}}`, merge, 400, `the spec replicas field ".spec.cows" cannot be empty`)
+	expect(t, s, "PATCH", farms+"/two/scale?fieldManager=z&force=true", strings.ReplaceAll(scaled, "owned", "two"), apply, 500,
+		"failed to create manager for existing fields: failed to convert live object (/; autoscaling/v1, Kind=Scale) to proper version: request to convert CR to an invalid")
+	expect(t, s, "PATCH", farms+"/two/scale?fieldManager=z", `{"apiVersion":"v1","kind":"Scale","metadata":{"name":"two"}}`, apply, 500,
+		`/v1, Kind=Scale is unstructured and is not suitable for converting to "autoscaling/v1"`)
+	expect(t, s, "GET", farms+"/two", "", "", 200, `"spec":{}`)
+	expect(t, s, "PATCH", farms+"/two/scale", `{"spec":{"replicas":0}}`, merge, 200, `"spec":{}`)
+	expect(t, s, "GET", farms+"/two", "", "", 200, `"cows":0`)
+	expect(t, s, "PUT", farms+"/two/scale", `{"metadata":{"name":"two"}}`, asJSON, 200, `"spec":{}`)
 }

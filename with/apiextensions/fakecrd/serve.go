@@ -36,6 +36,7 @@ func Serve(server *fake.Server) error {
 		Default:        setDefaults,
 		Validate:       validate,
 		ValidateStatus: validateStatus,
+		Warn:           warnOfSchemas,
 		Deleting:       func(*definition) []string { return []string{apiextensionsv1.CustomResourceCleanupFinalizer} },
 		Stored:         c.work,
 	}})

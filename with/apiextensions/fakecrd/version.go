@@ -95,11 +95,11 @@ func definitionOf(d *definition, v apiextensionsv1.CustomResourceDefinitionVersi
 		return fake.Definition[*object]{}, err
 	}
 	rules := fake.Rules{
-		ListKind: names.ListKind, Singular: names.Singular, Custom: true, OpenAPI: s.openAPI,
+		ListKind: names.ListKind, Singular: names.Singular, Custom: true, OpenAPI: s.openAPI, Deprecation: deprecation(d, v),
 		TypeConverter: typeconverter.Lazy(s.converter),
 	}
 	hooks := fake.Hooks[*object]{
-		Prune: s.prune, Default: s.setDefaults, Validate: s.validate, ValidateStatus: s.validateStatus, Fields: fieldsOf(v.SelectableFields),
+		Prune: s.prune, Default: s.setDefaults, Validate: s.validate, ValidateStatus: s.validateStatus, Warn: warnOfFinalizers, Fields: fieldsOf(v.SelectableFields),
 	}
 	if hooks.Printer, err = printerOf(v.AdditionalPrinterColumns); err != nil {
 		return fake.Definition[*object]{}, err

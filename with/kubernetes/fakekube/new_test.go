@@ -2,10 +2,13 @@ package fakekube_test
 
 import (
 	"encoding/json"
+	"errors"
 	"net/http"
 	"net/url"
 	"testing"
+	"time"
 
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -106,5 +109,24 @@ func create[T metav1.Object](t *testing.T, s *fake.Server, obj T) {
 	t.Helper()
 	if _, err := fake.Create(s, obj); err != nil {
 		t.Fatal(err)
+	}
+}
+
+// TestTimesAreStored: the parts of a second that no client sees are no change.
+func TestTimesAreStored(t *testing.T) {
+	s := newServer(t)
+	now := time.Date(2026, 1, 2, 3, 4, 5, 678901234, time.UTC)
+	pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Status: corev1.PodStatus{StartTime: &metav1.Time{Time: now}}}
+	lease := &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: "a"}, Spec: coordinationv1.LeaseSpec{RenewTime: &metav1.MicroTime{Time: now}}}
+	_, err := fake.Create(s, pod)
+	_, failed := fake.Create(s, lease)
+	if err := errors.Join(err, failed); err != nil {
+		t.Fatal(err)
+	}
+	for _, path := range []string{"/api/v1/namespaces/default/pods/a", "/apis/coordination.k8s.io/v1/namespaces/default/leases/a"} {
+		was := send(t, s, step{"GET", path, "", 200, `"resourceVersion"`})
+		if now := send(t, s, step{"PATCH", path, `{"metadata":{"labels":null}}`, 200, `"resourceVersion"`}); now != was {
+			t.Errorf("%s: a write of nothing made %s of %s", path, now, was)
+		}
 	}
 }
