@@ -44,6 +44,7 @@ var allowed = map[string][]string{
 	"store/undelta":      {"store"},
 
 	"controller/internal/follow": {"informer"},
+	"shard/internal/gate":        {"client"},
 }
 
 // otherModules are folders with their own go.mod.

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kinform/kinform/controller/internal/terms"
 	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/queue"
 )
@@ -70,13 +71,15 @@ func (c *Controller[Q]) rest(inputs []input, mayBeStuck bool) bool {
 	return pause.Within(stuckGrace, end) // it outlives Run only with the handler that does
 }
 
-// work waits for the handlers to sync and then runs the workers.
+// work waits for the handlers to sync and then runs the workers: in a manager that may lose the leadership, once in each
+// term. Between the terms the queue keeps its keys, and gets more.
 func (c *Controller[Q]) work(ctx context.Context, inputs []input) error {
 	if synced, err := c.sync(ctx, inputs); !synced {
 		return err
 	}
 	c.logger.Debug("caches are filled")
-	return queue.Run(ctx, c.queue, c.opts.Run, explained(c, caughtUp(c, noted(&c.taken, traced(c, attributed(c, c.reconcile)), c.freed))))
+	reconcile := explained(c, caughtUp(c, noted(&c.taken, traced(c, attributed(c, c.reconcile)), c.freed)))
+	return terms.Each(ctx, func(ctx context.Context) error { return queue.Run(ctx, c.queue, c.opts.Run, reconcile) })
 }
 
 func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {

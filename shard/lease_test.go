@@ -13,6 +13,7 @@ import (
 
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard/internal/assign"
+	"github.com/kinform/kinform/shard/internal/gate"
 	"github.com/kinform/kinform/shard/internal/replica"
 	"github.com/kinform/kinform/shard/leader"
 )
@@ -167,7 +168,7 @@ func TestHolds(t *testing.T) {
 // TestDoubt: a key is not forgotten if the lease is renewed at the last moment.
 func TestDoubt(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		r := &Replica{tokens: map[*token]struct{}{}, wake: make(chan struct{}, 1)}
+		r := &Replica{gate: gate.New(ErrFenced, ErrMoved), tokens: map[*token]struct{}{}, wake: make(chan struct{}, 1)}
 		r.holds = []replica.Hold{{Last: 1<<64 - 1, Number: 3}}
 		r.ready = r.holds
 		calls := 0

@@ -14,6 +14,7 @@ import (
 	"github.com/kinform/kinform/internal/hashrange"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard/internal/gate"
 	"github.com/kinform/kinform/shard/internal/replica"
 	"github.com/kinform/kinform/shard/leader"
 )
@@ -37,6 +38,7 @@ type Replica struct {
 	log    logs.Log
 	wake   chan struct{} // one element: a call of reconcile has ended
 	hashes *Hashes
+	gate   *gate.Gate // open while this replica may write
 
 	keeping sync.Mutex // held while Hashes changes
 
@@ -46,9 +48,7 @@ type Replica struct {
 	holds   []replica.Hold // the ranges of this replica
 	ready   []replica.Hold // those in which work may begin: part of holds, and caught up
 	version int            // of holds
-	until   time.Time      // when writes must end, unless the Lease is renewed
-	writes  map[*write]struct{}
-	id      string // UID of the Lease
+	id      string         // UID of the Lease
 	tokens  map[*token]struct{}
 	gained  uint64
 	dropped uint64
@@ -78,7 +78,10 @@ func New(server client.Connection, opts Options) (*Replica, error) {
 	if err != nil {
 		return nil, fmt.Errorf("shard: %w", err)
 	}
-	return &Replica{opts: opts, client: c, log: logs.New(opts.Logger, "shard", ""), wake: make(chan struct{}, 1), hashes: new(Hashes), writes: map[*write]struct{}{}, tokens: map[*token]struct{}{}}, nil
+	return &Replica{
+		opts: opts, client: c, log: logs.New(opts.Logger, "shard", ""), wake: make(chan struct{}, 1), hashes: new(Hashes),
+		gate: gate.New(ErrFenced, ErrMoved), tokens: map[*token]struct{}{},
+	}, nil
 }
 
 // Identity returns the name of this process.
@@ -163,7 +166,7 @@ type Status struct {
 func (r *Replica) Status() Status {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	s := Status{ID: r.id, Until: r.until, Gained: r.gained, Dropped: r.dropped, Lost: r.lost, Expired: r.expired}
+	s := Status{ID: r.id, Until: r.gate.Until(), Gained: r.gained, Dropped: r.dropped, Lost: r.lost, Expired: r.expired}
 	for _, h := range r.holds {
 		_, ready := find(r.ready, h.First)
 		s.Ranges = append(s.Ranges, Range{h.First, h.Last, h.Number, ready})
@@ -227,9 +230,9 @@ type token struct {
 	hash    uint64
 	number  int64
 	cancel  context.CancelCauseFunc
+	pass    *gate.Pass // for its writes
 	ended   bool
 	lost    time.Time // when the lease ended, zero if it has not
-	unclear time.Time // when the newest write without an answer ended, zero if there was none
 }
 
 type tokenKey struct{}
@@ -244,10 +247,11 @@ func (r *Replica) begin(ctx context.Context, hash uint64) (of context.Context, t
 	if !ok {
 		return nil, nil, false
 	}
-	if !time.Now().Before(r.until) {
+	if !r.gate.Open() {
 		return nil, nil, true
 	}
 	t = &token{replica: r, hash: hash, number: h.Number}
+	ctx, t.pass = r.gate.Grant(ctx)
 	ctx, t.cancel = context.WithCancelCause(context.WithValue(ctx, tokenKey{}, t))
 	r.tokens[t] = struct{}{}
 	return ctx, t, false
@@ -257,15 +261,11 @@ func (r *Replica) begin(ctx context.Context, hash uint64) (of context.Context, t
 // its range for as long as the others wait after the end of a lease.
 func (r *Replica) end(t *token) {
 	t.cancel(nil)
+	t.pass.End()
 	r.mu.Lock()
 	t.ended = true
-	for w := range r.writes {
-		if w.token == t { // in a goroutine that reconcile did not wait for
-			t.unclear = time.Now()
-		}
-	}
-	wait := time.Until(t.unclear.Add(r.opts.LeaseDuration - r.opts.RenewDeadline))
 	r.mu.Unlock()
+	wait := time.Until(t.pass.Unclear().Add(r.opts.LeaseDuration - r.opts.RenewDeadline))
 	if wait > 0 {
 		time.AfterFunc(wait, func() { r.forget(t) })
 	} else {
@@ -311,27 +311,22 @@ func (r *Replica) has(hash uint64) bool {
 func (r *Replica) limit(until time.Time, id string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.until, r.id = until, id
-	if time.Now().Before(until) {
-		return
-	}
-	for w := range r.writes {
-		w.cancel(ErrMoved)
-	}
-	clear(r.writes)
+	r.id = id
+	r.gate.Limit(until)
 }
 
 // lose ends all calls of reconcile.
 func (r *Replica) lose(err *LostError) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.until = time.Time{}
+	r.gate.Limit(time.Time{})
 	r.lost++
 	if err.byTime() {
 		r.expired++
 	}
 	for t := range r.tokens {
 		t.lost = time.Now()
+		t.pass.End()
 		t.cancel(fmt.Errorf("%w: %w", ErrMoved, err))
 	}
 }

@@ -20,9 +20,20 @@
 // [Manager.Add] added. With an [Elector], it starts these only once this process leads. Until then
 // the caches stay warm.
 //
-// When the context of Run is done, leadership is lost, or something fails, Run stops the
-// controllers and what Add added first, then what AddToAll added, and the caches last. So a running
-// reconcile can read the caches to its end, and record events.
+// When the context of Run is done, or something fails, Run stops the controllers and what Add added
+// first, then what AddToAll added, and the caches last. So a running reconcile can read the caches
+// to its end, and record events.
+//
+// # Leadership
+//
+// When this process loses the leadership, as when the API server does not answer for a while, only
+// the controllers and what Add added stop: their contexts end. Caches stay filled, and what AddToAll
+// added goes on. Run stands for election again, and starts them again when this process leads: no
+// list is sent, and no key is lost. Keys stay in the queues of the controllers, keys of running
+// reconciles come back, and changes queue more. Options.EndWithLeadership ends Run instead.
+//
+// A reconcile that ignores its context may go on while another process leads. Open the handles with
+// leader.Elector's Gate, so that its writes are refused. If it goes on for Options.Grace, Run ends.
 //
 // # Errors
 //

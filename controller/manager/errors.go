@@ -27,8 +27,9 @@ var (
 	// ErrNothing is returned by Run if nothing was added.
 	ErrNothing = errors.New("manager: nothing to run: call AddControllers, Add or AddCaches first")
 
-	// ErrLeadership is returned by Run if the leadership ended, or if the Elector returned without
-	// an error, although the context of Run is not done. An error of the Elector comes beside it.
+	// ErrLeadership is returned by Run if the leadership was lost and Options.EndWithLeadership is set, or if what
+	// the loss stops has not ended after Options.Grace. It is also returned if the Elector returned nil before this
+	// process led, although the context of Run is not done. An error of the Elector may come beside it.
 	ErrLeadership = errors.New("manager: this process does not lead any more")
 )
 

@@ -27,6 +27,11 @@ type Options struct {
 	// that adds a check of that name itself gets [ErrDuplicate].
 	Elector Elector
 
+	// EndWithLeadership makes Run return [ErrLeadership] when the leadership is lost, as controller-runtime does. Set it
+	// if something that Add added cannot run twice, or must not keep its state from one term to the next. Without it,
+	// Run goes on: see "Leadership" in the package documentation.
+	EndWithLeadership bool
+
 	// SyncTimeout is how long Run waits for the caches to fill. Then it returns a
 	// *controller.SyncError, which names those that are not filled, and why. Zero and negative mean
 	// as long as it takes: [Manager.Readyz] and the errors of the informers show what is missing.
@@ -34,11 +39,13 @@ type Options struct {
 
 	// Grace is how long a stop waits until everything that was added has ended. The caches, which end last, get a
 	// second even if less of it is left. Then Run returns a [*GraceError], although something still runs: the process
-	// should end. Zero means [DefaultGrace]. Negative means as long as it takes.
+	// should end. It is also how long what Add added may take to end when the leadership is lost, before that becomes
+	// a stop. Zero means [DefaultGrace]. Negative means as long as it takes.
 	Grace time.Duration
 
-	// Logger gets records at level Debug: when Run begins and ends, when the caches are filled,
-	// and when something that was added starts and ends. Nil means slog.Default().
+	// Logger gets records at level Debug: when Run begins and ends, when the caches are filled, when this process leads,
+	// and when something that was added starts and ends. It gets one at level Warn when the leadership is lost. Nil
+	// means slog.Default().
 	Logger *slog.Logger
 }
 
@@ -47,7 +54,8 @@ type Elector interface {
 	// Lead waits until this process leads, and then calls work. The context of work ends when ctx
 	// is done or the leadership is lost. Lead returns after work has returned, and gives the
 	// leadership up. It returns nil if ctx is done, and otherwise an error that says why this
-	// process does not lead any more. It calls work at most once.
+	// process does not lead any more. It calls work at most once. If it has called work, and ctx is
+	// not done, it is called again.
 	Lead(ctx context.Context, work func(context.Context)) error
 }
 
@@ -94,7 +102,8 @@ type Manager struct {
 // Runner is something that a manager runs: a *controller.Controller, an *events.Recorder, or a [Func]. If it also has a
 // method Err() error, that says what is wrong with its setup.
 type Runner interface {
-	// Run works until ctx is done. If it returns an error, everything stops. If it returns nil, the others go on.
+	// Run works until ctx is done. If it returns an error, everything stops. If it returns nil, the others go on. With an
+	// Elector, [Manager.Add] has it called again in each term.
 	Run(ctx context.Context) error
 }
 
@@ -192,7 +201,8 @@ func isNil(v any) bool {
 }
 
 // AddControllers adds controllers, each to run under its own name, as [Manager.Add] does. Programs that look at the
-// manager see them ([Manager.Parts]).
+// manager see them ([Manager.Parts]). With an Elector, the Run of a controller lasts from the first term to the end: its
+// queue keeps its keys and gets more while this process does not lead.
 //
 // Run runs the caches of the controllers itself, and fills them even while another process leads. A cache that
 // a controller watches later is run by the controller.
@@ -210,8 +220,8 @@ func (m *Manager) AddControllers(controllers ...Controller) {
 //
 //	m.Add("cleanup", manager.Func(func(ctx context.Context) error { ... }))
 //
-// Run calls its method Run once, when the caches are filled and this process leads. It must return when its
-// context is done.
+// Run calls its method Run when the caches are filled and this process leads: once, or with an Elector once in each
+// term. It must return when its context is done.
 //
 // The errors are [ErrUnnamed], [ErrNoPart], [ErrDuplicate] and [ErrStarted], with the name. See AddCaches.
 func (m *Manager) Add(name string, r Runner) { m.add(part{name: name, of: r}, `""`) }

@@ -629,6 +629,7 @@ func (v *votes) Lead(ctx context.Context, work func(context.Context)) error {
 	return err
 }
 
+// With EndWithLeadership, Run ends when the leadership is lost.
 func TestElection(t *testing.T) {
 	lost := errors.New("the lease has another holder")
 	for name, test := range map[string]struct {
@@ -644,7 +645,7 @@ func TestElection(t *testing.T) {
 				_, inf := setup(t)
 				var log journal
 				v := &votes{won: make(chan struct{}), lost: make(chan error), log: &log}
-				m := manager.New(manager.Options{Elector: v})
+				m := manager.New(manager.Options{Elector: v, EndWithLeadership: true})
 				m.AddCaches(inf)
 				m.Add("led", log.part("led"))
 				m.AddToAll("all", log.part("all"))
@@ -672,35 +673,39 @@ func TestElection(t *testing.T) {
 	}
 }
 
-// A part that goes on after the leadership is lost holds Run up for Grace only, and is named.
+// A part that goes on after the leadership is lost ends Run after Grace, or at once with EndWithLeadership. It holds that
+// up for Grace only, and is named.
 func TestGraceAfterLostLeadership(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var log journal
-		v := &votes{won: make(chan struct{}), lost: make(chan error), log: &log}
-		m := manager.New(manager.Options{Elector: v, Grace: 5 * time.Second})
-		release := make(chan struct{})
-		m.Add("stuck", manager.Func(func(context.Context) error { <-release; return nil }))
-		m.AddToAll("all", log.part("all"))
-		done, start := make(chan error), time.Now()
-		go func() { done <- m.Run(t.Context()) }()
-		close(v.won)
-		time.Sleep(time.Minute)
-		lost := errors.New("the lease has another holder")
-		v.lost <- lost
-		err := <-done
-		var grace *manager.GraceError
-		if !errors.As(err, &grace) || !slices.Equal(grace.Running, []string{"leader election", "stuck"}) || !errors.Is(err, manager.ErrLeadership) {
-			t.Error(err)
-		}
-		if d := time.Since(start); d != time.Minute+5*time.Second {
-			t.Errorf("Run took %v", d)
-		}
-		if text := log.take(); text != "all ends, all starts" {
-			t.Error(text)
-		}
-		close(release)
-		synctest.Wait()
-	})
+	const grace = 5 * time.Second
+	for end, want := range map[bool]time.Duration{true: time.Minute + grace, false: time.Minute + 2*grace} {
+		synctest.Test(t, func(t *testing.T) {
+			var log journal
+			v := &votes{won: make(chan struct{}), lost: make(chan error), log: &log}
+			m := manager.New(manager.Options{Elector: v, Grace: grace, EndWithLeadership: end})
+			release := make(chan struct{})
+			m.Add("stuck", manager.Func(func(context.Context) error { <-release; return nil }))
+			m.AddToAll("all", log.part("all"))
+			done, start := make(chan error), time.Now()
+			go func() { done <- m.Run(t.Context()) }()
+			close(v.won)
+			time.Sleep(time.Minute)
+			lost := errors.New("the lease has another holder")
+			v.lost <- lost
+			err := <-done
+			var late *manager.GraceError
+			if !errors.As(err, &late) || !slices.Equal(late.Running, []string{"leader election", "stuck"}) || !errors.Is(err, manager.ErrLeadership) {
+				t.Error(err)
+			}
+			if d := time.Since(start); d != want {
+				t.Errorf("Run took %v, want %v", d, want)
+			}
+			if text := log.take(); text != "all ends, all starts" {
+				t.Error(text)
+			}
+			close(release)
+			synctest.Wait()
+		})
+	}
 }
 
 // eager is an Elector that calls work in a new goroutine, which it does not wait for.
@@ -727,7 +732,7 @@ func TestEagerElector(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				var log journal
-				m := manager.New(manager.Options{Elector: test.elector})
+				m := manager.New(manager.Options{Elector: test.elector, EndWithLeadership: true})
 				slow := func(ctx context.Context) error {
 					defer time.Sleep(time.Second) // after the journal has its end
 					return log.part("led")(ctx)

@@ -23,14 +23,14 @@ func Run(ctx context.Context, controllers ...Controller) error {
 	return m.Run(ctx)
 }
 
-// Run runs everything that was added, in the order that the package documentation describes, until
-// ctx is done. It returns nil after an orderly stop, even if the caches were not yet filled.
-// Otherwise it returns the joined errors of
+// Run runs everything that was added, in the order that the package documentation describes, until ctx is done. It goes
+// on if the leadership is lost. It returns nil after an orderly stop, even if the caches were not yet filled. Otherwise
+// it returns the joined errors of
 //
 //   - parts that failed or panicked (a *informer.PanicError), each with its name
 //   - caches, with the name of their resource: informer.ErrStopped if one with another runner
 //     stopped, informer.ErrGoexit if the source or OnError of one ended the goroutine that ran it
-//   - the Elector, or [ErrLeadership]
+//   - the Elector, if it returned before this process led, or [ErrLeadership]
 //   - a *controller.SyncError, see Options.SyncTimeout
 //   - a [*GraceError], see Options.Grace
 //
@@ -92,7 +92,7 @@ func (m *Manager) Run(ctx context.Context) error {
 	return errors.Join(append(slices.Clone(m.failed), late)...)
 }
 
-// start starts parts once this process leads.
+// start starts parts, with an Elector once this process leads.
 func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync.WaitGroup, parts []part) {
 	if m.opts.Elector == nil {
 		for _, p := range parts {
@@ -100,37 +100,8 @@ func (m *Manager) start(ctx context.Context, stop context.CancelFunc, busy *sync
 		}
 		return
 	}
-	elect := func(ctx context.Context) error {
-		var turn sync.Once // some electors call the function in a new goroutine
-		defer turn.Do(func() {})
-		err := m.opts.Elector.Lead(ctx, func(lead context.Context) {
-			first := false
-			turn.Do(func() {
-				first = true
-				busy.Add(1)
-			})
-			if !first {
-				return // Lead has returned, or called this before
-			}
-			defer busy.Done()
-			m.logger.Debug("leads")
-			var all sync.WaitGroup
-			for _, p := range parts {
-				all.Go(func() { m.work(lead, stop, p) })
-			}
-			<-lead.Done()
-			if ctx.Err() == nil {
-				m.fail(election, ErrLeadership) // at once: a part that goes on delays the end of Lead
-				stop()
-			}
-			all.Wait()
-		})
-		if err == nil && ctx.Err() == nil {
-			err = ErrLeadership
-		}
-		return err
-	}
-	busy.Go(func() { m.work(ctx, stop, part{name: election, of: Func(elect)}) })
+	c := &campaign{Manager: m, stop: stop, busy: busy, led: parts}
+	busy.Go(func() { m.work(ctx, stop, part{name: election, of: Func(c.run)}) })
 }
 
 // work runs a part to its end.

@@ -2,7 +2,6 @@ package backup_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"net/http"
@@ -18,7 +17,6 @@ import (
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
-	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/examples/backup"
 	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/fake"
@@ -54,14 +52,9 @@ func (j *journal) seen(x fake.Exchange) {
 	}
 }
 
-// run is a replica, which begins again when it has lost the Lease.
+// run is a replica.
 func (j *journal) run(ctx context.Context, server client.Connection) error {
-	for {
-		err := backup.New(server, "backups", j.cleanup).Run(ctx)
-		if !errors.Is(err, manager.ErrLeadership) {
-			return err
-		}
-	}
+	return backup.New(server, "backups", j.cleanup).Run(ctx)
 }
 
 func (j *journal) cleanup(_ context.Context, b *backup.Backup) error {

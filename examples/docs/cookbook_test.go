@@ -183,11 +183,11 @@ func Example_manager() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	sites := kinform.Open(cluster.Connection, website.Websites)
+	elector := leader.New(cluster.Connection, leader.Options{Namespace: cluster.Namespace, Name: "websites.example.com"})
+	sites := kinform.Open(elector.Gate(cluster.Connection), website.Websites) // only the leader writes
 	c := controller.New("websites", reconcile)
 	controller.For(c, sites)
 
-	elector := leader.New(cluster.Connection, leader.Options{Namespace: cluster.Namespace, Name: "websites.example.com"})
 	m := manager.New(manager.Options{Elector: elector})
 	m.AddControllers(c)
 	http.Handle("/healthz", m.Healthz())

@@ -114,6 +114,12 @@ type core struct {
 	giveUp    time.Duration // when releasing ends
 	aborted   bool          // the request under way was ended
 
+	// past is the newest record that this candidate has written in a leadership of an earlier call of Lead, zero if there
+	// is none. If the Lease still has it, nobody can have led since, and the writes of that leadership have arrived at
+	// pastOver.
+	past     record
+	pastOver time.Duration
+
 	lastFailure error // of a renewal, since the last success
 	strangers   int   // records with the own identity that somebody else has written
 	outlived    bool  // it was reported that work goes on
@@ -429,8 +435,11 @@ func (c *core) stand(now moment, do *actions) {
 
 // free is the time from which on the Lease may be taken.
 func (c *core) free() time.Duration {
-	if c.seen.released() {
+	switch {
+	case c.seen.released():
 		return c.since
+	case c.seen == c.past:
+		return c.pastOver
 	}
 	return c.since + max(c.timing.leaseDuration, c.seen.duration())
 }

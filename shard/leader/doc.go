@@ -1,6 +1,7 @@
 // Package leader elects one of several processes, by a Lease in the API server.
 //
 //	elector := leader.New(server, leader.Options{Namespace: "prod", Name: "websites.example.com"})
+//	gated := elector.Gate(server) // for the handles that c writes with
 //	m := manager.New(manager.Options{Elector: elector})
 //	m.AddControllers(c) // they run while this process leads
 //	err := m.Run(ctx)
@@ -37,7 +38,8 @@
 // # What costs a lease time
 //
 // A process that dies, or is cut off from the server, holds the Lease until others have waited for
-// LeaseDuration. For safety, candidates also wait in these rare cases:
+// LeaseDuration. A process that has lost the Lease, and finds it as it has left it, takes it back at
+// once. For safety, candidates also wait in these rare cases:
 //
 //   - The Lease does not exist, as when a program runs for the first time in a cluster. Somebody
 //     may have deleted it, and its leader may not know. The first candidate creates it without a
@@ -53,10 +55,10 @@
 // # Limits
 //
 // A process that stops between the write to the socket and the server's answer, or that is
-// suspended with its clock, cannot be fenced: its write may arrive when another one leads. Call
-// [Elector.Leads] right before a write to close all but the time between. To close that too, let
-// the server refuse the write: pass the resourceVersion that it is based on, or preconditions for
-// deletions. The helpers of package controller do so.
+// suspended with its clock, cannot be fenced: its write may arrive when another one leads. Write
+// through [Elector.Gate] to close all but the time after that. To close that too, let the server
+// refuse the write: pass the resourceVersion that it is based on, or preconditions for deletions.
+// The helpers of package controller do so.
 //
 // If somebody writes another holder into the Lease, or gives it up for the leader, two processes
 // lead until the leader's next renewal. That takes two seconds, or RenewDeadline if the leader is

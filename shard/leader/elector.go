@@ -12,6 +12,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/shard/internal/gate"
 )
 
 // Elector is one candidate. Make one with [New]. It implements manager.Elector of
@@ -22,10 +23,18 @@ type Elector struct {
 	invalid error // what New found wrong
 	client  leaseClient
 	log     logs.Log
+	gate    *gate.Gate // open while this process holds the Lease
 
 	mu      sync.Mutex
 	running bool
 	status  status
+	past    past
+}
+
+// past is what a leadership leaves behind for the next call of Lead, see core.
+type past struct {
+	record record
+	over   time.Time
 }
 
 // leaseClient has the requests of a client.Resource that a candidate sends. Thanks to the
@@ -57,7 +66,7 @@ func New(server client.Connection, opts Options) *Elector {
 	if err != nil {
 		err = fmt.Errorf("leader: %w", err)
 	}
-	return &Elector{opts: opts, invalid: errors.Join(invalid, err), client: c, log: logs.New(opts.Logger, "leader", "")}
+	return &Elector{opts: opts, invalid: errors.Join(invalid, err), client: c, log: logs.New(opts.Logger, "leader", ""), gate: gate.New(errFenced, errCut)}
 }
 
 // Err returns what is wrong with the setup: the error of [New]. Nil means nothing.
@@ -98,25 +107,38 @@ func (e *Elector) Healthy(tolerance time.Duration) func(context.Context) error {
 	}
 }
 
+// Gate returns a connection like server that refuses writes when this process does not hold the Lease: the error matches
+// client.ErrNotSent. Reads always pass. The end of the lease also ends the writes that are under way. Open the handles
+// with which work writes with it, and what all processes write, such as events, with another one.
+//
+// A write with the context of work, or one derived from it, is also refused when work has returned, and when the
+// leadership was lost since, even if this process leads again. So pass that context on.
+//
+// If a write of work gets no answer, as after a timeout, it may still arrive. So an orderly end keeps the Lease for
+// LeaseDuration - RenewDeadline after it. Give a controller a queue.RunOptions.Grace that is longer than a call, so that
+// a stop does not cut its writes off.
+func (e *Elector) Gate(server client.Connection) client.Connection { return e.gate.Guard(server) }
+
 func (e *Elector) key() types.NamespacedName {
 	return types.NamespacedName{Namespace: e.opts.Namespace, Name: e.opts.Name}
 }
 
-// begin reports whether no other call of Lead runs.
-func (e *Elector) begin() bool {
+// begin reports whether no other call of Lead runs, and returns what the last one has left.
+func (e *Elector) begin() (past, bool) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.running {
-		return false
+		return past{}, false
 	}
 	e.running, e.status = true, status{}
-	return true
+	return e.past, true
 }
 
-func (e *Elector) end() {
+// end ends a call of Lead.
+func (e *Elector) end(left past) {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	e.running = false
+	e.running, e.past = false, left
 }
 
 func (e *Elector) publish(s status) {

@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/usercode"
@@ -53,6 +54,12 @@ var (
 	// ErrNoAnswer is the cause of a RequestError if the request had no answer when the leadership
 	// ended.
 	ErrNoAnswer = errors.New("no answer yet")
+)
+
+// errFenced and errCut are the causes of the errors of writes that [Elector.Gate] has refused and ended.
+var (
+	errFenced = fmt.Errorf("leader: this process does not hold the Lease, or work has ended: %w", client.ErrNotSent)
+	errCut    = errors.New("leader: the lease is over")
 )
 
 // PanicError reports that work or OnLeader panicked, or called runtime.Goexit.

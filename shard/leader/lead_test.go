@@ -511,7 +511,7 @@ func TestSlowCallbacks(t *testing.T) {
 	})
 }
 
-// Manager runs what is led, and ends when the Lease is lost.
+// Manager runs what is led, and with EndWithLeadership it ends when the Lease is lost.
 func TestManager(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newScene(t)
@@ -519,7 +519,7 @@ func TestManager(t *testing.T) {
 		a := s.stand("a")
 		a.leadsWithin(time.Minute)
 		b := leader.New(a.connection(), leader.Options{Namespace: key.Namespace, Name: key.Name, Identity: "b"})
-		m := manager.New(manager.Options{Elector: b})
+		m := manager.New(manager.Options{Elector: b, EndWithLeadership: true})
 		runs := false
 		m.Add("part", manager.Func(func(ctx context.Context) error { runs = true; <-ctx.Done(); runs = false; return nil }))
 		ended := make(chan error)

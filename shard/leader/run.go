@@ -2,6 +2,7 @@ package leader
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"time"
@@ -10,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/internal/usercode"
+	"github.com/kinform/kinform/shard/internal/gate"
 )
 
 // run is one call of Lead. Its goroutine owns all of it.
@@ -26,6 +28,7 @@ type run struct {
 	timer   *time.Timer
 
 	endWork    context.CancelCauseFunc // nil unless work runs
+	pass       *gate.Pass              // for the writes of work
 	endRequest context.CancelFunc      // nil unless a request is under way
 	reporter   *reporter
 }
@@ -40,7 +43,8 @@ type run struct {
 // lasts.
 //
 // Lead returns [Elector.Err] at once if that is not nil, [ErrRunning] while another call runs, and [ErrNoFunc]. It may
-// be called again after it has returned. Every goroutine that it started has ended by then.
+// be called again after it has returned: then it leads at once if nobody has changed the Lease since this Elector led.
+// Every goroutine that it started has ended when it returns.
 func (e *Elector) Lead(ctx context.Context, work func(context.Context)) error {
 	if e.invalid != nil {
 		return e.invalid
@@ -48,10 +52,11 @@ func (e *Elector) Lead(ctx context.Context, work func(context.Context)) error {
 	if work == nil {
 		return fmt.Errorf("leader: %s: %w", e.key(), ErrNoFunc)
 	}
-	if !e.begin() {
+	past, ok := e.begin()
+	if !ok {
 		return fmt.Errorf("leader: %s: %w", e.key(), ErrRunning)
 	}
-	defer e.end()
+	defer func() { e.end(past) }()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -62,8 +67,12 @@ func (e *Elector) Lead(ctx context.Context, work func(context.Context)) error {
 	}
 	defer r.reporter.close()
 	defer r.timer.Stop()
+	r.core.past, r.core.pastOver = past.record, past.over.Sub(r.begun)
 	r.reporter.debug("stands for the Lease")
 	r.loop()
+	if (r.core.own != record{}) {
+		past.record, past.over = r.core.own, r.begun.Add(r.core.renewed+e.opts.LeaseDuration)
+	}
 	return r.core.result
 }
 
@@ -106,6 +115,7 @@ func (r *run) now() moment {
 func (r *run) apply(do actions) {
 	if do.endWork != nil {
 		if r.endWork != nil { // work may have returned just now
+			r.pass.End()
 			r.endWork(do.endWork)
 		}
 		r.reporter.debug("does not lead any more")
@@ -113,6 +123,11 @@ func (r *run) apply(do actions) {
 	if do.abort {
 		r.endRequest()
 	}
+	until := time.Time{}
+	if r.core.keeps() {
+		until = r.begun.Add(r.core.until())
+	}
+	r.e.gate.Limit(until)
 	works := r.endWork != nil || do.startWork
 	r.e.publish(status{
 		leader: r.core.leader(), leads: r.core.phase == leading, works: works,
@@ -135,11 +150,25 @@ func (r *run) startWork() {
 	r.reporter.debug("leads")
 	ctx, cancel := context.WithCancelCause(r.ctx)
 	r.endWork = cancel
+	ctx, r.pass = r.e.gate.Grant(ctx)
+	pass := r.pass
 	go func() {
 		ev := event{what: returned}
-		defer func() { r.returns <- ev }() // even if work ends its goroutine
+		defer func() { // even if work ends its goroutine
+			pass.End()
+			r.outlast(ctx, pass)
+			r.returns <- ev
+		}()
 		usercode.Contain("work", func() { r.work(ctx) }, func(err *usercode.PanicError) { ev.err = err })
 	}()
+}
+
+// outlast waits until a write of work that has no answer cannot arrive any more. If the Lease is lost, others wait for as
+// long anyway.
+func (r *run) outlast(ctx context.Context, pass *gate.Pass) {
+	if !errors.As(context.Cause(ctx), new(*LostError)) {
+		time.Sleep(time.Until(pass.Unclear().Add(r.e.opts.LeaseDuration - r.e.opts.RenewDeadline)))
+	}
 }
 
 // send sends a request in a goroutine, which loop waits for. The context of the request does not

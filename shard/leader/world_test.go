@@ -40,10 +40,11 @@ type world struct {
 	// sender gives it up.
 	quiet time.Duration
 
-	steady bool // no process is ever stopped
-	drain  time.Duration
-	terms  int // works begun
-	trace  []string
+	steady   bool // no process is ever stopped
+	drain    time.Duration
+	terms    int // works begun
+	regained int // those that followed on another one of the same process
+	trace    []string
 }
 
 // happen is a thing that will happen.
@@ -128,6 +129,7 @@ type process struct {
 	missed  []event // while stopped
 	gone    bool    // as by SIGKILL
 	over    bool
+	stands  bool // again, as another process here
 
 	context bool // the context of work has not ended
 	works   bool
@@ -139,10 +141,25 @@ type process struct {
 	woken   time.Duration // when the next wake is due
 }
 
+// again calls Lead again in a process that has lost the Lease.
+func (p *process) again() {
+	if p.gone || !p.over {
+		return
+	}
+	old := p.core
+	p.over, p.gone, p.stands = false, true, true
+	p.w.start(old.identity, p.rate, p.skew, func(c *core) {
+		c.past, c.pastOver = old.own, old.renewed+old.timing.leaseDuration-p.local()
+	})
+}
+
 // start starts a process.
-func (w *world) start(name string, rate float64, skew time.Duration) *process {
+func (w *world) start(name string, rate float64, skew time.Duration, change ...func(*core)) *process {
 	p := &process{w: w, name: fmt.Sprint(name, "#", len(w.all)), rate: rate, skew: skew, born: w.now, woken: never}
 	p.core = core{key: types.NamespacedName{Namespace: "n", Name: "l"}, identity: name, timing: w.timing}
+	for _, f := range change {
+		f(&p.core)
+	}
 	w.all = append(w.all, p)
 	w.note("%s starts", p.name)
 	p.step(event{})
@@ -185,6 +202,9 @@ func (p *process) step(ev event) {
 	if do.startWork {
 		w.note("%s leads", p.name)
 		w.terms++
+		if (p.core.past != record{}) && p.core.own.transitions == p.core.past.transitions+1 {
+			w.regained++
+		}
 		p.context, p.works = !p.asked, true
 		if p.asked {
 			p.endWork()
@@ -199,6 +219,9 @@ func (p *process) step(ev event) {
 	if do.over {
 		w.note("%s ends: %v", p.name, p.core.result)
 		p.over = true
+		if !p.asked && w.rng.IntN(2) == 0 {
+			w.in(time.Duration(w.rng.Float64()*float64(time.Second)), p.again)
+		}
 		if p.works {
 			w.fail("%s: the end comes before that of work", p.name)
 		}

@@ -3,8 +3,10 @@ package clientgo_test
 import (
 	"context"
 	"fmt"
+	"log/slog"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -19,18 +21,21 @@ import (
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/internal/pause"
 	"github.com/kinform/kinform/shard/leader"
 )
 
-// ballot is a Lease that candidates of both libraries stand for.
+// ballot is a Lease that candidates of both libraries stand for. Who leads writes.
 type ballot struct {
 	t      *testing.T
 	server *fake.Server
 	mu     sync.Mutex
 	leads  map[string]context.Context // contexts of work, by identity
 	terms  map[bool]int               // of client-go (true) and of Kinform
+	writes map[bool]int               // like terms
 	last   string
 }
 
@@ -49,6 +54,26 @@ func (b *ballot) work(ctx context.Context, identity string, theirs bool) {
 	b.last = identity
 }
 
+// writeOn writes until ctx ends.
+func (b *ballot) writeOn(ctx context.Context, conn client.Connection) {
+	c, err := client.New(conn, leader.Kind, client.Options{Namespace: "written"})
+	check(b.t, err)
+	for ctx.Err() == nil {
+		_, _ = c.Create(ctx, &leader.Lease{ObjectMeta: metav1.ObjectMeta{GenerateName: "w"}}, metav1.CreateOptions{})
+		_ = pause.For(ctx, time.Second)
+	}
+}
+
+// arrives checks a write that comes to the server: it is from who has begun to lead last.
+func (b *ballot) arrives(identity string, theirs bool) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.writes[theirs]++
+	if identity != b.last {
+		b.t.Errorf("%s writes, and %s leads", identity, b.last)
+	}
+}
+
 // leader returns who leads; empty if nobody does.
 func (b *ballot) leader() string {
 	b.mu.Lock()
@@ -61,16 +86,36 @@ func (b *ballot) leader() string {
 
 // line is the way to the server. It can be cut.
 type line struct {
-	next http.RoundTripper
-	cut  atomic.Bool
+	b        *ballot
+	identity string
+	theirs   bool
+	next     http.RoundTripper
+	cut      atomic.Bool
 }
 
 func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
+	ctx := r.Context()
 	if l.cut.Load() {
-		<-r.Context().Done()
-		return nil, r.Context().Err()
+		<-ctx.Done()
+		return nil, ctx.Err()
 	}
-	return l.next.RoundTrip(r)
+	if !strings.Contains(r.URL.Path, "/written/") {
+		return l.next.RoundTrip(r)
+	}
+	answered := make(chan struct{})
+	var answer *http.Response
+	var err error
+	time.AfterFunc(time.Duration(rand.IntN(1000))*time.Millisecond, func() { // even if ctx ends before
+		l.b.arrives(l.identity, l.theirs)
+		answer, err = l.next.RoundTrip(r.WithContext(context.WithoutCancel(ctx)))
+		close(answered)
+	})
+	select {
+	case <-answered:
+		return answer, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 // voter is a candidate that runs.
@@ -83,7 +128,7 @@ type voter struct {
 // stand makes a candidate of one of the libraries.
 func (b *ballot) stand(identity string, theirs bool) *voter {
 	ctx, cancel := context.WithCancel(context.Background())
-	v := &voter{line: &line{next: b.server.Client().Transport}, end: cancel, ended: make(chan struct{})}
+	v := &voter{line: &line{b: b, identity: identity, theirs: theirs, next: b.server.Client().Transport}, end: cancel, ended: make(chan struct{})}
 	httpClient := &http.Client{Transport: v.line}
 	lead := b.theirs
 	if !theirs {
@@ -97,15 +142,22 @@ func (b *ballot) stand(identity string, theirs bool) *voter {
 	return v
 }
 
+// ours is a program with a manager, which stands again when it has lost the Lease.
 func (b *ballot) ours(identity string, httpClient *http.Client) func(context.Context) {
 	conn := client.Connection{URL: fake.URL, HTTP: httpClient}
-	e := leader.New(conn, leader.Options{Namespace: "n", Name: "l", Identity: identity, OnError: func(error) {}})
-	check(b.t, e.Err())
+	quiet := slog.New(slog.DiscardHandler)
+	e := leader.New(conn, leader.Options{Namespace: "n", Name: "l", Identity: identity, Logger: quiet})
+	m := manager.New(manager.Options{Elector: e, Logger: quiet})
+	gated := e.Gate(conn)
+	m.Add("work", manager.Func(func(ctx context.Context) error {
+		b.work(ctx, identity, false)
+		b.writeOn(ctx, gated)
+		return nil
+	}))
 	return func(ctx context.Context) {
-		_ = e.Lead(ctx, func(ctx context.Context) {
-			b.work(ctx, identity, false)
-			<-ctx.Done()
-		})
+		if err := m.Run(ctx); err != nil {
+			b.t.Error(err)
+		}
 	}
 }
 
@@ -123,18 +175,22 @@ func (b *ballot) theirs(identity string, httpClient *http.Client) func(context.C
 		// give the Lease up, even if it could not renew it. So its work outlives its lease if the
 		// server does not answer.
 		Callbacks: leaderelection.LeaderCallbacks{
-			OnStartedLeading: func(ctx context.Context) { b.work(ctx, identity, true) }, OnStoppedLeading: func() {},
+			OnStartedLeading: func(ctx context.Context) {
+				b.work(ctx, identity, true)
+				b.writeOn(ctx, client.Connection{URL: fake.URL, HTTP: httpClient})
+			},
+			OnStoppedLeading: func() {},
 		},
 	})
 	check(b.t, err)
 	return e.Run
 }
 
-// TestMixedElection lets candidates of both libraries stand for one Lease, while leaders end in
-// order, or are cut off. There is always one, and never a second.
+// TestMixedElection lets candidates of both libraries stand for one Lease, while leaders end in order, or are cut off;
+// some of ours then stand again. There is always one that leads, and never a second that leads or writes.
 func TestMixedElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		b := &ballot{t: t, server: fake.New(fake.Options{}), leads: map[string]context.Context{}, terms: map[bool]int{}}
+		b := &ballot{t: t, server: fake.New(fake.Options{}), leads: map[string]context.Context{}, terms: map[bool]int{}, writes: map[bool]int{}}
 		check(t, fake.Register(b.server, leader.Kind, fake.Rules{}))
 		rng := rand.New(rand.NewPCG(1, 2))
 		voters := map[string]*voter{}
@@ -164,9 +220,13 @@ func TestMixedElection(t *testing.T) {
 			time.Sleep(time.Duration(rng.Int64N(int64(wait))))
 			synctest.Wait()
 			time.Sleep(wait)
-			v.end()
-			<-v.ended
-			voters[identity] = b.stand(identity, rng.IntN(2) == 0)
+			if !v.line.theirs && v.line.cut.Load() && rng.IntN(2) == 0 {
+				v.line.cut.Store(false) // it stands again by itself
+			} else {
+				v.end()
+				<-v.ended
+				voters[identity] = b.stand(identity, rng.IntN(2) == 0)
+			}
 			time.Sleep(20 * time.Second)
 			synctest.Wait()
 		}
@@ -174,9 +234,9 @@ func TestMixedElection(t *testing.T) {
 			v.end()
 			<-v.ended
 		}
-		if b.terms[true] < 5 || b.terms[false] < 5 {
-			t.Errorf("client-go led %d times, Kinform %d times", b.terms[true], b.terms[false])
+		if b.terms[true] < 5 || b.terms[false] < 5 || b.writes[true] < 100 || b.writes[false] < 100 {
+			t.Error("that is not enough")
 		}
-		t.Logf("client-go led %d times, Kinform %d times", b.terms[true], b.terms[false])
+		t.Logf("client-go led %d times and wrote %d times, Kinform %d and %d times", b.terms[true], b.writes[true], b.terms[false], b.writes[false])
 	})
 }
