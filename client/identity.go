@@ -108,14 +108,19 @@ func (w expectation) check(id identity) error {
 	if id.apiVersion != "" && id.apiVersion != w.apiVersion || id.kind != "" && w.kind != "" && id.kind != w.kind {
 		err := fmt.Errorf("%w: got %s, want %s", errWrongKind, kindName(id.apiVersion, id.kind), kindName(w.apiVersion, w.kind))
 		if id.apiVersion == w.apiVersion {
-			err = fmt.Errorf("%w; if the Go type has another name than the kind, use Kind.Named", err)
+			err = fmt.Errorf("%w: %s", err, adviceFor(id.kind))
 		}
 		return err
 	}
 	if id.kind == "" && w.misled() {
-		return fmt.Errorf("%w: a list of %s, want %s (see Named of kind.Kind)", errWrongKind, w.guess, kindName(w.apiVersion, w.kind))
+		return fmt.Errorf("%w: a list of %s, want %s: %s", errWrongKind, w.guess, kindName(w.apiVersion, w.kind), adviceFor(w.guess))
 	}
 	return nil
+}
+
+// adviceFor says what to do if a Kind does not fit its objects, which are of another kind of its group and version.
+func adviceFor(kind string) string {
+	return fmt.Sprintf("use the Go type of %s or, if only its name differs, Named(%q) of the Kind", kind, kind)
 }
 
 // misled reports whether the objects without their own kind are of another kind than expected.

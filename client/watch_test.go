@@ -133,7 +133,7 @@ func TestWatchBadEvents(t *testing.T) {
 		{name: "no name", event: eventJSON("DELETED", full(`{"metadata":{}}`)), is: reflector.ErrNoName},
 		{name: "wrong type", event: eventJSON("MODIFIED", full(`{"metadata":{"name":"x"},"spec":{"size":"big"}}`)), key: "x", text: "size"},
 		{name: "wrong kind", event: eventJSON("MODIFIED", `{"kind":"Pod","apiVersion":"v1","metadata":{"name":"x"},"spec":{"size":"big"}}`), key: "x", is: client.ErrWrongKind},
-		{name: "wrong kind of this group", event: eventJSON("MODIFIED", strings.Replace(full(widgetJSON("x", 3, 1)), "Widget", "Gadget", 1)), key: "ns/x", rv: "3", is: client.ErrWrongKind, text: "Kind.Named"},
+		{name: "wrong kind of this group", event: eventJSON("MODIFIED", strings.Replace(full(widgetJSON("x", 3, 1)), "Widget", "Gadget", 1)), key: "ns/x", rv: "3", is: client.ErrWrongKind, text: `want example.com/v1 Widget: use the Go type of Gadget or, if only its name differs, Named("Gadget") of the Kind`},
 		{name: "a Status", event: eventJSON("ADDED", goneJSON), is: client.ErrWrongKind},
 		{name: "bookmark without a version", event: eventJSON("BOOKMARK", full(`{"metadata":{}}`)), text: "bookmark"},
 		{name: "bookmark of another kind", event: eventJSON("BOOKMARK", strings.Replace(bookmarkJSON, "Widget", "Gadget", 1)), rv: "20", is: client.ErrWrongKind},

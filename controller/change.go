@@ -156,15 +156,15 @@ func (c change[T]) patch(obj T) (p patch, err error) {
 		return p, about(obj, err)
 	}
 	if c.status {
-		if err := onlyStatus(before, after); err != nil {
+		if err := goodStatus(reflect.TypeOf(obj), before, after); err != nil {
 			return p, about(obj, err)
 		}
 	}
 	return patchOf(reflect.TypeOf(obj), before, after, version, c.known)
 }
 
-// onlyStatus returns an error if anything but the status changes.
-func onlyStatus(before, after tree) error {
+// goodStatus returns an error if anything but the status of a t changes, or if a condition is not complete.
+func goodStatus(t reflect.Type, before, after tree) error {
 	for _, fields := range []tree{before, after} {
 		for field := range fields {
 			if field != "status" && !isSame(before[field], after[field]) {
@@ -172,7 +172,7 @@ func onlyStatus(before, after tree) error {
 			}
 		}
 	}
-	return nil
+	return goodConditions(t, before, after)
 }
 
 // PatchStatus calls edit for a copy of obj, and writes the status if edit changed it. It returns
@@ -185,8 +185,8 @@ func onlyStatus(before, after tree) error {
 // generation that a condition was observed at from reconcile's object, see [SetCondition].
 //
 // If the object is gone, there is no status to write, and the error is nil. Other errors:
-// [ErrInvalid], also for a nil object and if edit changes anything else; and the errors of c, a Conflict only after
-// five in a row.
+// [ErrInvalid], also for a nil object, if edit changes anything else, and if it leaves a condition in status.conditions
+// without Type, Status or Reason; and the errors of c, a Conflict only after five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
 	if isNil(obj) {
 		return obj, noObject("PatchStatus", obj)

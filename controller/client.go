@@ -96,7 +96,7 @@ func isNil(obj any) bool {
 
 // noObject says that an object is nil. where names the resource of the object, or the call.
 func noObject(where string, obj any) error {
-	return fmt.Errorf("controller: %s: a %T: %w: look at the error of the call that returned it: %w", where, obj, mistake.NoObject, client.ErrNotSent)
+	return fmt.Errorf("controller: %s: a %T: %w: look at the error of the call that returned it, or at ok of Cached: %w", where, obj, mistake.NoObject, client.ErrNotSent)
 }
 
 // IgnoreNotFound returns nil for a NotFound of an API server, and any other error unchanged. Use it

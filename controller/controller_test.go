@@ -397,6 +397,8 @@ func TestSharedInformerGoesOn(t *testing.T) {
 		}
 		if err := <-stopped; !errors.Is(err, informer.ErrStopped) {
 			t.Errorf("a controller goes on with an informer that has stopped, or returned %v", err)
+		} else if want := "controller: gadgets: the cache has stopped, because the controller"; !strings.HasPrefix(err.Error(), want) {
+			t.Errorf("got %v, want %s", err, want)
 		}
 		again, runAgain := delayed[key]("")
 		controller.For(again, inf)

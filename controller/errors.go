@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"log/slog"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/queue"
 )
@@ -61,9 +63,6 @@ var (
 	// errNil is the error of a nil Controller, which Err, Run and Unwatch return.
 	errNil error = mistake.Text("the controller is nil: make it with New")
 
-	// errIdle is logged if Run begins with nothing that could call reconcile.
-	errIdle error = mistake.Text("nothing is watched and no key is queued: call For or Watch, or add keys to Queue")
-
 	// errStarted is returned, with the controller's name, by a second call of Run.
 	errStarted error = mistake.Text("Run was called before: a controller runs once, so make another one")
 
@@ -92,6 +91,10 @@ var (
 	// it names.
 	errNotStatus error = mistake.Text("the edit of a status changed another field")
 
+	// errCondition is returned by PatchStatus if edit leaves a condition without a field that API servers require. It
+	// comes with the condition and the field.
+	errCondition error = mistake.Text("set it, because API servers refuse a condition without it")
+
 	// errNoCleanup is returned by Finalize if cleanup is nil.
 	errNoCleanup error = mistake.Text("the function for the cleanup is nil")
 
@@ -105,6 +108,16 @@ var (
 	// errOwner is returned by SetController for an owner that cannot own the object.
 	errOwner error = mistake.Text("not a possible owner")
 )
+
+// idle is logged if Run begins with nothing that could call reconcile.
+type idle struct{}
+
+const idleText = "nothing is watched and no key is queued: call For or Watch, or add keys to Queue"
+
+func (idle) Error() string { return idleText }
+
+// LogValue implements slog.LogValuer. The text is the message.
+func (idle) LogValue() slog.Value { return slog.GroupValue(slog.String(logs.Message, idleText)) }
 
 // errNotAnObject says that JSON of an object is something else.
 var errNotAnObject = errors.New("not a JSON object")

@@ -59,7 +59,7 @@ func TestLogOfIdle(t *testing.T) {
 		queue func(*controller.Controller[key])
 		want  string
 	}{
-		"nothing": {func(*controller.Controller[key]) {}, `level=WARN msg="controller idle: something failed" error="nothing is watched and no key is queued: call For or Watch, or add keys to Queue"` + "\n"},
+		"nothing": {func(*controller.Controller[key]) {}, `level=WARN msg="controller idle: nothing is watched and no key is queued: call For or Watch, or add keys to Queue"` + "\n"},
 		"a key":   {func(c *controller.Controller[key]) { c.Queue().Add(key{Name: "a"}) }, ""},
 	} {
 		synctest.Test(t, func(t *testing.T) {

@@ -33,7 +33,7 @@ func (c *Controller[Q]) Run(ctx context.Context) error {
 	}
 	c.logger.Debug("runs")
 	if len(inputs) == 0 && c.queue.Len() == 0 {
-		c.logger.Error(errIdle)
+		c.logger.Error(idle{})
 	}
 	defer c.logger.Debug("has stopped")
 	err = c.work(s.ctx, inputs)

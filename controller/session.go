@@ -3,6 +3,7 @@ package controller
 import (
 	"context"
 	"errors"
+	"fmt"
 	"time"
 
 	"github.com/kinform/kinform/controller/internal/follow"
@@ -60,6 +61,9 @@ func start[Q comparable](c *Controller[Q], inf Cache, late bool) {
 			}
 			if err == nil && ctx.Err() != nil {
 				return // because of Unwatch, or with the session
+			}
+			if errors.Is(err, follow.ErrOrphan) {
+				err = c.named(fmt.Errorf("controller: %s: %w", inf.Resource(), err))
 			}
 			s.failed = append(s.failed, err)
 			s.end()

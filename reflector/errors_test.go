@@ -65,16 +65,18 @@ func TestRequestErrorText(t *testing.T) {
 // package client.
 // A 404 asks for a CustomResourceDefinition only where there can be one.
 func TestHint(t *testing.T) {
-	const crd, either, served = "is the CustomResourceDefinition installed?",
-		"does the server serve this API version? If the kind has a CustomResourceDefinition: is it installed?",
-		"does the server serve this resource in this API version? See kubectl api-resources"
-	const scope = " Does the kind have namespaces?"
+	const test, scope = " In a test, call fake.Register", " Does the kind have namespaces?"
+	const either = "does the server serve this API version? If the kind has a CustomResourceDefinition: is it installed?"
+	const served = "does the server serve this resource in this API version? See kubectl api-resources; in a test, call fake.Register"
+	crd := func(plural string) string {
+		return "is the CustomResourceDefinition installed, and is its plural \"" + plural + "\"?"
+	}
 	for resource, want := range map[string]string{
-		"websites.example.com":                      crd,
-		"websites.example.com in namespace a":       crd + scope,
-		"clusters.cluster.x-k8s.io":                 crd,
-		"gateways.gateway.networking.k8s.io":        either,
-		"leases.coordination.k8s.io in namespace a": either + scope,
+		"websites.example.com":                      crd("websites") + test,
+		"websites.example.com in namespace a":       crd("websites") + scope + test,
+		"clusters.cluster.x-k8s.io":                 crd("clusters") + test,
+		"gateways.gateway.networking.k8s.io":        either + test,
+		"leases.coordination.k8s.io in namespace a": either + scope + test,
 		"deployments.apps":                          served,
 		"deployments.apps in namespace a.b":         strings.Replace(served, " See", scope+" See", 1),
 		"pods":                                      served,

@@ -108,13 +108,13 @@ func (e *RequestError) hint() string {
 	if strings.HasPrefix(selection, "in namespace ") {
 		scope = " Does the kind have namespaces?"
 	}
-	switch _, group, _ := strings.Cut(name, "."); {
+	switch plural, group, _ := strings.Cut(name, "."); {
 	case !strings.Contains(group, "."):
-		return "does the server serve this resource in this API version?" + scope + " See kubectl api-resources"
+		return "does the server serve this resource in this API version?" + scope + " See kubectl api-resources; in a test, call fake.Register"
 	case strings.HasSuffix(group, ".k8s.io"):
-		return "does the server serve this API version? If the kind has a CustomResourceDefinition: is it installed?" + scope
+		return "does the server serve this API version? If the kind has a CustomResourceDefinition: is it installed?" + scope + " In a test, call fake.Register"
 	default:
-		return "is the CustomResourceDefinition installed?" + scope
+		return fmt.Sprintf("is the CustomResourceDefinition installed, and is its plural %q?%s In a test, call fake.Register", plural, scope)
 	}
 }
 

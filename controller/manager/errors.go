@@ -33,6 +33,12 @@ var (
 	ErrLeadership = errors.New("manager: this process does not lead any more")
 )
 
+// twice is ErrDuplicate for a part that was added before.
+type twice struct{}
+
+func (twice) Error() string { return "it was added before: add it once" }
+func (twice) Unwrap() error { return ErrDuplicate }
+
 // errNil is the error of a nil Manager.
 var errNil = fmt.Errorf("manager: the Manager: %w", ErrNoPart)
 

@@ -270,8 +270,15 @@ func (m *Manager) check(p part) error {
 		return ErrUnnamed
 	case isNil(p.of):
 		return ErrNoPart
-	case slices.ContainsFunc(m.parts, func(o part) bool { return o.name == p.name }):
-		return ErrDuplicate
+	}
+	for _, o := range m.parts {
+		switch {
+		case o.name != p.name:
+		case reflect.ValueOf(p.of).Comparable() && p.of == o.of:
+			return twice{}
+		default:
+			return ErrDuplicate
+		}
 	}
 	return nil
 }

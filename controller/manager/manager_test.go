@@ -223,6 +223,9 @@ func TestFailures(t *testing.T) {
 
 func TestMisuse(t *testing.T) {
 	run := manager.Func(func(context.Context) error { return nil })
+	idle := func(name string) *controller.Controller[key] {
+		return controller.New(name, func(context.Context, key) error { return nil })
+	}
 	_, inf := setup(t)
 	for name, test := range map[string]struct {
 		add  func(*manager.Manager)
@@ -233,6 +236,8 @@ func TestMisuse(t *testing.T) {
 		"no part":          {func(m *manager.Manager) { m.AddToAll("one", nil) }, manager.ErrNoPart, `manager: "one": it is nil`},
 		"no function":      {func(m *manager.Manager) { m.Add("one", manager.Func(nil)) }, manager.ErrNoPart, `manager: "one": it is nil`},
 		"twice":            {func(m *manager.Manager) { m.Add("one", run); m.AddToAll("one", run) }, manager.ErrDuplicate, `manager: "one": the name is taken`},
+		"one twice":        {func(m *manager.Manager) { c := idle("one"); m.AddControllers(c, c) }, manager.ErrDuplicate, `manager: "one": it was added before: add it once`},
+		"two of one name":  {func(m *manager.Manager) { m.AddControllers(idle("one"), idle("one")) }, manager.ErrDuplicate, `manager: "one": the name is taken`},
 		"no cache":         {func(m *manager.Manager) { m.AddCaches(inf, nil) }, manager.ErrNoPart, "manager: cache 2: it is nil"},
 		"a nil cache":      {func(m *manager.Manager) { m.AddCaches((*informer.Informer[key, *gadget])(nil)) }, manager.ErrNoPart, "manager: cache 1: it is nil"},
 		"no controller":    {func(m *manager.Manager) { m.AddControllers(nil) }, manager.ErrNoPart, "manager: controller 1: it is nil"},
@@ -576,7 +581,7 @@ func TestCacheStops(t *testing.T) {
 		m := manager.New(manager.Options{})
 		m.AddCaches(inf)
 		time.AfterFunc(time.Minute, cancel)
-		if err := m.Run(t.Context()); !errors.Is(err, informer.ErrStopped) || !strings.Contains(err.Error(), "gadgets: ") {
+		if err := m.Run(t.Context()); !errors.Is(err, informer.ErrStopped) || !strings.HasPrefix(err.Error(), "gadgets: the cache has stopped, because ") {
 			t.Error(err)
 		}
 	})

@@ -65,6 +65,12 @@ func Example_createOrUpdate() {
 	fmt.Println(config.Name, outcome, err) // outcome is Created, Updated or Unchanged
 }
 
+func Example_delete() {
+	if old, ok := configMaps.Cached(key); ok {
+		err = controller.Delete(ctx, configMaps, old, metav1.DeleteOptions{}) // nil if it is gone already
+	}
+}
+
 func Example_apply() {
 	config := map[string]any{
 		"metadata": map[string]any{"name": site.Name, "namespace": site.Namespace},
@@ -108,6 +114,9 @@ func Example_again() {
 			return controller.Terminal(errors.New("spec.host is empty")) // until somebody changes it
 		}
 		if err := checkQuota(ctx, site); err != nil {
+			if c.Queue().Retries(key) >= 10 {
+				return controller.Terminal(err)
+			}
 			return err // again, with growing delays
 		}
 		return controller.Again(10 * time.Minute) // no failure

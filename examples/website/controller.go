@@ -1,11 +1,3 @@
-// Package website is a controller for a CRD. A Website gets a Deployment, which it owns, and a record
-// in a DNS outside the cluster, which a finalizer removes. Its condition Ready says how it is.
-//
-// The controller reads through handles, which have its own writes at once. So it needs no code for
-// caches that are behind. If nothing changed, it sends nothing.
-//
-// +groupName=example.com
-// +versionName=v1
 package website
 
 import (
@@ -31,7 +23,8 @@ type DNS interface {
 	Remove(ctx context.Context, site *Website) error
 }
 
-// Run works on all Websites of a server until ctx is done.
+// Run works on all Websites of a server until ctx is done. It reads through handles, which have its own
+// writes at once, so it needs no code for caches that are behind. If nothing changed, it sends nothing.
 func Run(ctx context.Context, server client.Connection, dns DNS) error {
 	sites := kinform.Open(server, Websites)
 	deployments := kinform.Open(server, apps.Deployments)

@@ -1,3 +1,8 @@
+// Package website is a controller for a CRD. A Website gets a Deployment, which it owns, and a record
+// in a DNS outside the cluster, which a finalizer removes. Its condition Ready says how it is.
+//
+// +groupName=example.com
+// +versionName=v1
 package website
 
 import (

@@ -10,6 +10,8 @@
 // dependency of another module. The commit and the tags come into the checkout only if all of them build. Nothing is
 // pushed.
 //
+// One run at a time: a run removes its version from the module cache, and puts it there again.
+//
 // With -programs DIR it also builds the programs that replace envtest's, for each platform, from the modules of
 // that version. DIR gets one archive for each platform, and SHA256SUMS.
 package main

@@ -3,6 +3,7 @@ package follow
 
 import (
 	"context"
+	"fmt"
 
 	"github.com/kinform/kinform/informer"
 )
@@ -13,8 +14,11 @@ type Cache interface {
 	Done() <-chan struct{}
 }
 
+// ErrOrphan says that a cache with another runner has stopped. It matches informer.ErrStopped.
+var ErrOrphan = fmt.Errorf("the cache has stopped, because the controller or the code that ran it has ended: run all that share it with one manager.Run: %w", informer.ErrStopped)
+
 // Run runs c until run is done. If c has another runner, Run only waits for the end of c, and then
-// returns informer.ErrStopped, because nobody must continue with a dead cache. It is no error if c
+// returns ErrOrphan, because nobody must continue with a dead cache. It is no error if c
 // ends once ctx is done: whoever stops the program may stop c, too, and need not wait for run.
 func Run(ctx, run context.Context, c Cache) error {
 	// Not errors.Is: a handler may have panicked with an error from another Run.
@@ -26,7 +30,7 @@ func Run(ctx, run context.Context, c Cache) error {
 	case <-c.Done():
 		// If ctx ends both, the cache may be done first.
 		if run.Err() == nil && ctx.Err() == nil {
-			return informer.ErrStopped
+			return ErrOrphan
 		}
 	}
 	return nil
