@@ -50,6 +50,11 @@ func TestStart(t *testing.T) {
 		check(t, os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755))
 		check(t, os.WriteFile(filepath.Join(dir, name), []byte(code), 0o600))
 	}
+	for _, mark := range []string{"// +groupName=example.com\n", "// +versionName=v1\npackage website\n"} {
+		if !strings.Contains(files["types.go"], mark) {
+			t.Errorf("controller-gen runs in step 1, where types.go lacks %q", mark)
+		}
+	}
 	const generated = "zz_generated.deepcopy.go"
 	code, err := os.ReadFile(filepath.Join(root, "examples", "website", generated))
 	check(t, err)
