@@ -64,7 +64,7 @@ func TestReadyzSaysWhy(t *testing.T) {
 		"forbidden everywhere": {answers{"secrets", apierrors.NewForbidden(gadgets, "", nil)}, time.Minute, "500 secrets: forbidden: cannot list: gadgets is forbidden: <nil>"},
 		"unauthorized":         {answers{"secrets", apierrors.NewUnauthorized("who are you?")}, time.Minute, "500 secrets: unauthorized: cannot list: who are you?"},
 		"not installed": {answers{"widgets.example.com", apierrors.NewNotFound(gadgets, "")}, time.Minute,
-			`500 widgets.example.com: not filled: list at resourceVersion "0" failed, trying again in *: gadgets "" not found (is the CustomResourceDefinition installed?)`},
+			`500 widgets.example.com: not filled: list at resourceVersion "0" failed, trying again in *: gadgets "" not found (is the CustomResourceDefinition installed, and is its plural "widgets"? In a test, call fake.Register)`},
 		"busy": {answers{"pods", apierrors.NewInternalError(fmt.Errorf("etcd"))}, time.Minute,
 			`500 pods: not filled: requests have failed for 1m0s; the last: list at resourceVersion "*" failed, trying again in *: Internal error occurred: etcd`},
 		"hostile": {answers{"pods", apierrors.NewForbidden(gadgets, "", fmt.Errorf("\nok: \x1b[31m\u202e%s", strings.Repeat("x", 5000)))}, time.Minute,
