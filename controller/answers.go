@@ -35,11 +35,12 @@ type sight struct {
 	uid types.UID
 	rv  string
 	has bool
+	obj any // what reads have; nil for nothing
 }
 
 func lookAt[T metav1.Object](r *requests[T], key types.NamespacedName) (s sight) {
 	s.key = fullKey(r, key)
-	s.uid, s.rv, s.has = r.cache.shown(s.key)
+	s.obj, s.uid, s.rv, s.has = r.cache.shown(s.key)
 	return s
 }
 
@@ -103,12 +104,14 @@ func wrote[T metav1.Object](ctx context.Context, r *requests[T], w write, now T,
 	case err != nil:
 		noteFailed(ctx, r, w.seen, w.key, err)
 	default:
-		base, version := cmp.Or(w.base, w.seen.rv), now.GetResourceVersion()
-		if !w.known && base != version {
-			base = someVersion
+		key, base, version := keyOf(now), cmp.Or(w.base, w.seen.rv), now.GetResourceVersion()
+		if w.known || base == version {
+			r.own.add(key, base, version, originOf(ctx))
+		} else {
+			r.own.add(key, someVersion, version, originOf(ctx))
 		}
-		r.own.add(keyOf(now), base, version, originOf(ctx))
 		learnAnswer(ctx, r, now)
+		noteMade(ctx, r, &changed{key, base, version, w.seen.obj}, r.cache)
 	}
 	return now, err
 }

@@ -11,6 +11,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kinform/kinform/controller/internal/loops"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mistake"
@@ -75,7 +76,8 @@ type Controller[Q comparable] struct {
 	taken    takenNames[Q]
 	writers  writers
 	underway underway[Q]
-	added    atomic.Uint64 // inputs, and so their last number
+	added    atomic.Uint64   // inputs, and so their last number
+	loops    *loops.Detector // set by New
 
 	mu      sync.Mutex
 	phase   phase
@@ -155,7 +157,7 @@ const (
 // [Controller.Err] and Run return a mistake in the setup: [ErrInvalid] if reconcile is nil or
 // there are several Options. New panics if Q cannot be a key, as queue.New does.
 func New[Q comparable](name string, reconcile func(context.Context, Q) error, options ...Options[Q]) *Controller[Q] {
-	c := &Controller[Q]{name: name, reconcile: reconcile}
+	c := &Controller[Q]{name: name, reconcile: reconcile, loops: loops.New()}
 	if reconcile == nil {
 		c.faults = append(c.faults, c.named(fmt.Errorf("controller: New: reconcile: %w", mistake.NoFunc)))
 	}

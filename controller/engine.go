@@ -128,8 +128,8 @@ type recorder[T any] interface {
 type requestCache interface {
 	// recordGone is RecordGone of the informer.
 	recordGone(key types.NamespacedName, uid types.UID, rv string) error
-	// shown returns what reads have under key; without metadata, uid and rv are empty.
-	shown(key types.NamespacedName) (uid types.UID, rv string, ok bool)
+	// shown returns what reads have under key, nil for nothing; without metadata, uid and rv are empty.
+	shown(key types.NamespacedName) (obj any, uid types.UID, rv string, ok bool)
 	// keys returns the keys of all objects that reads have.
 	keys() []types.NamespacedName
 	// version returns the version of the store, which is empty before the first list.

@@ -293,12 +293,16 @@ func (c *cached[T, P]) hasUID(obj T) bool {
 	return err == nil && ok && seen.GetUID() == obj.GetUID()
 }
 
-func (c *cached[T, P]) shown(key types.NamespacedName) (uid types.UID, rv string, ok bool) {
+func (c *cached[T, P]) shown(key types.NamespacedName) (obj any, uid types.UID, rv string, ok bool) {
 	p, ok := c.inf.Store().Get(key)
-	if obj, has := any(p).(metav1.Object); ok && has {
-		return obj.GetUID(), obj.GetResourceVersion(), true
+	if !ok {
+		return nil, "", "", false
 	}
-	return "", "", ok
+	obj = p
+	if has, ok := obj.(metav1.Object); ok {
+		uid, rv = has.GetUID(), has.GetResourceVersion()
+	}
+	return obj, uid, rv, true
 }
 
 func (c *cached[T, P]) lost() uint64 { return c.inf.LostWrites() }

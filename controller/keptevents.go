@@ -70,7 +70,16 @@ type keptEvents interface {
 	find(is note.Note) (key string, old, now any)
 }
 
-// The note of an event has, from the lowest bit on, its type and note.Event, its flags, the number of its input, and
+// ownKey is set in the note of an event that is the result of a write which the reconcile of the queued key made.
+const ownKey note.Note = 1 << 2
+
+// caused reports whether a note is of an event that changed something.
+func caused(is note.Note) bool {
+	const unchanged = 1<<flagsAt | 2<<flagsAt // initial, sync
+	return is&note.Event != 0 && is&unchanged == 0
+}
+
+// The note of an event has, from the lowest bit on, its type, ownKey and note.Event, its flags, the number of its input, and
 // its number among the events of that input.
 const (
 	flagsAt   = 4

@@ -256,7 +256,7 @@ func lookHas[T metav1.Object](l *nowLook[T], key types.NamespacedName, rv string
 	if !mayBeOlder(l.from, rv) {
 		return true
 	}
-	_, shown, ok := l.cache.shown(key)
+	_, _, shown, ok := l.cache.shown(key)
 	return ok && shown != "" && !mayBeOlder(shown, rv)
 }
 
@@ -273,7 +273,7 @@ func compare[T metav1.Object](l *nowLook[T], lacks keySet, ev reflector.Event[T]
 	key := keyOf(ev.Object)
 	has := lookHas(l, key, ev.ResourceVersion)
 	if ev.Type == reflector.Deleted {
-		_, _, shown := l.cache.shown(key)
+		_, _, _, shown := l.cache.shown(key)
 		has = !shown
 	}
 	if has {

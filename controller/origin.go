@@ -2,10 +2,12 @@ package controller
 
 import (
 	"context"
+	"hash/maphash"
 	"sync/atomic"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/controller/internal/loops"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/note"
 	"github.com/kinform/kinform/internal/objmeta"
@@ -23,6 +25,7 @@ type callContext[Q comparable] struct {
 	context.Context
 	from  keyOrigin[Q]
 	notes note.Notes
+	wrote madeByCall
 	over  atomic.Bool // reconcile has returned: what still writes with the context is somebody else
 }
 
@@ -43,6 +46,11 @@ func (c *callContext[Q]) origin() any {
 
 func (c *callContext[Q]) writers() *writers { return &c.from.controller.writers }
 
+func (c *callContext[Q]) made() (writes *madeByCall, to *loops.Detector, key uint64) {
+	to = c.from.controller.loops
+	return &c.wrote, to, maphash.Comparable(to.Seed, c.from.key)
+}
+
 func (c *callContext[Q]) causes() ([]Cause, int) {
 	return causesOf(c.from.controller, c.from.key, &c.notes)
 }
@@ -59,6 +67,7 @@ func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, 
 					c.enqueue(key, ev.priority, why)
 				}
 			}
+			c.judge(call)
 		}()
 		return reconcile(call, key)
 	}
@@ -66,10 +75,11 @@ func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, 
 
 // author returns who made the change of an event: the origin of the writes through the handle that made it, and nil if
 // somebody else may have had a part in it. Everything in doubt is somebody else's: deletions, an apply, a patch without
-// a resourceVersion in it, and an event whose write is not answered yet.
-func author[K comparable, T any](writes *ownWrites, ev *informer.Event[K, T]) any {
+// a resourceVersion in it, and an event whose write is not answered yet. last is the origin of the last write, even if
+// somebody else changed the object before it.
+func author[K comparable, T any](writes *ownWrites, ev *informer.Event[K, T]) (by, last any) {
 	if writes == nil || ev.Type == informer.Deleted || ev.Sync || ev.Initial || ev.Replaced {
-		return nil
+		return nil, nil
 	}
 	key, _ := any(ev.Key).(types.NamespacedName) // all handles have such keys
 	old, now := versionsOf(ev)
@@ -107,36 +117,42 @@ func versionsOf[K comparable, T any](ev *informer.Event[K, T]) (old, now string)
 // reconcile caused the event. writes are nil if the events are not those of a handle. The events that queue a key are
 // kept.
 func unauthored[Q, K comparable, T any](c *Controller[Q], writes *ownWrites, kept *events[K, T], handle func(informer.Event[K, T], func(Q, int))) func(informer.Event[K, T]) {
-	own := func(by any, key Q) bool {
-		is, ok := by.(keyOrigin[Q])
-		return ok && !c.opts.OwnEvents && is == keyOrigin[Q]{c, key}
+	// ask returns who made the last change of an event, the note for that if it was the reconcile of key, and whether the
+	// event is to be left out.
+	ask := func(ev *informer.Event[K, T], key Q) (last any, mine note.Note, leave bool) {
+		by, last := author(writes, ev)
+		if is, ok := last.(keyOrigin[Q]); ok && is == (keyOrigin[Q]{c, key}) {
+			return last, ownKey, by != nil && !c.opts.OwnEvents
+		}
+		return last, 0, false
 	}
 	var now informer.Event[K, T] // which is handled: the handler has one goroutine
 	var why note.Note            // now's, zero if it is not kept
 	enqueue := func(key Q, priority int) {
-		by := author(writes, &now)
-		if own(by, key) {
+		last, mine, leave := ask(&now, key)
+		if leave {
 			return
 		}
-		if writes != nil && !c.opts.OwnEvents && c.underway.room(key) { // asked first: what hold gets is allocated
+		if writes != nil && c.underway.room(key) { // asked first: what hold gets is allocated
 			ev := now
 			settle := func() (note.Note, bool) {
-				if by := author(writes, &ev); !own(by, key) {
-					return kept.add(&ev, by != nil), false
+				last, mine, leave := ask(&ev, key)
+				if leave {
+					return 0, true
 				}
-				return 0, true
+				return kept.add(&ev, last != nil) | mine, false
 			}
 			if c.underway.hold(key, heldEvent{settle, priority}) {
 				return
 			}
-			if by = author(writes, &now); own(by, key) { // the call has ended since
+			if last, mine, leave = ask(&now, key); leave { // the call has ended since
 				return
 			}
 		}
 		if why == 0 {
-			why = kept.add(&now, by != nil)
+			why = kept.add(&now, last != nil)
 		}
-		c.enqueue(key, priority, why)
+		c.enqueue(key, priority, why|mine)
 	}
 	return func(ev informer.Event[K, T]) {
 		now, why = ev, 0

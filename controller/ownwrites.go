@@ -80,23 +80,26 @@ func (o *ownWrites) forget(key types.NamespacedName) {
 
 // author returns the origin of the writes that alone made the state now of the state old, which is empty if
 // there was no object. It returns nil if the writes have several origins, or none: an event that merged somebody else's
-// change with an own one has no such chain.
-func (o *ownWrites) author(key types.NamespacedName, old, now string) (by any) {
+// change with an own one has no such chain. last is the origin of the last of the writes, even then.
+func (o *ownWrites) author(key types.NamespacedName, old, now string) (by, last any) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, w := range slices.Backward(o.made[key]) {
 		if w.rv != now {
 			continue
 		}
-		if w.by == nil || by != nil && by != w.by {
-			return nil
+		if last == nil {
+			last = w.by
 		}
-		if by = w.by; w.base == old {
-			return by
+		if w.by == nil || w.by != last {
+			return nil, last
+		}
+		if w.base == old {
+			return last, last
 		}
 		now = w.base
 	}
-	return nil
+	return nil, last
 }
 
 // wrote reports whether a write made the state now, even if others changed the object before that.

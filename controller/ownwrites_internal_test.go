@@ -13,11 +13,11 @@ func TestOwnWritesAreKept(t *testing.T) {
 	one := types.NamespacedName{Name: "one"}
 	o.add(one, "", "1", "me")
 	o.add(one, someVersion, "1a", "me")
-	if by := o.author(one, "1", "1a"); by != nil || !o.wrote(one, "1a") || o.wrote(one, "2") {
+	if by, last := o.author(one, "1", "1a"); by != nil || last != "me" || !o.wrote(one, "1a") || o.wrote(one, "2") {
 		t.Errorf("a write of any version is by %v", by)
 	}
 	o.forget(one)
-	if by := o.author(one, "", "1"); by != nil {
+	if by, _ := o.author(one, "", "1"); by != nil {
 		t.Errorf("a forgotten write is by %v", by)
 	}
 	o.add(one, "", "2", "me")
@@ -25,14 +25,14 @@ func TestOwnWritesAreKept(t *testing.T) {
 	for n := range ownKept - 2 {
 		o.add(types.NamespacedName{Name: fmt.Sprint("other", n)}, "", "4", "me")
 	}
-	if by := o.author(one, "", "3"); by != "me" {
+	if by, _ := o.author(one, "", "3"); by != "me" {
 		t.Errorf("%d writes later, it is by %v", ownKept-2, by)
 	}
 	o.add(types.NamespacedName{Name: "last"}, "", "5", "me")
-	if by := o.author(one, "", "3"); by != nil {
+	if by, _ := o.author(one, "", "3"); by != nil {
 		t.Errorf("a creation that is not kept is by %v", by)
 	}
-	if by := o.author(one, "2", "3"); by != "me" {
+	if by, _ := o.author(one, "2", "3"); by != "me" {
 		t.Errorf("the update after it is by %v", by)
 	}
 	for n := range ownKept {
@@ -63,8 +63,13 @@ func TestAuthor(t *testing.T) {
 		{"4", "5", "me"}, {"3", "5", nil}, {"5", "6", nil}, {"6", "7", nil}, {"1", "1", nil}, {"", "", nil},
 		{"8", "9", nil}, {"", "9", nil},
 	} {
-		if by := o.author(one, c.old, c.now); by != c.want {
+		if by, _ := o.author(one, c.old, c.now); by != c.want {
 			t.Errorf("from %q to %q: %v, want %v", c.old, c.now, by, c.want)
+		}
+	}
+	for now, want := range map[string]any{"1": "me", "3": "you", "6": nil, "7": nil, "9": "me"} {
+		if _, last := o.author(one, "0", now); last != want {
+			t.Errorf("the last write to %q is by %v, want %v", now, last, want)
 		}
 	}
 }

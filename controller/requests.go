@@ -155,7 +155,7 @@ func (r *requests[T]) apply(ctx context.Context, config any, opts *metav1.ApplyO
 	if err != nil {
 		return *new(T), err
 	}
-	w := write{key: key, dry: opts.DryRun, base: lookAt(r, key).rv}
+	w := write{key: key, seen: lookAt(r, key), dry: opts.DryRun}
 	now, err := r.client.Apply(ctx, config, *opts)
 	return wrote(ctx, r, w, now, err)
 }

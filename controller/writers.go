@@ -3,6 +3,8 @@ package controller
 import (
 	"context"
 	"sync"
+
+	"github.com/kinform/kinform/controller/internal/loops"
 )
 
 // writer is a handle whose reads may be behind its writes.
@@ -46,6 +48,8 @@ type anyCall interface {
 	origin() any
 	writers() *writers
 	causes() ([]Cause, int)
+	// made returns the writes of the call so far, and the detector of loops with the hash of the key.
+	made() (writes *madeByCall, to *loops.Detector, key uint64)
 }
 
 // callOf returns the call of reconcile to which a context belongs, nil if there is none.

@@ -40,6 +40,11 @@ func (v *queued) state(now time.Time) Queue {
 	for _, k := range first(s.Running) {
 		out.RunningKeys = append(out.RunningKeys, Key{Key: keyText(k.Key), Seconds: v.runsFor(k, now).Seconds(), Priority: k.Priority, Failures: k.Failures})
 	}
+	if v.calls != nil {
+		for _, l := range first(v.calls.Loops()) {
+			out.LoopingKeys = append(out.LoopingKeys, Key{Key: printable(l.Key), Seconds: now.Sub(l.At).Seconds(), Error: l.Text})
+		}
+	}
 	if r := m.Results; m.Workers > 0 || r != (queue.Results{}) {
 		out.Counts = &Counts{
 			Succeeded: r.Succeeded, Again: r.Again + r.AgainNow, GaveUp: r.GaveUp, CutShort: r.CutShort,

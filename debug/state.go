@@ -140,6 +140,8 @@ type Queue struct {
 	GivenUp     int   `json:"givenUp"`
 	FailingKeys []Key `json:"failingKeys"`
 	GivenUpKeys []Key `json:"givenUpKeys"`
+	// LoopingKeys are the keys that a controller found in a loop in the last hour: see controller.Controller.Loops.
+	LoopingKeys []Key `json:"loopingKeys,omitempty"`
 	// AddRate, RunRate and FailRate are the recent numbers of adds, of results and of failed
 	// results per second; nil until somebody has been looking at the page for a second.
 	AddRate  *float64 `json:"addRate,omitempty"`
@@ -170,12 +172,13 @@ type Counts struct {
 type Key struct {
 	Key string `json:"key"`
 	// Seconds is how long a queued key has waited, a delayed one has to wait, or a running one
-	// has run, or how long ago the last reconcile of a failing one or one that was given up began. Zero if it is not
-	// known.
+	// has run, or how long ago the last reconcile of a failing one or one that was given up began, or a loop was found.
+	// Zero if it is not known.
 	Seconds  float64 `json:"seconds"`
 	Priority int     `json:"priority"`
 	Failures int     `json:"failures"`
-	// Error is the last reconcile's, for a key that fails or was given up. It needs Options.Reconciles.
+	// Error is the last reconcile's, for a key that fails or was given up, and needs Options.Reconciles. For a key in a
+	// loop it says what goes on.
 	Error string `json:"error,omitempty"`
 }
 

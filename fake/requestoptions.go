@@ -59,7 +59,9 @@ type write struct {
 	// request is the context of a request by the code under test, nil for a write of the test
 	// itself.
 	request     context.Context
-	subresource string // empty for the object itself
+	subresource string          // empty for the object itself
+	sent        []byte          // the body of such a request
+	patch       types.PatchType // of sent, empty for a whole object
 }
 
 func createOptions(ctx context.Context, opts metav1.CreateOptions) (write, error) {

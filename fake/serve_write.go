@@ -107,6 +107,7 @@ func (t *table) putObject(r *http.Request, req parsedRequest, body []byte) (v *r
 	if err := checkName(obj, req.name); err != nil {
 		return nil, false, err
 	}
+	w.sent = body
 	return t.replace(obj, w)
 }
 
@@ -120,6 +121,7 @@ func (t *table) patchObject(r *http.Request, req parsedRequest, body []byte) (v 
 	if err != nil {
 		return nil, false, err
 	}
+	w.sent, w.patch = body, kind
 	return t.patch(req.key(), kind, body, w)
 }
 

@@ -53,7 +53,8 @@ type Server struct {
 	tables    map[schema.GroupResource]*table
 	order     []*table // by time of registration
 	byType    map[reflect.Type][]*table
-	drops     chan struct{} // closed by DropWatches and then replaced
+	drops     chan struct{}             // closed by DropWatches and then replaced
+	idle      map[loopWriter]idleWrites // writes that changed nothing
 }
 
 // features are the features that a server lacks.
@@ -126,7 +127,9 @@ type revision struct {
 	rv  uint64
 	obj metav1.Object
 	by  *writers // nil if obj has managedFields
-	of  *table   // whose definition obj is of
+	// writer is the field manager of the write, empty for a write of the test itself.
+	writer string
+	of     *table // whose definition obj is of
 	// stored is the revision in the table of which this one is a view; nil for itself.
 	stored *revision
 	// kept is the sum that [Strategy].Prepare returned; zero for none.

@@ -117,7 +117,7 @@ func (t *table) insert(v *revision, w write) (taken bool, err error) {
 	if len(obj.GetManagedFields()) == 0 && !s.exact {
 		v.by = creator(t, w)
 	}
-	v.rv = s.advance(1)
+	v.rv, v.writer = s.advance(1), w.manager
 	obj.SetResourceVersion(formatRV(v.rv))
 	t.put(v.rv, nil, v)
 	return false, nil
@@ -212,6 +212,7 @@ func (t *table) revised(old *revision, w write, change func(old *revision) (meta
 // was faster.
 func (t *table) supersede(old, next *revision, w write) (v *revision, ok bool, err error) {
 	if t.storage == nil && next.sameAs(old.origin()) {
+		t.noteIdle(old, w)
 		return old, true, nil // the API server writes nothing either, unless the object that it reads differs from the stored one
 	}
 	if w.dryRun {
@@ -233,8 +234,10 @@ func (t *table) exchange(old, next *revision, w write) (v *revision, ok bool, er
 		return nil, false, err
 	}
 	if t.storage != nil && next.sameAs(old.origin()) {
+		t.noteIdle(old, w)
 		return old, true, nil
 	}
+	next.writer = w.manager
 	if v, ok = t.commit(old, next); !ok {
 		return nil, false, nil
 	}

@@ -22,6 +22,7 @@ type Controller interface {
 	Traced(key string) []controller.Traced
 	KeyState(key any) controller.KeyState
 	LastErrors() map[any]controller.Traced
+	Loops() []controller.Loop
 }
 
 // Show makes a part known to programs that look at the manager, such as package debug and

@@ -115,6 +115,7 @@ function queue(q) {
       ...(n ? [["succeeded", n.succeeded], ["again", n.again], ["failed", n.failed], ["gave up", n.gaveUp], ["cut short", n.cutShort || null], ["timed out", n.timedOut || null]] : []),
     ]),
     el("div", "lists",
+      keys("in a loop", 0, q.loopingKeys || [], (k) => `${k.error}, found ${secs(k.seconds)} ago`, () => true),
       keys("failing", q.failing, q.failingKeys, failed),
       keys("given up", q.givenUp, q.givenUpKeys, failed),
       keys("running", q.running, q.runningKeys, (k) => k.seconds ? (hangs(k) ? "has not returned for " : "") + secs(k.seconds) : "", hangs),

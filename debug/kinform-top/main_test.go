@@ -41,6 +41,16 @@ func TestOnce(t *testing.T) {
 	}
 }
 
+// A key in a loop has a line with all that is known, whatever is in it.
+func TestLoopingKeys(t *testing.T) {
+	text := "16 reconciles in 15s, 16 after " + strings.Repeat("x", 100) + "\x1b changed spec.a, written by this controller"
+	s := debug.State{Controllers: []debug.Queue{{Name: "work", LoopingKeys: []debug.Key{{Key: "a/one", Error: text}}}}}
+	want := "\nIn a loop in work\n  a/one  " + strings.ReplaceAll(text, "\x1b", "?") + "\n"
+	if got := render(s); !strings.Contains(got, want) {
+		t.Errorf("got %q", got)
+	}
+}
+
 // cancelling ends after a number of writes, as a person does.
 type cancelling struct {
 	strings.Builder

@@ -41,6 +41,12 @@ func render(s debug.State) string {
 		}
 	}
 	for _, q := range queues {
+		for n, k := range q.LoopingKeys[:min(len(q.LoopingKeys), 5)] {
+			if n == 0 {
+				fmt.Fprintf(&b, "\nIn a loop in %s\n", plain(q.Name))
+			}
+			fmt.Fprintf(&b, "  %s  %s\n", plain(k.Key), cut(k.Error, 400))
+		}
 		failed(&b, "Failing", q.Name, q.FailingKeys)
 		failed(&b, "Given up", q.Name, q.GivenUpKeys)
 	}
@@ -58,15 +64,18 @@ func failed(b *strings.Builder, title, queue string, keys []debug.Key) {
 }
 
 // plain replaces unprintable characters and cuts text that is too long for a line.
-func plain(s string) string {
+func plain(s string) string { return cut(s, 80) }
+
+// cut is plain for text of most characters.
+func cut(s string, most int) string {
 	runes := []rune(strings.Map(func(r rune) rune {
 		if !unicode.IsPrint(r) {
 			return '?'
 		}
 		return r
 	}, s))
-	if len(runes) > 80 {
-		return string(runes[:79]) + "…"
+	if len(runes) > most {
+		return string(runes[:most-1]) + "…"
 	}
 	return string(runes)
 }

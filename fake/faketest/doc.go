@@ -18,6 +18,7 @@
 //   - [WaitIdle] waits, inside a testing/synctest bubble, until nothing more can happen without
 //     time passing.
 //   - [NoLeaks] finds goroutines that a test left running.
+//   - [NoLoops] finds clients that write the same field of an object again and again.
 //   - [Transcript] keeps the requests of a server. Check them, and see them when a test fails.
 //   - [Listen] serves the server at an address, for clients that need one.
 //

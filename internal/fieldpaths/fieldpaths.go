@@ -13,6 +13,9 @@ import (
 	"github.com/kinform/kinform/internal/keytext"
 )
 
+// More stands for the paths that are left out.
+const More = "…"
+
 const (
 	maxPaths = 32
 	maxDepth = 16
@@ -28,23 +31,29 @@ const (
 // It leaves out the resourceVersion and the managed fields, which differ in each update. There are 32 paths at most, and
 // then "…" for the rest. It returns nil if the states are equal, or have no JSON.
 func Changed(old, now any) (paths []string) {
-	defer func() {
-		if recover() != nil { // methods of the objects
-			paths = nil
-		}
-	}()
+	Each(old, now, func(path string, _, _ any) { paths = append(paths, path) })
+	return paths
+}
+
+// Each calls f with the paths of Changed, and the values there before and after: JSON in the form of maps, slices, and
+// scalars, with json.Number for numbers. An absent value is nil, as null is, and so are those of "…".
+func Each(old, now any, f func(path string, old, now any)) {
 	before, ok := treeOf(old)
 	after, is := treeOf(now)
 	if !ok || !is {
-		return nil
+		return
 	}
-	var d difference
+	d := difference{f: f}
 	d.values("", before, after, maxDepth)
-	return d.paths
 }
 
 // treeOf returns the JSON of an object as maps, slices and scalars.
 func treeOf(obj any) (tree any, ok bool) {
+	defer func() {
+		if recover() != nil { // methods of the object
+			tree, ok = nil, false
+		}
+	}()
 	text, err := json.Marshal(obj)
 	if err != nil {
 		return nil, false
@@ -54,20 +63,24 @@ func treeOf(obj any) (tree any, ok bool) {
 	return tree, d.Decode(&tree) == nil
 }
 
-type difference struct{ paths []string }
+type difference struct {
+	f func(path string, old, now any)
+	n int // calls of f
+}
 
-func (d *difference) add(at string) {
-	switch n := len(d.paths); {
-	case n < maxPaths:
-		d.paths = append(d.paths, at)
-	case n == maxPaths:
-		d.paths = append(d.paths, "…")
+func (d *difference) add(at string, old, now any) {
+	switch {
+	case d.n < maxPaths:
+		d.f(at, old, now)
+	case d.n == maxPaths:
+		d.f(More, nil, nil)
 	}
+	d.n++
 }
 
 // values adds the paths in which the values at a path differ.
 func (d *difference) values(at string, old, now any, depth int) {
-	if len(d.paths) > maxPaths || reflect.DeepEqual(old, now) {
+	if d.n > maxPaths || reflect.DeepEqual(old, now) {
 		return
 	}
 	before, wasTree := old.(map[string]any)
@@ -80,7 +93,7 @@ func (d *difference) values(at string, old, now any, depth int) {
 	case depth > 0 && wasList && isList && anyParts(was) && anyParts(is):
 		d.elements(at, was, is, depth-1)
 	default:
-		d.add(at)
+		d.add(at, old, now)
 	}
 }
 
@@ -97,7 +110,7 @@ func (d *difference) members(at string, old, now map[string]any, depth int) {
 		if was && is {
 			d.values(path, before, after, depth)
 		} else {
-			d.add(path)
+			d.add(path, before, after)
 		}
 	}
 }
@@ -108,15 +121,18 @@ func (d *difference) elements(at string, old, now []any, depth int) {
 	if !named {
 		for i := range max(len(old), len(now)) {
 			path := element(at, strconv.Itoa(i))
-			if i < len(old) && i < len(now) {
+			switch {
+			case i >= len(now):
+				d.add(path, old[i], nil)
+			case i >= len(old):
+				d.add(path, nil, now[i])
+			default:
 				d.values(path, old[i], now[i], depth)
-			} else {
-				d.add(path)
 			}
 		}
 		return
 	}
-	n := len(d.paths)
+	n := d.n
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	for _, name := range slices.Sorted(maps.Keys(all)) {
@@ -125,11 +141,11 @@ func (d *difference) elements(at string, old, now []any, depth int) {
 		if had && has {
 			d.values(element(at, name), was, is, depth)
 		} else {
-			d.add(element(at, name))
+			d.add(element(at, name), was, is)
 		}
 	}
-	if len(d.paths) == n {
-		d.add(at) // only their order differs
+	if d.n == n {
+		d.add(at, old, now) // only their order differs
 	}
 }
 

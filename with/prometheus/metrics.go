@@ -151,10 +151,14 @@ func (m *Metrics) queue(name string, q Queue) part {
 
 func (m *Metrics) controller(name string, c Queue) part {
 	shown, reconciles := m.queues.of(name), m.controllers.of(name)
+	looping, detects := c.(interface{ Loops() []controller.Loop })
 	return newPart(name, m.queues.depth, func(e emitter) {
 		s := c.Metrics()
 		shown.collect(e, s)
 		reconciles.collect(e, s)
+		if detects {
+			e.gauge(reconciles.loops, float64(len(looping.Loops())), reconciles.labels)
+		}
 	}, "queue")
 }
 

@@ -116,6 +116,7 @@ func (q *shownQueue) depths(depths map[int]int) map[string]int {
 type controllerTable struct {
 	results *prometheus.Desc
 	time    *prometheus.Desc // with Timing only
+	loops   *prometheus.Desc // of a controller
 	bounds  []bound          // of time
 	numbers []number[queue.Metrics]
 }
@@ -125,6 +126,7 @@ func newControllerTable() controllerTable {
 	return controllerTable{
 		results: desc("controller_runtime_reconcile_total", "Reconciles by result.", owner, "result"),
 		time:    desc("controller_runtime_reconcile_time_seconds", "How long reconciles took.", owner),
+		loops:   desc("kinform_controller_looping_keys", "Keys that were found in a loop in the last hour.", owner),
 		bounds: boundsOf([]float64{
 			0.005, 0.01, 0.025, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7, 0.8, 0.9,
 			1, 1.25, 1.5, 1.75, 2, 2.5, 3, 3.5, 4, 4.5, 5, 6, 7, 8, 9, 10, 15, 20, 25, 30, 40, 50, 60,
@@ -151,6 +153,7 @@ func newControllerTable() controllerTable {
 func (t *controllerTable) describe(out chan<- *prometheus.Desc) {
 	out <- t.results
 	out <- t.time
+	out <- t.loops
 	describe(out, t.numbers)
 }
 

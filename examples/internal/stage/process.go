@@ -149,11 +149,13 @@ func (c *chaos) draw(writes bool) moment {
 }
 
 // BadDays runs a schedule for each of short seeds, or of long ones with KINFORM_LONG=1, each in its own bubble.
-// The test fails if the programs never crashed. Programs that write must have crashed before a write and after
+// The test fails if a key goes in a loop: a controller says so, or the writes show it (fake.Server.Loops). It also fails
+// if the programs never crashed. Programs that write must have crashed before a write and after
 // one, and answers to their writes must have been lost. A seed repeats the faults, but not the order of the
 // programs' goroutines.
 func BadDays(t *testing.T, short, long uint64, day func(t *testing.T, seed uint64) *Stage) {
 	t.Helper()
+	NoLoops(t)
 	var sum crashes
 	seeds, writes, lost := uint64(0), 0, 0
 	for seed := range longtest.N(short, long) {
@@ -161,6 +163,11 @@ func BadDays(t *testing.T, short, long uint64, day func(t *testing.T, seed uint6
 			synctest.Test(t, func(t *testing.T) {
 				s := day(t, seed)
 				s.Stop() // nothing counts from here on
+				for _, of := range append(s.lenders, s) {
+					if loops := of.Server.Loops(); len(loops) > 0 {
+						t.Errorf("loops: %q", loops)
+					}
+				}
 				sum.before += s.chaos.struck.before
 				sum.after += s.chaos.struck.after
 				sum.reads += s.chaos.struck.reads

@@ -3,14 +3,21 @@ package stage
 import (
 	"context"
 	"log/slog"
+	"strings"
 	"sync"
 	"testing"
 )
 
 // NoWarnings fails the test if it logs anything at level Warn or above: on a good day no reconcile fails. Call it
 // before New, and not in tests that run in parallel.
-func NoWarnings(t *testing.T) {
-	w := &warnings{}
+func NoWarnings(t *testing.T) { refuse(t, "") }
+
+// NoLoops fails the test if a controller of a program logs that a key goes in a loop. It is like NoWarnings otherwise.
+func NoLoops(t *testing.T) { refuse(t, "goes in a loop") }
+
+// refuse fails the test for each record at level Warn or above whose text has a part.
+func refuse(t *testing.T, part string) {
+	w := &warnings{part: part}
 	before := slog.Default()
 	slog.SetDefault(slog.New(w))
 	t.Cleanup(func() {
@@ -25,6 +32,8 @@ func NoWarnings(t *testing.T) {
 
 // warnings keeps the texts of records.
 type warnings struct {
+	part string // of the texts
+
 	mu    sync.Mutex
 	texts []string
 }
@@ -36,7 +45,9 @@ func (w *warnings) Handle(_ context.Context, r slog.Record) error {
 	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.texts = append(w.texts, text)
+	if strings.Contains(text, w.part) {
+		w.texts = append(w.texts, text)
+	}
 	return nil
 }
 

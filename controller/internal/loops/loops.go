@@ -1,0 +1,336 @@
+// Package loops finds keys whose reconcile goes on for ever: each call is made because of what the call before it wrote,
+// or because another writer undid that. It has no clock and no goroutine.
+//
+// It counts rounds. A round is a call that only events have caused, and that writes an object which the call before has
+// written, too: no resync, no retry, no delay. There are two kinds. In an own round, all events were results of what
+// calls of the key have written, and nobody else has written the object meanwhile. In an answered round somebody has.
+//
+// Counting costs one look into a bounded table. From some rounds in a row on, the detector asks for the fields that the
+// writes change: see Suspects. They tell a loop from progress, such as a rollout.
+package loops
+
+import (
+	"hash/maphash"
+	"sync"
+	"time"
+)
+
+const (
+	// suspectAfter is the number of rounds in a row after which fields are looked at.
+	suspectAfter = 8
+	// window is the number of looks that decide.
+	window = 8
+	// pause is how long a loop is not reported again. Rounds that are further apart are not in a row.
+	pause = time.Hour
+	// maxKeys bounds the keys that a detector knows.
+	maxKeys = 1000
+	// maxWrites bounds the objects that a call writes and the detector knows.
+	maxWrites = 8
+	// maxFields bounds the fields of a key that are compared.
+	maxFields = 64
+)
+
+// Write is what a call has made of an object. The members are hashes.
+type Write struct {
+	Object     uint64
+	Base, Made uint64 // the version that it replaced, and the version that it made
+}
+
+// Writes are the writes of a call, one for each of the first objects. The zero value has none.
+type Writes struct {
+	made [maxWrites]Write
+	n    int
+}
+
+// Add adds a write. Several writes of an object are one, unless there is somebody else's between them.
+func (w *Writes) Add(is Write) {
+	if had := w.of(is.Object); had != nil {
+		if had.Made != is.Base {
+			had.Base = 0 // of nobody
+		}
+		had.Made = is.Made
+		return
+	}
+	if w.n < maxWrites {
+		w.made[w.n] = is
+		w.n++
+	}
+}
+
+// of returns the write of an object, nil if there is none.
+func (w *Writes) of(object uint64) *Write {
+	for i := range w.made[:w.n] {
+		if w.made[i].Object == object {
+			return &w.made[i]
+		}
+	}
+	return nil
+}
+
+// Call is a call of reconcile that has ended and has written something.
+type Call struct {
+	Key uint64 // a hash
+	// Events says that only events have caused it, and Own that these were all results of what calls of the key wrote.
+	Events, Own bool
+	Writes      Writes
+	Fields      []Field // that the writes changed, if the key was suspect
+	Now         time.Time
+	Name        string // of the key, for people
+}
+
+// Field is a field that a write changed.
+type Field struct {
+	// Object and Path name the field, for people.
+	Object, Path string
+	// Old and New are hashes of its value before and after.
+	Old, New uint64
+	// Progress says that a new value each time is no sign of a loop if others write the object, too: it is a number, or a
+	// part of the status.
+	Progress bool
+}
+
+// Loop describes a loop.
+type Loop struct {
+	// Reconciles is the number of calls in Time. Rounds is the number of those that wrote the object of the field again.
+	Reconciles, Rounds int
+	Time               time.Duration
+	// Object and Path name the field that keeps the loop going.
+	Object, Path string
+	// Fight says that others change the field, too. Answered says that others change the object after each write.
+	Fight, Answered bool
+}
+
+// Detector finds the loops of a controller's keys. Make one with New. Its methods may be called from any goroutine;
+// calls about one key come one after the other.
+type Detector struct {
+	// Seed is for the hashes.
+	Seed maphash.Seed
+
+	mu   sync.Mutex
+	keys map[uint64]*key
+}
+
+// New returns a detector.
+func New() *Detector { return &Detector{Seed: maphash.MakeSeed()} }
+
+// key is what a detector knows about a key.
+type key struct {
+	wrote    Writes // of the last call that wrote
+	answered bool   // the kind of the rounds in a row
+	row      int    // rounds in a row
+	began    time.Time
+	last     time.Time // the last round
+	calls    int       // since began
+	rounds   int       // since began
+	looks    int
+	fields   map[fieldName]*history // of the looks; nil before the first
+
+	name     string
+	loop     Loop
+	reported time.Time // when loop was; zero for never
+}
+
+type fieldName struct{ object, path string }
+
+// history is how the value of a field has changed in the looks.
+type history struct {
+	last     int // the last look that found it changed
+	looks    int // that found it changed
+	back     int // times at which it got a value that it had before
+	undone   int // times at which somebody else had changed it meanwhile
+	progress bool
+	values   [4]uint64
+	n        int // values so far
+}
+
+// Suspects reports whether the fields of a key's writes are to be given to Ended.
+func (d *Detector) Suspects(hash uint64, now time.Time) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.keys[hash]
+	return k != nil && k.row >= suspectAfter && !k.resting(now)
+}
+
+// Idle counts a call that has written nothing.
+func (d *Detector) Idle(hash uint64) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.keys[hash]
+	if k == nil {
+		return
+	}
+	k.calls++
+	if !k.answered {
+		k.row = 0 // there is nothing more to do
+	}
+}
+
+// Ended counts a call. It returns the loop that the key is in if that is to be reported.
+func (d *Detector) Ended(c *Call) (loop Loop, found bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.keys[c.Key]
+	if k == nil {
+		k = &key{}
+		d.keep(c.Key, k)
+	}
+	k.calls++
+	answered, round := k.round(c)
+	k.wrote = c.Writes
+	if !round {
+		return Loop{}, false
+	}
+	k.count(answered, c.Now)
+	if k.row <= suspectAfter || k.resting(c.Now) {
+		return Loop{}, false
+	}
+	k.see(c.Fields)
+	return k.decide(c)
+}
+
+// round says whether a call is a round, and of which kind.
+func (k *key) round(c *Call) (answered, round bool) {
+	if !c.Events {
+		return false, false
+	}
+	own := false
+	for _, now := range c.Writes.made[:c.Writes.n] {
+		if before := k.wrote.of(now.Object); before != nil {
+			own = true
+			answered = answered || before.Made != now.Base
+		}
+	}
+	return answered, answered || own && c.Own
+}
+
+// count counts a round.
+func (k *key) count(answered bool, now time.Time) {
+	if gap := now.Sub(k.last); k.row == 0 || k.answered != answered || gap > pause || gap < -pause {
+		k.answered, k.row, k.looks, k.fields = answered, 0, 0, nil
+		if !k.resting(now) {
+			k.began, k.calls, k.rounds = now, 1, 0
+		}
+	}
+	k.row++
+	k.rounds++
+	k.last = now
+}
+
+// resting reports whether a loop was reported a short time ago.
+func (k *key) resting(now time.Time) bool {
+	gap := now.Sub(k.reported)
+	return !k.reported.IsZero() && gap < pause && gap > -pause
+}
+
+// keep adds a key. If there are too many, it forgets one of a few with the fewest rounds.
+func (d *Detector) keep(hash uint64, k *key) {
+	if d.keys == nil {
+		d.keys = map[uint64]*key{}
+	}
+	if len(d.keys) >= maxKeys {
+		var least uint64
+		n := 0
+		for hash, other := range d.keys { // in random order
+			if n == 0 || other.row < d.keys[least].row {
+				least = hash
+			}
+			if n++; n == 8 {
+				break
+			}
+		}
+		delete(d.keys, least)
+	}
+	d.keys[hash] = k
+}
+
+// see adds a look.
+func (k *key) see(changed []Field) {
+	if k.fields == nil {
+		k.fields = map[fieldName]*history{}
+	}
+	k.looks++
+	for _, f := range changed {
+		is := fieldName{f.Object, f.Path}
+		h := k.fields[is]
+		if h == nil {
+			if len(k.fields) == maxFields {
+				continue
+			}
+			h = &history{progress: f.Progress}
+			k.fields[is] = h
+		}
+		if h.last != k.looks {
+			h.last = k.looks
+			h.looks++
+		}
+		h.see(f)
+	}
+}
+
+func (h *history) see(f Field) {
+	known := h.values[:min(h.n, len(h.values))]
+	if h.n > 0 && h.values[(h.n-1)%len(h.values)] != f.Old {
+		h.undone++
+	}
+	for _, v := range known {
+		if v == f.New {
+			h.back++
+			break
+		}
+	}
+	h.values[h.n%len(h.values)] = f.New
+	h.n++
+}
+
+// decide returns the loop that the looks show. There must be enough of them.
+func (k *key) decide(c *Call) (loop Loop, found bool) {
+	if k.looks < window {
+		return Loop{}, false
+	}
+	is, fight, found := k.culprit()
+	k.looks, k.fields = 0, nil
+	if !found {
+		k.row = 0 // it is progress: the next rounds are not looked at
+		return Loop{}, false
+	}
+	k.loop = Loop{
+		Reconciles: k.calls, Rounds: k.rounds, Time: c.Now.Sub(k.began),
+		Object: is.object, Path: is.path, Fight: fight, Answered: k.answered,
+	}
+	k.name, k.reported = c.Name, c.Now
+	k.began, k.calls, k.rounds = c.Now, 0, 0
+	return k.loop, true
+}
+
+// culprit returns the field that keeps the loop going: others change it, too, or it is different each time, or, in own
+// rounds, it gets the values that it had.
+func (k *key) culprit() (is fieldName, fight, found bool) {
+	for name, h := range k.fields {
+		fights := h.undone >= window/2
+		guilty := fights || h.looks == window && !(k.answered && h.progress) || h.back >= window/2 && !k.answered
+		better := !found || fights && !fight || fights == fight && name.object+name.path < is.object+is.path
+		if guilty && better {
+			is, fight, found = name, fights, true
+		}
+	}
+	return is, fight, found
+}
+
+// Reported is a key with the loop that was reported last, and when.
+type Reported struct {
+	Key string
+	Loop
+	At time.Time
+}
+
+// Loops returns the loops that were reported in the last hour, in no order.
+func (d *Detector) Loops(now time.Time) (all []Reported) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	for _, k := range d.keys {
+		if k.resting(now) {
+			all = append(all, Reported{k.name, k.loop, k.reported})
+		}
+	}
+	return all
+}

@@ -1,0 +1,211 @@
+package fake
+
+import (
+	"cmp"
+	"encoding/json"
+	"fmt"
+	"hash/maphash"
+	"maps"
+	"slices"
+
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/fake/internal/rounds"
+	"github.com/kinform/kinform/internal/fieldpaths"
+	"github.com/kinform/kinform/internal/keytext"
+)
+
+// Loops returns a line for each field that a client has written ten times in a row for no reason, with values that come
+// back or differ each time. It also returns one for each object to which a client has sent ten writes that changed
+// nothing. A line names the object, the field, and the field manager of the client, but no values.
+//
+// A write has a reason if, since the client last wrote the field, the test itself has written something, anybody has
+// created or deleted an object, or another client has written something other than that field. Leases and Events are
+// left out, because they are written again and again by design. So are writes that the server has forgotten
+// ([Options].History). It encodes both states of each write that can be one of ten.
+func (s *Server) Loops() []string {
+	changes, idle := s.written()
+	all := append(idleLines(idle), s.loopLines(changes)...)
+	slices.Sort(all)
+	return all
+}
+
+// loopLines returns the lines about fields.
+func (s *Server) loopLines(changes []change) (all []string) {
+	often := map[loopWriter]int{}
+	for _, c := range changes {
+		often[c.by]++
+	}
+	var f rounds.Finder[loopObject]
+	for _, c := range changes {
+		w := rounds.Write[loopObject]{Object: c.by.loopObject, Writer: c.by.manager, Update: c.old != nil && c.cur != nil}
+		if w.Update && w.Writer != "" && often[c.by] >= rounds.Enough {
+			fieldpaths.Each(c.old.obj, c.cur.obj, func(path string, _, now any) {
+				if path != "metadata.generation" && path != fieldpaths.More {
+					text, _ := json.Marshal(now) // it was JSON
+					w.Fields = append(w.Fields, rounds.Field{Path: path, Value: maphash.Bytes(s.seed, text)})
+				}
+			})
+		}
+		f.Add(w)
+	}
+	for _, l := range f.Loops() {
+		how := "it is different each time"
+		if l.Back {
+			how = "its values come back"
+		}
+		all = append(all, fmt.Sprintf("%v: %q has written %s %d times in a row without a reason: %s", l.Object, l.Writer, l.Path, l.Times, how))
+	}
+	return all
+}
+
+// idleLines returns the lines about writes that changed nothing.
+func idleLines(idle map[loopWriter]idleWrites) (all []string) {
+	for by, i := range idle {
+		if i.times < rounds.Enough {
+			continue
+		}
+		line := fmt.Sprintf("%v: %q has written %d times what changed nothing", by.loopObject, by.manager, i.times)
+		if path := i.field(); path != "" {
+			line += ": it sent " + path + ", which the server stores in another form"
+		}
+		all = append(all, line)
+	}
+	return all
+}
+
+// loopObject names an object.
+type loopObject struct {
+	resource schema.GroupResource
+	key      types.NamespacedName
+}
+
+func (o loopObject) String() string {
+	return keytext.Printable(o.resource.String() + " " + keytext.Of(o.key))
+}
+
+// loopWriter is a client that has written an object.
+type loopWriter struct {
+	loopObject
+	manager string // empty for the test itself
+}
+
+// change is a write of the history.
+type change struct {
+	rv       uint64
+	by       loopWriter
+	old, cur *revision
+}
+
+// written returns the history of all resources in the order of the writes, and the writes without a change.
+func (s *Server) written() (changes []change, idle map[loopWriter]idleWrites) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	for _, t := range s.order {
+		is := t.res.groupResource()
+		if endless(is) {
+			continue
+		}
+		for _, r := range t.log.records {
+			if r.bookmark() {
+				continue
+			}
+			by := loopWriter{loopObject: loopObject{is, r.key()}}
+			if r.cur != nil {
+				by.manager = r.cur.writer
+			}
+			changes = append(changes, change{r.rv, by, r.old, r.cur})
+		}
+	}
+	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.rv, b.rv) })
+	return changes, maps.Clone(s.idle)
+}
+
+// endless reports whether objects of a resource are written again and again by design.
+func endless(is schema.GroupResource) bool {
+	return is.Group == "coordination.k8s.io" && is.Resource == "leases" || is.Resource == "events" && (is.Group == "" || is.Group == "events.k8s.io")
+}
+
+// idleWrites are the requests of one client that changed nothing of an object.
+type idleWrites struct {
+	times  int
+	stored *revision
+	last   sentBody // of the last one
+}
+
+// sentBody is the body of a request that writes an object, or its status.
+type sentBody struct {
+	text   []byte          // nil if it is not known
+	patch  types.PatchType // empty for an update
+	status bool
+}
+
+// noteIdle notes a write that changes nothing.
+func (t *table) noteIdle(old *revision, w write) {
+	if w.request == nil || w.dryRun || w.manager == "" {
+		return
+	}
+	is := t.res.groupResource()
+	if endless(is) {
+		return
+	}
+	by := loopWriter{loopObject{is, old.key}, w.manager}
+	s := t.server
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.idle == nil {
+		s.idle = map[loopWriter]idleWrites{}
+	}
+	s.idle[by] = idleWrites{s.idle[by].times + 1, old, sentBody{w.sent, w.patch, w.status()}}
+}
+
+// field returns the path of the first field that the last of the writes sent in another form than it is stored in, and
+// "" if there is none.
+func (i idleWrites) field() (path string) {
+	var sent any
+	text, err := encode(i.stored.obj, &i.stored.of.res)
+	if err != nil || i.last.patch == types.JSONPatchType || json.Unmarshal(i.last.text, &sent) != nil {
+		return ""
+	}
+	var stored any
+	_ = json.Unmarshal(text, &stored) // it is JSON
+	if i.last.patch == "" {
+		sent, stored = i.updated(sent), i.updated(stored)
+	}
+	fieldpaths.Each(within(stored, sent, i.last.patch != ""), sent, func(at string, _, _ any) { path = cmp.Or(path, at) })
+	return path
+}
+
+// updated returns the parts of an object that an update writes.
+func (i idleWrites) updated(obj any) any {
+	tree, _ := obj.(map[string]any)
+	if i.last.status {
+		return map[string]any{statusField: tree[statusField]}
+	}
+	out := maps.Clone(tree)
+	delete(out, "apiVersion")
+	delete(out, "kind")
+	if i.stored.of.res.Status {
+		delete(out, statusField)
+	}
+	meta, _ := tree["metadata"].(map[string]any)
+	out["metadata"] = map[string]any{"labels": meta["labels"], "annotations": meta["annotations"], "finalizers": meta["finalizers"], "ownerReferences": meta["ownerReferences"]}
+	return out
+}
+
+// within returns the part of what is stored that a patch is about. For an update it is all.
+func within(stored, sent any, patch bool) any {
+	was, isTree := stored.(map[string]any)
+	now, toTree := sent.(map[string]any)
+	if !patch || !isTree || !toTree {
+		return stored
+	}
+	part := map[string]any{}
+	for name, value := range now {
+		if old, has := was[name]; has {
+			part[name] = within(old, value, patch)
+		}
+	}
+	return part
+}
