@@ -1,7 +1,6 @@
 package controller
 
 import (
-	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -104,12 +103,15 @@ func wrote[T metav1.Object](ctx context.Context, r *requests[T], w write, now T,
 	case err != nil:
 		noteFailed(ctx, r, w.seen, w.key, err)
 	default:
-		key, base, version := keyOf(now), cmp.Or(w.base, w.seen.rv), now.GetResourceVersion()
-		if w.known || base == version {
-			r.own.add(key, base, version, originOf(ctx))
-		} else {
-			r.own.add(key, someVersion, version, originOf(ctx))
+		key, base, version := keyOf(now), w.base, now.GetResourceVersion()
+		if base == "" {
+			base = w.seen.rv
 		}
+		replaced := base
+		if !w.known && base != version {
+			replaced = someVersion
+		}
+		r.own.add(key, replaced, version, originOf(ctx))
 		learnAnswer(ctx, r, now)
 		noteMade(ctx, r, &changed{key, base, version, w.seen.obj}, r.cache)
 	}
