@@ -47,7 +47,8 @@ type CachedKey struct {
 
 // SeenEvent is an event.
 type SeenEvent struct {
-	// Type is "Added", "Updated" or "Deleted", with "(initial)" or "(replaced)".
+	// Type is "Added", "Updated" or "Deleted", with "(initial)", "(replaced)" or "(written by this process)". The last
+	// one does not queue the key whose reconcile wrote it, see controller.Options.OwnEvents.
 	Type    string `json:"type"`
 	Version string `json:"version"`
 	// Age is how many seconds ago the store got it.
@@ -179,6 +180,8 @@ func (v *informed) events(key string, now time.Time) []SeenEvent {
 			ev.Type += " (initial)"
 		} else if e.Replaced {
 			ev.Type += " (replaced)"
+		} else if e.Own {
+			ev.Type += " (written by this process)"
 		}
 		for _, turn := range e.Turns {
 			by := SeenBy{Name: printable(turn.Handler), Missed: turn.Missed}

@@ -94,7 +94,7 @@ func traceEvent[K comparable, T any](i *core[K, T], ev *Event[K, T], version str
 	if version == "" {
 		version = objmeta.VersionOf(ev.Object)
 	}
-	t.add(traced[K]{Traced{Type: ev.Type, Initial: ev.Initial, Replaced: ev.Replaced, Version: version, Committed: time.Now()}, ev.Key, t.place(eventlog.End(&i.log)), true})
+	t.add(traced[K]{Traced{Type: ev.Type, Initial: ev.Initial, Replaced: ev.Replaced, Own: ev.Own, Version: version, Committed: time.Now()}, ev.Key, t.place(eventlog.End(&i.log)), true})
 }
 
 // traceTurn notes that the turn for the event at a position of the log has come.

@@ -173,9 +173,15 @@ func TestLookup(t *testing.T) {
 				t.Errorf("%q: %+v", none, got)
 			}
 		}
+		inf.Trace(10)
 		inf.RecordWrite(newWidget("a", "y", "n"), "99")
 		if got := inf.Lookup("a/y"); !got.Cached || got.PendingWrite != "99" {
 			t.Errorf("%+v", got)
+		}
+		must1(fake.Create(server, newWidget("a", "z", "n")))(t)
+		synctest.Wait()
+		if own, other := inf.Traced("a/y"), inf.Traced("a/z"); len(own) != 1 || !own[0].Own || len(other) != 1 || other[0].Own {
+			t.Errorf("of this process: %+v; of another: %+v", own, other)
 		}
 	})
 }

@@ -13,8 +13,9 @@ import (
 
 // Traced is one of the newest events of an informer: see [Informer.Trace].
 type Traced struct {
-	Type              EventType
-	Initial, Replaced bool
+	Type EventType
+	// Initial, Replaced and Own are those of [Event].
+	Initial, Replaced, Own bool
 	// Version is the resourceVersion that the event brought, empty if it brought none.
 	Version string
 	// Committed is the time at which the store got the change. For objects of the initial list it
