@@ -199,7 +199,7 @@ func refuse(sort, name string, err error) error {
 // informer returns the view of an informer. cache is the handle on it, or the informer.
 func (p *Page) informer(name string, inf informer.Untyped, cache any) *informed {
 	inf.Trace(p.opts.Events)
-	return &informed{name: printable(name), inf: inf, marks: marks(cache, inf), objects: p.opts.Objects, traces: p.opts.Events > 0}
+	return &informed{name: printable(name), inf: inf, cache: cache, objects: p.opts.Objects, traces: p.opts.Events > 0}
 }
 
 func (p *Page) controller(name string, c manager.Controller) *queued {

@@ -16,38 +16,48 @@ type informed struct {
 	inf     informer.Untyped
 	ask     func(ctx context.Context, key string) (version string, err error) // nil for none
 	taken   string                                                            // in Page.names, for an informer that may go
-	marks   []string
+	cache   any                                                               // the handle on inf, or inf
 	objects bool
 	traces  bool
-	rate    rate // of events
+	rate    rate // of events; of the one goroutine that reads
 
 	// Of whoever holds the lock of Page.shared.
 	reading chan Informer // gets what is being read; nil while nothing is
+	waited  bool          // for reading
 	last    Informer      // the last that was read
 }
 
-// busyAfter is how long the page waits for an informer.
+// busyAfter is how long the page waits for its informers.
 const busyAfter = time.Second
 
-// state returns the state of an informer. While the function of an index holds it up, that is the last one, said to be
-// busy: the page shows the others.
-func (v *informed) state(now time.Time) Informer {
-	wait := busyAfter
-	if v.reading != nil {
-		wait = 0 // it was waited for
-	} else {
+// begin begins to read the state of an informer, unless that is going on. Its goroutine outlives the page if the function
+// of an index never returns.
+func (v *informed) begin(now time.Time) {
+	if v.reading == nil {
 		read := make(chan Informer, 1)
 		go func() { read <- v.read(now) }()
 		v.reading = read
 	}
-	late := time.NewTimer(wait)
-	defer late.Stop()
+}
+
+// state returns the state of an informer that begin reads. While the function of an index holds it up, that is the last
+// one, said to be busy: the page shows the others. The page waits until late is closed, once for each reading.
+func (v *informed) state(late <-chan struct{}) Informer {
+	if !v.waited {
+		select {
+		case v.last = <-v.reading:
+			v.reading = nil
+			return v.last
+		case <-late:
+		}
+	}
 	select {
 	case v.last = <-v.reading:
-		v.reading = nil
+		v.reading, v.waited = nil, false
 		return v.last
-	case <-late.C:
+	default:
 	}
+	v.waited = true
 	busy := v.last
 	if busy.Name == "" {
 		busy = Informer{Name: v.name, Resource: printable(v.inf.Resource()), Relists: map[string]uint64{}, LastRelists: []Relist{}, Indexes: []Index{}, Handlers: []Handler{}}
@@ -64,7 +74,7 @@ func (v *informed) read(now time.Time) Informer {
 		Lists: st.Lists, Watches: st.Watches, Events: st.Events, Failures: st.Failures,
 		BadObjects: st.BadObjects, Listed: st.Listed, Expected: st.Expected,
 		Relists: st.Relists.ByReason(), PendingWrites: st.Writes, LostWrites: st.LostWrites,
-		Bytes: v.inf.Bytes(), Marks: v.marks, EventRate: v.rate.of(st.Events, now),
+		Bytes: v.inf.Bytes(), Marks: marks(v.cache, v.inf), EventRate: v.rate.of(st.Events, now),
 		LastRelists: []Relist{}, Indexes: []Index{}, Handlers: []Handler{},
 	}
 	for _, one := range st.LastRelists {

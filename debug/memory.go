@@ -17,6 +17,7 @@ func memory() Memory {
 }
 
 // marks says what makes the objects of a cache small. The names of types tell it, since a page knows no type parameters.
+// It may wait for the lock of the informer.
 func marks(cache any, inf informer.Untyped) (all []string) {
 	if strings.HasSuffix(fmt.Sprintf("%T", inf), "v1.PartialObjectMetadata]") {
 		all = append(all, "metadata only")

@@ -11,7 +11,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
@@ -201,19 +200,19 @@ func TestStuckHandler(t *testing.T) {
 func TestMemory(t *testing.T) {
 	server := fake.New(fake.Options{})
 	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
-	pods := kind.Of[*corev1.Pod](schema.GroupVersion{Version: "v1"}, "pods")
-	about := kind.Of[*metav1.PartialObjectMetadata](schema.GroupVersion{Version: "v1"}, "pods")
-	project := func(p *corev1.Pod) (types.NamespacedName, error) {
-		return types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, nil
+	secrets := kind.Of[*Secret](schema.GroupVersion{Version: "v1"}, "secrets")
+	about := kind.Of[*metav1.PartialObjectMetadata](schema.GroupVersion{Version: "v1"}, "secrets")
+	project := func(s *Secret) (types.NamespacedName, error) {
+		return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, nil
 	}
 	name := func(k types.NamespacedName) (types.NamespacedName, error) { return k, nil }
 	shared := client.Options{SharedParts: 100}
 	page := debug.New(debug.Options{})
 	if err := errors.Join(
-		debug.AddInformer(page, "plain", controller.Open(conn, pods), nil),
+		debug.AddInformer(page, "plain", controller.Open(conn, secrets), nil),
 		debug.AddInformer(page, "metadata", controller.Open(conn, about), nil),
-		debug.AddInformer(page, "projected", controller.OpenProjected(conn, pods, project, name), nil),
-		debug.AddInformer(page, "shared", controller.Open(conn, pods, controller.OpenOptions[*corev1.Pod]{Client: shared}), nil),
+		debug.AddInformer(page, "projected", controller.OpenProjected(conn, secrets, project, name), nil),
+		debug.AddInformer(page, "shared", controller.Open(conn, secrets, controller.OpenOptions[*Secret]{Client: shared}), nil),
 		debug.AddInformer(page, "metadata, shared", controller.Open(conn, about, controller.OpenOptions[*metav1.PartialObjectMetadata]{Client: shared}), nil),
 	); err != nil {
 		t.Fatal(err)

@@ -9,8 +9,7 @@ const (
 	nextRate  = 5 * time.Second
 )
 
-// rate turns a number that grows into a number per second. The zero value is ready. It belongs to
-// whoever holds the lock of Page.shared.
+// rate turns a number that grows into a number per second. The zero value is ready.
 type rate struct {
 	at    time.Time
 	total uint64

@@ -1,6 +1,7 @@
 package debug
 
 import (
+	"context"
 	"encoding/json"
 	"time"
 )
@@ -199,8 +200,13 @@ func (p *Page) snapshot() (State, []byte) {
 func (p *Page) read(now time.Time) State {
 	all := p.views()
 	st := State{Time: now.UTC(), Memory: memory(), Informers: []Informer{}, Queues: []Queue{}, Controllers: []Queue{}, Replicas: []ReplicaState{}}
+	late, cancel := context.WithTimeout(context.Background(), busyAfter)
+	defer cancel()
 	for _, v := range all.informers {
-		st.Informers = append(st.Informers, v.state(now))
+		v.begin(now)
+	}
+	for _, v := range all.informers {
+		st.Informers = append(st.Informers, v.state(late.Done()))
 	}
 	for _, v := range all.queues {
 		st.Queues = append(st.Queues, v.state(now))
