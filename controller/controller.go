@@ -47,11 +47,6 @@ type Options[Q comparable] struct {
 	// documentation.
 	OwnEvents bool
 
-	// InitialPriority is the priority of keys from initial events. If it is negative, later
-	// changes do not wait behind the objects that were there at the start. Zero is the
-	// priority of all changes; resyncs have -100, see [For].
-	InitialPriority int
-
 	// Logger gets a record at level Debug when Run begins, when the handlers have seen the initial
 	// lists, and when Run ends; one at level Warn if Run begins without a watch and without a queued
 	// key, although both may come later. If Queue.OnError is nil, it also gets a record at level Warn for a
@@ -296,17 +291,13 @@ func (c *Controller[Q]) named(err error) error {
 	return fmt.Errorf("%s: %w", c.name, err)
 }
 
-// syncPriority is the priority of keys that nothing has changed for. It is the same as
-// controller-runtime's.
-const syncPriority = -100
+// unchangedPriority is the priority of keys that nothing has changed for. It is the same as controller-runtime's.
+const unchangedPriority = -100
 
 // priority returns the priority of a key from an event.
-func (c *Controller[Q]) priority(initial, sync bool) int {
-	switch {
-	case initial:
-		return c.opts.InitialPriority
-	case sync:
-		return syncPriority
+func priority(initial, sync bool) int {
+	if initial || sync {
+		return unchangedPriority
 	}
 	return 0
 }

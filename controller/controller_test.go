@@ -316,7 +316,7 @@ func TestInitialPriority(t *testing.T) {
 		for n := range 10 {
 			create(t, server, newGadget(fmt.Sprint("old", n), ""))
 		}
-		c, runC := delayed("", controller.Options[key]{InitialPriority: -1})
+		c, runC := delayed[key]("")
 		controller.For(c, inf)
 		ctx, cancel := context.WithCancel(t.Context())
 		goOn := make(chan struct{})

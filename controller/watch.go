@@ -18,8 +18,8 @@ import (
 // where the difference matters, reconcile must compare UIDs. The filters run in the handler's
 // goroutine.
 //
-// The keys of a resync, and of objects that a relist found unchanged (informer.Event.Sync), have
-// the priority -100, so changes do not wait behind them: see queue.Options.AgeAfter.
+// The keys of the initial list and of a resync, and of objects that a relist found unchanged (informer.Event.Initial
+// and Sync), have the priority -100, so changes do not wait behind them: see queue.Options.AgeAfter.
 //
 // For, Owns, Watch and References leave out events that the reconcile of the same key caused: see
 // Options.OwnEvents. You may call them at any time, even while Run runs: see the package
@@ -27,7 +27,7 @@ import (
 // once Run ends.
 func For[Q comparable, T any](c *Controller[Q], inf informer.Informed[Q, T], filters ...func(informer.Event[Q, T]) bool) {
 	addInput(c, watching[Q, T]{call: "For", from: inf, filters: filters}, func(ev informer.Event[Q, T], enqueue func(Q, int)) {
-		enqueue(ev.Key, c.priority(ev.Initial, ev.Sync))
+		enqueue(ev.Key, priority(ev.Initial, ev.Sync))
 	})
 }
 
@@ -104,7 +104,7 @@ func References[Q, K comparable, O, T any](c *Controller[Q], referred informer.I
 	w := watching[K, T]{call: "References", from: referred, owners: inf, filters: filters}
 	addInput(c, w, func(ev informer.Event[K, T], enqueue func(Q, int)) {
 		for _, key := range by.Keys(ev.Key) {
-			enqueue(key, c.priority(ev.Initial, ev.Sync))
+			enqueue(key, priority(ev.Initial, ev.Sync))
 		}
 	})
 }
@@ -126,7 +126,7 @@ func watch[Q, K comparable, T any](c *Controller[Q], w watching[K, T], keys func
 		// object.
 		now = append(now[:0], keys(now[:0], ev.Object)...)
 		for _, key := range now {
-			enqueue(key, c.priority(ev.Initial, ev.Sync))
+			enqueue(key, priority(ev.Initial, ev.Sync))
 		}
 		if ev.Type == informer.Added {
 			return
