@@ -56,6 +56,7 @@ func (c *campaign) stand(ctx context.Context) (lost bool, err error) {
 		work.Wait()
 	}
 	defer over() // if Lead panics
+	led := false
 	err = c.opts.Elector.Lead(standing, func(lead context.Context) {
 		first := false
 		turn.Do(func() {
@@ -64,10 +65,13 @@ func (c *campaign) stand(ctx context.Context) (lost bool, err error) {
 		})
 		if first {
 			defer work.Done()
-			lost = c.lead(ctx, lead)
+			led, lost = true, c.lead(ctx, lead)
 		}
 	})
 	over()
+	if led && !lost {
+		return false, nil // a stop: why this process does not lead any more does not matter
+	}
 	return lost, err
 }
 

@@ -314,3 +314,20 @@ func TestShortTerms(t *testing.T) {
 		}
 	})
 }
+
+// A stop at the very moment of a loss is an orderly stop.
+func TestStopAtLoss(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		ctx, stop := context.WithCancel(t.Context())
+		m := manager.New(manager.Options{Logger: slog.New(slog.DiscardHandler), Elector: &stages{func(_ context.Context, work func(context.Context)) error {
+			lead, lose := context.WithCancel(context.WithoutCancel(ctx))
+			time.AfterFunc(time.Second, func() { stop(); lose() })
+			work(lead)
+			return errors.New("the lease has another holder")
+		}}})
+		m.Add("part", manager.Func(func(ctx context.Context) error { <-ctx.Done(); return nil }))
+		if err := m.Run(ctx); err != nil {
+			t.Error(err)
+		}
+	})
+}
