@@ -65,6 +65,9 @@ func (c *campaign) stand(ctx context.Context) (lost bool, err error) {
 		})
 		if first {
 			defer work.Done()
+			lead, lose := context.WithCancel(lead)
+			defer lose()
+			defer context.AfterFunc(standing, lose)() // Lead has returned, or was to
 			led, lost = true, c.lead(ctx, lead)
 		}
 	})

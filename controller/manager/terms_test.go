@@ -331,3 +331,33 @@ func TestStopAtLoss(t *testing.T) {
 		}
 	})
 }
+
+// The context of work ends with Lead, even if it is not derived from Lead's.
+func TestLeadThatReturnsEarly(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		own, end := context.WithCancel(context.Background())
+		defer end()
+		early := func(_ context.Context, work func(context.Context)) error {
+			go work(own)
+			time.Sleep(time.Hour)
+			return nil
+		}
+		m := manager.New(manager.Options{Elector: &stages{early, early}, Logger: slog.New(slog.DiscardHandler)})
+		var terms, works atomic.Int32
+		m.Add("part", manager.Func(func(ctx context.Context) error {
+			terms.Add(1)
+			works.Add(1)
+			<-ctx.Done()
+			works.Add(-1)
+			return nil
+		}))
+		stop := begin(t, m)
+		time.Sleep(3 * time.Hour)
+		if terms.Load() != 2 || works.Load() != 0 {
+			t.Errorf("%d terms, %d work", terms.Load(), works.Load())
+		}
+		if err := stop(); err != nil {
+			t.Error(err)
+		}
+	})
+}
