@@ -133,8 +133,11 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		return nil, t.gate.refusal(ctx)
 	}
 	resp, err := t.WrappedRoundTripper().RoundTrip(req.WithContext(ctx))
-	cut := w.end(err != nil && !dialing(err) || err == nil && relayed(resp.StatusCode))
+	cut := w.end(err != nil && !dialing(err) || resp != nil && relayed(resp.StatusCode))
 	switch {
+	case err == nil && (resp == nil || resp.Body == nil): // http.Client takes that from a transport
+		w.cancel(nil)
+		return resp, nil
 	case err == nil:
 		if resp.StatusCode != http.StatusSwitchingProtocols { // then Body is the connection
 			resp.Body = released{resp.Body, w.cancel}
