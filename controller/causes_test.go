@@ -4,12 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"runtime"
 	"slices"
 	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
 	"time"
+	"weak"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -257,4 +259,42 @@ func TestNoCauses(t *testing.T) {
 	if causes, adds := controller.CausesOf(t.Context()); causes != nil || adds != 0 {
 		t.Errorf("got %v", causes)
 	}
+}
+
+// Causes that are kept do not keep the objects of a watch that ended, even if its handler still runs.
+func TestCausesAfterUnwatch(t *testing.T) {
+	server, inf := setup(t)
+	reconciled := make(chan []controller.Cause, 100)
+	c := controller.New("", func(ctx context.Context, _ key) error {
+		causes, _ := controller.CausesOf(ctx)
+		reconciled <- causes
+		return nil
+	})
+	c.Trace(10)
+	controller.For(c, inf)
+	stop := started(t, c.Run)
+	create(t, server, newGadget("one", "x"))
+	causes := <-reconciled
+	one := done(fake.Get[*gadget](server, key{Namespace: "a", Name: "one"}))
+	for n := range 40 { // more than have their objects
+		one = done(fake.Update(server, labelled(one, fmt.Sprint(n))))
+	}
+	for causes[0].Version != one.ResourceVersion {
+		causes = <-reconciled
+	}
+	if len(causes[0].Changed()) != 1 {
+		t.Errorf("got %v", causes[0].Changed())
+	}
+	cached, _ := inf.Store().Get(key{Namespace: "a", Name: "one"})
+	object := weak.Make(cached)
+	cached = nil
+	ok(t, controller.Unwatch(c, inf))
+	inf = nil
+	for object.Value() != nil { // until the informer and its handler have ended
+		runtime.GC()
+	}
+	if causes[0].Changed() != nil || len(c.Traced("a/one")) == 0 {
+		t.Errorf("got %v", causes[0].Changed())
+	}
+	stop()
 }

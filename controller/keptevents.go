@@ -22,6 +22,7 @@ type events[K comparable, T any] struct {
 	mu   sync.Mutex
 	kept []keptEvent[K, T] // grows to maxEvents, then the oldest is overwritten
 	n    uint64            // number of all events
+	over bool              // keeps none any more
 }
 
 type keptEvent[K comparable, T any] struct {
@@ -37,12 +38,14 @@ func (e *events[K, T]) add(ev *informer.Event[K, T], own bool) note.Note {
 	defer e.mu.Unlock()
 	n := e.n
 	e.n++
-	if len(e.kept) < maxEvents {
+	switch {
+	case e.over:
+	case len(e.kept) < maxEvents:
 		e.kept = append(e.kept, is)
-	} else {
+	default:
 		e.kept[n%maxEvents] = is
 	}
-	if n >= maxObjects {
+	if n >= maxObjects && !e.over {
 		var none T
 		past := &e.kept[(n-maxObjects)%maxEvents]
 		past.old, past.now = none, none
@@ -65,9 +68,17 @@ func (e *events[K, T]) find(is note.Note) (key string, old, now any) {
 	return keytext.Of(kept.key), old, now
 }
 
+// forget drops the events. Causes lead to them, and may live on after [Unwatch]: with Trace, or where reconcile keeps them.
+func (e *events[K, T]) forget() {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	e.kept, e.over = nil, true
+}
+
 // keptEvents is an *events.
 type keptEvents interface {
 	find(is note.Note) (key string, old, now any)
+	forget()
 }
 
 // ownKey is set in the note of an event that is the result of a write which the reconcile of the queued key made.

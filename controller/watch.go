@@ -233,6 +233,7 @@ func Unwatch[Q, K comparable, T any](c *Controller[Q], from informer.Informed[K,
 	for _, in := range gone {
 		close(in.removed)
 		in.reg.Remove()
+		in.events.forget()
 	}
 	if len(gone) == 0 {
 		return fmt.Errorf("controller: %s: %w", inf.Resource(), errNotWatched)
