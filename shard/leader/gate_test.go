@@ -177,3 +177,27 @@ func TestGateUnclear(t *testing.T) {
 		})
 	}
 }
+
+// A write that is under way when work returns is not sent later, whatever its context is: the Lease may be given up by
+// then.
+func TestGateAfterWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		g := s.gated("a")
+		ctx := <-g.terms
+		g.slow.Store(true)
+		failed := make(chan error, 1)
+		go func() { failed <- g.write(context.WithoutCancel(ctx)) }()
+		settle()
+		g.end()
+		g.release <- struct{}{}
+		began := time.Now()
+		if err := <-failed; err == nil || errors.Is(err, client.ErrNotSent) || time.Since(began) != 0 {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+		<-g.ended
+		if took := time.Since(began); took != 5*time.Second {
+			t.Errorf("Lead returned after %v", took)
+		}
+	})
+}

@@ -115,8 +115,8 @@ func (r *run) now() moment {
 func (r *run) apply(do actions) {
 	if do.endWork != nil {
 		if r.endWork != nil { // work may have returned just now
+			r.endWork(do.endWork) // first: its cause is that of the writes
 			r.pass.End()
-			r.endWork(do.endWork)
 		}
 		r.reporter.debug("does not lead any more")
 	}

@@ -71,7 +71,8 @@ func (g *Gate) Grant(ctx context.Context) (context.Context, *Pass) {
 	return context.WithValue(ctx, passKey{g}, p), p
 }
 
-// End refuses further writes. The answers to those that are under way have nobody who waits for them.
+// End refuses further writes, and ends those that are under way: one that waits for a connection is not sent later.
+// Nobody waits for their answers.
 func (p *Pass) End() {
 	p.gate.mu.Lock()
 	defer p.gate.mu.Unlock()
@@ -79,6 +80,7 @@ func (p *Pass) End() {
 	for w := range p.gate.writes {
 		if w.pass == p {
 			p.unclear = time.Now()
+			w.cancel(nil)
 		}
 	}
 }
