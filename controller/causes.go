@@ -40,8 +40,8 @@ type Cause struct {
 	// Initial, Sync and Replaced are those of informer.Event.
 	Initial, Sync, Replaced bool
 	// Own says that this process made the change, or the last one if the event has several, by a write
-	// through a handle. That is known once the write is answered. If the event is not kept any more, Own
-	// is about the writes of reconciles.
+	// through the handle that is watched. That is known once the write is answered, and never of deletions. If
+	// the event is not kept any more, Own is about the writes of reconciles.
 	Own bool
 	// Resource is the resource of the object, such as "jobs.batch". It is empty after [Unwatch].
 	Resource string

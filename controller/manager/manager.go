@@ -221,7 +221,8 @@ func (m *Manager) AddControllers(controllers ...Controller) {
 //	m.Add("cleanup", manager.Func(func(ctx context.Context) error { ... }))
 //
 // Run calls its method Run when the caches are filled and this process leads: once, or with an Elector once in each
-// term. It must return when its context is done.
+// term. It must return when its context is done. What runs once only, such as an *events.Recorder, is for AddToAll:
+// here its second Run would end everything.
 //
 // The errors are [ErrUnnamed], [ErrNoPart], [ErrDuplicate] and [ErrStarted], with the name. See AddCaches.
 func (m *Manager) Add(name string, r Runner) { m.add(part{name: name, of: r}, `""`) }
