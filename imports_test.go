@@ -21,7 +21,7 @@ var allowed = map[string][]string{
 	"client":             {"kind", "reflector"},
 	"controller":         {"client", "index", "informer", "kind", "queue", "reflector", "store"},
 	"controller/events":  {"client", "kind"},
-	"controller/manager": {"controller", "index", "informer", "queue", "reflector"},
+	"controller/manager": {"client", "controller", "index", "informer", "queue", "reflector"},
 	"debug":              {"controller", "controller/manager", "informer", "informer/factory", "queue", "reflector", "shard"},
 	"debug/kinform-top":  {"debug"},
 	"deltafifo":          {"reflector"},

@@ -3,11 +3,13 @@ package manager
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"log/slog"
 	"sync"
 	"time"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller/internal/terms"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/pause"
@@ -85,7 +87,9 @@ func (c *campaign) lead(ctx, lead context.Context) (lost bool) {
 	all.Go(func() { c.terms.Run(lead) })
 	for _, p := range c.led {
 		if !isController(p) {
-			all.Go(func() { c.work(lead, c.stop, p) })
+			all.Go(func() {
+				c.work(lead, c.stop, part{name: p.name, of: Func(func(ctx context.Context) error { return c.unfenced(p.of.Run(ctx)) })})
+			})
 		}
 	}
 	c.once.Do(func() {
@@ -102,6 +106,16 @@ func (c *campaign) lead(ctx, lead context.Context) (lost bool) {
 	}
 	all.Wait()
 	return lost
+}
+
+// unfenced returns the error of a part, but not that of a write which the gate of the Elector has refused. The lease can
+// be over before the context of the part is done, as in a process that was stopped for a while.
+func (c *campaign) unfenced(err error) error {
+	of, ok := c.opts.Elector.(interface{ Leads() bool })
+	if ok && errors.Is(err, client.ErrNotSent) && !of.Leads() {
+		return nil
+	}
+	return err
 }
 
 // limit ends everything if the parts take longer than Options.Grace to end after the loss of the leadership, and at once

@@ -462,3 +462,40 @@ func badDay(r *realm) {
 	}
 	time.Sleep(time.Minute) // writes that are on their way
 }
+
+// A write that the gate refuses because the lease is over does not end Run, even before the context of its part is done.
+func TestFencedPart(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t)
+		w := &wire{next: s.server.Client().Transport}
+		server := client.Connection{URL: fake.URL, HTTP: s.server.Client()}
+		elector := leader.New(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: w}}, leader.Options{Namespace: key.Namespace, Name: key.Name, OnError: func(error) {}})
+		gated, err := client.New(elector.Gate(server), leader.Kind, client.Options{Namespace: "other"})
+		must(t, err)
+		m := manager.New(manager.Options{Elector: elector, Logger: slog.New(slog.DiscardHandler)})
+		var terms, refused atomic.Int32
+		m.Add("part", manager.Func(func(ctx context.Context) error {
+			if terms.Add(1) > 1 {
+				<-ctx.Done()
+				return nil
+			}
+			time.Sleep(time.Second)
+			w.set(true, nil)            // the last renewal is one second old
+			time.Sleep(9 * time.Second) // as if the process was stopped
+			_, err := gated.Create(context.Background(), &leader.Lease{ObjectMeta: metav1.ObjectMeta{GenerateName: "w"}}, metav1.CreateOptions{})
+			if errors.Is(err, client.ErrNotSent) {
+				refused.Add(1)
+			}
+			w.set(false, nil)
+			return err
+		}))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- m.Run(ctx) }()
+		time.Sleep(time.Minute)
+		cancel()
+		if err := <-ended; err != nil || refused.Load() != 1 || terms.Load() != 2 {
+			t.Errorf("%v after %d terms, refused %d times", err, terms.Load(), refused.Load())
+		}
+	})
+}
