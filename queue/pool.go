@@ -41,7 +41,9 @@ func supervise[K comparable](p *pool[K], opts RunOptions, cancelCalls func()) er
 		case <-stopped:
 			ending, stopped, resize = true, nil, nil
 			p.resize(0)
-			if opts.Grace > 0 {
+			if _, atOnce := context.Cause(p.stop).(*verdict.AtOnceError); atOnce {
+				cancelCalls()
+			} else if opts.Grace > 0 {
 				defer time.AfterFunc(opts.Grace, cancelCalls).Stop()
 			}
 		case <-drained: // also ends a pool that is paused

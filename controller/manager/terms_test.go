@@ -361,3 +361,43 @@ func TestLeadThatReturnsEarly(t *testing.T) {
 		}
 	})
 }
+
+// RunOptions.Grace is for the end of the program. When the leadership is lost, another process may work, so calls end at
+// once.
+func TestGraceOfCallsAtLoss(t *testing.T) {
+	for name, grace := range map[string]time.Duration{"some": 25 * time.Second, "without end": -1} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newReign(t, manager.Options{})
+				c := controller.New("gadgets", func(ctx context.Context, _ key) error {
+					select {
+					case <-ctx.Done():
+						r.log.add("cut")
+					case <-time.After(20 * time.Second):
+						r.log.add("worked to its end")
+					}
+					return nil
+				}, controller.Options[key]{Run: queue.RunOptions{Grace: grace}})
+				controller.For(c, r.inf)
+				r.m.AddControllers(c)
+				end := begin(t, r.m)
+				synctest.Wait()
+				r.win()
+				r.create(t, "one")
+				synctest.Wait()
+				go r.lose()
+				time.Sleep(10 * time.Second)
+				r.want(t, "cut, gives up")
+				r.win()
+				r.create(t, "two")
+				synctest.Wait()
+				if err := end(); err != nil {
+					t.Error(err)
+				}
+				if did := r.log.take(); !strings.Contains(did, "worked to its end") {
+					t.Errorf("the stop of the program: it did %q", did)
+				}
+			})
+		})
+	}
+}

@@ -36,3 +36,16 @@ func (e *TerminalError) Unwrap() error {
 	}
 	return e.Err
 }
+
+// AtOnceError is the cause of the end of Run's context if RunOptions.Grace does not count: the contexts of running calls
+// end, too.
+type AtOnceError struct {
+	// Err is the cause, never nil.
+	Err error
+}
+
+// Error implements error.
+func (e *AtOnceError) Error() string { return e.Err.Error() }
+
+// Unwrap gives the cause.
+func (e *AtOnceError) Unwrap() error { return e.Err }

@@ -116,7 +116,7 @@ func (e *Elector) Healthy(tolerance time.Duration) func(context.Context) error {
 //
 // If a write of work gets no answer, as after a timeout, it may still arrive. So an orderly end keeps the Lease for
 // LeaseDuration - RenewDeadline after it. Give a controller a queue.RunOptions.Grace that is longer than a call, so that
-// a stop does not cut its writes off.
+// a stop does not cut its writes off. It does not count when the leadership is lost.
 func (e *Elector) Gate(server client.Connection) client.Connection { return e.gate.Guard(server) }
 
 func (e *Elector) key() types.NamespacedName {

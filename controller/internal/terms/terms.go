@@ -7,6 +7,7 @@ import (
 	"sync"
 
 	"github.com/kinform/kinform/internal/broadcast"
+	"github.com/kinform/kinform/internal/verdict"
 )
 
 // Terms are the terms of one manager. The zero value is ready to use.
@@ -81,11 +82,19 @@ func (t *Terms) next(ctx context.Context) *term {
 	return nil
 }
 
-// do calls work.
+// do calls work. Its context has the values of the term's, and the cause of its end is a *verdict.AtOnceError if the term
+// is lost: another process may lead, so calls have no time to finish.
 func (t *term) do(ctx context.Context, work func(context.Context) error) error {
 	defer t.busy.Done()
-	both, end := context.WithCancelCause(t.ctx)
+	both, end := context.WithCancelCause(context.WithoutCancel(t.ctx))
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()
+	defer context.AfterFunc(t.ctx, func() {
+		if ctx.Err() == nil {
+			end(&verdict.AtOnceError{Err: context.Cause(t.ctx)})
+		} else {
+			end(context.Cause(ctx))
+		}
+	})()
 	return work(both)
 }

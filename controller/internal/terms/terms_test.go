@@ -11,6 +11,7 @@ import (
 	"go.uber.org/goleak"
 
 	"github.com/kinform/kinform/controller/internal/terms"
+	"github.com/kinform/kinform/internal/verdict"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -27,7 +28,11 @@ func TestEach(t *testing.T) {
 				ended <- terms.Each(all.With(ctx), func(term context.Context) error {
 					<-term.Done()
 					time.Sleep(time.Duration(n) * time.Second) // it needs a while
-					calls[n] = append(calls[n], context.Cause(term))
+					lost := new(verdict.AtOnceError)
+					if !errors.As(context.Cause(term), &lost) {
+						t.Errorf("the cause is %v, which leaves running calls their time", context.Cause(term))
+					}
+					calls[n] = append(calls[n], lost.Err)
 					return nil
 				})
 			}()
