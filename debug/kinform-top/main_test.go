@@ -65,7 +65,7 @@ func TestCauses(t *testing.T) {
 		}},
 	})
 	const line = "  because: secrets a/b? updated 1 → 2\n"
-	want := "\npods has recovered from its last error, 1m30s ago: refused?\n\nNo workers of c: this process does not lead; web-1? does\n" +
+	want := "\nLast error of pods, 1m30s ago: refused?\n\nNo workers of c: this process does not lead; web-1? does\n" +
 		"\nFailing in c\n  a/b  0 times  " + line + "\nRunning in c\n  a/b" + line + "\nWaiting in c\n" + strings.Repeat("  a/b"+line, 5)
 	if !strings.HasSuffix(text, want) {
 		t.Errorf("got %s", text)

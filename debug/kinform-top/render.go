@@ -39,7 +39,7 @@ func render(s debug.State) string {
 		if i.Failing != nil {
 			fmt.Fprintf(&b, "\n%s has been failing for %s: %s\n", plain(i.Name), seconds(i.Failing.Since), plain(i.Failing.Error))
 		} else if i.LastError != nil {
-			fmt.Fprintf(&b, "\n%s has recovered from its last error, %s ago: %s\n", plain(i.Name), seconds(i.LastError.Age), cut(i.LastError.Error, 400))
+			fmt.Fprintf(&b, "\nLast error of %s, %s ago: %s\n", plain(i.Name), seconds(i.LastError.Age), cut(i.LastError.Error, 400))
 		}
 	}
 	for _, q := range queues {
