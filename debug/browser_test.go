@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/exec"
 	"strings"
@@ -15,9 +16,15 @@ import (
 
 	"net/http/httptest"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/debug"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/queue"
 )
 
@@ -228,7 +235,7 @@ func browsed(t *testing.T) (url string) {
 	if err := p.inf.AddIndexes(index.New("first letter", func(dst []string, s *Secret) []string { return append(dst, s.Name[:1]) })); err != nil {
 		t.Fatal(err)
 	}
-	for _, name := range []string{"bad", "good", "slow", "panics", "never"} {
+	for _, name := range []string{"bad", "good", "slow", "panics", "never", "turns"} {
 		if _, err := fake.Create(p.server, newSecret(name)); err != nil {
 			t.Fatal(err)
 		}
@@ -240,19 +247,43 @@ func browsed(t *testing.T) (url string) {
 	if err := errors.Join(p.page.AddQueue("<b>hostile</b>", hostile), p.page.AddReplica("websites", stub{})); err != nil {
 		t.Fatal(err)
 	}
+	loops := looping(p)
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error)
 	go func() { ended <- p.run(ctx) }()
+	go func() { ended <- loops.Run(ctx) }()
 	server := httptest.NewServer(p.page)
 	t.Cleanup(func() {
 		p.page.Close()
 		server.Close()
 		cancel()
-		if err := <-ended; err != nil {
+		if err := errors.Join(<-ended, <-ended); err != nil {
 			t.Error(err)
 		}
 	})
 	return server.URL + "/debug/"
+}
+
+// looping adds a controller to the page that answers its own writes with further ones, until it is surely found.
+func looping(p *program) *controller.Controller[key] {
+	secrets := controller.Open(client.Connection{URL: fake.URL, HTTP: p.server.Client()}, kind.Of[*Secret](schema.GroupVersion{Version: "v1"}, "secrets"))
+	writes := 0
+	c := controller.New("rotate", func(ctx context.Context, k key) error {
+		s, ok := secrets.Cached(k)
+		if !ok || k.Name != "turns" || writes == 40 {
+			return nil
+		}
+		writes++
+		s = s.DeepCopy()
+		s.Data = map[string]string{"password": fmt.Sprint("hidden-value", writes)}
+		_, err := secrets.Update(ctx, s, metav1.UpdateOptions{})
+		return err
+	}, controller.Options[key]{OwnEvents: true, Logger: slog.New(slog.DiscardHandler)})
+	controller.For(c, secrets)
+	if err := p.page.AddController("rotate", c); err != nil {
+		p.t.Fatal(err)
+	}
+	return c
 }
 
 // TestBrowser looks at the page in Chromium, on screens of three widths, light and dark, and by
@@ -264,7 +295,7 @@ func TestBrowser(t *testing.T) {
 	b := newBrowser(t)
 	url := browsed(t)
 	b.call("Page.navigate", object{"url": url}, nil)
-	b.until("the live state", `document.getElementById("status").textContent.startsWith("live") && document.querySelectorAll("article").length === 5`)
+	b.until("the live state", `document.getElementById("status").textContent.startsWith("live") && document.querySelectorAll("article").length === 6`)
 
 	for _, width := range []int{360, 800, 1400} {
 		for _, scheme := range []string{"light", "dark"} {
@@ -324,6 +355,20 @@ func (b *browser) keyboard(url string) {
 
 	if b.eval(`hangs({seconds: 61}) && !hangs({seconds: 59}) && secs(300000) === "3.5 days"`) != true {
 		b.t.Error("a reconcile that hangs is not marked, or days are not days")
+	}
+	// Why a key runs is in its list and in its story, and so is what goes on in a loop.
+	b.eval(`window.keyIn = (list, key) => [...document.querySelectorAll("#controllers .lists > div")].filter((d) => d.querySelector("h4").textContent === list).
+		flatMap((d) => [...d.querySelectorAll("li")]).find((li) => li.querySelector("button").dataset.key === key); true`)
+	b.until("the cause in the list", `keyIn("running", "a/slow").textContent.includes("because: secrets a/slow found")`)
+	b.tabTo(`#controllers button.key[data-key="a/slow"]`)
+	b.enter()
+	b.until("the cause in the story", `[...document.querySelectorAll("#story .card > div")].some((d) => d.querySelector("h4")?.textContent === "because" && d.textContent.includes("secrets a/slow found"))`)
+	b.until("the loop", `keyIn("in a loop", "a/turns").textContent.includes("changed data.password, written by this controller")`)
+	b.tabTo(`#controllers button.key[data-key="a/turns"]`)
+	b.enter()
+	b.until("the causes of its reconciles", `/×\d+ succeeded.*secrets a\/turns updated \d+ → \d+, by this process/.test(document.querySelector("#story").textContent)`)
+	if b.eval(`document.body.textContent.includes("hidden-value")`) == true {
+		b.t.Error("the page shows a value of a Secret")
 	}
 	// What was given up can be found without knowing its key.
 	b.call("Page.navigate", object{"url": url + "?third"}, nil)

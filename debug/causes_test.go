@@ -42,6 +42,11 @@ func TestCauses(t *testing.T) {
 		expect("the list", calls[1].Causes, "secrets a/good found "+first)
 		expect("merged", p.story(`a/good\u202e`).Controllers[0].Reconciles[0].Causes, "added by hand", "added by hand", "added by hand", "and 1 before")
 		expect("it waits", p.story("a/bad").Controllers[0].Causes, "retry")
+		lists := p.state("/state.json").Controllers[0]
+		expect("lists", []string{lists.DelayedKeys[0].Cause, lists.FailingKeys[0].Cause}, "retry", "retry")
+		if runs := lists.RunningKeys[0]; runs.Key != "a/slow" || !strings.HasPrefix(runs.Cause, "secrets a/slow found") {
+			t.Errorf("it runs: got %+v", runs)
+		}
 		if slow := p.story("a/slow").Controllers[0].Causes; len(slow) != 1 || !strings.HasPrefix(slow[0], "secrets a/slow found") {
 			t.Errorf("it runs: got %q", slow)
 		}

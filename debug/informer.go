@@ -139,8 +139,10 @@ func listFails(err error) bool {
 func ptr[T any](v T) *T { return &v }
 
 // errorText returns the text of err, of 1,000 bytes or so at most; a panic in Error is text too.
-func errorText(err error) string {
-	text := fmt.Sprint(err)
+func errorText(err error) string { return shortText(fmt.Sprint(err)) }
+
+// shortText returns text without what is too long, and printable.
+func shortText(text string) string {
 	if len(text) > 1000 {
 		text = text[:1000] + "…"
 	}

@@ -52,7 +52,7 @@ func TestLoopingKeys(t *testing.T) {
 		if err := json.Unmarshal(w.Body.Bytes(), &s); err != nil {
 			t.Fatal(err)
 		}
-		const want = `[{Key:a/one Seconds:13 Priority:0 Failures:0 Error:16 reconciles in 15s, 16 after secrets a/one changed data.password, written by this controller}]`
+		const want = `[{Key:a/one Seconds:13 Priority:0 Failures:0 Error:16 reconciles in 15s, 16 after secrets a/one changed data.password, written by this controller Cause:}]`
 		if got := fmt.Sprintf("%+v", s.Controllers[0].LoopingKeys); got != want || strings.Contains(w.Body.String(), "hidden-value") {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}

@@ -35,9 +35,13 @@ func (p *Page) views() views {
 	p.mu.Lock()
 	sources := p.sources
 	p.mu.Unlock()
-	var parts []manager.Part
+	var parts []ledPart
 	for _, source := range sources {
-		parts = append(parts, source()...)
+		all := source()
+		lead := leadOf(all)
+		for _, part := range all {
+			parts = append(parts, ledPart{part, lead})
+		}
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -77,11 +81,36 @@ func (p *Page) views() views {
 	return all
 }
 
+// ledPart is a part of a manager with the Elector there.
+type ledPart struct {
+	manager.Part
+	lead candidate // nil if there is none, or it knows less
+}
+
+// candidate is an Elector that knows who leads: a *leader.Elector.
+type candidate interface {
+	Identity() string
+	Leads() bool
+	Leader() string
+}
+
+// leadOf returns the Elector among the parts of a manager.
+func leadOf(parts []manager.Part) candidate {
+	for _, part := range parts {
+		if lead, ok := part.Value.(candidate); ok && !isNil(lead) {
+			return lead
+		}
+	}
+	return nil
+}
+
 // view returns the view of a part, struct{} for one that is not shown. Called with mu held.
-func (p *Page) view(part manager.Part) any {
+func (p *Page) view(part ledPart) any {
 	switch v := part.Value.(type) {
 	case manager.Controller:
-		return p.controller(p.free("controller", part.Name), v)
+		shown := p.controller(p.free("controller", part.Name), v)
+		shown.lead = part.lead
+		return shown
 	case queue.Untyped:
 		return &queued{name: printable(p.free("queue", part.Name)), queue: v}
 	case interface{ Untyped() informer.Untyped }:

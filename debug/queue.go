@@ -18,6 +18,7 @@ type queued struct {
 	name  string
 	queue queue.Untyped
 	calls manager.Controller // nil for a queue alone
+	lead  candidate          // that decides when the controller works; nil if none is known
 
 	adds, runs, failures rate
 }
@@ -30,15 +31,16 @@ func (v *queued) state(now time.Time) Queue {
 		Adds: m.Adds, Retries: m.Retries, Panics: m.Panics,
 		QueuedKeys: []Key{}, DelayedKeys: []Key{}, RunningKeys: []Key{},
 	}
+	out.NoWorkers = v.noWorkers(m)
 	v.addFailing(&out, s, now)
 	for _, k := range first(s.Queued) {
-		out.QueuedKeys = append(out.QueuedKeys, Key{Key: keyText(k.Key), Seconds: k.Waited.Seconds(), Priority: k.Priority, Failures: k.Failures})
+		out.QueuedKeys = append(out.QueuedKeys, v.waitingKey(k.Key, k.Waited, k.Priority, k.Failures))
 	}
 	for _, k := range first(s.Delayed) {
-		out.DelayedKeys = append(out.DelayedKeys, Key{Key: keyText(k.Key), Seconds: k.In.Seconds(), Priority: k.Priority, Failures: k.Failures})
+		out.DelayedKeys = append(out.DelayedKeys, v.waitingKey(k.Key, k.In, k.Priority, k.Failures))
 	}
 	for _, k := range first(s.Running) {
-		out.RunningKeys = append(out.RunningKeys, Key{Key: keyText(k.Key), Seconds: v.runsFor(k, now).Seconds(), Priority: k.Priority, Failures: k.Failures})
+		out.RunningKeys = append(out.RunningKeys, v.runningKey(k, now))
 	}
 	if v.calls != nil {
 		for _, l := range first(v.calls.Loops()) {
@@ -69,14 +71,51 @@ func mean(h *queue.Histogram) *float64 {
 
 func first[E any](all []E) []E { return all[:min(len(all), shown)] }
 
-// runsFor returns how long a key has been running.
-func (v *queued) runsFor(k queue.RunningKey[any], now time.Time) time.Duration {
-	if k.For == 0 && v.calls != nil {
-		if began := v.calls.KeyState(k.Key).Running.Began; !began.IsZero() {
-			return now.Sub(began)
-		}
+func (v *queued) waitingKey(key any, time time.Duration, priority, failures int) Key {
+	return Key{Key: keyText(key), Seconds: time.Seconds(), Priority: priority, Failures: failures, Cause: newest(v.known(key).Waiting)}
+}
+
+func (v *queued) runningKey(k queue.RunningKey[any], now time.Time) Key {
+	call := v.known(k.Key).Running
+	return Key{Key: keyText(k.Key), Seconds: runsFor(k, call, now).Seconds(), Priority: k.Priority, Failures: k.Failures, Cause: newest(call.Causes)}
+}
+
+// runsFor returns how long a key has been running, in the call that is known of it.
+func runsFor(k queue.RunningKey[any], call controller.Traced, now time.Time) time.Duration {
+	if k.For == 0 && !call.Began.IsZero() {
+		return now.Sub(call.Began)
 	}
 	return k.For
+}
+
+// known returns what the controller knows about a key: nothing for a queue alone.
+func (v *queued) known(key any) (s controller.KeyState) {
+	if v.calls != nil {
+		s = v.calls.KeyState(key)
+	}
+	return s
+}
+
+// noWorkers says why a controller has no workers, empty if it has. m are the metrics of its queue.
+func (v *queued) noWorkers(m queue.Metrics) string {
+	if v.calls == nil || m.Workers > 0 || v.queue.ShuttingDown() {
+		return ""
+	}
+	const other = "the controller was not started, or waits for its caches"
+	switch {
+	case v.lead == nil:
+		return other + " or for the leadership"
+	case v.lead.Leads():
+		return other
+	}
+	switch leader := v.lead.Leader(); leader {
+	case "":
+		return "this process does not lead, and knows of none that does"
+	case v.lead.Identity():
+		return "this process does not lead; the lease still has its name, from an earlier term"
+	default:
+		return "this process does not lead; " + printable(leader) + " does"
+	}
 }
 
 // addFailing adds the keys that fail or were given up: those with the most failures first, and then the ones that failed
@@ -108,7 +147,7 @@ func (v *queued) addFailing(out *Queue, s queue.Snapshot[any], now time.Time) {
 		}
 	}
 	for key, one := range last {
-		k := Key{Key: keyText(key), Seconds: now.Sub(one.Began).Seconds(), Failures: failures[key], Error: errorText(one.Err)}
+		k := Key{Key: keyText(key), Seconds: now.Sub(one.Began).Seconds(), Failures: failures[key], Error: errorText(one.Err), Cause: newest(one.Causes)}
 		if one.Result == verdict.GaveUp.String() {
 			givenUp = append(givenUp, k)
 		} else {

@@ -128,7 +128,10 @@ type Queue struct {
 	Running      int    `json:"running"`
 	Idle         int    `json:"idle"` // workers that wait for a key
 	// Workers is the largest number of keys that run at a time, 0 while nothing works on the queue.
-	Workers     int    `json:"workers"`
+	Workers int `json:"workers"`
+	// NoWorkers says why a controller has no workers, such as "this process does not lead; web-1 does" between two terms
+	// of a manager. It is empty if it has workers, for a queue alone, and if the queue is shut down.
+	NoWorkers   string `json:"noWorkers,omitempty"`
 	Adds        uint64 `json:"adds"`
 	Retries     uint64 `json:"retries"`
 	Panics      uint64 `json:"panics"`
@@ -181,6 +184,9 @@ type Key struct {
 	// Error is the last reconcile's, for a key that fails or was given up, and needs Options.Reconciles. For a key in a
 	// loop it says what goes on.
 	Error string `json:"error,omitempty"`
+	// Cause is the newest cause for which a controller's key waits or runs, or of the last reconcile of one that fails or
+	// was given up: see controller.CausesOf. Only the cause of a waiting key is known without Options.Reconciles.
+	Cause string `json:"cause,omitempty"`
 }
 
 // snapshot returns the state and its JSON, which all viewers share for a second.

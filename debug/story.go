@@ -81,7 +81,8 @@ type QueuedKey struct {
 	Reconciles []Reconcile `json:"reconciles"`
 }
 
-// Reconcile is one that has ended, or several in a row with the same result, error and causes.
+// Reconcile is one that has ended, or several in a row with the same result, error and causes. Causes are the same if
+// they differ in versions, changed fields and number only.
 type Reconcile struct {
 	// Age is how many seconds ago it began, Took how many seconds it took: the newest of Count. The oldest began First
 	// seconds ago.
@@ -92,7 +93,7 @@ type Reconcile struct {
 	// Result is "succeeded", "again", "gave up", "cut short", "failed" or "panicked".
 	Result string `json:"result"`
 	Error  string `json:"error,omitempty"`
-	// Causes say why it ran, the newest first: see controller.CausesOf.
+	// Causes say why the newest of Count ran, the newest first: see controller.CausesOf.
 	Causes []string `json:"causes"`
 }
 
@@ -212,19 +213,30 @@ func (v *queued) story(text string, now time.Time) QueuedKey {
 // reconciles returns reconciles with equal results and causes in a row as one.
 func reconciles(all []controller.Traced, now time.Time) []Reconcile {
 	out := []Reconcile{}
+	var last []string // what the causes of the last one are
 	for _, c := range all {
-		age := now.Sub(c.Began).Seconds()
-		r := Reconcile{Age: age, Took: c.Took.Seconds(), Count: 1, First: age, Result: c.Result, Error: resultText(c.Err), Causes: causeTexts(c.Causes, c.Adds)}
-		if n := len(out) - 1; n >= 0 && out[n].Result == r.Result && out[n].Error == r.Error && slices.Equal(out[n].Causes, r.Causes) {
+		age, text, why := now.Sub(c.Began).Seconds(), resultText(c.Err), sorts(c.Causes)
+		if n := len(out) - 1; n >= 0 && out[n].Result == c.Result && out[n].Error == text && slices.Equal(last, why) {
 			out[n].Count++
 			out[n].First = age
-		} else if n+1 == shown {
-			break
-		} else {
-			out = append(out, r)
+			continue
 		}
+		if len(out) == shown {
+			break
+		}
+		last = why
+		out = append(out, Reconcile{Age: age, Took: c.Took.Seconds(), Count: 1, First: age, Result: c.Result, Error: text, Causes: causeTexts(c.Causes, c.Adds)})
 	}
 	return out
+}
+
+// sorts returns what causes are: without versions, and equal ones in a row once.
+func sorts(causes []controller.Cause) (all []string) {
+	for _, c := range causes {
+		c.Old, c.Version = "", ""
+		all = append(all, c.String())
+	}
+	return slices.Compact(all)
 }
 
 // resultText returns the text of the error of a result, without that of a queue.Again, which the result says.
@@ -232,11 +244,19 @@ func resultText(err error) string {
 	if err == nil {
 		return ""
 	}
-	if v := verdict.Of(context.Background(), err, usercode.Call); v.Outcome == verdict.AskedAgain && v.Err == nil {
+	v := verdict.Of(context.Background(), err, usercode.Call)
+	switch {
+	case v.Outcome != verdict.AskedAgain:
+		return errorText(err)
+	case v.Err == nil:
 		return ""
 	}
-	return errorText(err)
+	lines := strings.Split(fmt.Sprint(err), "\n") // of errors.Join
+	return shortText(strings.Join(slices.DeleteFunc(lines, func(line string) bool { return strings.HasPrefix(line, again) }), "\n"))
 }
+
+// again begins the text of a queue.Again.
+var again = (*verdict.AgainError)(nil).Error()
 
 // position says where in the queue the key with the given text is.
 func (v *queued) position(text string, now time.Time) QueuedKey {
@@ -245,14 +265,12 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 		if !is(k.Key) {
 			continue
 		}
-		var call controller.Traced
-		if v.calls != nil && v.calls.Tracing() {
-			if call = v.calls.KeyState(k.Key).Running; call.Began.IsZero() {
-				return QueuedKey{State: "held", Failures: k.Failures, Why: "A worker has it, and reconcile has not begun: it waits until the caches have the controller's own writes."}
-			}
+		call := v.known(k.Key).Running
+		if v.calls != nil && v.calls.Tracing() && call.Began.IsZero() {
+			return QueuedKey{State: "held", Failures: k.Failures, Why: "A worker has it, and reconcile has not begun: it waits until the caches have the controller's own writes."}
 		}
 		why := "A worker has been reconciling it"
-		if d := v.runsFor(k, now); d > 0 {
+		if d := runsFor(k, call, now); d > 0 {
 			why += " for " + spoken(d)
 		}
 		if k.Again {
@@ -262,13 +280,13 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 	}
 	for i, k := range s.Queued {
 		if is(k.Key) {
-			why := fmt.Sprintf("Keys queued before it: %d. Keys running: %d.", i, len(s.Running))
+			why := fmt.Sprintf("Keys queued before it: %d. Keys running: %d.", i, len(s.Running)) + v.idleWhy()
 			return QueuedKey{State: "queued", Failures: k.Failures, Why: why, Causes: v.waiting(k.Key)}
 		}
 	}
 	for _, k := range s.Delayed {
 		if is(k.Key) {
-			return QueuedKey{State: "delayed", Failures: k.Failures, Why: delayedWhy(k.In, k.Debounced, k.Failures), Causes: v.waiting(k.Key)}
+			return QueuedKey{State: "delayed", Failures: k.Failures, Why: delayedWhy(k.In, k.Debounced, k.Failures) + v.idleWhy(), Causes: v.waiting(k.Key)}
 		}
 	}
 	if v.queue.ShuttingDown() {
@@ -279,10 +297,7 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 
 // waiting returns why a key waits.
 func (v *queued) waiting(key any) []string {
-	if v.calls == nil {
-		return nil
-	}
-	s := v.calls.KeyState(key)
+	s := v.known(key)
 	return causeTexts(s.Waiting, s.Adds)
 }
 
@@ -300,6 +315,23 @@ func causeTexts(newest []controller.Cause, adds int) []string {
 		all = append(all, fmt.Sprintf("and %d before", more))
 	}
 	return all
+}
+
+// newest returns the newest of causes in words, and without the fields that changed.
+func newest(causes []controller.Cause) string {
+	if len(causes) == 0 {
+		return ""
+	}
+	return printable(causes[0].String())
+}
+
+// idleWhy says why no worker runs, as a sentence that follows another one.
+func (v *queued) idleWhy() string {
+	why := v.noWorkers(v.queue.Metrics())
+	if why == "" {
+		return ""
+	}
+	return " No worker runs: " + why + "."
 }
 
 func delayedWhy(in time.Duration, debounced bool, failures int) string {

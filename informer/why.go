@@ -9,15 +9,15 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// unsynced returns the error of a wait for a cache that ended with err. It waits for mu for a second only, because a
-// function of the user's that hangs in a commit holds it, and an error about that must come.
+// unsynced returns the error of a wait for a cache that ended with err. It waits for mu for a tenth of a second only,
+// because a function of the user's that hangs in a commit holds it, and an error about that must come, to a probe too.
 func unsynced(resource string, started bool, mu *sync.Mutex, stats func() Stats, err error) *UnsyncedError {
 	e := &UnsyncedError{Resource: resource, NeverRan: !started, Why: neverRan, Err: err}
 	if e.NeverRan {
 		return e
 	}
 	e.Why = "it is busy: the function of an index may not return"
-	for range 100 {
+	for range 10 {
 		if mu.TryLock() {
 			mu.Unlock()
 			s := stats()

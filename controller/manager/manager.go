@@ -24,7 +24,8 @@ const DefaultGrace = 30 * time.Second
 type Options struct {
 	// Elector decides when this process may run what [Manager.Add] added. Nil means always. If it also has
 	// leader.Elector's method Healthy, New adds Healthy(20s) to [Manager.Healthz] as check "leader election". A program
-	// that adds a check of that name itself gets [ErrDuplicate].
+	// that adds a check of that name itself gets [ErrDuplicate]. With its methods Identity, Leads and Leader, a page
+	// of package debug says who leads.
 	Elector Elector
 
 	// EndWithLeadership makes Run return [ErrLeadership] when the leadership is lost, as controller-runtime does. Set it
@@ -97,6 +98,7 @@ type Manager struct {
 	running struct{ parts, caches []string } // names, in the order of the starts
 	failed  []error
 	checks  [2][]check // by probe
+	looks   []*look    // the last ones of Readyz, by cache
 }
 
 // Runner is something that a manager runs: a *controller.Controller, an *events.Recorder, or a [Func]. If it also has a

@@ -86,7 +86,8 @@ func (m *Manager) Healthz() http.Handler {
 //	jobs.batch: not filled: the list is slow: nothing has come for 40s, after 0 objects
 //	secrets: forbidden: cannot list in prod: …
 //
-// Leadership does not matter, because a process that waits for it is ready to take over.
+// It asks all caches at the same time, for 200 ms at most. A filled cache that does not answer, as in a large commit, is
+// a reason after 10 seconds. Leadership does not matter, because a process that waits for it is ready to take over.
 func (m *Manager) Readyz() http.Handler {
 	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		m.answer(w, r, readyz, m.missing())
@@ -107,12 +108,19 @@ func (m *Manager) missing() (all []error) {
 	case stopped:
 		return []error{fmt.Errorf("manager: %w", errStopped)}
 	}
-	for _, c := range caches {
-		if reasons := unfilled(c); len(reasons) > 0 {
-			all = append(all, reasons...)
-		} else {
-			all = append(all, stuck(c)...)
+	looks := make([]*look, len(caches))
+	for n, c := range caches {
+		looks[n] = m.look(n, c)
+	}
+	late := time.NewTimer(patience)
+	defer late.Stop()
+	for n, l := range looks {
+		select {
+		case <-l.done:
+		case <-late.C:
+			late.Reset(0) // for the others
 		}
+		all = append(all, l.reasons(caches[n], now == filling)...)
 	}
 	return all
 }

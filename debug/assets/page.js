@@ -50,7 +50,7 @@ function list(title, items) {
 
 function keys(title, total, all, note, bad) {
   const more = total > all.length ? ` (${all.length} of ${total})` : "";
-  return list(title + more, all.map((k) => el("li", "", keyButton(k.key), el("span", bad && bad(k) ? "bad" : "dim", note(k)))));
+  return list(title + more, all.map((k) => el("li", "", keyButton(k.key), el("span", bad && bad(k) ? "bad" : "dim", note(k)), k.cause ? el("span", "dim", `because: ${k.cause}`) : null)));
 }
 
 // failed says how often a key has failed, when it did last, and why.
@@ -107,6 +107,7 @@ function queue(q) {
   const n = q.counts;
   return el("article", "card",
     el("div", "head", el("h3", "", q.name), q.shuttingDown ? el("span", "bad", "shut down") : null),
+    q.noWorkers ? el("p", "", `No worker runs: ${q.noWorkers}.`) : null,
     facts([
       ["queued", q.queued], ["delayed", q.delayed], ["running", q.running], ["idle workers", q.idle],
       ["adds", q.adds], ["add rate", rate(q.addRate)], ["retries", q.retries], ["panics", q.panics],

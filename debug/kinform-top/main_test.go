@@ -51,6 +51,27 @@ func TestLoopingKeys(t *testing.T) {
 	}
 }
 
+// Keys that run, wait or fail come with their newest causes, five of each, and informers with their last errors.
+func TestCauses(t *testing.T) {
+	var keys []debug.Key
+	for range 7 {
+		keys = append(keys, debug.Key{Key: "a/b", Cause: "secrets a/b\x1b updated 1 → 2"})
+	}
+	text := render(debug.State{
+		Informers: []debug.Informer{{Name: "pods", LastError: &debug.PastError{Age: 90, Error: "refused\x1b"}}},
+		Controllers: []debug.Queue{{
+			Name: "c", NoWorkers: "this process does not lead; web-1\x1b does", FailingKeys: keys[:1], RunningKeys: keys[:1],
+			QueuedKeys: append([]debug.Key{{Key: "unknown"}}, keys[:3]...), DelayedKeys: keys,
+		}},
+	})
+	const line = "  because: secrets a/b? updated 1 → 2\n"
+	want := "\nLast error of pods, 1m30s ago: refused?\n\nNo workers of c: this process does not lead; web-1? does\n" +
+		"\nFailing in c\n  a/b  0 times  " + line + "\nRunning in c\n  a/b" + line + "\nWaiting in c\n" + strings.Repeat("  a/b"+line, 5)
+	if !strings.HasSuffix(text, want) {
+		t.Errorf("got %s", text)
+	}
+}
+
 // cancelling ends after a number of writes, as a person does.
 type cancelling struct {
 	strings.Builder

@@ -38,9 +38,14 @@ func render(s debug.State) string {
 	for _, i := range s.Informers {
 		if i.Failing != nil {
 			fmt.Fprintf(&b, "\n%s has been failing for %s: %s\n", plain(i.Name), seconds(i.Failing.Since), plain(i.Failing.Error))
+		} else if i.LastError != nil {
+			fmt.Fprintf(&b, "\nLast error of %s, %s ago: %s\n", plain(i.Name), seconds(i.LastError.Age), cut(i.LastError.Error, 400))
 		}
 	}
 	for _, q := range queues {
+		if q.NoWorkers != "" {
+			fmt.Fprintf(&b, "\nNo workers of %s: %s\n", plain(q.Name), cut(q.NoWorkers, 400))
+		}
 		for n, k := range q.LoopingKeys[:min(len(q.LoopingKeys), 5)] {
 			if n == 0 {
 				fmt.Fprintf(&b, "\nIn a loop in %s\n", plain(q.Name))
@@ -49,6 +54,8 @@ func render(s debug.State) string {
 		}
 		failed(&b, "Failing", q.Name, q.FailingKeys)
 		failed(&b, "Given up", q.Name, q.GivenUpKeys)
+		caused(&b, "Running", q.Name, q.RunningKeys)
+		caused(&b, "Waiting", q.Name, slices.Concat(q.QueuedKeys, q.DelayedKeys))
 	}
 	return b.String()
 }
@@ -59,8 +66,27 @@ func failed(b *strings.Builder, title, queue string, keys []debug.Key) {
 		if n == 0 {
 			fmt.Fprintf(b, "\n%s in %s\n", title, plain(queue))
 		}
-		fmt.Fprintf(b, "  %s  %d times  %s\n", plain(k.Key), k.Failures, plain(k.Error))
+		fmt.Fprintf(b, "  %s  %d times  %s%s\n", plain(k.Key), k.Failures, plain(k.Error), because(k))
 	}
+}
+
+// caused prints the first of the keys whose cause is known.
+func caused(b *strings.Builder, title, queue string, keys []debug.Key) {
+	keys = slices.DeleteFunc(slices.Clone(keys), func(k debug.Key) bool { return k.Cause == "" })
+	for n, k := range keys[:min(len(keys), 5)] {
+		if n == 0 {
+			fmt.Fprintf(b, "\n%s in %s\n", title, plain(queue))
+		}
+		fmt.Fprintf(b, "  %s%s\n", plain(k.Key), because(k))
+	}
+}
+
+// because returns the newest cause of a key, for the end of its line.
+func because(k debug.Key) string {
+	if k.Cause == "" {
+		return ""
+	}
+	return "  because: " + cut(k.Cause, 200)
 }
 
 // plain replaces unprintable characters and cuts text that is too long for a line.
