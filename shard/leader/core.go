@@ -114,10 +114,9 @@ type core struct {
 	giveUp    time.Duration // when releasing ends
 	aborted   bool          // the request under way was ended
 
-	// past is the newest record that this candidate has written in a leadership of an earlier call of Lead, zero if there
-	// is none. If the Lease still has it, nobody can have led since, and the writes of that leadership have arrived at
-	// pastOver.
-	past     record
+	// past is of the last leadership of an earlier call of Lead. If the Lease still has a record of it, nobody can have led
+	// since, and the writes of that leadership have arrived at pastOver.
+	past     past
 	pastOver time.Duration
 
 	lastFailure error // of a renewal, since the last success
@@ -409,7 +408,7 @@ func (c *core) mine(r record) bool {
 
 // notice reports another process that uses the own identity, once it has renewed the Lease.
 func (c *core) notice(r record, do *actions) {
-	if c.phase != waiting || r.holder != c.identity || r == c.own || slices.Contains(c.unanswered, r.renewed) {
+	if c.phase != waiting || r.holder != c.identity || r == c.own || slices.Contains(c.unanswered, r.renewed) || c.past.has(r) {
 		return
 	}
 	c.strangers++
@@ -438,7 +437,7 @@ func (c *core) free() time.Duration {
 	switch {
 	case c.seen.released():
 		return c.since
-	case c.seen == c.past:
+	case c.past.has(c.seen):
 		return c.pastOver
 	}
 	return c.since + max(c.timing.leaseDuration, c.seen.duration())

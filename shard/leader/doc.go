@@ -38,8 +38,9 @@
 // # What costs a lease time
 //
 // A process that dies, or is cut off from the server, holds the Lease until others have waited for
-// LeaseDuration. A process that has lost the Lease, and finds it as it has left it, takes it back at
-// once. For safety, candidates also wait in these rare cases:
+// LeaseDuration. A process that has lost the Lease, and finds it as it has left it, takes it back as
+// soon as LeaseDuration has passed since its last renewal. For safety, candidates also wait in these
+// rare cases:
 //
 //   - The Lease does not exist, as when a program runs for the first time in a cluster. Somebody
 //     may have deleted it, and its leader may not know. The first candidate creates it without a

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 	"time"
 
@@ -31,10 +32,18 @@ type Elector struct {
 	past    past
 }
 
-// past is what a leadership leaves behind for the next call of Lead, see core.
+// past is what a leadership leaves behind for the next call of Lead.
 type past struct {
-	record record
-	over   time.Time
+	record     record    // the newest one that this candidate has certainly written, zero if there is none
+	unanswered []int64   // the renew times of later renewals that may be carried out or not
+	over       time.Time // when the writes of work have arrived
+}
+
+// has reports whether r is a record of that leadership. Nobody takes a Lease and leaves such a record behind.
+func (p past) has(r record) bool {
+	renewal := p.record
+	renewal.version, renewal.renewed = r.version, r.renewed
+	return r == p.record || r == renewal && slices.Contains(p.unanswered, r.renewed)
 }
 
 // leaseClient has the requests of a client.Resource that a candidate sends. Thanks to the

@@ -8,13 +8,16 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/shard/leader"
 )
@@ -539,4 +542,47 @@ func TestManager(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A renewal that is carried out without an answer, even after the loss, is no reason to wait for longer, and no stranger.
+func TestLeadsAgain(t *testing.T) {
+	for name, delay := range map[string]time.Duration{"renewals without answers": 0, "a renewal after the loss": 10 * time.Second} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				s := newScene(t)
+				s.create(held("", 1))
+				var deaf atomic.Bool
+				next := s.server.Client().Transport
+				wire := roundTripper(func(r *http.Request) (*http.Response, error) {
+					if r.Method != http.MethodPatch || !deaf.Load() {
+						return next.RoundTrip(r)
+					}
+					time.AfterFunc(delay, func() {
+						if answer, err := next.RoundTrip(r.WithContext(context.WithoutCancel(r.Context()))); err == nil {
+							_ = answer.Body.Close()
+						}
+					})
+					<-r.Context().Done()
+					return nil, r.Context().Err()
+				})
+				var reports []error
+				e := leader.New(client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: wire}}, leader.Options{
+					Namespace: key.Namespace, Name: key.Name, Identity: "me", OnError: func(err error) { reports = append(reports, err) },
+				})
+				must(t, e.Err())
+				began := time.Now()
+				time.AfterFunc(3*time.Second, func() { deaf.Store(true) }) // the last renewal with an answer is sent after two
+				if err := e.Lead(t.Context(), func(ctx context.Context) { <-ctx.Done() }); !errors.Is(err, leader.ErrExpired) || time.Since(began) != 12*time.Second {
+					t.Fatalf("after %v: %v", time.Since(began), err)
+				}
+				deaf.Store(false)
+				reports = nil
+				var took time.Duration
+				must(t, e.Lead(t.Context(), func(context.Context) { took = time.Since(began) }))
+				if renewed := s.lease().Spec.RenewTime.Time; took != 17*time.Second || len(reports) > 0 {
+					t.Errorf("it leads again after %v, the Lease is of %v, and the reports are %v", took, renewed.Sub(began), reports)
+				}
+			})
+		})
+	}
 }

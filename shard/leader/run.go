@@ -43,8 +43,8 @@ type run struct {
 // lasts.
 //
 // Lead returns [Elector.Err] at once if that is not nil, [ErrRunning] while another call runs, and [ErrNoFunc]. It may
-// be called again after it has returned: then it leads at once if nobody has changed the Lease since this Elector led.
-// Every goroutine that it started has ended when it returns.
+// be called again after it has returned. If nobody else has changed the Lease since this Elector led, it then leads as soon
+// as LeaseDuration has passed since its last renewal. Every goroutine that it started has ended when it returns.
 func (e *Elector) Lead(ctx context.Context, work func(context.Context)) error {
 	if e.invalid != nil {
 		return e.invalid
@@ -52,11 +52,11 @@ func (e *Elector) Lead(ctx context.Context, work func(context.Context)) error {
 	if work == nil {
 		return fmt.Errorf("leader: %s: %w", e.key(), ErrNoFunc)
 	}
-	past, ok := e.begin()
+	left, ok := e.begin()
 	if !ok {
 		return fmt.Errorf("leader: %s: %w", e.key(), ErrRunning)
 	}
-	defer func() { e.end(past) }()
+	defer func() { e.end(left) }()
 	if ctx.Err() != nil {
 		return nil
 	}
@@ -67,11 +67,11 @@ func (e *Elector) Lead(ctx context.Context, work func(context.Context)) error {
 	}
 	defer r.reporter.close()
 	defer r.timer.Stop()
-	r.core.past, r.core.pastOver = past.record, past.over.Sub(r.begun)
+	r.core.past, r.core.pastOver = left, left.over.Sub(r.begun)
 	r.reporter.debug("stands for the Lease")
 	r.loop()
 	if (r.core.own != record{}) {
-		past.record, past.over = r.core.own, r.begun.Add(r.core.renewed+e.opts.LeaseDuration)
+		left = past{r.core.own, r.core.unanswered, r.begun.Add(r.core.renewed + e.opts.LeaseDuration)}
 	}
 	return r.core.result
 }

@@ -19,14 +19,15 @@ const (
 // TestSchedules runs random schedules. No two contexts of work are ever alive, and soon after the
 // last fault somebody leads and goes on.
 func TestSchedules(t *testing.T) {
-	terms, regained := 0, 0
+	terms, regained, doubtful := 0, 0, 0
 	for seed := range longtest.N(uint64(120), 20_000) {
 		w := runSchedule(t, seed)
 		terms += w.terms
 		regained += w.regained
+		doubtful += w.doubtful
 	}
-	t.Logf("%d leaderships, %d of them regained", terms, regained)
-	if terms < 300 || regained < 5 {
+	t.Logf("%d leaderships, %d of them regained, %d takeovers from a renewal without an answer", terms, regained, doubtful)
+	if terms < 300 || regained < 5 || doubtful < 5 {
 		t.Error("that is not enough")
 	}
 }

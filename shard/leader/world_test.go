@@ -44,6 +44,7 @@ type world struct {
 	drain    time.Duration
 	terms    int // works begun
 	regained int // those that followed on another one of the same process
+	doubtful int // takeovers from an own renewal that had no answer
 	trace    []string
 }
 
@@ -149,7 +150,7 @@ func (p *process) again() {
 	old := p.core
 	p.over, p.gone, p.stands = false, true, true
 	p.w.start(old.identity, p.rate, p.skew, func(c *core) {
-		c.past, c.pastOver = old.own, old.renewed+old.timing.leaseDuration-p.local()
+		c.past, c.pastOver = past{record: old.own, unanswered: old.unanswered}, old.renewed+old.timing.leaseDuration-p.local()
 	})
 }
 
@@ -202,7 +203,7 @@ func (p *process) step(ev event) {
 	if do.startWork {
 		w.note("%s leads", p.name)
 		w.terms++
-		if (p.core.past != record{}) && p.core.own.transitions == p.core.past.transitions+1 {
+		if p.core.past.record.holder != "" && p.core.own.transitions == p.core.past.record.transitions+1 {
 			w.regained++
 		}
 		p.context, p.works = !p.asked, true
@@ -214,6 +215,9 @@ func (p *process) step(ev event) {
 		w.note("%s: %v", p.name, err)
 	}
 	if do.send != nil {
+		if r := recordOf(do.send.base); p.core.phase == waiting && do.send.verb == verbPatch && r != p.core.past.record && p.core.past.has(r) {
+			w.doubtful++
+		}
 		p.send(*do.send)
 	}
 	if do.over {
