@@ -18,7 +18,8 @@ import (
 
 // Loops returns a line for each field that a client has written ten times in a row for no reason, with values that come
 // back or differ each time. It also returns one for each object to which a client has sent ten writes that changed
-// nothing. A line names the object, the field, and the field manager of the client, but no values.
+// nothing, while nobody changed the object. Applies are meant to be sent again, so they do not count there. A line names
+// the object, the field, and the field manager of the client, but no values.
 //
 // A write has a reason if, since the client last wrote the field, the test itself has written something, anybody has
 // created or deleted an object, or another client has written something other than that field. Leases and Events are
@@ -60,21 +61,6 @@ func (s *Server) loopLines(changes []change) (all []string) {
 	return all
 }
 
-// idleLines returns the lines about writes that changed nothing.
-func idleLines(idle map[loopWriter]idleWrites) (all []string) {
-	for by, i := range idle {
-		if i.times < rounds.Enough {
-			continue
-		}
-		line := fmt.Sprintf("%v: %q has written %d times what changed nothing", by.loopObject, by.manager, i.times)
-		if path := i.field(); path != "" {
-			line += ": it sent " + path + ", which the server stores in another form"
-		}
-		all = append(all, line)
-	}
-	return all
-}
-
 // loopObject names an object.
 type loopObject struct {
 	resource schema.GroupResource
@@ -99,7 +85,7 @@ type change struct {
 }
 
 // written returns the history of all resources in the order of the writes, and the writes without a change.
-func (s *Server) written() (changes []change, idle map[loopWriter]idleWrites) {
+func (s *Server) written() (changes []change, idle map[loopObject]map[string]idleWrites) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, t := range s.order {
@@ -119,93 +105,14 @@ func (s *Server) written() (changes []change, idle map[loopWriter]idleWrites) {
 		}
 	}
 	slices.SortStableFunc(changes, func(a, b change) int { return cmp.Compare(a.rv, b.rv) })
-	return changes, maps.Clone(s.idle)
+	idle = maps.Clone(s.idle)
+	for is, writers := range idle {
+		idle[is] = maps.Clone(writers)
+	}
+	return changes, idle
 }
 
 // endless reports whether objects of a resource are written again and again by design.
 func endless(is schema.GroupResource) bool {
 	return is.Group == "coordination.k8s.io" && is.Resource == "leases" || is.Resource == "events" && (is.Group == "" || is.Group == "events.k8s.io")
-}
-
-// idleWrites are the requests of one client that changed nothing of an object.
-type idleWrites struct {
-	times  int
-	stored *revision
-	last   sentBody // of the last one
-}
-
-// sentBody is the body of a request that writes an object, or its status.
-type sentBody struct {
-	text   []byte          // nil if it is not known
-	patch  types.PatchType // empty for an update
-	status bool
-}
-
-// noteIdle notes a write that changes nothing.
-func (t *table) noteIdle(old *revision, w write) {
-	if w.request == nil || w.dryRun || w.manager == "" {
-		return
-	}
-	is := t.res.groupResource()
-	if endless(is) {
-		return
-	}
-	by := loopWriter{loopObject{is, old.key}, w.manager}
-	s := t.server
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.idle == nil {
-		s.idle = map[loopWriter]idleWrites{}
-	}
-	s.idle[by] = idleWrites{s.idle[by].times + 1, old, sentBody{w.sent, w.patch, w.status()}}
-}
-
-// field returns the path of the first field that the last of the writes sent in another form than it is stored in, and
-// "" if there is none.
-func (i idleWrites) field() (path string) {
-	var sent any
-	text, err := encode(i.stored.obj, &i.stored.of.res)
-	if err != nil || i.last.patch == types.JSONPatchType || json.Unmarshal(i.last.text, &sent) != nil {
-		return ""
-	}
-	var stored any
-	_ = json.Unmarshal(text, &stored) // it is JSON
-	if i.last.patch == "" {
-		sent, stored = i.updated(sent), i.updated(stored)
-	}
-	fieldpaths.Each(within(stored, sent, i.last.patch != ""), sent, func(at string, _, _ any) { path = cmp.Or(path, at) })
-	return path
-}
-
-// updated returns the parts of an object that an update writes.
-func (i idleWrites) updated(obj any) any {
-	tree, _ := obj.(map[string]any)
-	if i.last.status {
-		return map[string]any{statusField: tree[statusField]}
-	}
-	out := maps.Clone(tree)
-	delete(out, "apiVersion")
-	delete(out, "kind")
-	if i.stored.of.res.Status {
-		delete(out, statusField)
-	}
-	meta, _ := tree["metadata"].(map[string]any)
-	out["metadata"] = map[string]any{"labels": meta["labels"], "annotations": meta["annotations"], "finalizers": meta["finalizers"], "ownerReferences": meta["ownerReferences"]}
-	return out
-}
-
-// within returns the part of what is stored that a patch is about. For an update it is all.
-func within(stored, sent any, patch bool) any {
-	was, isTree := stored.(map[string]any)
-	now, toTree := sent.(map[string]any)
-	if !patch || !isTree || !toTree {
-		return stored
-	}
-	part := map[string]any{}
-	for name, value := range now {
-		if old, has := was[name]; has {
-			part[name] = within(old, value, patch)
-		}
-	}
-	return part
 }

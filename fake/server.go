@@ -53,8 +53,8 @@ type Server struct {
 	tables    map[schema.GroupResource]*table
 	order     []*table // by time of registration
 	byType    map[reflect.Type][]*table
-	drops     chan struct{}             // closed by DropWatches and then replaced
-	idle      map[loopWriter]idleWrites // writes that changed nothing
+	drops     chan struct{}                        // closed by DropWatches and then replaced
+	idle      map[loopObject]map[string]idleWrites // writes that changed nothing, by client
 }
 
 // features are the features that a server lacks.

@@ -41,6 +41,7 @@ func (t *table) put(rv uint64, old, next *revision) {
 		t.objects[old.key].cur = next
 	}
 	r := &record{rv: rv, old: old, cur: next}
+	t.forgetIdle(r.key())
 	t.log.append(r, t.server.compacted)
 	t.wake.Send()
 	t.upkeep.Note(r.key(), old.object(), next.object())
