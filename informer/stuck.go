@@ -60,7 +60,8 @@ type care struct {
 	look  func()      // set by New and never changed
 	armed atomic.Bool // a look is to come
 
-	reporting atomic.Bool // OnError has a report
+	reporting atomic.Bool    // OnError has a report
+	reports   sync.WaitGroup // of it; added to before rest waits
 
 	mu    sync.Mutex
 	timer *time.Timer // of the look to come, or the last one; nil before the first and after rest
@@ -94,16 +95,33 @@ func (c *care) arm() {
 	}
 }
 
-// rest drops the look to come, which would keep the informer in memory. Called when no handler is being called.
+// rest drops the look to come, which would keep the informer in memory, and waits for a report. Called when no handler is
+// being called.
 func (c *care) rest() {
 	c.mu.Lock()
-	defer c.mu.Unlock()
 	c.held = heldLock{}
 	if c.timer != nil {
 		c.timer.Stop()
 		c.timer = nil
 	}
 	c.armed.Store(false)
+	c.mu.Unlock()
+	c.reports.Wait()
+}
+
+// claim reports whether OnError can have another report. If so, reportStuck has to follow. Called with a lock held that
+// rest, or the end of Run before it, waits for.
+func (c *care) claim() bool {
+	if c.reporting.Swap(true) {
+		return false
+	}
+	c.reports.Add(1)
+	return true
+}
+
+func (c *care) reported() {
+	c.reporting.Store(false)
+	c.reports.Done()
 }
 
 // free begins a look while nobody else holds the informer's mu.
@@ -114,30 +132,34 @@ func (c *care) free() {
 	c.armed.Store(false)
 }
 
-// lookAtHeld is a look while somebody holds the informer's mu. If no commit has ended since a first such look, it reports
-// that as often as a handler that does not return. Run waits for report, since rest does.
-func (c *care) lookAtHeld(resource string, batches uint64, report func(error)) {
+// lookAtHeld is a look while somebody holds the informer's mu. If no commit has ended since a first such look, it returns
+// for how long, and claims a report as often as for a handler that does not return.
+func (c *care) lookAtHeld(batches uint64) (waited time.Duration, claimed bool) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.timer == nil {
-		return // Run has ended
+		return 0, false // Run has ended
 	}
 	defer c.timer.Reset(lookEvery)
 	h, now := &c.held, time.Now()
 	if h.since.IsZero() || h.batches != batches {
 		*h = heldLock{batches: batches, since: now}
 	}
-	if waited := now.Sub(h.since); waited >= slowAfter+time.Duration(h.told)*slowPeriod {
+	waited = now.Sub(h.since)
+	if waited >= slowAfter+time.Duration(h.told)*slowPeriod && c.claim() {
 		h.told++
-		report(&stuckIndexError{resource, waited})
+		claimed = true
 	}
+	return waited, claimed
 }
 
 // lookAfterHandlers reports the handlers that do not return from a call, one after the other. A handler that the
 // informer waits for is reported as such. A function that holds mu is reported in place of them.
 func lookAfterHandlers[K comparable, T any](i *core[K, T]) {
 	if !i.mu.TryLock() {
-		i.care.lookAtHeld(i.name, i.counted.batches.Load(), i.report)
+		if waited, claimed := i.care.lookAtHeld(i.counted.batches.Load()); claimed {
+			reportStuck(i, &stuckIndexError{i.name, waited})
+		}
 		return
 	}
 	defer i.mu.Unlock()
@@ -153,9 +175,10 @@ func lookAfterHandlers[K comparable, T any](i *core[K, T]) {
 		if !c.look(now) {
 			continue
 		}
-		if lag := lagOf(l); (lag <= i.lag || l.opts.Lag != LagWait) && !i.care.reporting.Swap(true) {
+		if lag := lagOf(l); (lag <= i.lag || l.opts.Lag != LagWait) && i.care.claim() {
 			c.told++
-			reportStuck(i, &SlowHandlerError{Handler: l.reg.name, Stuck: true, Behind: lag, Waited: now.Sub(c.since), Since: c.since})
+			i.counted.slowHandlers.Add(1)
+			reportStuck(i, &SlowHandlerError{Resource: i.name, Handler: l.reg.name, Stuck: true, Behind: lag, Waited: now.Sub(c.since), Since: c.since})
 		}
 	}
 }
@@ -165,15 +188,13 @@ func isBusy[K comparable, T any](l *listener[K, T]) bool {
 	return l.active && !l.loop && !eventlog.Waits(l.cursor)
 }
 
-// reportStuck reports in another goroutine, since mu is held. Run waits for it, as it does for the handler.
-func reportStuck[K comparable, T any](i *core[K, T], err *SlowHandlerError) {
-	err.Resource = i.Resource()
-	i.counted.slowHandlers.Add(1)
+// reportStuck reports in another goroutine, since the caller may hold mu. Run waits for it, as it does for the handler.
+func reportStuck[K comparable, T any](i *core[K, T], err error) {
 	s := i.session.Load()
-	s.Go(func() {
-		defer i.care.reporting.Store(false)
+	go func() {
+		defer i.care.reported()
 		contain(i, s, "OnError", noKey, func() { i.report(err) })
-	})
+	}()
 }
 
 // stuckIndexError says that a commit goes on and on. Nothing but the function of an index takes so long in it.

@@ -68,6 +68,35 @@ func TestIndexFunctionThatDoesNotReturn(t *testing.T) {
 	})
 }
 
+// A report that takes long holds nothing up but the end of Run.
+func TestSlowReportOfIndexFunction(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := newServer(t)
+		must1(fake.Create(server, newWidget("a", "w", "n")))(t)
+		reports, told := make(chan error, 1), false
+		inf := newInformer(t, source(t, server), informer.Options[*widget]{OnError: func(err error) {
+			reports <- err
+			time.Sleep(time.Minute)
+			told = true
+		}})
+		release := make(chan struct{})
+		informer.AddIndex(inf, index.By("hangs", func(w *widget) string { <-release; return w.Name }))
+		ctx, cancel := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		go func() { ended <- inf.Run(ctx) }()
+		<-reports
+		close(release)
+		if err := inf.WaitForSync(t.Context()); err != nil {
+			t.Error(err)
+		}
+		began := time.Now()
+		cancel()
+		if err := <-ended; err != nil || !told || time.Since(began) != time.Minute {
+			t.Errorf("Run returned %v after %v, and the report has ended: %t", err, time.Since(began), told)
+		}
+	})
+}
+
 // A cache whose function of an index does not return says so in the error of a wait, which comes all the same. This is in
 // real time, because no time passes in a bubble while a goroutine waits for a lock.
 func TestWaitForCacheWithStuckIndex(t *testing.T) {
