@@ -67,6 +67,26 @@ func TestCausesDoNotAllocate(t *testing.T) {
 	}
 }
 
+// curiousKey is a key whose text says whether the events are locked.
+type curiousKey struct{ of *events[curiousKey, int] }
+
+func (k curiousKey) String() string {
+	if !k.of.mu.TryLock() {
+		return "locked"
+	}
+	defer k.of.mu.Unlock()
+	return "free"
+}
+
+// The text of a key is made without the lock that the handler needs.
+func TestKeyTextWithoutLock(t *testing.T) {
+	kept := &events[curiousKey, int]{}
+	is := kept.add(&informer.Event[curiousKey, int]{Type: informer.Updated, Key: curiousKey{kept}, Old: 1, Object: 2}, false)
+	if key, old, now := kept.find(is); key != "free" || old != 1 || now != 2 {
+		t.Errorf("find returned %q, %v, %v", key, old, now)
+	}
+}
+
 // BenchmarkEvent is an event from the handler to a queue that has the key.
 func BenchmarkEvent(b *testing.B) {
 	for name, plain := range map[string]bool{"handle": false, "informer": true} {

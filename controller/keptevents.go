@@ -30,7 +30,7 @@ type keptEvent[K comparable, T any] struct {
 	old, now T
 }
 
-// add keeps an event, and returns its note. own says that this process alone made the change. The cost is an
+// add keeps an event, and returns its note. own says that this process made the last change. The cost is an
 // uncontended lock, and no allocation once the ring is full.
 func (e *events[K, T]) add(ev *informer.Event[K, T], own bool) note.Note {
 	is := keptEvent[K, T]{ev.Key, ev.Old, ev.Object}
@@ -56,12 +56,13 @@ func (e *events[K, T]) add(ev *informer.Event[K, T], own bool) note.Note {
 // find returns the event of a note as far as it is kept: the key is empty, or the objects are nil, if they are not.
 func (e *events[K, T]) find(is note.Note) (key string, old, now any) {
 	e.mu.Lock()
-	defer e.mu.Unlock()
 	age := (e.n - uint64(is)>>numberAt) & maxNumber // 1 for the newest
 	if age == 0 || age > uint64(len(e.kept)) {
+		e.mu.Unlock()
 		return "", nil, nil
 	}
-	kept := &e.kept[(e.n-age)%maxEvents]
+	kept := e.kept[(e.n-age)%maxEvents]
+	e.mu.Unlock() // a method of the key may take its time, and the handler needs mu
 	if age <= maxObjects {
 		old, now = kept.old, kept.now
 	}
