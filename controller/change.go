@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -188,7 +189,7 @@ func goodStatus(t reflect.Type, before, after tree) error {
 // [ErrInvalid], also for a nil object, if edit changes anything else, and if it leaves a condition in status.conditions
 // without Type, Status or Reason; and the errors of c, a Conflict only after five in a row.
 func PatchStatus[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T)) (T, error) {
-	if isNil(obj) {
+	if mistake.IsNil(obj) {
 		return obj, noObject("PatchStatus", obj)
 	}
 	if edit == nil {
@@ -273,7 +274,7 @@ func (o Outcome) String() string {
 // field of it, the server may lack the struct. Then one more request for each such struct finds
 // out. API servers refuse a JSON patch with more than 10,000 changes.
 func CreateOrUpdate[T Object[T]](ctx context.Context, c Client[T], obj T, edit func(T) error) (T, Outcome, error) {
-	if isNil(obj) {
+	if mistake.IsNil(obj) {
 		return obj, Unchanged, noObject("CreateOrUpdate", obj)
 	}
 	if edit == nil {

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"reflect"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -88,12 +87,6 @@ func about(obj metav1.Object, err error) error {
 	return fmt.Errorf("controller: %s: %w", nameOf(obj), err)
 }
 
-// isNil reports whether an object is a nil pointer or map, or nothing at all.
-func isNil(obj any) bool {
-	v := reflect.ValueOf(obj)
-	return !v.IsValid() || (v.Kind() == reflect.Pointer || v.Kind() == reflect.Map) && v.IsNil()
-}
-
 // noObject says that an object is nil. where names the resource of the object, or the call.
 func noObject(where string, obj any) error {
 	return fmt.Errorf("controller: %s: a %T: %w: look at the error of the call that returned it, or at ok of Cached: %w", where, obj, mistake.NoObject, client.ErrNotSent)
@@ -113,7 +106,7 @@ func IgnoreNotFound(err error) error {
 // gone already, or never existed. If obj is being deleted already, Delete sends nothing. If obj has
 // no UID, Delete deletes any object with its name. Errors: the errors of c, and [ErrInvalid] for a nil object.
 func Delete[T Object[T]](ctx context.Context, c Client[T], obj T, opts metav1.DeleteOptions) error {
-	if isNil(obj) {
+	if mistake.IsNil(obj) {
 		return noObject("Delete", obj)
 	}
 	if obj.GetDeletionTimestamp() != nil {
@@ -149,7 +142,7 @@ func newest[T Object[T]](ctx context.Context, c Client[T], obj T) (T, error) {
 
 // appliedKey returns the namespace and the name in a config for resource.
 func appliedKey(resource string, config any) (types.NamespacedName, error) {
-	if isNil(config) {
+	if mistake.IsNil(config) {
 		return types.NamespacedName{}, noObject(resource, config)
 	}
 	if obj, ok := config.(metav1.Object); ok {

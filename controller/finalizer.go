@@ -7,6 +7,8 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // Finalize keeps a finalizer on obj while obj lives, and cleans up once obj is deleted
@@ -34,7 +36,7 @@ import (
 // [ErrInvalid], also for a nil object, and the errors of c, a Conflict
 // only after five in a row.
 func Finalize[T Object[T]](ctx context.Context, c Client[T], obj T, finalizer string, cleanup func(context.Context, T) error) (_ T, done bool, err error) {
-	if isNil(obj) {
+	if mistake.IsNil(obj) {
 		return obj, true, noObject("Finalize", obj)
 	}
 	if cleanup == nil {

@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -30,7 +31,7 @@ func checkObject[T metav1.Object](r *requests[T], obj T) error {
 	switch {
 	case r.invalid != nil:
 		return r.invalid
-	case isNil(obj):
+	case mistake.IsNil(obj):
 		return noObject(r.resource(), obj)
 	}
 	return r.check(keyOf(obj))

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -48,7 +49,7 @@ func Adopt[O metav1.Object](obj metav1.Object, owner O, of *kind.Kind[O]) error 
 
 func setController(obj, owner metav1.Object, kind schema.GroupVersionKind, adopt bool) error {
 	for _, o := range []metav1.Object{obj, owner} {
-		if isNil(o) {
+		if mistake.IsNil(o) {
 			return noObject("owner reference to a "+kind.Kind, o)
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -42,7 +43,7 @@ type Requested[T metav1.Object] interface {
 //
 // It sends nothing. Errors: [ErrInvalid] for a nil handle, and the errors of client.New for B.
 func SubresourceAs[B, T metav1.Object](handle Requested[T], name string, more ...string) (*Subresource[B], error) {
-	if isNil(handle) {
+	if mistake.IsNil(handle) {
 		return nil, noInformer[T]("SubresourceAs")
 	}
 	r := handle.requests()
@@ -111,7 +112,7 @@ func (s *Subresource[B]) Apply(ctx context.Context, config any, opts metav1.Appl
 }
 
 func checkBody[B metav1.Object](s *Subresource[B], body B) error {
-	if isNil(body) {
+	if mistake.IsNil(body) {
 		return noObject(s.of.resource(), body)
 	}
 	return s.of.check(keyOf(body))

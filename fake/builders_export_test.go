@@ -4,6 +4,8 @@ import (
 	"fmt"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // Annotations adds annotations, as [Labels] adds labels.
@@ -36,7 +38,7 @@ func CreateMany[T metav1.Object](at Target, n int, build func(i int) T) ([]T, er
 	out := make([]T, 0, n)
 	for i := range n {
 		obj := build(i)
-		if !isNil(obj) && obj.GetName() == "" && obj.GetGenerateName() == "" {
+		if !mistake.IsNil(obj) && obj.GetName() == "" && obj.GetGenerateName() == "" {
 			obj.SetName(fmt.Sprintf("%04d", i))
 		}
 		stored, err := Create(at, obj)

@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // view returns v as an object of t's definition: v itself if t wrote it, and otherwise a copy that
@@ -103,7 +104,7 @@ func (t *table) pair(next, old *revision) (now, was *revision, err error) {
 
 // converted returns obj, which is of any version of the resource, as a new object of t's version.
 func (t *table) converted(obj metav1.Object) (metav1.Object, error) {
-	if obj == nil || isNil(obj) {
+	if mistake.IsNil(obj) {
 		return obj, nil
 	}
 	obj, err := clone(obj)
@@ -141,7 +142,7 @@ func (t *table) convert(obj metav1.Object) (out metav1.Object, err error) {
 	switch {
 	case err != nil:
 		return nil, err
-	case isNil(out):
+	case mistake.IsNil(out):
 		return nil, fmt.Errorf("fake: conversion of %s %q to %s: Hooks.Convert returned nil", t.res.groupResource(), was.key(), t.res.groupVersion())
 	case identityOf(out) != was:
 		return nil, fmt.Errorf("fake: conversion of %s %q to %s: Hooks.Convert must not change %s", t.res.groupResource(), was.key(), t.res.groupVersion(), identityOf(out).unlike(was))

@@ -5,11 +5,13 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // own takes a copy of an object that comes from outside.
 func (t *table) own(obj metav1.Object) (metav1.Object, error) {
-	if isNil(obj) {
+	if mistake.IsNil(obj) {
 		return obj, apierrors.NewBadRequest(fmt.Sprintf("nil %T", obj))
 	}
 	own, err := clone(obj)

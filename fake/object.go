@@ -26,12 +26,6 @@ func typed[T metav1.Object](obj metav1.Object) T {
 	return t
 }
 
-// isNil reports whether obj is a nil pointer.
-func isNil(obj metav1.Object) bool {
-	v := reflect.ValueOf(obj)
-	return !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil()
-}
-
 // kindOf returns the kind that obj itself states, empty if it states none.
 func kindOf(obj any) schema.GroupVersionKind {
 	if k, ok := obj.(interface{ GetObjectKind() schema.ObjectKind }); ok {

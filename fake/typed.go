@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/fake/internal/refusal"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -189,7 +190,7 @@ func ListKind(s *Server, of schema.GroupVersionKind, sel Selection) (list []meta
 
 // accept finds obj's table and takes a copy of obj.
 func accept[T metav1.Object](at Target, obj T) (*table, T, error) {
-	if isNil(obj) {
+	if mistake.IsNil(obj) {
 		return nil, obj, apierrors.NewBadRequest(fmt.Sprintf("nil %T", obj))
 	}
 	t, err := lookup[T](at, kindOf(obj))

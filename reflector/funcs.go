@@ -13,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime"
 	apiwatch "k8s.io/apimachinery/pkg/watch"
 
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/objmeta"
 )
 
@@ -70,7 +71,7 @@ func (s SourceFuncs[T]) List(ctx context.Context, opts metav1.ListOptions, yield
 	if err != nil {
 		return metav1.ListMeta{}, err
 	}
-	if isNil(list) {
+	if mistake.IsNil(list) {
 		return metav1.ListMeta{}, errNil
 	}
 	about, err := meta.ListAccessor(list)
@@ -105,7 +106,7 @@ func (s SourceFuncs[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter
 			fail(err)
 			return
 		}
-		if isNil(w) {
+		if mistake.IsNil(w) {
 			fail(errNil)
 			return
 		}
@@ -141,7 +142,7 @@ var eventTypes = map[apiwatch.EventType]EventType{
 
 // eventOf returns an event, or a *ObjectError. It takes a bookmark of any type.
 func eventOf[T runtime.Object](s SourceFuncs[T], typ EventType, object runtime.Object) (Event[T], error) {
-	if isNil(object) {
+	if mistake.IsNil(object) {
 		return s.bad(typ, nil, errors.New("the object is nil"))
 	}
 	about, err := meta.Accessor(object)
@@ -177,15 +178,4 @@ func (s SourceFuncs[T]) bad(typ EventType, about metav1.Object, err error) (Even
 		bad.Key, bad.ResourceVersion = objmeta.KeyText(about), about.GetResourceVersion()
 	}
 	return Event[T]{}, bad
-}
-
-// isNil reports whether an interface is nil, or holds a nil pointer.
-//
-//go:noinline
-func isNil(v any) bool {
-	if v == nil {
-		return true
-	}
-	r := reflect.ValueOf(v)
-	return r.Kind() == reflect.Pointer && r.IsNil()
 }

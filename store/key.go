@@ -2,7 +2,6 @@ package store
 
 import (
 	"fmt"
-	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,7 +22,7 @@ type KeyFunc[K comparable, T any] func(obj T) (K, error)
 // ObjectKey is the KeyFunc of Kubernetes objects: namespace and name.
 // Cost: no allocation. Errors: [ErrInvalid] for nil; reflector.ErrNoName.
 func ObjectKey[T metav1.Object](obj T) (types.NamespacedName, error) {
-	if isNil(obj) {
+	if mistake.IsNil(obj) {
 		return types.NamespacedName{}, mistake.NoObject
 	}
 	name := obj.GetName()
@@ -43,15 +42,6 @@ func ParseKey(text string) (types.NamespacedName, error) {
 		return types.NamespacedName{}, fmt.Errorf("%w: %q", errKeyText, text)
 	}
 	return key, nil
-}
-
-//go:noinline
-func isNil(obj any) bool {
-	if obj == nil {
-		return true
-	}
-	v := reflect.ValueOf(obj)
-	return v.Kind() == reflect.Pointer && v.IsNil()
 }
 
 // SameVersion is an Options.Unchanged for Kubernetes objects. It reports whether both have the

@@ -14,6 +14,7 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // DefaultGrace is the time that a stop may take if Options.Grace is zero: Kubernetes' value for the
@@ -125,7 +126,7 @@ type part struct {
 // New returns a manager without anything to run.
 func New(opts Options) *Manager {
 	m := &Manager{opts: opts, logger: logs.New(opts.Logger, "manager", "")}
-	if of, ok := opts.Elector.(healthy); ok && !isNil(of) {
+	if of, ok := opts.Elector.(healthy); ok && !mistake.IsNil(of) {
 		m.AddHealthCheck(election, of.Healthy(tolerance))
 	}
 	return m
@@ -146,7 +147,7 @@ func (m *Manager) AddCaches(caches ...controller.Cache) {
 		return
 	}
 	for n, c := range caches {
-		if isNil(c) {
+		if mistake.IsNil(c) {
 			m.refuse(fmt.Sprint("cache ", n+1), ErrNoPart)
 			continue
 		}
@@ -184,22 +185,11 @@ func informerOf(c controller.Cache) any {
 // resourcesOf returns the names of the resources of caches.
 func resourcesOf(caches []controller.Cache) (names []string) {
 	for _, c := range caches {
-		if !isNil(c) {
+		if !mistake.IsNil(c) {
 			names = append(names, c.Resource())
 		}
 	}
 	return names
-}
-
-// isNil reports whether v is nil, or a nil pointer or function.
-func isNil(v any) bool {
-	switch of := reflect.ValueOf(v); of.Kind() {
-	case reflect.Invalid:
-		return true
-	case reflect.Pointer, reflect.Func:
-		return of.IsNil()
-	}
-	return false
 }
 
 // AddControllers adds controllers, each to run under its own name, as [Manager.Add] does. Programs that look at the
@@ -210,7 +200,7 @@ func isNil(v any) bool {
 // a controller watches later is run by the controller.
 func (m *Manager) AddControllers(controllers ...Controller) {
 	for n, c := range controllers {
-		if isNil(c) {
+		if mistake.IsNil(c) {
 			m.refuse(fmt.Sprint("controller ", n+1), ErrNoPart)
 			continue
 		}
@@ -258,7 +248,7 @@ func (m *Manager) take(p part) error {
 	switch {
 	case err == nil:
 		m.parts = append(m.parts, p)
-	case !isNil(p.of):
+	case !mistake.IsNil(p.of):
 		m.refused = append(m.refused, p)
 	}
 	return err
@@ -271,7 +261,7 @@ func (m *Manager) check(p part) error {
 		return ErrStarted
 	case p.name == "":
 		return ErrUnnamed
-	case isNil(p.of):
+	case mistake.IsNil(p.of):
 		return ErrNoPart
 	}
 	for _, o := range m.parts {
@@ -313,7 +303,7 @@ func (m *Manager) Err() error {
 	m.mu.Lock()
 	all, parts, caches := slices.Clone(m.invalid), slices.Concat(m.parts, m.refused), m.caches
 	m.mu.Unlock() // a part may call the manager
-	if of, ok := m.opts.Elector.(checked); m.opts.Elector != nil && isNil(m.opts.Elector) {
+	if of, ok := m.opts.Elector.(checked); m.opts.Elector != nil && mistake.IsNil(m.opts.Elector) {
 		all = append(all, fmt.Errorf("manager: Elector: %w", ErrNoPart))
 	} else if ok {
 		all = append(all, of.Err())

@@ -3,7 +3,10 @@
 // of them match one, and only the text says more.
 package mistake
 
-import "errors"
+import (
+	"errors"
+	"reflect"
+)
 
 // Err is matched by every [Text]. Packages export it as ErrInvalid.
 var Err = errors.New("not valid")
@@ -15,6 +18,19 @@ func (t Text) Error() string { return string(t) }
 
 // Is implements the interface that errors.Is looks for.
 func (t Text) Is(target error) bool { return target == Err }
+
+// IsNil reports whether v is nil: no value at all, or a nil pointer, map or function.
+//
+//go:noinline
+func IsNil(v any) bool {
+	switch of := reflect.ValueOf(v); of.Kind() {
+	case reflect.Invalid:
+		return true
+	case reflect.Pointer, reflect.Map, reflect.Func:
+		return of.IsNil()
+	}
+	return false
+}
 
 // The mistakes of several packages. They are variables of an interface, so that a generic function that returns one
 // does not name the type: a user's package would compile its methods.

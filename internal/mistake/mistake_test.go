@@ -15,3 +15,17 @@ func TestText(t *testing.T) {
 		t.Errorf("%v", err)
 	}
 }
+
+func TestIsNil(t *testing.T) {
+	n := 0
+	for _, v := range []any{nil, (*int)(nil), map[string]int(nil), (func())(nil), error(nil)} {
+		if !mistake.IsNil(v) {
+			t.Errorf("%T is not nil", v)
+		}
+	}
+	for _, v := range []any{0, "", &n, map[string]int{}, func() {}, []int(nil), struct{}{}} {
+		if mistake.IsNil(v) {
+			t.Errorf("%T is nil", v)
+		}
+	}
+}

@@ -36,7 +36,7 @@ func (s *shared[K, T]) AddEventHandlerWithResyncPeriod(h cache.ResourceEventHand
 
 // AddEventHandlerWithOptions implements cache.SharedInformer.
 func (s *shared[K, T]) AddEventHandlerWithOptions(h cache.ResourceEventHandler, opts cache.HandlerOptions) (cache.ResourceEventHandlerRegistration, error) {
-	if isNil(h) {
+	if mistake.IsNil(h) {
 		return nil, fmt.Errorf("clientgo: %s: %w", s.inf.Resource(), mistake.NoHandler)
 	}
 	if s.IsStopped() {

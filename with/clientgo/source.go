@@ -13,6 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 	"k8s.io/client-go/util/watchlist"
 
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -31,7 +32,7 @@ var errNoListerWatcher = errors.New("clientgo: the ListerWatcher is nil")
 // one. A nil one fails each request. client.Resource costs less: it decodes objects one by one,
 // while a ListerWatcher returns whole lists.
 func Source[T runtime.Object](name string, lw cache.ListerWatcher) reflector.Source[T] {
-	if isNil(lw) {
+	if mistake.IsNil(lw) {
 		return failing[T](name, errNoListerWatcher)
 	}
 	with := cache.ToListerWatcherWithContext(lw)
@@ -64,15 +65,10 @@ func failing[T runtime.Object](name string, err error) reflector.Source[T] {
 	}
 }
 
-func isNil(v any) bool {
-	r := reflect.ValueOf(v)
-	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
-}
-
 // checkType returns a function whose error says that an object has not the type of example or, if
 // that is unstructured and names a kind, not that kind. A nil example fits every object.
 func checkType(example runtime.Object) func(runtime.Object) error {
-	if isNil(example) {
+	if mistake.IsNil(example) {
 		return func(runtime.Object) error { return nil }
 	}
 	want := reflect.TypeOf(example)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/mistake"
 )
 
 // Factory is a *factory.Factory.
@@ -32,7 +33,7 @@ func (m *Metrics) addAlive(what string, value any, list func() []manager.Part) e
 	switch {
 	case m == nil:
 		return fmt.Errorf("kinformprom: %s: the metrics: %w", what, ErrNoPart)
-	case isNil(value):
+	case mistake.IsNil(value):
 		return fmt.Errorf("kinformprom: %s: %w", what, ErrNoPart)
 	}
 	m.mu.Lock()
@@ -126,7 +127,7 @@ func (a *alive) leave(m *Metrics, value any) {
 
 // partOf returns the part of a value, if it is of a type that has numbers.
 func (m *Metrics) partOf(name string, value any) (part, bool) {
-	if isNil(value) {
+	if mistake.IsNil(value) {
 		return part{}, false
 	}
 	switch v := value.(type) {

@@ -2,7 +2,6 @@ package kinformprom
 
 import (
 	"fmt"
-	"reflect"
 	"strings"
 	"sync"
 
@@ -11,6 +10,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/shard"
 )
@@ -208,7 +208,7 @@ func (m *Metrics) add(what, name string, value any, of func() part) error {
 	switch {
 	case m == nil:
 		return refuse(what, name, fmt.Errorf("the metrics: %w", ErrNoPart))
-	case isNil(value):
+	case mistake.IsNil(value):
 		return refuse(what, name, ErrNoPart)
 	case name == "":
 		return refuse(what, name, ErrUnnamed)
@@ -239,12 +239,6 @@ func (m *Metrics) take(p part) (sort string) {
 
 func refuse(sort, name string, err error) error {
 	return fmt.Errorf("kinformprom: %s %q: %w", sort, name, err)
-}
-
-// isNil reports whether v is nil or a nil pointer.
-func isNil(v any) bool {
-	r := reflect.ValueOf(v)
-	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
 }
 
 // valid returns a name that a label can have.
