@@ -159,7 +159,7 @@ func causeOf(inputs []input, key any, is note.Note) Cause {
 		return c
 	}
 	in := inputs[n]
-	c.Resource, _, _ = strings.Cut(in.inf.Resource(), " ") // "pods in namespace prod"
+	c.Resource, _ = keytext.Resource(in.inf.Resource())
 	var old, now any
 	c.events = in.events
 	c.Key, old, now = in.events.find(is)

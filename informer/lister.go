@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"iter"
 	"slices"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -13,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/keytext"
 )
 
 // Lister reads an informer's store by namespace and label selector. Making one costs nothing. All methods are
@@ -49,7 +49,7 @@ func notFound[K comparable, T metav1.Object](l Lister[K, T], key K) error {
 	if !ok {
 		name.Name = fmt.Sprint(key)
 	}
-	resource, _, _ := strings.Cut(l.inf.Resource(), " ") // "pods in namespace prod"
+	resource, _ := keytext.Resource(l.inf.Resource())
 	return apierrors.NewNotFound(schema.ParseGroupResource(resource), name.Name)
 }
 

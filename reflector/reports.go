@@ -9,6 +9,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/logs"
 )
 
@@ -103,7 +104,7 @@ func (e *RequestError) hint() string {
 	case !apierrors.IsNotFound(e.Err):
 		return ""
 	}
-	name, selection, _ := strings.Cut(e.Resource, " ")
+	name, selection := keytext.Resource(e.Resource)
 	scope := ""
 	if strings.HasPrefix(selection, "in namespace ") {
 		scope = " Does the kind have namespaces?"

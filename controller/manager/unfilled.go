@@ -53,11 +53,7 @@ func unfilled(c controller.Cache) (all []error) {
 type reason string
 
 func (r reason) Error() string {
-	text := string(r)
-	if len(text) > mostReason {
-		text = strings.ToValidUTF8(text[:mostReason], "") + "…"
-	}
-	return keytext.Printable(text)
+	return keytext.Printable(keytext.Short(string(r), mostReason))
 }
 
 // requestsOf returns the requests that failed, of all namespaces.

@@ -15,6 +15,7 @@ import (
 	jsonv1 "github.com/go-json-experiment/json/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/kubeproto"
 )
 
@@ -279,10 +280,7 @@ func untypedNumber(text string) (any, error) {
 	}
 	f, err := strconv.ParseFloat(text, 64)
 	if err != nil {
-		if len(text) > maxShown {
-			text = text[:maxShown] + "…"
-		}
-		return nil, fmt.Errorf("number %s does not fit a float64", text)
+		return nil, fmt.Errorf("number %s does not fit a float64", keytext.Short(text, maxShown))
 	}
 	return f, nil
 }

@@ -9,6 +9,8 @@ import (
 	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 	jsonv1 "github.com/go-json-experiment/json/v1"
+
+	"github.com/kinform/kinform/internal/keytext"
 )
 
 // fieldError is JSON that does not fit the Go type of its field.
@@ -62,11 +64,7 @@ func plainFieldError(err error) error {
 	for inner := err; inner != nil; inner = errors.Unwrap(inner) {
 		switch e := inner.(type) {
 		case *jsonv1.UnmarshalTypeError:
-			got := e.Value
-			if len(got) > maxShown {
-				got = strings.ToValidUTF8(got[:maxShown], "") + "…"
-			}
-			return &fieldError{path: plainPath(e.Field), at: e.Offset, got: got, want: e.Type, err: e.Err}
+			return &fieldError{path: plainPath(e.Field), at: e.Offset, got: keytext.Short(e.Value, maxShown), want: e.Type, err: e.Err}
 		case *json.SemanticError:
 			return &fieldError{path: pointerPath(e.JSONPointer), at: e.ByteOffset, want: e.GoType, err: e.Err}
 		}

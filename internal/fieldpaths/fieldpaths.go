@@ -1,4 +1,7 @@
 // Package fieldpaths names the fields in which two states of an object differ, without their values.
+//
+// It has a walk of its own. deepcopy.Difference compares Go values, whatever their JSON is, and shows them. The difference
+// in package controller makes a patch, so it pairs the elements of lists by its rules.
 package fieldpaths
 
 import (
@@ -204,10 +207,7 @@ func member(at, name string) string {
 }
 
 func element(at, name string) string {
-	if len(name) > maxName {
-		name = strings.ToValidUTF8(name[:maxName], "") + "…"
-	}
-	return at + "[" + keytext.Printable(name) + "]"
+	return at + "[" + keytext.Printable(keytext.Short(name, maxName)) + "]"
 }
 
 // isPlain reports whether a name can stand behind a dot.

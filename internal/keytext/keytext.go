@@ -1,4 +1,4 @@
-// Package keytext makes text of keys, and keys of text.
+// Package keytext makes text of keys, and keys of text. It also has what other short texts for people need.
 package keytext
 
 import (
@@ -34,6 +34,21 @@ func Parse(text string) (key types.NamespacedName, ok bool) {
 		return types.NamespacedName{}, false
 	}
 	return types.NamespacedName{Namespace: namespace, Name: name}, true
+}
+
+// Resource returns the resource in the name of a collection, such as "pods" of "pods in namespace prod", and the rest of
+// the name.
+func Resource(name string) (resource, selection string) {
+	resource, selection, _ = strings.Cut(name, " ")
+	return resource, selection
+}
+
+// Short returns the first n bytes of s, in whole runes, and "…" if s is longer.
+func Short(s string, n int) string {
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n], "") + "…"
+	}
+	return s
 }
 
 // Printable returns s with a backslash, and everything that does not print, escaped as in Go. Texts

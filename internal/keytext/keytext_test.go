@@ -79,3 +79,19 @@ func FuzzText(f *testing.F) {
 		}
 	})
 }
+
+func TestShort(t *testing.T) {
+	for _, c := range [][2]string{{"", ""}, {"abcd", "abcd"}, {"abcde", "abcd…"}, {"abcö", "abc…"}, {"abö", "abö"}} {
+		if got := Short(c[0], 4); got != c[1] {
+			t.Errorf("%q: %q", c[0], got)
+		}
+	}
+}
+
+func TestResource(t *testing.T) {
+	for name, want := range map[string][2]string{"pods": {"pods", ""}, "jobs.batch in namespace a": {"jobs.batch", "in namespace a"}} {
+		if resource, selection := Resource(name); resource != want[0] || selection != want[1] {
+			t.Errorf("%q: %q, %q", name, resource, selection)
+		}
+	}
+}

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -121,7 +122,7 @@ type cache struct {
 // of returns the cache of a resource, such as "deployments.apps in namespace prod". The version may
 // be empty.
 func (t *cacheTable) of(name, resource, version string) cache {
-	resource, _, _ = strings.Cut(resource, " ")
+	resource, _ = keytext.Resource(resource)
 	gr := schema.ParseGroupResource(resource)
 	c := cache{
 		cacheTable: t, shown: name, name: pairs("name", name), relisted: map[string]labels{}, happened: map[string]labels{},
