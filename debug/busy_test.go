@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
 
 	"github.com/kinform/kinform/debug"
 	"github.com/kinform/kinform/fake"
@@ -37,6 +38,7 @@ func TestBusyInformer(t *testing.T) {
 		t.Fatal(err)
 	}
 	for p.state("/state.json").Informers[0].State == "busy" { // viewers share a state for a second
+		time.Sleep(10 * time.Millisecond)
 	}
 	cancel()
 	if err := <-ended; err != nil {

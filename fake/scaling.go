@@ -43,7 +43,7 @@ func (t *table) scaling(old *revision, h subresourceHook, w write) (*scaling, er
 	if err != nil {
 		return nil, apierrors.NewInternalError(err)
 	}
-	if s.was, err = h.before(old.obj); err != nil {
+	if s.was, err = h.start(old.obj); err != nil {
 		s.was = h.fresh()
 		s.was.SetName(old.key.Name)
 	}
@@ -51,9 +51,9 @@ func (t *table) scaling(old *revision, h subresourceHook, w write) (*scaling, er
 	return s, nil
 }
 
-// before returns the form of obj that a write begins with. The Scale of a custom resource without replicas has a
+// start returns the form of obj that a write begins with. The Scale of a custom resource without replicas has a
 // number that no object has, so that set can tell whether the client states one.
-func (h subresourceHook) before(obj metav1.Object) (metav1.Object, error) {
+func (h subresourceHook) start(obj metav1.Object) (metav1.Object, error) {
 	form, err := h.get(obj)
 	u, ok := obj.(*unstructured.Unstructured)
 	if err == nil || !ok || !h.scales() {

@@ -200,7 +200,7 @@ func (t *table) patchedForm(old *revision, h subresourceHook, owners *scaling, k
 		}
 		return t.applied(old, want, w)
 	}
-	now, err := h.before(old.obj)
+	now, err := h.start(old.obj)
 	if err != nil {
 		return nil, err
 	}
