@@ -45,7 +45,7 @@ type Cause struct {
 	Own bool
 	// Resource is the resource of the object, such as "jobs.batch". It is empty after [Unwatch].
 	Resource string
-	// Key is the key of the object as logs have it. It is empty if the event is not kept any more.
+	// Key is the key of the object as logs have it. It is empty if the event is not kept any more, except with [For].
 	Key string
 	// Old and Version are the resourceVersions of the object before and after the event, empty if it is not kept.
 	Old, Version string

@@ -10,7 +10,7 @@ func (r *core) guardCall(g *guard) *watchdog {
 	return newWatchdog(lateAfter/4, r.omitted, func(quiet time.Duration) { r.checkLate(g, quiet) })
 }
 
-// checkLate notes a list of which nothing comes, and reports a source that has brought nothing for a while and does not
+// checkLate notes a list that brings nothing, and reports a source that has brought nothing for a while and does not
 // return although its context is done. It runs in the goroutine of the watchdog.
 func (r *core) checkLate(g *guard, quiet time.Duration) {
 	now := time.Now()

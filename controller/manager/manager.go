@@ -41,8 +41,8 @@ type Options struct {
 
 	// Grace is how long a stop waits until everything that was added has ended. The caches, which end last, get a
 	// second even if less of it is left. Then Run returns a [*GraceError], although something still runs: the process
-	// should end. It is also how long what Add added may take to end when the leadership is lost, before that becomes
-	// a stop. Zero means [DefaultGrace]. Negative means as long as it takes.
+	// should end. It is also how long what Add and AddControllers added may take to end when the leadership is
+	// lost, before that becomes a stop. Zero means [DefaultGrace]. Negative means as long as it takes.
 	Grace time.Duration
 
 	// Logger gets records at level Debug: when Run begins and ends, when the caches are filled, when this process leads,
@@ -57,7 +57,7 @@ type Elector interface {
 	// is done or the leadership is lost. Lead returns after work has returned, and gives the
 	// leadership up. It returns nil if ctx is done, and otherwise an error that says why this
 	// process does not lead any more. It calls work at most once. If it has called work, and ctx is
-	// not done, it is called again.
+	// not done, the manager calls Lead again, unless Options.EndWithLeadership is set.
 	Lead(ctx context.Context, work func(context.Context)) error
 }
 
@@ -102,8 +102,8 @@ type Manager struct {
 	looks   []*look    // the last ones of Readyz, by cache
 }
 
-// Runner is something that a manager runs: a *controller.Controller, an *events.Recorder, or a [Func]. If it also has a
-// method Err() error, that says what is wrong with its setup.
+// Runner is something that a manager runs: a *controller.Controller, a [Func], or an *events.Recorder (with
+// [Manager.AddToAll]). If it also has a method Err() error, that says what is wrong with its setup.
 type Runner interface {
 	// Run works until ctx is done. If it returns an error, everything stops. If it returns nil, the others go on. With an
 	// Elector, [Manager.Add] has it called again in each term.
@@ -213,8 +213,8 @@ func (m *Manager) AddControllers(controllers ...Controller) {
 //	m.Add("cleanup", manager.Func(func(ctx context.Context) error { ... }))
 //
 // Run calls its method Run when the caches are filled and this process leads: once, or with an Elector once in each
-// term. It must return when its context is done. What runs once only, such as an *events.Recorder, is for AddToAll:
-// here its second Run would end everything.
+// term. It must return when its context is done. What runs once only, such as an *events.Recorder, is for AddToAll, or
+// needs Options.EndWithLeadership: here its second Run would end everything.
 //
 // The errors are [ErrUnnamed], [ErrNoPart], [ErrDuplicate] and [ErrStarted], with the name. See AddCaches.
 func (m *Manager) Add(name string, r Runner) { m.add(part{name: name, of: r}, `""`) }

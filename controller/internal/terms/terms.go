@@ -42,9 +42,9 @@ func (t *Terms) Run(ctx context.Context) {
 	now.busy.Wait()
 }
 
-// Each calls work in each term, one call at a time, with a context that is done when the term or ctx is. It returns nil
-// when ctx is done, and the result of work if work returns an error, or before its term is over. If ctx has no terms, it
-// calls work once, with ctx.
+// Each calls work in each term, one call at a time, with a context that is done when the term or ctx is. The
+// context has the values of the term's context, and not those of ctx. Each returns nil when ctx is done, and the result of
+// work if work returns an error, or before its term is over. If ctx has no terms, it calls work once, with ctx.
 func Each(ctx context.Context, work func(context.Context) error) error {
 	t, ok := ctx.Value(key{}).(*Terms)
 	if !ok {
