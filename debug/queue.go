@@ -41,7 +41,9 @@ func (v *queued) state(now time.Time) Queue {
 		out.RunningKeys = append(out.RunningKeys, Key{Key: keyText(k.Key), Seconds: v.runsFor(k, now).Seconds(), Priority: k.Priority, Failures: k.Failures})
 	}
 	if v.calls != nil {
-		for _, l := range first(v.calls.Loops()) {
+		all := v.calls.Loops()
+		out.Looping = len(all)
+		for _, l := range first(all) {
 			out.LoopingKeys = append(out.LoopingKeys, Key{Key: printable(l.Key), Seconds: now.Sub(l.At).Seconds(), Error: l.Text})
 		}
 	}
