@@ -38,14 +38,16 @@ type Loop struct {
 // Options.Logger at level Warn, once an hour.
 //
 // A key is found after 16 such reconciles in a row. Resyncs, retries, [Again] and keys that are added by hand do not
-// count, and neither do writes other than through handles with the context of reconcile. A reconcile is no part of a loop
-// if something else may be its reason: events of objects that it does not write again, or others' changes of more than
-// their metadata and status, or if it comes more than a minute after the one before, without an own write as its cause.
-// Then only a field that others undo, and that gets the same values again, is a loop. A number that goes one way, such as
-// a cursor or the partition of a rollout, is progress for 1,000 reconciles.
+// count, and neither do writes other than through handles with the context of reconcile.
+//
+// If others write the object, too, each write may have another reason: an event of an object that reconcile does not
+// write again, a change of more than the object's metadata and status, or more than three causes of one reconcile. It also
+// may if there is more than a minute between the writes. After such a write in the row, only a field that others undo, and
+// that gets the same values again, makes a loop. A number that goes one way, such as a cursor or the partition of a
+// rollout, is progress for 1,000 reconciles.
 //
 // A reconcile that writes nothing costs 0.1 µs for that, and no allocation. A controller looks at 1,000 keys. If more
-// write, it forgets one of those with the fewest such reconciles in a row, and never one that was found in the last hour.
+// write, it forgets one with few such reconciles in a row, and never one that was found in the last hour.
 func (c *Controller[Q]) Loops() []Loop { return loopsOf(c.loops) }
 
 func loopsOf(d *loops.Detector) (all []Loop) {
@@ -155,7 +157,8 @@ func changedFields(seed maphash.Seed, object uint64, name string, w *changed, is
 	return all
 }
 
-// stepOf says which way a number has gone. One that is not there is 0. An observed generation only follows what is written.
+// stepOf says which way a number has gone. One that is not there is 0. An observed generation only follows what is
+// written.
 func stepOf(path string, old, now any) int {
 	was, wasNumber := old.(json.Number)
 	is, isNumber := now.(json.Number)
@@ -176,7 +179,11 @@ func within(path, member string) bool {
 // judge has the detector of loops look at a call that has ended, and logs the loop that it shows.
 func judge(call anyCall, notes *note.Notes, to logs.Log) {
 	made, d, hash := call.made()
-	all, now := made.take(), time.Now()
+	all := made.take()
+	if all == nil && !d.Idle(hash) {
+		return
+	}
+	now := time.Now()
 	why := loops.Causes{Events: notes.All()&note.Event != 0}
 	why.Own = why.Events && notes.All()&ownKey != 0
 	for _, is := range notes.Newest() {
@@ -186,7 +193,7 @@ func judge(call anyCall, notes *note.Notes, to logs.Log) {
 		addOthers(&why, d.Seed, call)
 	}
 	if all == nil {
-		d.Idle(hash, &why)
+		d.Hear(hash, &why)
 		return
 	}
 	c := &loops.Call{Key: hash, Why: why, Writes: all.writes, Fields: all.fields, Now: now, Name: call.name()}
@@ -209,8 +216,8 @@ func addOthers(to *loops.Causes, seed maphash.Seed, call anyCall) {
 	}
 }
 
-// bringsNews reports whether the event of a cause has changed more of an object than its metadata and status, as far as is
-// known.
+// bringsNews reports whether the event of a cause has changed more of an object than its metadata and status, or that is
+// not known.
 func bringsNews(c *Cause) bool {
 	if c.Type != informer.Updated || c.Replaced || c.Old == "" {
 		return true

@@ -6,8 +6,8 @@
 // calls of the key have written, and nobody else has written the object meanwhile. In an answered round somebody has.
 //
 // Counting costs one look into a bounded table. From some rounds in a row on, the detector asks for more: see Suspects.
-// The fields that the writes change tell a loop from progress, such as a rollout. And if there is news among the causes, of
-// which the writes may be the result, only a fight is a loop: others undo each time what the key writes again.
+// The fields that the writes change tell a loop from progress, such as a rollout. And if there is news among the causes,
+// which may be the reason of the writes, only a fight is a loop: others undo each time what the key writes again.
 package loops
 
 import (
@@ -173,18 +173,27 @@ func (d *Detector) Suspects(hash uint64, now time.Time) bool {
 	return k != nil && k.row >= suspectAfter && !k.resting(now)
 }
 
-// Idle counts a call that has written nothing.
-func (d *Detector) Idle(hash uint64, why *Causes) {
+// Idle counts a call that has written nothing. It reports whether Hear needs its causes.
+func (d *Detector) Idle(hash uint64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k := d.keys[hash]
 	if k == nil {
-		return
+		return false
 	}
 	k.calls++
-	k.hear(why)
 	if !k.answered {
 		k.row, k.stepped = 0, 0 // there is nothing more to do
+	}
+	return k.row >= suspectAfter
+}
+
+// Hear gets the causes of a call that has written nothing.
+func (d *Detector) Hear(hash uint64, why *Causes) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if k := d.keys[hash]; k != nil {
+		k.hear(why)
 	}
 }
 
@@ -265,8 +274,8 @@ func (k *key) resting(now time.Time) bool {
 	return !k.reported.IsZero() && gap < pause && gap > -pause
 }
 
-// keep adds a key. If there are too many, it forgets one of a few with the fewest rounds in a row, but none with a loop that
-// was reported a short time ago. If there is no other, it does not add the key.
+// keep adds a key. If there are too many, it forgets one of a few with the fewest rounds in a row, but none with a loop
+// that was reported a short time ago. If there is no other, it does not add the key.
 func (d *Detector) keep(hash uint64, k *key, now time.Time) {
 	if d.keys == nil {
 		d.keys = map[uint64]*key{}
@@ -300,7 +309,8 @@ func (k *key) see(c *Call, before *Writes) {
 	}
 	k.looks++
 	for _, f := range c.Fields {
-		if k.answered && !c.answered(before, f.Of) {
+		answered := c.answered(before, f.Of)
+		if k.answered && !answered {
 			continue
 		}
 		is := fieldName{f.Object, f.Path}
@@ -316,13 +326,14 @@ func (k *key) see(c *Call, before *Writes) {
 			h.last = k.looks
 			h.looks++
 		}
-		h.see(f)
+		h.see(f, answered)
 	}
 }
 
-func (h *history) see(f Field) {
+// see adds a change. answered says that others have changed the object before it.
+func (h *history) see(f Field, answered bool) {
 	known := h.values[:min(h.n, len(h.values))]
-	if h.n > 0 && h.values[(h.n-1)%len(h.values)] != f.Old {
+	if answered && h.n > 0 && h.values[(h.n-1)%len(h.values)] != f.Old {
 		h.undone++
 	}
 	for _, v := range known {
