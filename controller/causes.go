@@ -21,8 +21,9 @@ import (
 //	log.Print(causes[0]) // deployments.apps prod/shop updated 41 → 57, by this process
 //
 // Each watch ([For] and its like) keeps its newest 128 events that queued a key, and the objects of the newest 32. An
-// event costs some 0.05 µs more for that, with an uncontended lock and no allocation. Up to 32 old objects per watch
-// stay in memory. Of an event that is not kept any more, the type and the flags are known.
+// event costs some 0.05 µs more for that, with an uncontended lock and no allocation. An event of a key that runs right
+// now allocates, since it is held until the call returns, up to 64 for each key. Up to 32 old objects per watch stay in
+// memory. Of an event that is not kept any more, the type and the flags are known.
 func CausesOf(ctx context.Context) (newest []Cause, adds int) {
 	if call := callOf(ctx); call != nil {
 		return call.causes()

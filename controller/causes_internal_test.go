@@ -2,7 +2,10 @@ package controller
 
 import (
 	"context"
+	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -15,8 +18,10 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// handled returns the handler of For for a handle or a plain informer, and what it works on.
-func handled(tb testing.TB, plain bool) (*Controller[types.NamespacedName], func(informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata])) {
+type thingsKept = events[types.NamespacedName, *metav1.PartialObjectMetadata]
+
+// handled returns the handler of For for a handle or a plain informer, the events that it keeps, and what it works on.
+func handled(tb testing.TB, plain bool) (*Controller[types.NamespacedName], *thingsKept, func(informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata])) {
 	h := Open(client.Connection{URL: "http://example.com"}, kind.Of[*metav1.PartialObjectMetadata](schema.GroupVersion{Version: "v1"}, "things"))
 	c := New("", func(context.Context, types.NamespacedName) error { return nil })
 	from := h.writes()
@@ -26,8 +31,8 @@ func handled(tb testing.TB, plain bool) (*Controller[types.NamespacedName], func
 	if err := h.Err(); err != nil {
 		tb.Fatal(err)
 	}
-	kept := &events[types.NamespacedName, *metav1.PartialObjectMetadata]{number: 1}
-	return c, unauthored(c, from, kept, func(ev informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata], enqueue func(types.NamespacedName, int)) {
+	kept := &thingsKept{number: 1}
+	return c, kept, unauthored(c, from, kept, func(ev informer.Event[types.NamespacedName, *metav1.PartialObjectMetadata], enqueue func(types.NamespacedName, int)) {
 		enqueue(ev.Key, 0)
 	})
 }
@@ -44,13 +49,81 @@ func thingEvents(n int) (all []informer.Event[types.NamespacedName, *metav1.Part
 	return all
 }
 
+// 10,000 causes per second, of one key and of many, while each reconcile takes a second: the writer of the events never
+// waits, each cause is counted, and what is kept has a bound.
+func TestManyCauses(t *testing.T) {
+	const all = 20_000
+	for _, keys := range []int{1, 500} {
+		synctest.Test(t, func(t *testing.T) {
+			c, kept, handle := handled(t, false)
+			var counted atomic.Int64
+			c.reconcile = func(ctx context.Context, _ types.NamespacedName) error {
+				time.Sleep(time.Second)
+				newest, adds := CausesOf(ctx)
+				if len(newest) > note.Kept || len(newest) == 0 {
+					t.Errorf("%d causes of %d", len(newest), adds)
+				}
+				counted.Add(int64(adds))
+				return nil
+			}
+			events := thingEvents(keys)
+			handle(events[0])
+			ctx, stop := context.WithCancel(t.Context())
+			ended := make(chan error)
+			go func() { ended <- c.Run(ctx) }()
+			began := time.Now()
+			for i := range all - 1 {
+				handle(events[(i+1)%keys])
+				time.Sleep(100 * time.Microsecond)
+				if i%100 == 0 {
+					checkBounds(t, c, kept, keys)
+				}
+			}
+			if took := time.Since(began); took != (all-1)*100*time.Microsecond {
+				t.Errorf("the writer took %v", took)
+			}
+			time.Sleep(time.Hour)
+			stop()
+			if err := <-ended; err != nil {
+				t.Error(err)
+			}
+			if got := counted.Load(); got != all {
+				t.Errorf("%d keys: %d causes, want %d", keys, got, all)
+			}
+		})
+	}
+}
+
+// checkBounds compares what is kept of events with its bounds.
+func checkBounds(t *testing.T, c *Controller[types.NamespacedName], kept *thingsKept, keys int) {
+	t.Helper()
+	kept.mu.Lock()
+	defer kept.mu.Unlock()
+	objects := 0
+	for _, ev := range kept.kept {
+		if ev.now != nil {
+			objects++
+		}
+	}
+	c.underway.mu.Lock()
+	defer c.underway.mu.Unlock()
+	for _, held := range c.underway.held {
+		if len(held) > maxHeld {
+			t.Errorf("%d events are held", len(held))
+		}
+	}
+	if len(kept.kept) > maxEvents || objects > maxObjects || c.queue.Len() > keys || len(c.underway.held) > keys {
+		t.Errorf("%d events, %d objects, %d keys in the queue, %d run", len(kept.kept), objects, c.queue.Len(), len(c.underway.held))
+	}
+}
+
 // An event that queues a key allocates nothing for its cause.
 func TestCausesDoNotAllocate(t *testing.T) {
 	if memtest.Race {
 		t.Skip("the race detector allocates too")
 	}
 	for _, plain := range []bool{false, true} {
-		c, handle := handled(t, plain)
+		c, _, handle := handled(t, plain)
 		all := thingEvents(20)
 		for range maxEvents {
 			for _, ev := range all {
@@ -91,7 +164,7 @@ func TestKeyTextWithoutLock(t *testing.T) {
 func BenchmarkEvent(b *testing.B) {
 	for name, plain := range map[string]bool{"handle": false, "informer": true} {
 		b.Run("of="+name, func(b *testing.B) {
-			_, handle := handled(b, plain)
+			_, _, handle := handled(b, plain)
 			all := thingEvents(20)
 			b.ReportAllocs()
 			for i := 0; b.Loop(); i++ {

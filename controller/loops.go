@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/controller/internal/loops"
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/fieldpaths"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/logs"
@@ -37,8 +38,16 @@ type Loop struct {
 // Options.Logger at level Warn, once an hour.
 //
 // A key is found after 16 such reconciles in a row. Resyncs, retries, [Again] and keys that are added by hand do not
-// count, and neither do writes other than through handles with the context of reconcile. A reconcile that writes
-// nothing costs 0.1 µs for that, and no allocation. A controller looks at the 1,000 keys that wrote last.
+// count, and neither do writes other than through handles with the context of reconcile.
+//
+// If others write the object, too, each write may have another reason: an event of an object that reconcile does not
+// write again, a change of more than the object's metadata and status, or more than three causes of one reconcile. It also
+// may if there is more than a minute between the writes. After such a write in the row, only a field that others undo, and
+// that gets the same values again, makes a loop. A number that goes one way, such as a cursor or the partition of a
+// rollout, is progress for 1,000 reconciles.
+//
+// A reconcile that writes nothing costs 0.1 µs for that, and no allocation. A controller looks at 1,000 keys. If more
+// write, it forgets one with few such reconciles in a row, and never one that was found in the last hour.
 func (c *Controller[Q]) Loops() []Loop { return loopsOf(c.loops) }
 
 func loopsOf(d *loops.Detector) (all []Loop) {
@@ -73,11 +82,25 @@ type callWrites struct {
 	fields []loops.Field
 }
 
+// take returns the writes so far, nil for none. What still writes with the context gets its own.
+func (m *madeByCall) take() *callWrites {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	all := m.all
+	m.all = nil
+	return all
+}
+
 // objectState is a state of an object.
 type objectState struct {
 	resource string
 	key      types.NamespacedName
 	version  string
+}
+
+// objectHash returns the hash of an object.
+func objectHash(seed maphash.Seed, resource string, key types.NamespacedName) uint64 {
+	return maphash.Comparable(seed, objectState{resource, key, "all versions"})
 }
 
 // changed is a write that may have changed an object.
@@ -95,11 +118,12 @@ func noteMade(ctx context.Context, through subject, w *changed, cache requestCac
 	}
 	resource, _, _ := strings.Cut(through.resource(), " ") // "pods in namespace prod"
 	m, d, hash := call.made()
+	object := objectHash(d.Seed, resource, w.key)
 	of := func(version string) uint64 { return maphash.Comparable(d.Seed, objectState{resource, w.key, version}) }
 	var fields []loops.Field
 	if w.was != nil && d.Suspects(hash, time.Now()) {
 		if is, _, version, _ := cache.shown(w.key); version == w.now || version == "" {
-			fields = changedFields(d.Seed, resource, w, is)
+			fields = changedFields(d.Seed, object, keytext.Printable(resource+" "+keytext.Of(w.key)), w, is)
 		}
 	}
 	m.mu.Lock()
@@ -107,13 +131,12 @@ func noteMade(ctx context.Context, through subject, w *changed, cache requestCac
 	if m.all == nil {
 		m.all = &callWrites{}
 	}
-	m.all.writes.Add(loops.Write{Object: of("all versions"), Base: of(w.base), Made: of(w.now)})
+	m.all.writes.Add(loops.Write{Object: object, Base: of(w.base), Made: of(w.now)})
 	m.all.fields = append(m.all.fields, fields...)
 }
 
-// changedFields returns the fields that a write has changed. is has its result.
-func changedFields(seed maphash.Seed, resource string, w *changed, is any) (all []loops.Field) {
-	object := keytext.Printable(resource + " " + keytext.Of(w.key))
+// changedFields returns the fields that a write has changed. is has its result, and name is the object's.
+func changedFields(seed maphash.Seed, object uint64, name string, w *changed, is any) (all []loops.Field) {
 	hash := func(value any) uint64 {
 		text, _ := json.Marshal(value) // it was JSON
 		return maphash.Bytes(seed, text)
@@ -124,43 +147,80 @@ func changedFields(seed maphash.Seed, resource string, w *changed, is any) (all 
 		}
 		_, number := now.(json.Number)
 		all = append(all, loops.Field{
-			Object: object, Path: path, Old: hash(old), New: hash(now),
-			Progress: number || path == "status" || strings.HasPrefix(path, "status."),
+			Of: object, Object: name, Path: path, Old: hash(old), New: hash(now), Step: stepOf(path, old, now),
+			Progress: number || within(path, "status"),
 		})
 	})
 	if len(all) == 0 {
-		all = append(all, loops.Field{Object: object, Old: hash(w.base), New: hash(w.now)})
+		all = append(all, loops.Field{Of: object, Object: name, Old: hash(w.base), New: hash(w.now)})
 	}
 	return all
 }
 
-// judge has the detector of loops look at a call that has ended.
-func (c *Controller[Q]) judge(call *callContext[Q]) {
+// stepOf says which way a number has gone. One that is not there is 0. An observed generation only follows what is
+// written.
+func stepOf(path string, old, now any) int {
+	was, wasNumber := old.(json.Number)
+	is, isNumber := now.(json.Number)
+	if (old != nil && !wasNumber) || (now != nil && !isNumber) || strings.HasSuffix(path, "observedGeneration") {
+		return 0
+	}
+	before, _ := was.Float64() // 0 for ""
+	after, _ := is.Float64()
+	return cmp.Compare(after, before)
+}
+
+// within reports whether a path is that of a member of the object, or of a part of it.
+func within(path, member string) bool {
+	rest, ok := strings.CutPrefix(path, member)
+	return ok && (rest == "" || rest[0] == '.' || rest[0] == '[')
+}
+
+// judge has the detector of loops look at a call that has ended, and logs the loop that it shows.
+func judge(call anyCall, notes *note.Notes, to logs.Log) {
 	made, d, hash := call.made()
-	made.mu.Lock()
-	all := made.all
-	made.all = nil // what still writes with the context gets its own
-	made.mu.Unlock()
-	if all == nil {
-		d.Idle(hash)
+	all := made.take()
+	if all == nil && !d.Idle(hash) {
 		return
 	}
-	report(d, c.logger, calledFor(hash, keytext.Of(call.from.key), all, &call.notes))
-}
-
-// calledFor returns a call of reconcile for the detector. notes are its causes.
-func calledFor(hash uint64, key string, made *callWrites, notes *note.Notes) *loops.Call {
-	c := &loops.Call{Key: hash, Name: key, Writes: made.writes, Fields: made.fields, Now: time.Now(), Events: notes.Adds() > 0, Own: true}
+	now := time.Now()
+	why := loops.Causes{Events: notes.All()&note.Event != 0}
+	why.Own = why.Events && notes.All()&ownKey != 0
 	for _, is := range notes.Newest() {
-		c.Events = c.Events && caused(is)
-		c.Own = c.Own && is&ownKey != 0
+		why.Events = why.Events && caused(is)
 	}
-	return c
-}
-
-// report logs the loop that a call shows.
-func report(d *loops.Detector, to logs.Log, c *loops.Call) {
+	if !why.Own && d.Suspects(hash, now) {
+		addOthers(&why, d.Seed, call)
+	}
+	if all == nil {
+		d.Hear(hash, &why)
+		return
+	}
+	c := &loops.Call{Key: hash, Why: why, Writes: all.writes, Fields: all.fields, Now: now, Name: call.name()}
 	if l, found := d.Ended(c); found {
 		to.KeyError(c.Name, "reconcile goes in a loop", errors.New(loopText(l)))
 	}
+}
+
+// addOthers adds what others have changed among the causes of a call.
+func addOthers(to *loops.Causes, seed maphash.Seed, call anyCall) {
+	newest, adds := call.causes()
+	to.News = adds > len(newest)
+	for i, c := range newest {
+		if !caused(c.note) || c.note&ownKey != 0 {
+			continue
+		}
+		key, ok := keytext.Parse(c.Key)
+		to.Others[i] = objectHash(seed, c.Resource, key)
+		to.News = to.News || !ok || bringsNews(&c)
+	}
+}
+
+// bringsNews reports whether the event of a cause has changed more of an object than its metadata and status, or that is
+// not known.
+func bringsNews(c *Cause) bool {
+	if c.Type != informer.Updated || c.Replaced || c.Old == "" {
+		return true
+	}
+	return slices.ContainsFunc(c.Changed(), func(path string) bool { return !within(path, "metadata") && !within(path, "status") })
 }

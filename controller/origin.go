@@ -9,6 +9,7 @@ import (
 
 	"github.com/kinform/kinform/controller/internal/loops"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/note"
 	"github.com/kinform/kinform/internal/objmeta"
 )
@@ -51,6 +52,8 @@ func (c *callContext[Q]) made() (writes *madeByCall, to *loops.Detector, key uin
 	return &c.wrote, to, maphash.Comparable(to.Seed, c.from.key)
 }
 
+func (c *callContext[Q]) name() string { return keytext.Of(c.from.key) }
+
 func (c *callContext[Q]) causes() ([]Cause, int) {
 	return causesOf(c.from.controller, c.from.key, &c.notes)
 }
@@ -67,7 +70,7 @@ func attributed[Q comparable](c *Controller[Q], reconcile func(context.Context, 
 					c.enqueue(key, ev.priority, why)
 				}
 			}
-			c.judge(call)
+			judge(call, &call.notes, c.logger)
 		}()
 		return reconcile(call, key)
 	}

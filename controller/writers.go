@@ -48,6 +48,7 @@ type anyCall interface {
 	origin() any
 	writers() *writers
 	causes() ([]Cause, int)
+	name() string // the key in words
 	// made returns the writes of the call so far, and the detector of loops with the hash of the key.
 	made() (writes *madeByCall, to *loops.Detector, key uint64)
 }

@@ -353,6 +353,11 @@ func (b *browser) keyboard(url string) {
 	b.until("a redraw with a key in two lists", `!before.isConnected && document.activeElement.dataset.key === "a/bad" &&
 		document.activeElement.closest("div").querySelector("h4").textContent === "delayed"`)
 
+	if b.eval(`queue({name: "q", queuedKeys: [], delayedKeys: [], runningKeys: [], failingKeys: [], givenUpKeys: [], looping: 300,
+		loopingKeys: Array(20).fill({key: "k", error: "what goes on", seconds: 1})}).textContent.includes("in a loop (20 of 300)") &&
+		inQueue({name: "q", state: "absent", why: "", loop: "what goes on", reconciles: []}).textContent.includes("in a loop: what goes on")`) != true {
+		b.t.Error("keys in a loop are not counted, or not in a story")
+	}
 	if b.eval(`hangs({seconds: 61}) && !hangs({seconds: 59}) && secs(300000) === "3.5 days"`) != true {
 		b.t.Error("a reconcile that hangs is not marked, or days are not days")
 	}

@@ -43,7 +43,9 @@ func (v *queued) state(now time.Time) Queue {
 		out.RunningKeys = append(out.RunningKeys, v.runningKey(k, now))
 	}
 	if v.calls != nil {
-		for _, l := range first(v.calls.Loops()) {
+		all := v.calls.Loops()
+		out.Looping = len(all)
+		for _, l := range first(all) {
 			out.LoopingKeys = append(out.LoopingKeys, Key{Key: printable(l.Key), Seconds: now.Sub(l.At).Seconds(), Error: l.Text})
 		}
 	}

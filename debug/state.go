@@ -144,7 +144,8 @@ type Queue struct {
 	GivenUp     int   `json:"givenUp"`
 	FailingKeys []Key `json:"failingKeys"`
 	GivenUpKeys []Key `json:"givenUpKeys"`
-	// LoopingKeys are the keys that a controller found in a loop in the last hour: see controller.Controller.Loops.
+	// Looping is the number of keys that a controller found in a loop in the last hour: see controller.Controller.Loops.
+	Looping     int   `json:"looping,omitempty"`
 	LoopingKeys []Key `json:"loopingKeys,omitempty"`
 	// AddRate, RunRate and FailRate are the recent numbers of adds, of results and of failed
 	// results per second; nil until somebody has been looking at the page for a second.

@@ -75,6 +75,8 @@ type QueuedKey struct {
 	// Why says in words why the key is not running now, or that it is running.
 	Why      string `json:"why"`
 	Failures int    `json:"failures"`
+	// Loop says what goes on if the key was found in a loop in the last hour.
+	Loop string `json:"loop,omitempty"`
 	// Causes say why the key runs (with Options.Reconciles), or else why it waits, the newest first.
 	Causes []string `json:"causes,omitempty"`
 	// Reconciles are the newest recorded ones of the key, the newest first, 20 results at most.
@@ -131,7 +133,7 @@ func (s *Story) without(all []QueuedKey) []QueuedKey {
 }
 
 func (k QueuedKey) knows() bool {
-	return k.State != "absent" && k.State != "shut down" || len(k.Reconciles) > 0
+	return k.State != "absent" && k.State != "shut down" || len(k.Reconciles) > 0 || k.Loop != ""
 }
 
 // story returns what the page knows of a key in an informer. knows is false if that is nothing.
@@ -203,6 +205,11 @@ func (v *queued) story(text string, now time.Time) QueuedKey {
 		return out
 	}
 	out.Reconciles = reconciles(v.calls.Traced(text), now)
+	for _, l := range v.calls.Loops() {
+		if printable(l.Key) == text {
+			out.Loop = l.Text
+		}
+	}
 	if out.State == "absent" && len(out.Reconciles) > 0 {
 		last := out.Reconciles[0]
 		out.Why = strings.TrimSuffix(fmt.Sprintf("It is not in the queue. Result of the last reconcile: %s: %s", last.Result, last.Error), ": ")

@@ -116,7 +116,7 @@ function queue(q) {
       ...(n ? [["succeeded", n.succeeded], ["again", n.again], ["failed", n.failed], ["gave up", n.gaveUp], ["cut short", n.cutShort || null], ["timed out", n.timedOut || null]] : []),
     ]),
     el("div", "lists",
-      keys("in a loop", 0, q.loopingKeys || [], (k) => `${k.error}, found ${secs(k.seconds)} ago`, () => true),
+      keys("in a loop", q.looping, q.loopingKeys || [], (k) => `${k.error}, found ${secs(k.seconds)} ago`, () => true),
       keys("failing", q.failing, q.failingKeys, failed),
       keys("given up", q.givenUp, q.givenUpKeys, failed),
       keys("running", q.running, q.runningKeys, (k) => k.seconds ? (hangs(k) ? "has not returned for " : "") + secs(k.seconds) : "", hangs),
@@ -167,6 +167,7 @@ function draw(state) {
 function inQueue(q) {
   return el("article", "card", el("div", "head", el("h3", "", q.name), el("span", "dim", q.state)), el("p", "", q.why),
     q.failures ? el("p", "bad", `${q.failures} failures`) : null,
+    q.loop ? el("p", "bad", `in a loop: ${q.loop}`) : null,
     list("because", (q.causes || []).map((c) => el("li", "", c))),
     list("last reconciles", q.reconciles.map((r) => el("li", "", el("span", ["failed", "gave up", "panicked"].includes(r.result) ? "bad" : "", (r.count > 1 ? `×${r.count} ` : "") + (r.error ? `${r.result}: ${r.error}` : r.result)),
       el("span", "dim", `took ${secs(r.took)}, ${secs(r.age)} ago${r.count > 1 ? `, the first ${secs(r.first)} ago` : ""}`), ...r.causes.map((c) => el("span", "dim", c))))));

@@ -25,17 +25,25 @@ const Kept = 3
 // Notes are the notes of the adds that one hand-out serves. The zero value has none.
 type Notes struct {
 	newest [Kept]Note // the newest first
-	adds   uint64
+	adds   uint32
+	common uint32 // bits of all notes
 }
 
 // Add adds a note. It costs no allocation.
 func (n *Notes) Add(is Note) {
+	if n.adds == 0 {
+		n.common = uint32(is)
+	}
 	n.newest[2], n.newest[1], n.newest[0] = n.newest[1], n.newest[0], is
-	n.adds++
+	n.common &= uint32(is)
+	n.adds = max(n.adds, n.adds+1)
 }
 
-// Adds returns the number of all notes.
+// Adds returns the number of all notes, up to 1<<32 - 1.
 func (n *Notes) Adds() int { return int(n.adds) }
+
+// All returns those of the lowest 32 bits that all notes have, also the ones that are not kept.
+func (n *Notes) All() Note { return Note(n.common) }
 
 // Newest returns the notes that are kept, the newest first.
 func (n *Notes) Newest() []Note { return n.newest[:min(n.adds, Kept)] }

@@ -11,16 +11,21 @@ import (
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
-// The newest notes are kept, and all are counted.
+// The newest notes are kept, all are counted, and the bits that all have are known.
 func TestNotes(t *testing.T) {
 	check := func(all []Note) bool {
 		var n Notes
-		for _, is := range all {
+		var common Note
+		for i, is := range all {
 			n.Add(is)
+			if i == 0 {
+				common = is & (1<<32 - 1)
+			}
+			common &= is
 		}
 		newest := slices.Clone(all[max(0, len(all)-Kept):])
 		slices.Reverse(newest)
-		return n.Adds() == len(all) && slices.Equal(n.Newest(), newest)
+		return n.Adds() == len(all) && n.All() == common && slices.Equal(n.Newest(), newest)
 	}
 	if err := quick.Check(check, nil); err != nil {
 		t.Error(err)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"net/http"
 	"reflect"
 	"runtime"
@@ -17,6 +18,8 @@ import (
 	"github.com/prometheus/client_golang/prometheus/testutil/promlint"
 	dto "github.com/prometheus/client_model/go"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
 
 	"github.com/kinform/kinform"
@@ -373,4 +376,36 @@ func hasFamily(families []*dto.MetricFamily, name string) bool {
 		}
 	}
 	return false
+}
+
+// TestLoopingKeys counts the keys of a controller that are in a loop.
+func TestLoopingKeys(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		server := fake.New(fake.Options{})
+		must(t, fake.Register(server, core.Pods, fake.Rules{}))
+		pods := kinform.Open(client.Connection{URL: fake.URL, HTTP: server.Client()}, core.Pods)
+		c := controller.New("stamps", func(ctx context.Context, key kinform.Key) error {
+			time.Sleep(time.Second)
+			stamp := fmt.Appendf(nil, `{"metadata":{"annotations":{"at":%q}}}`, time.Now())
+			_, err := pods.Patch(ctx, key, types.MergePatchType, stamp, metav1.PatchOptions{})
+			return err
+		}, controller.Options[kinform.Key]{Logger: slog.New(slog.DiscardHandler), Run: queue.RunOptions{Workers: 3}})
+		controller.For(c, pods)
+		m := kinformprom.New()
+		must(t, m.AddController("stamps", c))
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error)
+		go func() { ended <- c.Run(ctx) }()
+		for _, name := range []string{"one", "two", "three"} {
+			_, err := fake.Create(server, fake.Object(&corev1.Pod{}, "prod", name))
+			must(t, err)
+		}
+		const series = `kinform_controller_looping_keys{controller="stamps"}`
+		time.Sleep(time.Second)
+		expect(t, m, map[string]string{series: "0"})
+		time.Sleep(time.Minute)
+		expect(t, m, map[string]string{series: "3"})
+		stop()
+		must(t, <-ended)
+	})
 }

@@ -5,14 +5,17 @@
 // written, too: no resync, no retry, no delay. There are two kinds. In an own round, all events were results of what
 // calls of the key have written, and nobody else has written the object meanwhile. In an answered round somebody has.
 //
-// Counting costs one look into a bounded table. From some rounds in a row on, the detector asks for the fields that the
-// writes change: see Suspects. They tell a loop from progress, such as a rollout.
+// Counting costs one look into a bounded table. From some rounds in a row on, the detector asks for more: see Suspects.
+// The fields that the writes change tell a loop from progress, such as a rollout. And if there is news among the causes,
+// which may be the reason of the writes, only a fight is a loop: others undo each time what the key writes again.
 package loops
 
 import (
 	"hash/maphash"
 	"sync"
 	"time"
+
+	"github.com/kinform/kinform/internal/note"
 )
 
 const (
@@ -22,6 +25,10 @@ const (
 	window = 8
 	// pause is how long a loop is not reported again. Rounds that are further apart are not in a row.
 	pause = time.Hour
+	// answer is how far answered rounds may be apart. Those that take longer come of something else.
+	answer = time.Minute
+	// steps is the number of rounds for which a number that goes one way is progress.
+	steps = 1000
 	// maxKeys bounds the keys that a detector knows.
 	maxKeys = 1000
 	// maxWrites bounds the objects that a call writes and the detector knows.
@@ -67,23 +74,35 @@ func (w *Writes) of(object uint64) *Write {
 	return nil
 }
 
-// Call is a call of reconcile that has ended and has written something.
-type Call struct {
-	Key uint64 // a hash
+// Causes are why a call was made.
+type Causes struct {
 	// Events says that only events have caused it, and Own that these were all results of what calls of the key wrote.
 	Events, Own bool
-	Writes      Writes
-	Fields      []Field // that the writes changed, if the key was suspect
-	Now         time.Time
-	Name        string // of the key, for people
+	// Others are the objects that others have changed, zero for none, if the key was suspect. News says that they have
+	// changed more of one than metadata and status, or that not all is known.
+	Others [note.Kept]uint64
+	News   bool
+}
+
+// Call is a call of reconcile that has ended and has written something.
+type Call struct {
+	Key    uint64 // a hash
+	Why    Causes
+	Writes Writes
+	Fields []Field // that the writes changed, if the key was suspect
+	Now    time.Time
+	Name   string // of the key, for people
 }
 
 // Field is a field that a write changed.
 type Field struct {
+	Of uint64 // the object, as in Write
 	// Object and Path name the field, for people.
 	Object, Path string
 	// Old and New are hashes of its value before and after.
 	Old, New uint64
+	// Step says how a number has changed: 1 is up and -1 is down. It is 0 for other values.
+	Step int
 	// Progress says that a new value each time is no sign of a loop if others write the object, too: it is a number, or a
 	// part of the status.
 	Progress bool
@@ -122,6 +141,8 @@ type key struct {
 	last     time.Time // the last round
 	calls    int       // since began
 	rounds   int       // since began
+	news     bool      // among the causes since the row or the looks began
+	stepped  int       // rounds in a row that were progress of a number
 	looks    int
 	fields   map[fieldName]*history // of the looks; nil before the first
 
@@ -138,12 +159,13 @@ type history struct {
 	looks    int // that found it changed
 	back     int // times at which it got a value that it had before
 	undone   int // times at which somebody else had changed it meanwhile
+	up, down int // times at which a number went there
 	progress bool
 	values   [4]uint64
 	n        int // values so far
 }
 
-// Suspects reports whether the fields of a key's writes are to be given to Ended.
+// Suspects reports whether the detector needs all of Causes and, with a write, its fields.
 func (d *Detector) Suspects(hash uint64, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -151,17 +173,35 @@ func (d *Detector) Suspects(hash uint64, now time.Time) bool {
 	return k != nil && k.row >= suspectAfter && !k.resting(now)
 }
 
-// Idle counts a call that has written nothing.
-func (d *Detector) Idle(hash uint64) {
+// Idle counts a call that has written nothing. It reports whether Hear needs its causes.
+func (d *Detector) Idle(hash uint64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k := d.keys[hash]
 	if k == nil {
-		return
+		return false
 	}
 	k.calls++
 	if !k.answered {
-		k.row = 0 // there is nothing more to do
+		k.row, k.stepped = 0, 0 // there is nothing more to do
+	}
+	return k.row >= suspectAfter
+}
+
+// Hear gets the causes of a call that has written nothing.
+func (d *Detector) Hear(hash uint64, why *Causes) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if k := d.keys[hash]; k != nil {
+		k.hear(why)
+	}
+}
+
+// hear notes what is news among the causes of a call.
+func (k *key) hear(why *Causes) {
+	k.news = k.news || why.News
+	for _, object := range why.Others {
+		k.news = k.news || object != 0 && k.wrote.of(object) == nil
 	}
 }
 
@@ -172,11 +212,13 @@ func (d *Detector) Ended(c *Call) (loop Loop, found bool) {
 	k := d.keys[c.Key]
 	if k == nil {
 		k = &key{}
-		d.keep(c.Key, k)
+		d.keep(c.Key, k, c.Now)
 	}
 	k.calls++
-	answered, round := k.round(c)
+	k.hear(&c.Why)
+	before := k.wrote
 	k.wrote = c.Writes
+	answered, round := c.round(&before)
 	if !round {
 		return Loop{}, false
 	}
@@ -184,33 +226,43 @@ func (d *Detector) Ended(c *Call) (loop Loop, found bool) {
 	if k.row <= suspectAfter || k.resting(c.Now) {
 		return Loop{}, false
 	}
-	k.see(c.Fields)
+	k.see(c, &before)
 	return k.decide(c)
 }
 
 // round says whether a call is a round, and of which kind.
-func (k *key) round(c *Call) (answered, round bool) {
-	if !c.Events {
+func (c *Call) round(before *Writes) (answered, round bool) {
+	if !c.Why.Events {
 		return false, false
 	}
-	own := false
+	again := false
 	for _, now := range c.Writes.made[:c.Writes.n] {
-		if before := k.wrote.of(now.Object); before != nil {
-			own = true
-			answered = answered || before.Made != now.Base
-		}
+		again = again || before.of(now.Object) != nil
+		answered = answered || c.answered(before, now.Object)
 	}
-	return answered, answered || own && c.Own
+	return answered, answered || again && c.Why.Own
+}
+
+// answered reports whether others have changed an object between a write of the call before and one of this call.
+func (c *Call) answered(before *Writes, object uint64) bool {
+	was, is := before.of(object), c.Writes.of(object)
+	return was != nil && is != nil && was.Made != is.Base
 }
 
 // count counts a round.
 func (k *key) count(answered bool, now time.Time) {
-	if gap := now.Sub(k.last); k.row == 0 || k.answered != answered || gap > pause || gap < -pause {
-		k.answered, k.row, k.looks, k.fields = answered, 0, 0, nil
+	gap := now.Sub(k.last)
+	apart := k.answered != answered || gap > pause || gap < -pause
+	if apart {
+		k.stepped = 0
+	}
+	if apart || k.row == 0 {
+		k.answered, k.row, k.news, k.looks, k.fields = answered, 0, false, 0, nil
 		if !k.resting(now) {
 			k.began, k.calls, k.rounds = now, 1, 0
 		}
 	}
+	k.news = k.news || k.row > 0 && answered && gap > answer
 	k.row++
 	k.rounds++
 	k.last = now
@@ -222,8 +274,9 @@ func (k *key) resting(now time.Time) bool {
 	return !k.reported.IsZero() && gap < pause && gap > -pause
 }
 
-// keep adds a key. If there are too many, it forgets one of a few with the fewest rounds.
-func (d *Detector) keep(hash uint64, k *key) {
+// keep adds a key. If there are too many, it forgets one of a few with the fewest rounds in a row, but none with a loop
+// that was reported a short time ago. If there is no other, it does not add the key.
+func (d *Detector) keep(hash uint64, k *key, now time.Time) {
 	if d.keys == nil {
 		d.keys = map[uint64]*key{}
 	}
@@ -231,6 +284,9 @@ func (d *Detector) keep(hash uint64, k *key) {
 		var least uint64
 		n := 0
 		for hash, other := range d.keys { // in random order
+			if other.resting(now) {
+				continue
+			}
 			if n == 0 || other.row < d.keys[least].row {
 				least = hash
 			}
@@ -238,18 +294,25 @@ func (d *Detector) keep(hash uint64, k *key) {
 				break
 			}
 		}
+		if n == 0 {
+			return
+		}
 		delete(d.keys, least)
 	}
 	d.keys[hash] = k
 }
 
-// see adds a look.
-func (k *key) see(changed []Field) {
+// see adds a look. In an answered round, only the objects that others have changed count.
+func (k *key) see(c *Call, before *Writes) {
 	if k.fields == nil {
 		k.fields = map[fieldName]*history{}
 	}
 	k.looks++
-	for _, f := range changed {
+	for _, f := range c.Fields {
+		answered := c.answered(before, f.Of)
+		if k.answered && !answered {
+			continue
+		}
 		is := fieldName{f.Object, f.Path}
 		h := k.fields[is]
 		if h == nil {
@@ -263,13 +326,14 @@ func (k *key) see(changed []Field) {
 			h.last = k.looks
 			h.looks++
 		}
-		h.see(f)
+		h.see(f, answered)
 	}
 }
 
-func (h *history) see(f Field) {
+// see adds a change. answered says that others have changed the object before it.
+func (h *history) see(f Field, answered bool) {
 	known := h.values[:min(h.n, len(h.values))]
-	if h.n > 0 && h.values[(h.n-1)%len(h.values)] != f.Old {
+	if answered && h.n > 0 && h.values[(h.n-1)%len(h.values)] != f.Old {
 		h.undone++
 	}
 	for _, v := range known {
@@ -280,6 +344,12 @@ func (h *history) see(f Field) {
 	}
 	h.values[h.n%len(h.values)] = f.New
 	h.n++
+	switch f.Step {
+	case 1:
+		h.up++
+	case -1:
+		h.down++
+	}
 }
 
 // decide returns the loop that the looks show. There must be enough of them.
@@ -287,9 +357,13 @@ func (k *key) decide(c *Call) (loop Loop, found bool) {
 	if k.looks < window {
 		return Loop{}, false
 	}
-	is, fight, found := k.culprit()
-	k.looks, k.fields = 0, nil
+	steps := k.steps()
+	is, fight, found := k.culprit(steps)
+	k.looks, k.fields, k.news = 0, nil, false
 	if !found {
+		if k.stepped += k.row; !steps {
+			k.stepped = 0
+		}
 		k.row = 0 // it is progress: the next rounds are not looked at
 		return Loop{}, false
 	}
@@ -302,12 +376,26 @@ func (k *key) decide(c *Call) (loop Loop, found bool) {
 	return k.loop, true
 }
 
+// steps reports whether the looks are progress because a number goes one way.
+func (k *key) steps() bool {
+	if k.stepped >= steps {
+		return false
+	}
+	for _, h := range k.fields {
+		if most := max(h.up, h.down); most >= window/2 && most == h.up+h.down && h.undone == 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // culprit returns the field that keeps the loop going: others change it, too, or it is different each time, or, in own
-// rounds, it gets the values that it had.
-func (k *key) culprit() (is fieldName, fight, found bool) {
+// rounds, it gets the values that it had. steps says that the looks are progress.
+func (k *key) culprit(steps bool) (is fieldName, fight, found bool) {
 	for name, h := range k.fields {
-		fights := h.undone >= window/2
-		guilty := fights || h.looks == window && !(k.answered && h.progress) || h.back >= window/2 && !k.answered
+		fights, back := h.undone >= window/2, h.back >= window/2
+		alone := h.looks == window && !(k.answered && h.progress) || back && !k.answered
+		guilty := fights && (back || !k.news) || alone && !k.news && !steps
 		better := !found || fights && !fight || fights == fight && name.object+name.path < is.object+is.path
 		if guilty && better {
 			is, fight, found = name, fights, true

@@ -16,6 +16,8 @@ type world struct {
 	d        *Detector
 	now      time.Time
 	versions map[uint64]uint64
+	by       uint64 // the object that others have changed, of the next call
+	news     bool   // more than the status of it
 	found    []Loop
 	asked    int // calls whose fields the detector wanted
 }
@@ -24,10 +26,15 @@ func newWorld(t *testing.T) *world {
 	return &world{t: t, d: New(), now: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC), versions: map[uint64]uint64{}}
 }
 
-const theKey, shop, deployment = 1, 10, 20
+const theKey, shop, deployment, settings = 1, 10, 20, 30
 
-// others change an object.
-func (w *world) others(object uint64) { w.versions[object]++ }
+var ownEvents = Causes{Events: true, Own: true}
+
+// others change the status of an object, which is a cause of the next call.
+func (w *world) others(object uint64) {
+	w.versions[object]++
+	w.by = object
+}
 
 // cause is why a call is made.
 type cause int
@@ -41,18 +48,22 @@ const (
 // call ends a call a second later. It writes the objects of the fields, which are those that changed.
 func (w *world) call(why cause, changed ...Field) {
 	w.now = w.now.Add(time.Second)
-	c := &Call{Key: theKey, Events: why != other, Own: why == own, Now: w.now, Name: "prod/shop"}
-	for _, f := range changed {
+	c := &Call{Key: theKey, Why: Causes{Events: why != other, Own: why == own, News: w.news, Others: [3]uint64{0, w.by}}, Now: w.now, Name: "prod/shop"}
+	w.news, w.by = false, 0
+	for i, f := range changed {
 		object := uint64(shop)
 		if f.Object == "deployment" {
 			object = deployment
 		}
+		changed[i].Of = object
 		base := w.versions[object]
 		w.versions[object]++
 		c.Writes.Add(Write{object, base + 1, w.versions[object] + 1})
 	}
 	if len(changed) == 0 {
-		w.d.Idle(theKey)
+		if w.d.Idle(theKey) {
+			w.d.Hear(theKey, &c.Why)
+		}
 		return
 	}
 	if w.d.Suspects(theKey, w.now) {
@@ -72,10 +83,10 @@ func deploymentField(path string, old, now uint64) Field {
 	return Field{Object: "deployment", Path: path, Old: old, New: now}
 }
 
-// ready is a number in the status.
+// ready is a number in the status, which goes up.
 func ready(n uint64) Field {
 	f := field("status.ready", n, n+1)
-	f.Progress = true
+	f.Progress, f.Step = true, 1
 	return f
 }
 
@@ -96,8 +107,12 @@ func TestLoops(t *testing.T) {
 			func(w *world, n uint64) { w.call(own, field("status.time", n, n+1)) },
 			Loop{Reconciles: 16, Rounds: 16, Time: 15 * time.Second, Object: "shop", Path: "status.time"},
 		},
-		"a number": {
-			func(w *world, n uint64) { w.call(own, ready(n)) },
+		"a number that goes up and down": {
+			func(w *world, n uint64) {
+				f := ready(n)
+				f.Step = 1 - 2*int(n/3%2)
+				w.call(own, f)
+			},
 			Loop{Reconciles: 16, Rounds: 16, Time: 15 * time.Second, Object: "shop", Path: "status.ready"},
 		},
 		"values that come back": {
@@ -122,6 +137,31 @@ func TestLoops(t *testing.T) {
 				w.call(events, deploymentField("spec.replicas", 1, 2), field("status.time", n, n+1))
 			},
 			Loop{Reconciles: 46, Rounds: 16, Time: 45 * time.Second, Object: "deployment", Path: "spec.replicas", Fight: true, Answered: true},
+		},
+		"a field that others set back each ten minutes, with news": {
+			func(w *world, n uint64) {
+				w.now = w.now.Add(10 * time.Minute)
+				w.news = true
+				w.others(deployment)
+				w.call(events, deploymentField("spec.replicas", 1, 2))
+			},
+			Loop{Reconciles: 16, Rounds: 16, Time: 15 * (10*time.Minute + time.Second), Object: "deployment", Path: "spec.replicas", Fight: true, Answered: true},
+		},
+		"a time in the status, which others change, too": {
+			func(w *world, n uint64) {
+				w.others(shop)
+				f := field("status.time", 2*n, 2*n+1)
+				f.Progress = true
+				w.call(events, f)
+			},
+			Loop{Reconciles: 16, Rounds: 16, Time: 15 * time.Second, Object: "shop", Path: "status.time", Fight: true, Answered: true},
+		},
+		"an annotation that others answer, while one that they do not answer changes, too": {
+			func(w *world, n uint64) {
+				w.others(deployment)
+				w.call(events, field("metadata.annotations.at", n, n+1), deploymentField("metadata.labels.at", n, n+1))
+			},
+			Loop{Reconciles: 16, Rounds: 16, Time: 15 * time.Second, Object: "deployment", Path: "metadata.labels.at", Answered: true},
 		},
 		"an annotation that others answer with a new status": {
 			func(w *world, n uint64) {
@@ -182,6 +222,44 @@ func TestProgress(t *testing.T) {
 			f := []Field{field("a", n, n+1), deploymentField("a", n, n+1)}[n%2]
 			w.call(own, f)
 		},
+		"other settings each time, which go to an object whose status moves": func(w *world, n uint64) {
+			w.others(deployment)
+			w.by = settings
+			w.call(events, deploymentField("metadata.annotations.hash", n, n+1))
+		},
+		"other settings each time, which the call sees before their event": func(w *world, n uint64) {
+			w.others(deployment)
+			w.call(events, deploymentField("metadata.annotations.hash", n, n+1))
+			w.by = settings
+			w.call(events)
+		},
+		"an object whose spec others change, with a hash of it": func(w *world, n uint64) {
+			w.others(shop)
+			w.news = true
+			w.call(events, field("metadata.annotations.hash", n, n+1))
+		},
+		"another form for each value that others write": func(w *world, n uint64) {
+			w.others(shop)
+			w.news = true
+			w.call(events, field("spec.image", 2*n, 2*n+1))
+		},
+		"an annotation that follows the status, which moves each two minutes": func(w *world, n uint64) {
+			w.now = w.now.Add(2 * time.Minute)
+			w.others(shop)
+			w.call(events, field("metadata.annotations.load", n, n+1))
+		},
+		"a cursor, which a call that is no round moves at times": func(w *world, n uint64) {
+			w.call(own, ready(2*n))
+			if n%5 == 0 {
+				w.call(other, ready(2*n+1))
+			}
+		},
+		"a cursor, with a time beside it": func(w *world, n uint64) {
+			w.call(own, ready(n), field("status.time", n, n+1))
+			if n%500 == 0 {
+				w.call(own)
+			}
+		},
 		"once in two hours": func(w *world, n uint64) {
 			w.now = w.now.Add(2 * time.Hour)
 			w.call(own, field("status.time", n, n+1))
@@ -220,6 +298,24 @@ func TestOnceAnHour(t *testing.T) {
 	}
 }
 
+// A number that goes one way is progress for long, but not for ever.
+func TestSteps(t *testing.T) {
+	w := newWorld(t)
+	w.call(other, field("x", 0, 1))
+	w.rounds(steps, func(w *world, n uint64) {
+		f := ready(n)
+		f.Step = -1
+		w.call(own, f, field("status.time", n, n+1))
+	})
+	if len(w.found) > 0 {
+		t.Errorf("found %+v", w.found)
+	}
+	w.rounds(3*suspectAfter, func(w *world, n uint64) { w.call(own, ready(n)) })
+	if len(w.found) != 1 || w.found[0].Path != "status.ready" {
+		t.Errorf("then found %+v", w.found)
+	}
+}
+
 // A clock that jumps by days neither stops the detector, nor makes it report more often than the clock jumps.
 func TestClockJumps(t *testing.T) {
 	w := newWorld(t)
@@ -250,7 +346,7 @@ func TestManyKeys(t *testing.T) {
 	found := 0
 	for n := range uint64(40) {
 		for key := range uint64(3 * maxKeys) {
-			c := &Call{Key: key, Events: true, Own: true, Now: now}
+			c := &Call{Key: key, Why: ownEvents, Now: now}
 			c.Writes.Add(Write{key, n + 1, n + 2})
 			if d.Suspects(key, now) {
 				c.Fields = []Field{field("status.time", n, n+1)}
@@ -266,13 +362,44 @@ func TestManyKeys(t *testing.T) {
 	}
 }
 
+// A loop that was found is shown for an hour, and not reported again, however many other keys write.
+func TestFoundIsKept(t *testing.T) {
+	d, now, found := New(), time.Now(), 0
+	round := func(key, n uint64) {
+		c := &Call{Key: key, Why: ownEvents, Now: now}
+		c.Writes.Add(Write{key, n + 1, n + 2})
+		if d.Suspects(key, now) {
+			c.Fields = []Field{field("status.time", n, n+1)}
+		}
+		if _, is := d.Ended(c); is {
+			found++
+		}
+	}
+	for key := range uint64(maxKeys) { // all that a detector knows
+		for n := range uint64(17) {
+			round(key, n)
+		}
+		for other := range uint64(20) {
+			round(maxKeys*(key+1)+other, 0)
+		}
+	}
+	if all := d.Loops(now); len(all) != maxKeys || found != maxKeys {
+		t.Errorf("%d loops and %d reports, want %d", len(all), found, maxKeys)
+	}
+	now = now.Add(pause)
+	round(maxKeys, 0)
+	if len(d.keys) != maxKeys || d.keys[maxKeys] == nil {
+		t.Errorf("an hour later: %d keys, without the new one", len(d.keys))
+	}
+}
+
 // Calls with many writes, and writes that change many fields, take bounded memory.
 func TestManyWrites(t *testing.T) {
 	d := New()
 	now := time.Now()
 	found := 0
 	for n := range uint64(20) {
-		c := &Call{Key: theKey, Events: true, Own: true, Now: now}
+		c := &Call{Key: theKey, Why: ownEvents, Now: now}
 		for object := range uint64(1000) {
 			c.Writes.Add(Write{object, n + 1, n + 2})
 		}
@@ -313,7 +440,7 @@ func TestWritesOfOneObject(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	w := newWorld(t)
 	w.call(other, field("x", 0, 1))
-	c := &Call{Key: theKey, Events: true, Now: w.now}
+	c := &Call{Key: theKey, Why: Causes{Events: true}, Now: w.now}
 	c.Writes.Add(Write{shop, 7, 8})
 	for name, call := range map[string]func(){
 		"one that writes nothing": func() { w.d.Idle(theKey) },
