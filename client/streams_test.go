@@ -86,7 +86,9 @@ func TestManyStreams(t *testing.T) {
 	defer server.Close()
 	conn := connect(t, server.URL, client.ConnectionOptions{CA: pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: server.Certificate().Raw})})
 
-	key := func(n int) types.NamespacedName { return types.NamespacedName{Namespace: fmt.Sprint("n", n), Name: "one"} }
+	key := func(n int) types.NamespacedName {
+		return types.NamespacedName{Namespace: fmt.Sprint("n", n), Name: "one"}
+	}
 	informers := make([]*informer.Informer[types.NamespacedName, *gadget], many)
 	var running sync.WaitGroup
 	for n := range many {
