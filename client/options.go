@@ -49,7 +49,8 @@ type Options struct {
 
 	// DropManagedFields leaves out metadata.managedFields, in every encoding. Managed fields
 	// are a third of many objects, and most programs never look at them. An update without
-	// them does not change those on the server.
+	// them does not change those on the server. Lists and watches ask the server not to send them
+	// (KEP-5958).
 	DropManagedFields bool
 
 	// InternedStrings is the number of different strings of up to 128 bytes that a list or

@@ -41,6 +41,8 @@ type resource struct {
 	decoders int      // goroutines of a list
 	// jsonOnly is set when the server has refused the first choice.
 	jsonOnly atomic.Bool
+	// wholeOnly is set when the server has refused to leave out managed fields.
+	wholeOnly atomic.Bool
 
 	// listed is the kind of the objects in the last complete list; nil before the first.
 	listed atomic.Pointer[expectation]

@@ -80,7 +80,7 @@ func putObject(ctx context.Context, r *resource, c call, object any, opts any) (
 // query.
 func askForObject(ctx context.Context, r *resource, c call, opts any) (any, error) {
 	var err error
-	c.accept, c.retry = acceptAnswer(r, ""), true
+	c.retry = true
 	if c.method != http.MethodPost || len(c.subresource) > 0 {
 		if c.key, err = objectKey(r, c.key); err != nil {
 			return nil, refuse(r, c, err)

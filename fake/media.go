@@ -12,11 +12,28 @@ import (
 
 // body returns one object as the client asked for it.
 func (t *table) body(v *revision, m wire.Media) ([]byte, error) {
-	b, err := t.encodeBody(v, m)
+	out, err := lean(v, m)
+	var b []byte
+	if err == nil {
+		b, err = t.encodeBody(out, m)
+	}
 	if err != nil {
 		return nil, errEncoding(t.res.Kind, v.key, err)
 	}
 	return b, nil
+}
+
+// lean returns v without managed fields if the client asked for that.
+func lean(v *revision, m wire.Media) (*revision, error) {
+	if !m.Lean || len(v.obj.GetManagedFields()) == 0 {
+		return v, nil
+	}
+	obj, err := clone(v.obj)
+	if err != nil {
+		return nil, err
+	}
+	obj.SetManagedFields(nil)
+	return &revision{key: v.key, rv: v.rv, obj: obj, of: v.of}, nil
 }
 
 func (t *table) encodeBody(v *revision, m wire.Media) ([]byte, error) {
@@ -87,6 +104,10 @@ func (t *table) listBody(p page, m wire.Media) (listBody, error) {
 // does not state its kind in JSON, so that clients do not come to rely on it. Unstructured
 // objects, whose JSON does not begin with the kind, keep it.
 func (t *table) item(v *revision, m wire.Media) ([]byte, error) {
+	v, err := lean(v, m)
+	if err != nil {
+		return nil, err
+	}
 	encode := t.encodeBody
 	switch {
 	case m.Form == wire.Table:

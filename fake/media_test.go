@@ -123,3 +123,32 @@ func (l *locked) DeepCopyObject() runtime.Object {
 }
 
 func (*locked) MarshalJSON() ([]byte, error) { return nil, errors.New("no JSON today") }
+
+// A newer server leaves managed fields out in every form, if asked to. Another does not know the parameter.
+func TestDropsManagedFields(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		const drop, partial = ";drop=metadata.managedFields", ";as=PartialObjectMetadata;g=meta.k8s.io;v=v1"
+		for _, drops := range []bool{false, true} {
+			s := newServer(t, fake.Options{DropsManagedFields: drops})
+			node := &metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{Name: "node-one", ManagedFields: []metav1.ManagedFieldsEntry{{
+				Manager: "somebody", Operation: metav1.ManagedFieldsOperationUpdate, APIVersion: "v1", FieldsType: "FieldsV1", FieldsV1: metav1.NewFieldsV1(`{}`),
+			}}}}
+			must(fake.Create(s, node))(t)
+			for _, path := range []string{"/api/v1/nodes/node-one", "/api/v1/nodes", "/api/v1/nodes?watch=1&timeoutSeconds=1"} {
+				for _, accept := range []string{protobuf, protobuf + partial, "application/json", "application/json" + partial, "application/json;as=Table;g=meta.k8s.io;v=v1"} {
+					_, whole, _ := call(t, s, "GET", path, "", "Accept", accept)
+					code, body, _ := call(t, s, "GET", path, "", "Accept", accept+drop)
+					if !strings.Contains(whole, "somebody") || strings.Contains(body, "somebody") == drops || code != 200 || !strings.Contains(body, node.Name) {
+						t.Errorf("drops: %v, %s as %s: %d %q", drops, path, accept, code, body)
+					}
+				}
+			}
+			if code, body, _ := call(t, s, "GET", "/api/v1/nodes", "", "Accept", "application/json;drop=spec"); (code == 406) != drops {
+				t.Errorf("drops: %v, another field: %d %s", drops, code, body)
+			}
+			if stored := must(fake.Get[*metav1.PartialObjectMetadata](s, key("", "node-one")))(t); len(stored.ManagedFields) != 1 {
+				t.Error("the server has lost the managed fields")
+			}
+		}
+	})
+}

@@ -73,12 +73,16 @@ type Options struct {
 	NoPaging bool
 	// NoSharding makes it ignore shardSelector: lists are whole, and have no ShardInfo.
 	NoSharding bool
+
+	// DropsManagedFields makes the server a newer one, of Kubernetes 1.38 with ManagedFieldsOptOut: it leaves out
+	// metadata.managedFields if the Accept header says drop=metadata.managedFields.
+	DropsManagedFields bool
 }
 
 func (o Options) lacks() features {
 	return features{
 		watchList: o.NoWatchList || o.NoBookmarks,
-		bookmarks: o.NoBookmarks, paging: o.NoPaging, sharding: o.NoSharding,
+		bookmarks: o.NoBookmarks, paging: o.NoPaging, sharding: o.NoSharding, dropping: !o.DropsManagedFields,
 	}
 }
 

@@ -63,7 +63,7 @@ func (t *table) serve(w *answer.Writer, r *http.Request, req parsedRequest) erro
 // offer returns the forms of an answer.
 func (t *table) offer(r *http.Request, req parsedRequest, verb faults.Verb) wire.Offer {
 	return wire.Offer{
-		Protobuf: t.protobuf, Custom: t.res.custom(), Watch: verb == faults.VerbWatch, Collection: r.Method == http.MethodGet && req.name == "",
+		Protobuf: t.protobuf, Custom: t.res.custom(), Lean: !t.server.lacks.dropping, Watch: verb == faults.VerbWatch, Collection: r.Method == http.MethodGet && req.name == "",
 	}
 }
 

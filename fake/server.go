@@ -58,7 +58,7 @@ type Server struct {
 }
 
 // features are the features that a server lacks.
-type features struct{ watchList, bookmarks, paging, sharding bool }
+type features struct{ watchList, bookmarks, paging, sharding, dropping bool }
 
 // table serves one definition of a resource, of objects of any type. Another [Define] makes another
 // table, on the same state.

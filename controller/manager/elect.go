@@ -26,7 +26,8 @@ type campaign struct {
 	once  sync.Once   // starts the controllers
 }
 
-// shortest is the least time between two calls of Lead, for an Elector that loses the leadership at once.
+// shortest is the least time between two calls of Lead, for an Elector that loses the leadership at once. It is also how
+// long a call of work may come after the return of Lead.
 const shortest = time.Second
 
 // run stands for election again and again, until ctx is done or something fails.
@@ -52,6 +53,8 @@ func (c *campaign) stand(ctx context.Context) (lost bool, err error) {
 	standing, end := context.WithCancel(ctx)
 	var turn sync.Once // some electors call the function in a new goroutine
 	var work sync.WaitGroup
+	called, call := context.WithCancel(ctx)
+	defer call()
 	over := func() {
 		turn.Do(func() {}) // too late to begin
 		end()
@@ -60,6 +63,7 @@ func (c *campaign) stand(ctx context.Context) (lost bool, err error) {
 	defer over() // if Lead panics
 	led := false
 	err = c.opts.Elector.Lead(standing, func(lead context.Context) {
+		call()
 		first := false
 		turn.Do(func() {
 			first = true
@@ -74,8 +78,11 @@ func (c *campaign) stand(ctx context.Context) (lost bool, err error) {
 		}
 	})
 	over()
-	if led && !lost {
+	switch {
+	case led && !lost:
 		return false, nil // a stop: why this process does not lead any more does not matter
+	case !led && pause.For(called, shortest) != nil && ctx.Err() == nil:
+		lost = true // the new goroutine came too late to begin
 	}
 	return lost, err
 }

@@ -57,7 +57,10 @@ type Elector interface {
 	// is done or the leadership is lost. Lead returns after work has returned, and gives the
 	// leadership up. It returns nil if ctx is done, and otherwise an error that says why this
 	// process does not lead any more. It calls work at most once. If it has called work, and ctx is
-	// not done, the manager calls Lead again, unless Options.EndWithLeadership is set.
+	// not done, the manager calls Lead again, unless Options.EndWithLeadership is set. If it has not, Run ends.
+	//
+	// An Elector may also call work in a new goroutine and return at once when the leadership is lost,
+	// as client-go's does. Run waits for work, and up to a second for a call that comes later.
 	Lead(ctx context.Context, work func(context.Context)) error
 }
 

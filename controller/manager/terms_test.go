@@ -236,6 +236,12 @@ func (s *stages) Lead(ctx context.Context, work func(context.Context)) error {
 	return next(ctx, work)
 }
 
+// leads is a term that ends with the program.
+func leads(ctx context.Context, work func(context.Context)) error {
+	work(ctx)
+	return nil
+}
+
 // An Elector that does not lead before it returns ends Run, and so do a part that fails in a later term and a panic.
 func TestEndsOfElections(t *testing.T) {
 	broken := errors.New("broken")
@@ -245,15 +251,14 @@ func TestEndsOfElections(t *testing.T) {
 		work(lead)
 		return nil
 	}
-	leads := func(ctx context.Context, work func(context.Context)) error { work(ctx); return nil }
 	for name, test := range map[string]struct {
 		elector stages
 		want    error
 		takes   time.Duration
 	}{
-		"at once":       {stages{func(context.Context, func(context.Context)) error { return nil }}, manager.ErrLeadership, 0},
-		"with an error": {stages{func(context.Context, func(context.Context)) error { return broken }}, broken, 0},
-		"later":         {stages{term, func(context.Context, func(context.Context)) error { return broken }}, broken, time.Hour},
+		"at once":       {stages{func(context.Context, func(context.Context)) error { return nil }}, manager.ErrLeadership, time.Second},
+		"with an error": {stages{func(context.Context, func(context.Context)) error { return broken }}, broken, time.Second},
+		"later":         {stages{term, func(context.Context, func(context.Context)) error { return broken }}, broken, time.Hour + time.Second},
 		"panics":        {stages{term, func(context.Context, func(context.Context)) error { panic(broken) }}, broken, time.Hour},
 		"a part fails":  {stages{term, term, leads}, errPart, 2*time.Hour + time.Minute},
 		"panics while it leads": {stages{func(ctx context.Context, work func(context.Context)) error {
@@ -286,6 +291,39 @@ func TestEndsOfElections(t *testing.T) {
 }
 
 var errPart = errors.New("the part is broken")
+
+// A leadership that is lost before the new goroutine of an Elector calls work is lost like any other: nothing begins, and
+// Run goes on with the next term. A call that comes still later belongs to no term.
+func TestLostBeforeWork(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		late := func(after time.Duration, result error) func(context.Context, func(context.Context)) error {
+			return func(ctx context.Context, work func(context.Context)) error {
+				lead, lose := context.WithCancel(ctx)
+				defer lose()
+				go func() { time.Sleep(after); work(lead) }()
+				return result
+			}
+		}
+		for name, test := range map[string]struct {
+			elector stages
+			terms   int
+			fails   bool
+		}{
+			"no result":     {stages{late(time.Millisecond, nil), leads}, 1, false},
+			"with an error": {stages{late(999*time.Millisecond, errors.New("lost")), late(0, errors.New("lost")), leads}, 1, false},
+			"too late":      {stages{late(2*time.Second, nil), leads}, 0, true},
+		} {
+			m := manager.New(manager.Options{Elector: &test.elector, Logger: slog.New(slog.DiscardHandler)})
+			terms := 0
+			m.Add("part", manager.Func(func(ctx context.Context) error { terms++; <-ctx.Done(); return nil }))
+			end := begin(t, m)
+			time.Sleep(time.Minute)
+			if err := end(); terms != test.terms || errors.Is(err, manager.ErrLeadership) != test.fails {
+				t.Errorf("%s: %d terms, %v", name, terms, err)
+			}
+		}
+	})
+}
 
 // flighty is an Elector whose terms have no length.
 type flighty struct{}

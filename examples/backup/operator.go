@@ -46,12 +46,14 @@ type operator struct {
 // Lease's. When a Backup is deleted, cleanup removes what its Jobs have saved outside of the cluster. It may be
 // called again for the same Backup.
 func New(server client.Connection, namespace string, cleanup func(context.Context, *Backup) error) *manager.Manager {
+	elector := leader.New(server, leader.Options{Namespace: namespace, Name: "backups.example.com"})
 	recorder := events.New(server, events.Options{Controller: "backups.example.com"})
+	gated := elector.Gate(server) // only the leader writes
 	o := operator{
-		backups:  kinform.Open(server, Backups),
-		jobs:     kinform.Open(server, batch.Jobs),
-		settings: kinform.Open(server, core.ConfigMaps),
-		secrets:  kinform.Open(server, kind.As[*metav1.PartialObjectMetadata](core.Secrets)),
+		backups:  kinform.Open(gated, Backups),
+		jobs:     kinform.Open(gated, batch.Jobs),
+		settings: kinform.Open(gated, core.ConfigMaps),
+		secrets:  kinform.Open(gated, kind.As[*metav1.PartialObjectMetadata](core.Secrets)),
 		events:   events.For(recorder, Backups),
 		cleanup:  cleanup,
 	}
@@ -64,7 +66,6 @@ func New(server client.Connection, namespace string, cleanup func(context.Contex
 	controller.References(c, o.settings, bySettings)
 	controller.References(c, o.secrets, byCredentials)
 
-	elector := leader.New(server, leader.Options{Namespace: namespace, Name: "backups.example.com"})
 	m := manager.New(manager.Options{Elector: elector})
 	m.AddControllers(c)
 	m.AddToAll("events", recorder)
@@ -167,14 +168,12 @@ func (o *operator) report(ctx context.Context, backup *Backup, job string, ready
 }
 
 // clean deletes the Jobs of earlier turns and configurations, and their pods.
-func (o *operator) clean(ctx context.Context, backup *Backup, present string) error {
+func (o *operator) clean(ctx context.Context, backup *Backup, present string) (err error) {
 	withPods := metav1.DeleteOptions{PropagationPolicy: new(metav1.DeletePropagationBackground)}
 	for _, job := range o.jobs.List(backup.Namespace, nil) {
 		if job.Name != present && metav1.IsControlledBy(job, backup) {
-			if err := controller.Delete(ctx, o.jobs, job, withPods); err != nil {
-				return err
-			}
+			err = errors.Join(err, controller.Delete(ctx, o.jobs, job, withPods))
 		}
 	}
-	return nil
+	return err
 }

@@ -14,6 +14,7 @@ import (
 
 	"go.uber.org/goleak"
 	batchv1 "k8s.io/api/batch/v1"
+	coordinationv1 "k8s.io/api/coordination/v1"
 	corev1 "k8s.io/api/core/v1"
 	eventsv1 "k8s.io/api/events/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -73,8 +74,11 @@ type replica struct {
 	t     *testing.T
 	next  http.RoundTripper
 	apart atomic.Bool // it does not reach the server any more
+	slow  atomic.Bool // its creates of Jobs take their time, and arrived is called when they arrive
 	end   context.CancelFunc
 	ended chan error
+
+	arrived func()
 }
 
 // start starts a replica, which leads after a minute if no other does.
@@ -104,7 +108,28 @@ func (r *replica) RoundTrip(request *http.Request) (*http.Response, error) {
 	if r.apart.Load() {
 		return nil, errors.New("no route to host")
 	}
+	if r.slow.Load() && request.Method == http.MethodPost && strings.HasSuffix(request.URL.Path, "/jobs") {
+		return r.late(request)
+	}
 	return r.next.RoundTrip(request)
+}
+
+// late sends a request that arrives after three seconds, even if nobody waits for the answer any more.
+func (r *replica) late(request *http.Request) (*http.Response, error) {
+	ctx, answered := request.Context(), make(chan struct{})
+	var answer *http.Response
+	var err error
+	time.AfterFunc(3*time.Second, func() {
+		defer close(answered)
+		r.arrived()
+		answer, err = r.next.RoundTrip(request.WithContext(context.WithoutCancel(ctx)))
+	})
+	select {
+	case <-answered:
+		return answer, err
+	case <-ctx.Done():
+		return nil, ctx.Err()
+	}
 }
 
 func (w *world) cleanup(_ context.Context, b *backup.Backup) error {
@@ -347,4 +372,35 @@ func TestTakeover(t *testing.T) {
 			})
 		})
 	}
+}
+
+// A write that a stop cuts off may still arrive. The Lease is kept until that is over, so no other replica leads then.
+func TestLateWrite(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		w := newWorld(t, fake.Options{})
+		w.createSettings()
+		w.create(10 * time.Minute)
+		holder := func() string {
+			lease, err := fake.Get[*coordinationv1.Lease](w.server, kinform.Key{Namespace: "backups", Name: "backups.example.com"})
+			w.check(err)
+			return *lease.Spec.HolderIdentity
+		}
+		first, second := w.start(), w.start()
+		w.want("Running")
+		leads, late := holder(), 0
+		first.arrived = func() {
+			if late++; holder() != leads {
+				t.Error("a write arrives when its replica has given the Lease up")
+			}
+		}
+		first.slow.Store(true)
+		patch[*corev1.ConfigMap](w, disks, `{"data":{"disk":"b"}}`)
+		synctest.Wait()
+		w.check(first.stop())
+		time.Sleep(time.Minute)
+		if w.want("Running"); late != 1 || holder() == leads {
+			t.Errorf("%d late writes, and %s leads", late, holder())
+		}
+		w.check(second.stop())
+	})
 }

@@ -20,7 +20,9 @@ import (
 	"k8s.io/client-go/tools/leaderelection"
 	"k8s.io/client-go/tools/leaderelection/resourcelock"
 
+	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/internal/longtest"
@@ -84,7 +86,28 @@ func (b *ballot) leader() string {
 	return b.last
 }
 
-// line is the way to the server. It can be cut.
+// create makes a task, which is a Lease without a holder.
+func (b *ballot) create(n int) {
+	b.t.Helper()
+	_, err := fake.Create(b.server, &leader.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: "tasks", Name: fmt.Sprint(n)}})
+	check(b.t, err)
+}
+
+// doTasks returns a controller that writes by whom a task was done.
+func doTasks(conn client.Connection, by string) *controller.Controller[kinform.Key] {
+	handle := kinform.Open(conn, leader.Kind, controller.OpenOptions[*leader.Lease]{Client: client.Options{Namespace: "tasks"}})
+	c := controller.New("tasks", func(ctx context.Context, key kinform.Key) error {
+		if task, ok := handle.Cached(key); !ok || task.Spec.HolderIdentity != nil {
+			return nil
+		}
+		_, err := handle.Patch(ctx, key, types.MergePatchType, []byte(`{"spec":{"holderIdentity":"`+by+`"}}`), metav1.PatchOptions{})
+		return err
+	}, controller.Options[kinform.Key]{Logger: slog.New(slog.DiscardHandler)})
+	controller.For(c, handle)
+	return c
+}
+
+// line is the way to the server. It is slow, and can be cut.
 type line struct {
 	b        *ballot
 	identity string
@@ -99,15 +122,23 @@ func (l *line) RoundTrip(r *http.Request) (*http.Response, error) {
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	if !strings.Contains(r.URL.Path, "/written/") {
+	if r.Method == http.MethodGet {
 		return l.next.RoundTrip(r)
+	}
+	renews := strings.Contains(r.URL.Path, "/namespaces/n/")
+	there, back := time.Duration(1+rand.IntN(1000))*time.Millisecond, time.Duration(0)
+	if renews {
+		there, back = 3*there, there // with client-go not longer: it writes until 13 s after an answer, and others wait 15
 	}
 	answered := make(chan struct{})
 	var answer *http.Response
 	var err error
-	time.AfterFunc(time.Duration(rand.IntN(1000))*time.Millisecond, func() { // even if ctx ends before
-		l.b.arrives(l.identity, l.theirs)
+	time.AfterFunc(there, func() { // even if ctx ends before
+		if !renews {
+			l.b.arrives(l.identity, l.theirs)
+		}
 		answer, err = l.next.RoundTrip(r.WithContext(context.WithoutCancel(ctx)))
+		time.Sleep(back)
 		close(answered)
 	})
 	select {
@@ -149,6 +180,7 @@ func (b *ballot) ours(identity string, httpClient *http.Client) func(context.Con
 	e := leader.New(conn, leader.Options{Namespace: "n", Name: "l", Identity: identity, Logger: quiet})
 	m := manager.New(manager.Options{Elector: e, Logger: quiet})
 	gated := e.Gate(conn)
+	m.AddControllers(doTasks(gated, "Kinform"))
 	m.Add("work", manager.Func(func(ctx context.Context) error {
 		b.work(ctx, identity, false)
 		b.writeOn(ctx, gated)
@@ -177,7 +209,11 @@ func (b *ballot) theirs(identity string, httpClient *http.Client) func(context.C
 		Callbacks: leaderelection.LeaderCallbacks{
 			OnStartedLeading: func(ctx context.Context) {
 				b.work(ctx, identity, true)
-				b.writeOn(ctx, client.Connection{URL: fake.URL, HTTP: httpClient})
+				conn := client.Connection{URL: fake.URL, HTTP: httpClient}
+				m := manager.New(manager.Options{Logger: slog.New(slog.DiscardHandler)})
+				m.AddControllers(doTasks(conn, "client-go"))
+				m.Add("work", manager.Func(func(ctx context.Context) error { b.writeOn(ctx, conn); return nil }))
+				check(b.t, m.Run(ctx))
 			},
 			OnStoppedLeading: func() {},
 		},
@@ -186,8 +222,9 @@ func (b *ballot) theirs(identity string, httpClient *http.Client) func(context.C
 	return e.Run
 }
 
-// TestMixedElection lets candidates of both libraries stand for one Lease, while leaders end in order, or are cut off;
-// some of ours then stand again. There is always one that leads, and never a second that leads or writes.
+// TestMixedElection lets candidates of both libraries stand for one Lease, while renewals are slow, and leaders end in
+// order, or are cut off; some of ours then stand again. There is always one that leads, and never a second that leads or
+// writes. Their controllers leave no task.
 func TestMixedElection(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := &ballot{t: t, server: fake.New(fake.Options{}), leads: map[string]context.Context{}, terms: map[bool]int{}, writes: map[bool]int{}}
@@ -217,8 +254,10 @@ func TestMixedElection(t *testing.T) {
 			} else {
 				v.end()
 			}
+			b.create(2 * round)
 			time.Sleep(time.Duration(rng.Int64N(int64(wait))))
 			synctest.Wait()
+			b.create(2*round + 1)
 			time.Sleep(wait)
 			if !v.line.theirs && v.line.cut.Load() && rng.IntN(2) == 0 {
 				v.line.cut.Store(false) // it stands again by itself
@@ -227,16 +266,29 @@ func TestMixedElection(t *testing.T) {
 				<-v.ended
 				voters[identity] = b.stand(identity, rng.IntN(2) == 0)
 			}
-			time.Sleep(20 * time.Second)
+			time.Sleep(30 * time.Second)
 			synctest.Wait()
+		}
+		tasks, err := fake.List[*leader.Lease](b.server, fake.Selection{Namespace: "tasks"})
+		check(t, err)
+		done := map[string]int{}
+		for _, task := range tasks {
+			if task.Spec.HolderIdentity == nil {
+				t.Errorf("nobody has done task %s", task.Name)
+			} else {
+				done[*task.Spec.HolderIdentity]++
+			}
 		}
 		for _, v := range voters {
 			v.end()
 			<-v.ended
 		}
-		if b.terms[true] < 5 || b.terms[false] < 5 || b.writes[true] < 100 || b.writes[false] < 100 {
+		time.Sleep(10 * time.Second) // for what is still on its way
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		if b.terms[true] < 5 || b.terms[false] < 5 || b.writes[true] < 100 || b.writes[false] < 100 || done["client-go"] < 5 || done["Kinform"] < 5 {
 			t.Error("that is not enough")
 		}
-		t.Logf("client-go led %d times and wrote %d times, Kinform %d and %d times", b.terms[true], b.writes[true], b.terms[false], b.writes[false])
+		t.Logf("client-go led %d times and wrote %d times, Kinform %d and %d times; tasks: %v", b.terms[true], b.writes[true], b.terms[false], b.writes[false], done)
 	})
 }

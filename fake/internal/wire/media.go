@@ -38,6 +38,8 @@ type Media struct {
 	Protobuf bool
 	// YAML is made of the JSON when that is sent.
 	YAML bool
+	// Lean leaves out metadata.managedFields.
+	Lean bool
 	// Include says how much of its object each row of a Table carries.
 	Include metav1.IncludeObjectPolicy
 }
@@ -69,6 +71,8 @@ type Offer struct {
 	Protobuf bool
 	// Custom says that the resource is a custom one, whose refusals have other words.
 	Custom bool
+	// Lean says that managed fields can be left out. If not, the server does not know the parameter for it.
+	Lean bool
 	// Collection says that the path is also the path of watches, and Watch that this is one.
 	Collection, Watch bool
 }
@@ -140,6 +144,11 @@ func (o Offer) offer(option string) (m Media, known, ok bool) {
 		m.Protobuf = true
 	default:
 		return m, false, false
+	}
+	if drop := params["drop"]; o.Lean && drop != "" {
+		if m.Lean = drop == "metadata.managedFields"; !m.Lean {
+			return m, true, false
+		}
 	}
 	switch as := params["as"]; {
 	case as == "" && params["g"] == "" && params["v"] == "":
