@@ -5,6 +5,7 @@ package e2e_test
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -117,6 +118,7 @@ func TestConversionChangesUnseen(t *testing.T) {
 				s.shows("second", "own", "second", "own", "own")
 			}
 			stop()
+			s.caches = slices.DeleteFunc(s.caches, func(c *ticketCache) bool { return c.once })
 			stop = s.run()
 			s.same()
 

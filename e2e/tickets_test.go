@@ -266,6 +266,7 @@ type ticketCache struct {
 	synced func(context.Context) error
 	differ func(items []json.RawMessage) string // from what the server has
 	stats  func() informer.Stats                // nil if nobody can ask it
+	once   bool                                 // its run can be called once
 }
 
 func (c *ticketCache) summary() string {
@@ -303,7 +304,7 @@ func cacheTicketsLikeClientGo(t *testing.T, c *cluster.Cluster, version string) 
 	}
 	inf := dynamicinformer.NewDynamicSharedInformerFactory(clients, 0).ForResource(ticketsResource(version)).Informer()
 	return &ticketCache{
-		name: "with/clientgo",
+		name: "with/clientgo", once: true,
 		run: func(ctx context.Context) error {
 			inf.RunWithContext(ctx)
 			return nil
