@@ -116,7 +116,7 @@ func noteMade(ctx context.Context, through subject, w *changed, cache requestCac
 	if call == nil || w.base == w.now {
 		return
 	}
-	resource, _, _ := strings.Cut(through.resource(), " ") // "pods in namespace prod"
+	resource, _ := keytext.Resource(through.resource())
 	m, d, hash := call.made()
 	object := objectHash(d.Seed, resource, w.key)
 	of := func(version string) uint64 { return maphash.Comparable(d.Seed, objectState{resource, w.key, version}) }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -13,6 +12,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
 	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/shard"
@@ -110,7 +110,7 @@ func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informe
 // AddQueue adds a queue as name. Waiting and running times need queue.Options.Timing. Errors:
 // [ErrUnnamed], [ErrDuplicate], [ErrNoPart].
 func (p *Page) AddQueue(name string, q queue.Untyped) error {
-	if p == nil || isNil(q) {
+	if p == nil || mistake.IsNil(q) {
 		return noPart(p, "queue", name)
 	}
 	return p.add("queue", name, func() { p.added.queues = append(p.added.queues, &queued{name: printable(name), queue: q}) })
@@ -119,7 +119,7 @@ func (p *Page) AddQueue(name string, q queue.Untyped) error {
 // AddController adds a controller and its queue as name: a *controller.Controller. Errors:
 // [ErrUnnamed], [ErrDuplicate], [ErrNoPart].
 func (p *Page) AddController(name string, c manager.Controller) error {
-	if p == nil || isNil(c) {
+	if p == nil || mistake.IsNil(c) {
 		return noPart(p, "controller", name)
 	}
 	return p.add("controller", name, func() { p.added.controllers = append(p.added.controllers, p.controller(name, c)) })
@@ -135,7 +135,7 @@ type Replica interface {
 // AddReplica adds a replica of package shard as name. Errors: [ErrUnnamed], [ErrDuplicate],
 // [ErrNoPart].
 func (p *Page) AddReplica(name string, r Replica) error {
-	if p == nil || isNil(r) {
+	if p == nil || mistake.IsNil(r) {
 		return noPart(p, "replica", name)
 	}
 	return p.add("replica", name, func() { p.added.replicas = append(p.added.replicas, &replica{printable(name), r}) })
@@ -205,9 +205,4 @@ func (p *Page) informer(name string, inf informer.Untyped, cache any) *informed 
 func (p *Page) controller(name string, c manager.Controller) *queued {
 	c.Trace(p.opts.Reconciles)
 	return &queued{name: printable(name), queue: c.Untyped(), calls: c}
-}
-
-func isNil(v any) bool {
-	r := reflect.ValueOf(v)
-	return !r.IsValid() || r.Kind() == reflect.Pointer && r.IsNil()
 }

@@ -11,6 +11,7 @@ import (
 	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/queue"
 )
 
@@ -48,7 +49,7 @@ func (p *Page) views() views {
 	all := views{slices.Clone(p.added.informers), slices.Clone(p.added.queues), slices.Clone(p.added.controllers), slices.Clone(p.added.replicas)}
 	there := map[any]bool{}
 	for _, part := range parts {
-		if isNil(part.Value) || !reflect.TypeOf(part.Value).Comparable() || there[part.Value] {
+		if mistake.IsNil(part.Value) || !reflect.TypeOf(part.Value).Comparable() || there[part.Value] {
 			continue
 		}
 		there[part.Value] = true
@@ -97,7 +98,7 @@ type candidate interface {
 // leadOf returns the Elector among the parts of a manager.
 func leadOf(parts []manager.Part) candidate {
 	for _, part := range parts {
-		if lead, ok := part.Value.(candidate); ok && !isNil(lead) {
+		if lead, ok := part.Value.(candidate); ok && !mistake.IsNil(lead) {
 			return lead
 		}
 	}

@@ -90,10 +90,8 @@ func (t *term) do(ctx context.Context, work func(context.Context) error) error {
 	defer end(nil)
 	defer context.AfterFunc(ctx, func() { end(context.Cause(ctx)) })()
 	defer context.AfterFunc(t.ctx, func() {
-		if ctx.Err() == nil {
+		if ctx.Err() == nil { // otherwise ctx ends it
 			end(&verdict.AtOnceError{Err: context.Cause(t.ctx)})
-		} else {
-			end(context.Cause(ctx))
 		}
 	})()
 	return work(both)
