@@ -137,10 +137,7 @@ func noteMade(ctx context.Context, through subject, w *changed, cache requestCac
 
 // changedFields returns the fields that a write has changed. is has its result, and name is the object's.
 func changedFields(seed maphash.Seed, object uint64, name string, w *changed, is any) (all []loops.Field) {
-	hash := func(value any) uint64 {
-		text, _ := json.Marshal(value) // it was JSON
-		return maphash.Bytes(seed, text)
-	}
+	hash := func(value any) uint64 { return fieldpaths.Hash(seed, value) }
 	fieldpaths.Each(w.was, is, func(path string, old, now any) {
 		if path == "metadata.generation" || path == fieldpaths.More {
 			return

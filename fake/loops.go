@@ -2,9 +2,7 @@ package fake
 
 import (
 	"cmp"
-	"encoding/json"
 	"fmt"
-	"hash/maphash"
 	"maps"
 	"slices"
 
@@ -44,8 +42,7 @@ func (s *Server) loopLines(changes []change) (all []string) {
 		if w.Update && w.Writer != "" && often[c.by] >= rounds.Enough {
 			fieldpaths.Each(c.old.obj, c.cur.obj, func(path string, _, now any) {
 				if path != "metadata.generation" && path != fieldpaths.More {
-					text, _ := json.Marshal(now) // it was JSON
-					w.Fields = append(w.Fields, rounds.Field{Path: path, Value: maphash.Bytes(s.seed, text)})
+					w.Fields = append(w.Fields, rounds.Field{Path: path, Value: fieldpaths.Hash(s.seed, now)})
 				}
 			})
 		}

@@ -15,6 +15,7 @@ import (
 	"sync"
 	"time"
 
+	"github.com/kinform/kinform/internal/fieldpaths"
 	"github.com/kinform/kinform/internal/note"
 )
 
@@ -161,8 +162,7 @@ type history struct {
 	undone   int // times at which somebody else had changed it meanwhile
 	up, down int // times at which a number went there
 	progress bool
-	values   [4]uint64
-	n        int // values so far
+	recent   fieldpaths.Recent
 }
 
 // Suspects reports whether the detector needs all of Causes and, with a write, its fields.
@@ -332,18 +332,12 @@ func (k *key) see(c *Call, before *Writes) {
 
 // see adds a change. answered says that others have changed the object before it.
 func (h *history) see(f Field, answered bool) {
-	known := h.values[:min(h.n, len(h.values))]
-	if answered && h.n > 0 && h.values[(h.n-1)%len(h.values)] != f.Old {
+	if last, ok := h.recent.Last(); answered && ok && last != f.Old {
 		h.undone++
 	}
-	for _, v := range known {
-		if v == f.New {
-			h.back++
-			break
-		}
+	if h.recent.Add(f.New) {
+		h.back++
 	}
-	h.values[h.n%len(h.values)] = f.New
-	h.n++
 	switch f.Step {
 	case 1:
 		h.up++

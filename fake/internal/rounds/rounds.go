@@ -2,6 +2,8 @@
 // history shows.
 package rounds
 
+import "github.com/kinform/kinform/internal/fieldpaths"
+
 // Enough is the number of writes in a row that is a loop.
 const Enough = 10
 
@@ -52,11 +54,10 @@ type chain[O comparable] struct {
 
 // links are the writes of one writer to one field, without a reason.
 type links struct {
-	last         int
-	times, most  int
-	back         int
-	values       [4]uint64
-	valuesBefore int
+	last        int
+	times, most int
+	back        int
+	recent      fieldpaths.Recent
 }
 
 // newest knows who wrote last, and when somebody else did.
@@ -110,14 +111,9 @@ func (f *Finder[O]) Add(w Write[O]) {
 }
 
 func (c *links) add(now int, value uint64) {
-	for _, v := range c.values[:min(c.valuesBefore, len(c.values))] {
-		if v == value {
-			c.back++
-			break
-		}
+	if c.recent.Add(value) {
+		c.back++
 	}
-	c.values[c.valuesBefore%len(c.values)] = value
-	c.valuesBefore++
 	c.last = now
 	c.times++
 	c.most = max(c.most, c.times)
