@@ -1,0 +1,39 @@
+package sim
+
+import (
+	"fmt"
+	"testing"
+	"testing/synctest"
+	"time"
+)
+
+// tooSlow is how long a schedule may take, in real time. It takes some hundredths of a second.
+const tooSlow = 20 * time.Second
+
+// play plays one schedule in a bubble of its own.
+func (e *explorer) play(lines []line, base *outcome) *outcome {
+	e.played++
+	done := make(chan *outcome, 1)
+	go func() {
+		var out *outcome
+		defer func() {
+			if p := recover(); p != nil && out != nil && out.broken == nil {
+				out.broken = fmt.Errorf("the program leaves goroutines that never end: %v", p)
+			}
+			done <- out
+		}()
+		synctest.Test(e.t, func(*testing.T) {
+			r := newRun(e.program(), lines)
+			r.base, out = base, &r.result
+			r.play()
+		})
+	}()
+	limit := time.NewTimer(tooSlow)
+	defer limit.Stop()
+	select {
+	case out := <-done:
+		return out
+	case <-limit.C:
+		return &outcome{broken: fmt.Errorf("a schedule has not ended after %v of real time: %s", tooSlow, restless())}
+	}
+}

@@ -1,0 +1,148 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"net/http"
+	"strings"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
+	"github.com/kinform/kinform/fake/faults"
+)
+
+// call is what a request asks for. Requests that ask for the same are told apart by their numbers: see point.
+type call struct {
+	verb     faults.Verb
+	resource string // such as deployments.apps or deployments.apps/status
+	key      string // such as prod/shop, prod/ for a namespace's collection, * for a whole one
+}
+
+func (c call) String() string { return string(c.verb) + " " + c.resource + " " + c.key }
+
+func (c call) writes() bool {
+	switch c.verb {
+	case faults.VerbGet, faults.VerbList, faults.VerbWatch:
+		return false
+	}
+	return true
+}
+
+// collection returns the resource without a subresource.
+func (c call) collection() string {
+	resource, _, _ := strings.Cut(c.resource, "/")
+	return resource
+}
+
+// upkeep reports whether the call is a part of elections or a report of an Event: it goes on while a program rests.
+func (c call) upkeep() bool {
+	switch c.collection() {
+	case "leases.coordination.k8s.io", "events", "events.events.k8s.io":
+		return true
+	}
+	return false
+}
+
+// address is the path of a request of the API, taken apart.
+type address struct {
+	group, version, namespace, resource, name, subresource string
+}
+
+// parseAddress takes a path apart. It reports false for paths that lead to no object, such as those of discovery.
+func parseAddress(path string) (a address, ok bool) {
+	parts := strings.Split(strings.Trim(path, "/"), "/")
+	switch {
+	case len(parts) >= 3 && parts[0] == "api":
+		a.version, parts = parts[1], parts[2:]
+	case len(parts) >= 4 && parts[0] == "apis":
+		a.group, a.version, parts = parts[1], parts[2], parts[3:]
+	default:
+		return a, false
+	}
+	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
+		a.namespace, parts = parts[1], parts[2:]
+	}
+	a.resource = parts[0]
+	if len(parts) > 1 {
+		a.name = parts[1]
+	}
+	a.subresource = strings.Join(parts[min(len(parts), 2):], "/")
+	return a, true
+}
+
+// collection returns the resource with its group, such as deployments.apps.
+func (a address) collection() string {
+	if a.group == "" {
+		return a.resource
+	}
+	return a.resource + "." + a.group
+}
+
+// callOf returns what r asks for. body is r's.
+func callOf(r *http.Request, body []byte) call {
+	a, ok := parseAddress(r.URL.Path)
+	if !ok {
+		return call{verb: faults.VerbGet, resource: r.URL.Path, key: "*"}
+	}
+	c := call{resource: a.collection(), verb: verbOf(r, a)}
+	if a.subresource != "" {
+		c.resource += "/" + a.subresource
+	}
+	if a.name == "" && c.verb == faults.VerbCreate {
+		a.name = nameIn(body, r.Header.Get("Content-Type"))
+	}
+	c.key = keyText(a.namespace, a.name)
+	return c
+}
+
+func keyText(namespace, name string) string {
+	switch {
+	case namespace != "":
+		return namespace + "/" + name
+	case name != "":
+		return name
+	}
+	return "*"
+}
+
+func verbOf(r *http.Request, a address) faults.Verb {
+	switch r.Method {
+	case http.MethodPost:
+		return faults.VerbCreate
+	case http.MethodPut:
+		return faults.VerbUpdate
+	case http.MethodPatch:
+		return faults.VerbPatch
+	case http.MethodDelete:
+		if a.name == "" {
+			return faults.VerbDeleteCollection
+		}
+		return faults.VerbDelete
+	}
+	query := r.URL.Query()
+	switch {
+	case query.Get("watch") == "true" || query.Get("watch") == "1":
+		return faults.VerbWatch
+	case a.name == "":
+		return faults.VerbList
+	}
+	return faults.VerbGet
+}
+
+// nameIn returns the name of the object in the body of a create, or the beginning of its generated name with a star.
+func nameIn(body []byte, contentType string) string {
+	var obj metav1.PartialObjectMetadata
+	if strings.Contains(contentType, "protobuf") {
+		var whole runtime.Unknown
+		if whole.Unmarshal(bytes.TrimPrefix(body, []byte("k8s\x00"))) != nil || obj.Unmarshal(whole.Raw) != nil {
+			return ""
+		}
+	} else if json.Unmarshal(body, &obj) != nil {
+		return ""
+	}
+	if obj.Name == "" && obj.GenerateName != "" {
+		return obj.GenerateName + "*"
+	}
+	return obj.Name
+}

@@ -1,0 +1,188 @@
+package sim
+
+import (
+	"fmt"
+	"log/slog"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/kinform/kinform/fake/faults"
+)
+
+// Explore runs a program without faults, then with each single fault at each request of that run, then with several. It
+// fails the test with the first schedule that breaks a rule, made as short as possible. Schedules says how many there
+// are at most; zero means 1,000, or 200 with -short. Everything is in virtual time, and the same in each run.
+//
+// program makes the program and its surroundings. It is called for each schedule, inside the schedule's bubble.
+func Explore(t *testing.T, program func() Program, schedules ...int) {
+	t.Helper()
+	most := 1000
+	if testing.Short() {
+		most = 200
+	}
+	if len(schedules) > 0 {
+		most = schedules[0]
+	}
+	if f := search(t, program, most); f != nil {
+		t.Fatal(f)
+	}
+}
+
+// Replay runs one schedule, the lines that Explore printed. It fails the test with what it finds, or if a line does not
+// come to pass.
+func Replay(t *testing.T, program func() Program, schedule string) {
+	t.Helper()
+	lines, err := parseScript(schedule)
+	if err != nil {
+		t.Fatalf("sim: %v", err)
+	}
+	e := &explorer{t: t, program: program}
+	base, report := e.base()
+	if report != nil {
+		t.Fatal(report)
+	}
+	out := e.play(lines, base)
+	switch {
+	case out.broken != nil:
+		t.Fatal(broken(out.broken))
+	case out.finding != nil:
+		t.Fatal(&Report{Script: script(lines), outcome: out})
+	case len(out.missed) > 0:
+		t.Fatalf("sim: the schedule does not apply: there was no such request for\n%s", script(out.missed))
+	}
+}
+
+// search returns what it finds in a number of schedules, or nil.
+func search(t *testing.T, program func() Program, most int) *Report {
+	e := &explorer{t: t, program: program, most: most, seen: map[string]bool{}}
+	before := slog.Default()
+	defer slog.SetDefault(before)
+	slog.SetDefault(slog.New(slog.DiscardHandler))
+	base, report := e.base()
+	if report != nil {
+		return report
+	}
+	e.learn(nil, base)
+	for _, next := range []func(*outcome) *Report{e.singles, e.several} {
+		if report := next(base); report != nil {
+			return report
+		}
+	}
+	return nil
+}
+
+// explorer looks for a schedule that breaks a rule.
+type explorer struct {
+	t       *testing.T
+	program func() Program
+	most    int
+	played  int
+	seen    map[string]bool // pairs of requests that followed each other
+	corpus  []known         // schedules that had pairs not seen before
+}
+
+// known is a schedule and the requests in it.
+type known struct {
+	lines  []line
+	points []point
+	watch  []string
+}
+
+// base plays the schedule without faults twice.
+func (e *explorer) base() (*outcome, *Report) {
+	base := e.play(nil, nil)
+	if base.broken == nil && base.finding == nil {
+		if d := base.log.parts(&e.play(nil, nil).log); d != "" {
+			base.broken = fmt.Errorf("the program is not deterministic: %s", d)
+		}
+	}
+	if base.broken != nil || base.finding != nil {
+		return nil, &Report{outcome: base, Schedules: e.played}
+	}
+	return base, nil
+}
+
+// try plays a schedule. If it breaks a rule, try makes it short and returns the report.
+func (e *explorer) try(lines []line, base *outcome) *Report {
+	out := e.play(lines, base)
+	e.learn(lines, out)
+	if out.finding == nil && out.broken == nil {
+		return nil
+	}
+	report := &Report{outcome: out, Schedules: e.played}
+	if out.broken != nil {
+		report.Script = script(lines)
+		return report
+	}
+	report.Script, _ = faults.Shrink(script(lines), func(text string) error {
+		some, err := parseScript(text)
+		if err != nil {
+			return nil
+		}
+		if shorter := e.play(some, base); shorter.finding != nil {
+			report.outcome = shorter
+			return fmt.Errorf("%s", shorter.finding.rule)
+		}
+		return nil
+	})
+	return report
+}
+
+// learn keeps a schedule in which requests followed each other that did not before.
+func (e *explorer) learn(lines []line, out *outcome) {
+	isNew := false
+	for i := range len(out.points) - 1 {
+		pair := out.points[i].call.String() + " " + out.points[i+1].call.String()
+		if !e.seen[pair] {
+			e.seen[pair], isNew = true, true
+		}
+	}
+	if isNew && out.finding == nil && out.broken == nil {
+		e.corpus = append(e.corpus, known{lines, out.points, watched(out.points)})
+	}
+}
+
+// watched returns the resources that are watched.
+func watched(points []point) (all []string) {
+	for _, p := range points {
+		if p.verb == faults.VerbWatch && !p.upkeep() && !slices.Contains(all, p.collection()) {
+			all = append(all, p.collection())
+		}
+	}
+	return all
+}
+
+// singles tries each fault by itself at each point.
+func (e *explorer) singles(base *outcome) *Report {
+	all := known{points: base.points, watch: watched(base.points)}
+	for _, l := range all.faults() {
+		if e.played >= e.most {
+			return nil
+		}
+		if report := e.try([]line{l}, base); report != nil {
+			return report
+		}
+	}
+	return nil
+}
+
+// several tries schedules of several faults, drawn by lot: one more in a schedule that showed something new.
+func (e *explorer) several(base *outcome) *Report {
+	random := rand.New(rand.NewPCG(1, 2))
+	for e.played < e.most && len(e.corpus) > 0 {
+		from := e.corpus[random.IntN(len(e.corpus))]
+		all := from.faults()
+		if len(all) == 0 {
+			return nil
+		}
+		lines := slices.Clone(from.lines)
+		for range 1 + random.IntN(3) {
+			lines = append(lines, all[random.IntN(len(all))])
+		}
+		if report := e.try(lines, base); report != nil {
+			return report
+		}
+	}
+	return nil
+}

@@ -1,0 +1,266 @@
+package sim
+
+import (
+	"bytes"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake"
+)
+
+// touched is the annotation that the action touch changes. No rule looks at it.
+const touched = "sim.kinform/touched"
+
+// eyes look at the server as no client of the program does: all objects of all resources, as JSON.
+type eyes struct {
+	run   *run
+	http  *http.Client
+	paths map[string]string // of collections, by resource; namespaces are to be put in: see path
+	names []string          // of the resources, sorted
+
+	first   int64           // the version at which the program started
+	there   map[string]bool // uids of objects that were there before it
+	created map[string]bool // uids of objects that it created
+	status  map[string]bool // objects whose status it wrote
+
+	alike map[string]int   // by content: how many objects of it the program had at most at once
+	held  map[string]*life // by lease and holder's identity: who wrote it
+	owner map[string]string
+	lost  map[*life]time.Time // when it lost its lease
+	idle  []string            // writes that changed nothing and are no applies
+	touch int
+}
+
+// object is any object, as JSON.
+type object = map[string]any
+
+func newEyes(r *run) (*eyes, error) {
+	e := &eyes{
+		run: r, http: &http.Client{Transport: r.transport}, paths: map[string]string{}, there: map[string]bool{},
+		created: map[string]bool{}, status: map[string]bool{}, alike: map[string]int{},
+		held: map[string]*life{}, owner: map[string]string{}, lost: map[*life]time.Time{},
+	}
+	e.first, _ = strconv.ParseInt(r.program.Server.ResourceVersion(), 10, 64)
+	if err := e.discover(); err != nil {
+		return nil, err
+	}
+	all, err := e.all()
+	for _, o := range all {
+		e.there[uidOf(o.object)] = true
+	}
+	return e, err
+}
+
+// discover learns which resources the server has.
+func (e *eyes) discover() error {
+	versions := []string{"/api/v1"}
+	var groups metav1.APIGroupList
+	if err := e.read("/apis", &groups); err != nil {
+		return err
+	}
+	for _, g := range groups.Groups {
+		versions = append(versions, "/apis/"+g.PreferredVersion.GroupVersion)
+	}
+	for _, v := range versions {
+		var resources metav1.APIResourceList
+		if e.read(v, &resources) != nil {
+			continue // the core group may have none
+		}
+		for _, res := range resources.APIResources {
+			if a, _ := parseAddress(v + "/" + res.Name); !strings.Contains(res.Name, "/") && slices.Contains(res.Verbs, "list") {
+				e.paths[a.collection()] = v
+				e.names = append(e.names, a.collection())
+			}
+		}
+	}
+	slices.Sort(e.names)
+	return nil
+}
+
+// read gets a path of the server.
+func (e *eyes) read(path string, into any) error {
+	r, err := http.NewRequest(http.MethodGet, fake.URL+path, nil)
+	if err != nil {
+		return err
+	}
+	r.Header.Set("Accept", "application/json")
+	answer, err := e.http.Do(r)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = answer.Body.Close() }()
+	if answer.StatusCode != http.StatusOK {
+		return fmt.Errorf("sim: get %s: %s", path, answer.Status)
+	}
+	return json.NewDecoder(answer.Body).Decode(into)
+}
+
+// seen is an object of a resource.
+type seen struct {
+	collection string
+	object     object
+}
+
+func (s seen) key() string {
+	m := meta(s.object)
+	return keyText(text(m["namespace"]), text(m["name"]))
+}
+
+func (s seen) String() string { return s.collection + " " + s.key() }
+
+// list returns the objects of a resource, in all namespaces or in that of a key.
+func (e *eyes) list(collection, key string) ([]seen, error) {
+	plain, _, _ := strings.Cut(collection, ".")
+	path := e.paths[collection] + "/" + plain
+	if namespace, _, namespaced := strings.Cut(key, "/"); namespaced {
+		path = e.paths[collection] + "/namespaces/" + namespace + "/" + plain
+	}
+	var list struct{ Items []object }
+	err := e.read(path, &list)
+	var all []seen
+	for _, o := range list.Items {
+		all = append(all, seen{collection, o})
+	}
+	return all, err
+}
+
+// all returns all objects but Leases and Events.
+func (e *eyes) all() (all []seen, err error) {
+	for _, name := range e.names {
+		if (call{resource: name}).upkeep() {
+			continue
+		}
+		some, err := e.list(name, "")
+		if err != nil {
+			return nil, err
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+func meta(o object) object { m, _ := o["metadata"].(object); return m }
+
+func text(value any) string { s, _ := value.(string); return s }
+
+func uidOf(o object) string { return text(meta(o)["uid"]) }
+
+// written looks at what a write of the program did that the server has carried out.
+func (e *eyes) written(o *op, before, after string) {
+	switch {
+	case strings.HasPrefix(o.at.resource, "leases."):
+		e.lease(o)
+	case o.at.upkeep():
+		return
+	case before == after && !o.apply:
+		e.idle = append(e.idle, o.at.String())
+	}
+	if at, ok := e.lost[o.life]; ok && o.sent.After(at) && !o.at.upkeep() {
+		e.run.find("lease", "process %d sent %v after another one had taken its lease", o.life.process, o.at)
+	}
+	if strings.HasSuffix(o.at.resource, "/status") {
+		e.status[o.at.collection()+" "+o.at.key] = true
+	}
+	if o.code == http.StatusCreated && !strings.Contains(o.at.resource, "/") {
+		e.creates(o, after)
+	}
+}
+
+// creates looks at an object that the program has just created.
+func (e *eyes) creates(o *op, version string) {
+	all, err := e.list(o.at.collection(), o.at.key)
+	if err != nil {
+		return
+	}
+	i := slices.IndexFunc(all, func(s seen) bool { return text(meta(s.object)["resourceVersion"]) == version })
+	if i < 0 {
+		return
+	}
+	e.created[uidOf(all[i].object)] = true
+	if strings.HasSuffix(o.at.key, "*") {
+		e.run.name(all[i], o.at)
+	}
+	content, n := e.content(all[i]), 0
+	for _, s := range all {
+		if e.created[uidOf(s.object)] && meta(s.object)["deletionTimestamp"] == nil && e.content(s) == content {
+			n++
+		}
+	}
+	e.alike[content] = max(e.alike[content], n)
+	if base := e.run.base; base != nil && n > max(1, base.alike[content]) {
+		e.run.find("twice", "the program made the same thing again: %d objects are alike but for their names after %v", n, o.at)
+	}
+}
+
+// content is what an object that the program created is for: all but its name and status.
+func (e *eyes) content(s seen) string {
+	o := e.run.plain(s.object, nil)
+	delete(o, "status")
+	delete(meta(o), "name")
+	body, _ := json.Marshal(o)
+	return s.collection + " " + string(body)
+}
+
+// lease looks at a lease that a process has just written.
+func (e *eyes) lease(o *op) {
+	all, err := e.list(o.at.collection(), o.at.key)
+	if err != nil {
+		return
+	}
+	for _, s := range all {
+		spec, _ := s.object["spec"].(object)
+		now, before := text(spec["holderIdentity"]), e.owner[s.key()]
+		if s.key() != o.at.key || now == before {
+			continue
+		}
+		e.owner[s.key()] = now
+		if loser := e.held[s.key()+" "+before]; loser != nil && now != "" {
+			e.lost[loser] = time.Now()
+		}
+		e.held[s.key()+" "+now] = o.life
+		delete(e.lost, o.life)
+	}
+}
+
+// annotate changes an annotation of the object that a call is for, if it is there.
+func (e *eyes) annotate(c call) {
+	namespace, name, namespaced := strings.Cut(e.run.unaliased(c), "/")
+	plain, _, _ := strings.Cut(c.collection(), ".")
+	path := e.paths[c.collection()] + "/" + plain + "/" + namespace
+	if namespaced {
+		path = e.paths[c.collection()] + "/namespaces/" + namespace + "/" + plain + "/" + name
+	}
+	e.touch++
+	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, touched, e.touch)
+	e.write(http.MethodPatch, path, "application/merge-patch+json", patch)
+}
+
+// remove deletes an object in the background.
+func (e *eyes) remove(s seen) {
+	m := meta(s.object)
+	plain, _, _ := strings.Cut(s.collection, ".")
+	path := e.paths[s.collection] + "/" + plain + "/" + text(m["name"])
+	if namespace := text(m["namespace"]); namespace != "" {
+		path = e.paths[s.collection] + "/namespaces/" + namespace + "/" + plain + "/" + text(m["name"])
+	}
+	e.write(http.MethodDelete, path, "application/json", []byte(`{"propagationPolicy":"Background"}`))
+}
+
+func (e *eyes) write(method, path, contentType string, body []byte) {
+	r, err := http.NewRequest(method, fake.URL+path, bytes.NewReader(body))
+	if err != nil {
+		return
+	}
+	r.Header.Set("Content-Type", contentType)
+	r.Header.Set("User-Agent", "sim")
+	if answer, err := e.http.Do(r); err == nil {
+		_ = answer.Body.Close()
+	}
+}

@@ -1,0 +1,42 @@
+package sim
+
+import (
+	"net/http"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/kinform/kinform/fake/faults"
+)
+
+// faults returns each fault that can strike a request of a schedule. The most telling ones come first.
+func (k known) faults() (all []line) {
+	add := func(which func(point) bool, faults ...line) {
+		for _, p := range k.points {
+			if which(p) {
+				for _, f := range faults {
+					f.at = p
+					all = append(all, f)
+				}
+			}
+		}
+	}
+	writes := func(p point) bool { return p.writes() && !p.upkeep() }
+	reads := func(p point) bool { return !p.writes() && !p.upkeep() }
+	updates := func(p point) bool { return writes(p) && (p.verb == faults.VerbUpdate || p.verb == faults.VerbPatch) }
+	add(writes, line{action: crashAfter}, line{action: crashBefore}, line{action: lose}, line{action: users},
+		line{action: refuse, code: http.StatusInternalServerError})
+	add(updates, line{action: touch}, line{action: refuse, code: http.StatusConflict})
+	for _, resource := range k.watch {
+		add(writes, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 30 * time.Second, watch: resource})
+	}
+	add(writes, line{action: crashAfter, behind: 1}, line{action: crashAfter, behind: 3}, line{action: freeze, by: 40 * time.Second},
+		line{action: delay, by: 30 * time.Second}, line{action: refuse, code: http.StatusTooManyRequests}, line{action: forbid, by: 40 * time.Second})
+	add(reads, line{action: crashBefore}, line{action: users}, line{action: delay, by: 30 * time.Second},
+		line{action: refuse, code: http.StatusInternalServerError}, line{action: forbid, by: 40 * time.Second})
+	add(func(p point) bool {
+		return p.writes() && p.upkeep() && strings.HasPrefix(p.resource, "leases.") && p.n < 20
+	},
+		line{action: freeze, by: 40 * time.Second}, line{action: lose}, line{action: crashAfter})
+	return slices.Clip(all)
+}

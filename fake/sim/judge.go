@@ -1,0 +1,174 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+)
+
+// judge checks what must hold when the program rests after the users' last step.
+func (r *run) judge() {
+	if r.mu.Lock(); r.base == nil && len(r.ends) > 0 {
+		r.find("ends", "%s", r.ends[0])
+	}
+	r.mu.Unlock()
+	if r.program.Finally != nil {
+		r.hold("finally", func() string {
+			if err := r.program.Finally(r.world); err != nil {
+				return err.Error()
+			}
+			return ""
+		})
+	}
+	if r.base != nil {
+		r.hold("converges", func() string {
+			now, _, err := r.look()
+			if err != nil {
+				return err.Error()
+			}
+			if d := r.base.end.differs(now); d != "" {
+				return "the objects in the end are others than without faults (- without, + with them):\n" + d
+			}
+			return ""
+		})
+	}
+	r.hold("status", r.staleStatus)
+	for _, l := range r.program.Server.Loops() {
+		r.find("loop", "%s", l)
+	}
+	end, all, err := r.look()
+	if r.result.end = end; err != nil {
+		r.result.broken = err
+	}
+	for _, s := range all {
+		if orphan(s, all) && r.eyes.created[uidOf(s.object)] {
+			r.find("orphan", "%v is left, and its owners are gone", s)
+		}
+	}
+}
+
+// hold checks a rule. What the program mends on its own within half an hour is in order.
+func (r *run) hold(rule string, wrong func() string) {
+	limit := time.Now().Add(unrest)
+	text := wrong()
+	for text != "" && time.Now().Before(limit) && r.result.finding == nil {
+		until := time.Now().Add(rest)
+		r.drive(func() bool { return !time.Now().Before(until) })
+		text = wrong()
+	}
+	if text != "" {
+		r.find(rule, "%s", text)
+	}
+}
+
+// staleStatus returns the objects whose status the program wrote for an older generation.
+func (r *run) staleStatus() string {
+	_, all, err := r.look()
+	if err != nil {
+		return err.Error()
+	}
+	for _, s := range all {
+		status, _ := s.object["status"].(object)
+		if !r.eyes.status[s.String()] || status == nil {
+			continue
+		}
+		present := meta(s.object)["generation"]
+		if seen, ok := status["observedGeneration"]; ok && seen != present {
+			return fmt.Sprintf("%v: status.observedGeneration is %v, metadata.generation is %v", s, seen, present)
+		}
+		conditions, _ := status["conditions"].([]any)
+		for _, c := range conditions {
+			c, _ := c.(object)
+			if seen, ok := c["observedGeneration"]; ok && seen != present {
+				return fmt.Sprintf("%v: observedGeneration of the condition %v is %v, metadata.generation is %v", s, c["type"], seen, present)
+			}
+		}
+	}
+	return ""
+}
+
+// orphan reports whether all owners of an object are gone.
+func orphan(s seen, all []seen) bool {
+	owners, _ := meta(s.object)["ownerReferences"].([]any)
+	for _, o := range owners {
+		o, _ := o.(object)
+		for _, other := range all {
+			if uidOf(other.object) == text(o["uid"]) {
+				return false
+			}
+		}
+	}
+	return len(owners) > 0
+}
+
+// startAgain ends all processes while they rest, and lets them start again: nothing is left to do. It is for the
+// schedule without faults.
+func (r *run) startAgain() {
+	if r.base != nil {
+		return
+	}
+	r.result.log.add("all processes end, and start again")
+	r.mu.Lock()
+	for _, l := range r.lives {
+		l.crash()
+	}
+	r.mu.Unlock()
+	r.eyes.idle, r.changed = nil, time.Now()
+	r.faults = false
+	r.settle()
+	r.faults = true
+	if r.result.finding != nil || r.result.broken != nil {
+		return
+	}
+	now, _, err := r.look()
+	if d := r.result.end.differs(now); d != "" || err != nil {
+		r.find("again", "a start without anything to do changes objects (- before, + after it): %v\n%s", err, d)
+	}
+	if len(r.eyes.idle) > 0 {
+		r.find("unchanged", "a start without anything to do sends writes that change nothing: %s", strings.Join(r.eyes.idle, ", "))
+	}
+}
+
+// clear deletes all that users created and left.
+func (r *run) clear() {
+	all, err := r.eyes.all()
+	if err != nil {
+		r.result.broken = err
+		return
+	}
+	r.result.log.add("all that users created is deleted")
+	for _, s := range all {
+		if uid := uidOf(s.object); !r.eyes.there[uid] && !r.eyes.created[uid] {
+			r.eyes.remove(s)
+		}
+	}
+	r.changed = time.Now()
+}
+
+// judgeRest checks that nothing is left.
+func (r *run) judgeRest() {
+	r.hold("left", func() string {
+		all, err := r.eyes.all()
+		if err != nil {
+			return err.Error()
+		}
+		for _, s := range all {
+			switch uid := uidOf(s.object); {
+			case r.eyes.there[uid]:
+			case !r.eyes.created[uid]:
+				return fmt.Sprintf("%v was deleted, and is still there with the finalizers %v", s, meta(s.object)["finalizers"])
+			case !r.keeps(s.collection):
+				return fmt.Sprintf("%v is left, and all that users created was deleted", s)
+			}
+		}
+		return ""
+	})
+	for _, l := range r.program.Server.Loops() {
+		r.find("loop", "%s", l)
+	}
+}
+
+func (r *run) keeps(collection string) bool {
+	return slices.Contains(r.program.Keeps, collection)
+}

@@ -1,0 +1,65 @@
+package sim
+
+import (
+	"fmt"
+	"strings"
+)
+
+// names are the generated names of a run. They depend on everything that happened before, so schedules and states do
+// not have them. The mutex of the run guards them.
+type names struct {
+	generics map[string]string // by generated name: its beginning and a star
+	aliases  map[string]string // by resource and key: the key in schedules
+	actual   map[string]string // the other way round
+	named    map[string]int    // how many names of one beginning there were
+}
+
+func newNames() names {
+	return names{map[string]string{}, map[string]string{}, map[string]string{}, map[string]int{}}
+}
+
+// name notes that the server has generated the name of s, whose create was at.
+func (r *run) name(s seen, at point) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.generics[text(meta(s.object)["name"])] = strings.TrimSuffix(at.key[strings.Index(at.key, "/")+1:], "*") + "*"
+	r.aliases[s.String()] = fmt.Sprint(at.key, r.named[at.collection()+at.key]+1)
+	r.actual[at.collection()+" "+r.aliases[s.String()]] = s.key()
+	r.named[at.collection()+at.key]++
+}
+
+// aliased gives a generated name the name that schedules have for it: the beginning, a star and a number.
+func (r *run) aliased(c call) call {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if alias, ok := r.aliases[c.collection()+" "+c.key]; ok {
+		c.key = alias
+	}
+	return c
+}
+
+// unaliased returns the key that the server has for the object of a call.
+func (r *run) unaliased(c call) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if key, ok := r.actual[c.collection()+" "+c.key]; ok {
+		return key
+	}
+	return c.key
+}
+
+// generic returns the resource and key of an object, without the generated part of its name.
+func (r *run) generic(s seen) string {
+	m := meta(s.object)
+	return s.collection + " " + keyText(text(m["namespace"]), r.generated(text(m["name"])))
+}
+
+// generated returns a value, or the beginning of a generated name and a star.
+func (r *run) generated(value string) string {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if generic, ok := r.generics[value]; ok {
+		return generic
+	}
+	return value
+}

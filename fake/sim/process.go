@@ -1,0 +1,90 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"net/url"
+	"runtime/debug"
+	"strconv"
+	"sync/atomic"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/faults"
+)
+
+// The times until a process is started again.
+const (
+	afterCrash = time.Second
+	afterEnd   = 10 * time.Second // it ended on its own, and a kubelet would wait
+)
+
+// life is one life of a process, from its start to its end or its crash.
+type life struct {
+	process int // its number, from 1
+	end     context.CancelFunc
+	dead    atomic.Bool
+	oldest  atomic.Int64 // version of lists that may be old; zero if the server is not behind
+}
+
+// crash ends a life. From now on it reaches no server.
+func (l *life) crash() {
+	l.dead.Store(true)
+	l.end()
+}
+
+// age turns a list that may be old into one that is.
+func (l *life) age(r *http.Request, c call) {
+	version := l.oldest.Load()
+	query := r.URL.Query()
+	if version == 0 || c.verb != faults.VerbList || query.Get("resourceVersion") != "0" {
+		return
+	}
+	query.Set("resourceVersion", strconv.FormatInt(version, 10))
+	query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
+	r.URL = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: r.URL.Path, RawQuery: query.Encode()}
+}
+
+// live runs a process again and again, until ctx ends.
+func (r *run) live(ctx context.Context, process int) {
+	defer r.living.Done()
+	for ctx.Err() == nil {
+		lifetime, end := context.WithCancel(ctx)
+		l := &life{process: process, end: end}
+		r.begins(l)
+		err := guarded(func() error { return r.program.Run(lifetime, r.connection(l)) })
+		end()
+		crashed := l.dead.Swap(true)
+		if ctx.Err() != nil {
+			r.leaves(err)
+			return
+		}
+		pause := afterCrash
+		if !crashed {
+			pause = afterEnd
+			r.exits(process, err)
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(pause):
+		}
+	}
+}
+
+func (r *run) connection(l *life) client.Connection {
+	return client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: road{r, l}}}
+}
+
+// guarded turns a panic into an error.
+func guarded(f func() error) (err error) {
+	defer func() {
+		if p := recover(); p != nil {
+			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+		}
+	}()
+	return f()
+}

@@ -1,0 +1,348 @@
+package sim
+
+import (
+	"context"
+	"fmt"
+	"net/http"
+	"strings"
+	"sync"
+	"testing/synctest"
+	"time"
+)
+
+// Times of the program's world, all virtual.
+const (
+	rest    = 2 * time.Minute  // without a change by the program, after which it rests
+	unrest  = 30 * time.Minute // after which it should rest
+	patient = 48 * time.Hour   // after which Users should have returned, beside what it waits for
+)
+
+// mostOps bounds a run.
+const mostOps = 50_000
+
+// run is one schedule at work, in a testing/synctest bubble of its own. Its goroutine, the bubble's first, lets one op
+// at a time have its turn, and waits until everything else stands still before and after it. What is not said to
+// be guarded belongs to that goroutine.
+type run struct {
+	program   Program
+	world     *World
+	user      *user
+	transport http.RoundTripper
+	gate      gate
+	living    sync.WaitGroup
+
+	base     *outcome // of the schedule without faults; nil for that one itself
+	schedule []line
+	faults   bool // they strike from the start of the program on
+	struck   []bool
+	windows  []*window
+	counts   map[call]int
+	ops      int
+	changed  time.Time // the last change by the program
+	eyes     *eyes
+
+	mu      sync.Mutex // guards what follows
+	lives   map[int]*life
+	alive   int
+	streams map[*stream]bool
+	names
+	ends    []string // of processes that ended on their own
+	badEnds []error  // of processes that should have ended
+
+	result outcome
+}
+
+// outcome is what a run found out.
+type outcome struct {
+	finding *finding
+	broken  error // nothing can be said, since the program or the script does not work
+	log     transcript
+	points  []point
+	end     state
+	alike   map[string]int // see eyes
+	missed  []line         // faults whose points never came
+}
+
+// finding is a rule that does not hold.
+type finding struct {
+	rule string
+	text string
+	at   int // the entry of the transcript after which it was seen
+}
+
+func newRun(p Program, schedule []line) *run {
+	r := &run{
+		program: p, schedule: schedule, struck: make([]bool, len(schedule)), counts: map[call]int{},
+		lives: map[int]*life{}, streams: map[*stream]bool{}, names: newNames(),
+	}
+	r.gate.arrived = make(chan struct{}, 1)
+	r.user = &user{gate: &r.gate}
+	r.world = &World{Server: p.Server, user: r.user}
+	r.transport = p.Server.Client().Transport
+	return r
+}
+
+// play does the whole schedule.
+func (r *run) play() {
+	ctx, stop := context.WithCancel(context.Background())
+	defer r.close(stop)
+	if r.eyes, r.result.broken = newEyes(r); r.result.broken != nil {
+		return
+	}
+	r.changed, r.faults = time.Now(), true
+	r.alive = max(r.program.Replicas, 1)
+	r.living.Add(r.alive)
+	for n := range r.alive {
+		go r.live(ctx, n+1)
+	}
+	steps := []func(){r.settle, r.useAll, r.settle, r.judge, r.startAgain, r.clear, r.settle, r.judgeRest}
+	for _, step := range steps {
+		if step(); r.result.finding != nil || r.result.broken != nil {
+			return
+		}
+	}
+}
+
+// close ends all processes.
+func (r *run) close(stop context.CancelFunc) {
+	r.faults, r.windows = false, nil
+	if r.eyes != nil {
+		r.result.alike = r.eyes.alike
+	}
+	for _, o := range r.gate.inOrder() {
+		o.until = time.Time{}
+	}
+	r.user.abort()
+	stop()
+	limit := time.Now().Add(5 * time.Minute)
+	r.drive(func() bool { return r.aliveNow() == 0 || time.Now().After(limit) })
+	if n := r.aliveNow(); n > 0 && r.result.broken == nil {
+		r.result.broken = fmt.Errorf("the program does not end: Run has not returned five minutes after its context ended: %s", where("sim.(*run).live"))
+	}
+	if len(r.badEnds) > 0 && r.result.broken == nil && r.result.finding == nil {
+		r.find("ends", "Run returned an error after its context had ended: %v", r.badEnds[0])
+	}
+	for i, struck := range r.struck {
+		if !struck {
+			r.result.missed = append(r.result.missed, r.schedule[i])
+		}
+	}
+}
+
+// settle waits until the program rests.
+func (r *run) settle() {
+	limit := time.Now().Add(unrest)
+	r.drive(func() bool { return r.rests() || time.Now().After(limit) || r.result.finding != nil })
+	if r.result.finding == nil && !r.rests() {
+		r.find("rest", "the program does not come to rest: it still changes objects after %v\n%s", unrest, r.result.log.writes(5))
+	}
+}
+
+// useAll lets Users do all their steps.
+func (r *run) useAll() {
+	go r.user.run(func() error { return r.program.Users(r.world) })
+	limit := time.Now().Add(patient)
+	r.drive(func() bool { return r.user.ended() || r.result.finding != nil || time.Now().After(limit) })
+	switch err := r.user.err(); {
+	case r.result.finding != nil:
+	case !r.user.ended():
+		r.result.broken = fmt.Errorf("the script does not end: Users has not returned after %v: %s", patient, where("sim.(*user).run"))
+	case err != nil && r.base == nil:
+		r.result.broken = fmt.Errorf("the script does not apply: Users: %w", err)
+	case err != nil:
+		r.find("users", "Users returned an error, which it does not without faults: %v", err)
+	}
+}
+
+// rests reports whether the program has changed nothing for long enough, and no fault is at work.
+func (r *run) rests() bool {
+	since := r.changed
+	for _, w := range r.windows {
+		since = later(since, w.until)
+	}
+	for _, o := range r.gate.inOrder() {
+		since = later(since, o.until)
+	}
+	return time.Since(since) >= rest
+}
+
+func later(a, b time.Time) time.Time {
+	if b.After(a) {
+		return b
+	}
+	return a
+}
+
+// drive lets things happen until done, which it asks while everything stands still.
+func (r *run) drive(done func() bool) {
+	for {
+		synctest.Wait()
+		switch {
+		case done() || r.result.broken != nil:
+			return
+		case r.user.due(r.rests):
+			r.letUsers("")
+		case !r.next():
+			r.sleep()
+		}
+	}
+}
+
+// sleep waits until something arrives, or something that waits may be due.
+func (r *run) sleep() {
+	now := time.Now()
+	wake := now.Add(rest)
+	sooner := func(t time.Time) {
+		if t.After(now) && t.Before(wake) {
+			wake = t
+		}
+	}
+	sooner(r.changed.Add(rest))
+	sooner(r.user.until())
+	for _, w := range r.windows {
+		sooner(w.until)
+		sooner(w.until.Add(rest))
+	}
+	for _, o := range r.gate.inOrder() {
+		sooner(o.until)
+	}
+	timer := time.NewTimer(wake.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-r.gate.arrived:
+	case <-timer.C:
+	}
+}
+
+// letUsers lets users go on with their next step, and waits until they have done it.
+func (r *run) letUsers(early string) {
+	r.result.log.add("users go on" + early)
+	r.user.release()
+	synctest.Wait()
+	r.changed = time.Now() // the program gets its time to answer
+}
+
+// next lets one op have its turn. It reports false if none may have it now.
+func (r *run) next() bool {
+	waiting := r.gate.inOrder()
+	for _, o := range waiting {
+		r.number(o)
+	}
+	for _, o := range waiting {
+		if o.life.dead.Load() {
+			r.turn(o, verdict{dead: true})
+			return true
+		}
+	}
+	for _, o := range waiting {
+		if r.mayGo(o) {
+			if v, goes := r.decide(o); goes {
+				r.pass(o, v)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// number counts an op that the run sees for the first time.
+func (r *run) number(o *op) {
+	if o.at.n > 0 {
+		return
+	}
+	r.counts[o.at.call]++
+	o.at.n = r.counts[o.at.call]
+	if !strings.HasPrefix(o.at.resource, "/") && r.faults {
+		r.result.points = append(r.result.points, o.at)
+	}
+}
+
+func (r *run) turn(o *op, v verdict) {
+	r.gate.remove(o)
+	o.turn <- v
+	synctest.Wait()
+}
+
+// pass lets o through, and looks at what has come of it.
+func (r *run) pass(o *op, v verdict) {
+	if r.ops++; r.ops > mostOps {
+		r.result.broken = fmt.Errorf("the program sends too many requests: %d in one schedule, and in the end\n%s", mostOps, r.result.log.last(5))
+		return
+	}
+	if o.delivery {
+		r.turn(o, v)
+		return
+	}
+	before := r.program.Server.ResourceVersion()
+	entry := r.result.log.request(o)
+	r.turn(o, v)
+	r.result.log.answer(entry, o)
+	if !o.at.writes() || o.code < 200 || o.code > 299 {
+		return
+	}
+	after := r.program.Server.ResourceVersion()
+	if !o.at.upkeep() && after != before {
+		r.changed = time.Now()
+	}
+	r.eyes.written(o, before, after)
+	if r.program.Always != nil && r.result.finding == nil {
+		if err := r.program.Always(r.world); err != nil {
+			r.find("always", "%v", err)
+		}
+	}
+}
+
+// find notes the first rule that does not hold.
+func (r *run) find(rule, format string, args ...any) {
+	if r.result.finding == nil {
+		r.result.finding = &finding{rule: rule, text: fmt.Sprintf(format, args...), at: r.result.log.len()}
+	}
+}
+
+// The following are called by the goroutines of processes.
+
+func (r *run) begins(l *life) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if old := r.lives[l.process]; old != nil {
+		l.oldest.Store(old.oldest.Load())
+		old.oldest.Store(0)
+	}
+	r.lives[l.process] = l
+}
+
+// exits notes that a process has ended on its own.
+func (r *run) exits(process int, err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.ends = append(r.ends, fmt.Sprintf("process %d ended on its own: %v", process, err))
+}
+
+// leaves notes that a process has ended in the end.
+func (r *run) leaves(err error) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.alive--
+	if err != nil {
+		r.badEnds = append(r.badEnds, err)
+	}
+	r.gate.notify()
+}
+
+func (r *run) aliveNow() int {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	return r.alive
+}
+
+func (r *run) opened(s *stream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.streams[s] = true
+}
+
+func (r *run) ended(s *stream) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	delete(r.streams, s)
+}

@@ -1,0 +1,168 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	"github.com/kinform/kinform/fake/faults"
+)
+
+// point is one request of a schedule: the nth that asks for the same.
+type point struct {
+	call
+	n int // from 1
+}
+
+func (p point) String() string {
+	if p.n == 1 {
+		return p.call.String()
+	}
+	return fmt.Sprintf("%v call=%d", p.call, p.n)
+}
+
+// action is what happens at a point.
+type action string
+
+const (
+	crashBefore action = "crash before" // the process ends, and the server does not get the request
+	crashAfter  action = "crash after"  // the process ends, and the server has carried the request out
+	lose        action = "lose"         // the server carries it out, and the answer is lost
+	refuse      action = "refuse"       // the server refuses it, with a code
+	delay       action = "delay"        // the server gets it later
+	touch       action = "touch"        // another client annotates the object first
+	users       action = "users"        // users go on with their next step first
+	hold        action = "hold"         // from here on, events of one resource come later
+	blind       action = "blind"        // the watch of one resource breaks, cannot resume, and comes back later
+	forbid      action = "forbid"       // from here on, the process has no rights to the resource in the namespace
+	freeze      action = "freeze"       // from here on, the process is cut off from the server
+)
+
+// line is one fault of a schedule. It happens once.
+type line struct {
+	action action
+	at     point
+	by     time.Duration // how long, for delay, hold, blind, forbid and freeze
+	watch  string        // the resource, for hold and blind
+	code   int           // for refuse
+	behind int           // for crashes: the new process's lists are that many versions old
+}
+
+func (l line) String() string {
+	text := string(l.action) + " " + l.at.String()
+	if l.by > 0 {
+		text += " by=" + l.by.String()
+	}
+	if l.watch != "" {
+		text += " watch=" + l.watch
+	}
+	if l.code > 0 {
+		text += fmt.Sprintf(" code=%d", l.code)
+	}
+	if l.behind > 0 {
+		text += fmt.Sprintf(" behind=%d", l.behind)
+	}
+	return text
+}
+
+// script is a schedule as text, a line for each fault.
+func script(lines []line) string {
+	var b strings.Builder
+	for _, l := range lines {
+		b.WriteString(l.String() + "\n")
+	}
+	return b.String()
+}
+
+// parseScript is the inverse of script. Empty lines and comments, which begin with a hash, are left out.
+func parseScript(text string) (lines []line, err error) {
+	number := 0
+	for row := range strings.Lines(text) {
+		number++
+		row, _, _ = strings.Cut(row, "#")
+		words := strings.Fields(row)
+		if len(words) == 0 {
+			continue
+		}
+		l, err := parseLine(words)
+		if err != nil {
+			return nil, fmt.Errorf("line %d of the script: %w", number, err)
+		}
+		lines = append(lines, l)
+	}
+	return lines, nil
+}
+
+func parseLine(words []string) (l line, err error) {
+	l.action, words = action(words[0]), words[1:]
+	if l.action == "crash" && len(words) > 0 {
+		l.action, words = action("crash "+words[0]), words[1:]
+	}
+	takes, known := arguments[l.action]
+	switch {
+	case !known:
+		return l, fmt.Errorf("unknown action %q", l.action)
+	case len(words) < 3:
+		return l, fmt.Errorf("%s: want a verb, a resource and a key after it", l.action)
+	}
+	l.at = point{call: call{faults.Verb(words[0]), words[1], words[2]}, n: 1}
+	for _, w := range words[3:] {
+		name, value, _ := strings.Cut(w, "=")
+		if name != "call" && !slices.Contains(takes, name) {
+			return l, fmt.Errorf("%q: %s takes no such argument", w, l.action)
+		}
+		if err := l.set(name, value); err != nil {
+			return l, fmt.Errorf("%q: %w", w, err)
+		}
+	}
+	return l, l.check(takes)
+}
+
+// arguments lists what each action takes beside call. All are needed but behind.
+var arguments = map[action][]string{
+	crashBefore: {"behind"}, crashAfter: {"behind"}, lose: nil, refuse: {"code"}, delay: {"by"}, touch: nil, users: nil,
+	hold: {"by", "watch"}, blind: {"by", "watch"}, forbid: {"by"}, freeze: {"by"},
+}
+
+// set sets an argument.
+func (l *line) set(name, value string) (err error) {
+	switch name {
+	case "call":
+		l.at.n, err = positive(value)
+	case "code":
+		l.code, err = positive(value)
+		if err == nil && (l.code < 400 || l.code > 599) {
+			err = fmt.Errorf("want a code from 400 to 599")
+		}
+	case "behind":
+		l.behind, err = positive(value)
+	case "watch":
+		l.watch = value
+	case "by":
+		l.by, err = time.ParseDuration(value)
+		if err == nil && (l.by <= 0 || l.by > time.Hour) {
+			err = fmt.Errorf("want more than zero and at most an hour")
+		}
+	}
+	return err
+}
+
+func positive(text string) (int, error) {
+	n, err := strconv.Atoi(text)
+	if err != nil || n < 1 {
+		return 0, fmt.Errorf("want a number from 1")
+	}
+	return n, nil
+}
+
+func (l line) check(takes []string) error {
+	for _, name := range takes {
+		switch {
+		case name == "by" && l.by == 0, name == "watch" && l.watch == "", name == "code" && l.code == 0:
+			return fmt.Errorf("%s: %s= is missing", l.action, name)
+		}
+	}
+	return nil
+}

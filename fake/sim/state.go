@@ -1,0 +1,154 @@
+package sim
+
+import (
+	"encoding/json"
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// state is all objects of a server, without what may differ between two runs, by resource and key.
+type state map[string]any
+
+// look returns the present state.
+func (r *run) look() (state, []seen, error) {
+	all, err := r.eyes.all()
+	if err != nil {
+		return nil, nil, err
+	}
+	uids := map[string]string{}
+	for _, s := range all {
+		uids[uidOf(s.object)] = s.String()
+	}
+	rows := map[string][]string{}
+	plain := map[string]object{}
+	for _, s := range all {
+		o := r.plain(s.object, uids)
+		for _, path := range r.program.Ignore {
+			forget(o, steps(path))
+		}
+		body, _ := json.Marshal(o)
+		key := r.generic(s)
+		rows[key] = append(rows[key], string(body))
+		plain[key+string(body)] = o
+	}
+	st := state{}
+	for key, bodies := range rows {
+		slices.Sort(bodies)
+		for i, body := range bodies {
+			name := key
+			if i > 0 {
+				name += fmt.Sprintf(" (%d)", i+1)
+			}
+			st[name] = plain[key+body]
+		}
+	}
+	return st, all, nil
+}
+
+// differs returns how seen differs from want, or "".
+func (want state) differs(seen state) string {
+	// Package cmp writes some spaces as others on purpose, at random.
+	return strings.ReplaceAll(cmp.Diff(want, seen), "\u00a0", " ")
+}
+
+// plain returns a copy of an object without what differs between two runs. uids maps those that are known to names.
+func (r *run) plain(o object, uids map[string]string) object {
+	c := r.simple(o, uids).(object)
+	m := meta(c)
+	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
+		delete(m, field)
+	}
+	if notes, _ := m["annotations"].(object); notes != nil {
+		if delete(notes, touched); len(notes) == 0 {
+			delete(m, "annotations")
+		}
+	}
+	generations(c, meta(o)["generation"])
+	return c
+}
+
+// generations says of each observedGeneration whether it is the present one.
+func generations(value, present any) {
+	switch v := value.(type) {
+	case object:
+		if seen, ok := v["observedGeneration"]; ok {
+			v["observedGeneration"] = seen == present
+		}
+		for _, inner := range v {
+			generations(inner, present)
+		}
+	case []any:
+		for _, inner := range v {
+			generations(inner, present)
+		}
+	}
+}
+
+// simple copies a value, and replaces times, uids and generated names in it.
+func (r *run) simple(value any, uids map[string]string) any {
+	switch v := value.(type) {
+	case object:
+		c := make(object, len(v))
+		for name, inner := range v {
+			c[name] = r.simple(inner, uids)
+		}
+		if uid, ok := v["uid"].(string); ok && c["uid"] == uid {
+			c["uid"] = "of another object"
+		}
+		return c
+	case []any:
+		c := make([]any, len(v))
+		for i, inner := range v {
+			c[i] = r.simple(inner, uids)
+		}
+		return c
+	case string:
+		if _, err := time.Parse(time.RFC3339, v); err == nil {
+			return "a time"
+		}
+		if name, ok := uids[v]; ok {
+			return "uid of " + name
+		}
+		return r.generated(v)
+	}
+	return value
+}
+
+// forget removes a field of an object.
+func forget(value any, path []string) {
+	switch v := value.(type) {
+	case object:
+		if len(path) == 1 {
+			delete(v, path[0])
+		} else {
+			forget(v[path[0]], path[1:])
+		}
+	case []any:
+		if len(path) > 1 && path[0] == "" {
+			for _, inner := range v {
+				forget(inner, path[1:])
+			}
+		}
+	}
+}
+
+// steps takes a path apart: status.conditions[].reason has an empty step for each element of a list.
+func steps(path string) (all []string) {
+	for path != "" {
+		switch i := strings.IndexAny(path, ".["); {
+		case path[0] == '[':
+			inner, rest, _ := strings.Cut(path[1:], "]")
+			all, path = append(all, inner), strings.TrimPrefix(rest, ".")
+		case i < 0:
+			return append(all, path)
+		default:
+			all = append(all, path[:i])
+			path = strings.TrimPrefix(path[i:], ".")
+		}
+	}
+	return all
+}

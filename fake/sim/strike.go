@@ -1,0 +1,195 @@
+package sim
+
+import (
+	"net/http"
+	"strconv"
+	"strings"
+	"testing/synctest"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake/faults"
+)
+
+// window is a fault that lasts.
+type window struct {
+	action   action // hold, blind, forbid or freeze
+	until    time.Time
+	process  int    // of forbid and freeze
+	resource string // of hold, blind and forbid
+	scope    string // of forbid: a namespace with its slash, or *
+	resumed  bool   // of blind: the watch was refused for the last time
+}
+
+// mayGo reports whether o may have its turn now.
+func (r *run) mayGo(o *op) bool {
+	now := time.Now()
+	if o.until.After(now) {
+		return false
+	}
+	for _, w := range r.windows {
+		switch {
+		case !w.until.After(now):
+		case w.action == hold && o.delivery && w.resource == o.at.collection(),
+			w.action == hold && o.delivery && w.resource == "" && w.process == o.life.process,
+			w.action == freeze && w.process == o.life.process:
+			return false
+		}
+	}
+	return true
+}
+
+// decide applies the faults of the schedule to o. It reports false if o does not go on now.
+func (r *run) decide(o *op) (v verdict, goes bool) {
+	if code := r.barred(o); code > 0 {
+		r.refuse(o, code)
+		return v, true
+	}
+	if o.decided {
+		return v, true
+	}
+	for i, l := range r.schedule {
+		if !r.faults || r.struck[i] || l.at != o.at {
+			continue
+		}
+		r.struck[i] = true
+		r.result.log.fault(l)
+		if v, goes = r.strike(o, l); !goes {
+			return v, false
+		}
+	}
+	o.decided = true
+	return v, true
+}
+
+// barred returns the code by which a window refuses o, or zero.
+func (r *run) barred(o *op) int {
+	for _, w := range r.windows {
+		on := w.until.After(time.Now())
+		switch {
+		case o.delivery || w.resource != o.at.collection():
+		case w.action == forbid && on && w.process == o.life.process && (w.scope == "*" || strings.HasPrefix(o.at.key, w.scope)):
+			return http.StatusForbidden
+		case w.action == blind && o.at.verb == faults.VerbWatch && on:
+			return http.StatusServiceUnavailable
+		case w.action == blind && o.at.verb == faults.VerbWatch && !w.resumed && resumes(o.query):
+			w.resumed = true
+			return http.StatusGone
+		}
+	}
+	return 0
+}
+
+// resumes reports whether a watch with this query goes on from a version.
+func resumes(query string) bool {
+	return strings.Contains(query, "resourceVersion=") && !strings.Contains(query, "sendInitialEvents=true") &&
+		!strings.Contains(query, "resourceVersion=0&") && !strings.HasSuffix(query, "resourceVersion=0")
+}
+
+// strike lets l happen. It reports false if o does not go on now.
+func (r *run) strike(o *op, l line) (v verdict, goes bool) {
+	window := &window{action: l.action, until: time.Now().Add(l.by), process: o.life.process, resource: l.watch}
+	switch l.action {
+	case crashBefore:
+		r.staleFrom(o.life, l.behind)
+		o.life.crash()
+		r.turn(o, verdict{dead: true})
+		return v, false
+	case crashAfter:
+		r.staleFrom(o.life, l.behind)
+		return verdict{crashAfter: true}, true
+	case lose:
+		r.inject(o, faults.Fault{CutBytes: 1})
+	case refuse:
+		r.refuse(o, l.code)
+	case delay:
+		o.until, o.decided = window.until, true
+		return v, false
+	case touch:
+		r.touch(o)
+	case users:
+		if r.user.waits() {
+			r.letUsers(" before the program rests")
+		}
+		return v, false // what waits may be other things now
+	case forbid:
+		window.resource = o.at.collection()
+		namespace, _, namespaced := strings.Cut(o.at.key, "/")
+		if window.scope = "*"; namespaced {
+			window.scope = namespace + "/"
+		}
+		r.windows = append(r.windows, window)
+		return v, false
+	case freeze:
+		r.windows = append(r.windows, window)
+		return v, false
+	case hold:
+		r.windows = append(r.windows, window)
+	case blind:
+		r.windows = append(r.windows, window)
+		r.breakWatches(l.watch)
+	}
+	return v, true
+}
+
+// behindFor is how long a server that is behind sends no newer events.
+const behindFor = 30 * time.Second
+
+// staleFrom makes the server that the next life of a process reaches older by some versions.
+func (r *run) staleFrom(l *life, behind int) {
+	if behind == 0 {
+		return
+	}
+	now, err := strconv.ParseInt(r.program.Server.ResourceVersion(), 10, 64)
+	if err != nil {
+		return
+	}
+	l.oldest.Store(max(now-int64(behind), r.eyes.first))
+	r.windows = append(r.windows, &window{action: hold, until: time.Now().Add(behindFor), process: l.process})
+}
+
+// breakWatches ends the open watches of a resource.
+func (r *run) breakWatches(resource string) {
+	r.mu.Lock()
+	var broken []*stream
+	for s := range r.streams {
+		if s.of.at.collection() == resource {
+			broken = append(broken, s)
+		}
+	}
+	r.mu.Unlock()
+	for _, s := range broken {
+		_ = s.Close()
+	}
+	synctest.Wait()
+}
+
+// touch annotates the object that o is about to write, as another client might.
+func (r *run) touch(o *op) {
+	r.eyes.annotate(o.at.call)
+}
+
+// reasons are those that an API server sends with the codes.
+var reasons = map[int]metav1.StatusReason{
+	http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusConflict: metav1.StatusReasonConflict,
+	http.StatusGone: metav1.StatusReasonExpired, http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests,
+	http.StatusInternalServerError: metav1.StatusReasonInternalError, http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,
+}
+
+func (r *run) refuse(o *op, code int) {
+	after := 0
+	if code == http.StatusTooManyRequests {
+		after = 1
+	}
+	r.inject(o, faults.Fault{Status: faults.Refusal(code, reasons[code], after)})
+}
+
+// inject makes the server do something to o, which is the next request that it gets.
+func (r *run) inject(o *op, f faults.Fault) {
+	f.Verb, f.Resource = o.at.verb, schema.ParseGroupResource(o.at.collection())
+	if err := r.program.Server.Inject(f); err != nil {
+		r.result.broken = err
+	}
+}

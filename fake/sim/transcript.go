@@ -1,0 +1,95 @@
+package sim
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+)
+
+// transcript is what happened in a run, one thing after the other. It has no times, since backoffs are drawn by lot.
+type transcript struct{ rows []row }
+
+type row struct {
+	text   string
+	fault  bool
+	writes bool
+}
+
+func (t *transcript) len() int { return len(t.rows) }
+
+func (t *transcript) add(text string) { t.rows = append(t.rows, row{text: text}) }
+
+func (t *transcript) fault(l line) { t.rows = append(t.rows, row{text: l.String(), fault: true}) }
+
+// request notes a request that the server is about to get, and returns its row.
+func (t *transcript) request(o *op) int {
+	t.rows = append(t.rows, row{text: fmt.Sprintf("process %d: %v", o.life.process, o.at), writes: o.at.writes() && !o.at.upkeep()})
+	return len(t.rows) - 1
+}
+
+// answer completes the row of a request.
+func (t *transcript) answer(at int, o *op) {
+	switch {
+	case o.code == 0:
+		t.rows[at].text += " → no answer"
+	case o.message != "":
+		t.rows[at].text += fmt.Sprintf(" → %d %s", o.code, o.message)
+	default:
+		t.rows[at].text += fmt.Sprintf(" → %d", o.code)
+	}
+}
+
+// around returns the rows before and after one, and all faults.
+func (t *transcript) around(at, before, after int) string {
+	var b strings.Builder
+	skipped := false
+	for i, r := range t.rows {
+		switch {
+		case i >= at-before && i < at+after, r.fault:
+			if skipped {
+				b.WriteString("      …\n")
+			}
+			mark := " "
+			if r.fault {
+				mark = "!"
+			}
+			fmt.Fprintf(&b, "%s%4d %s\n", mark, i+1, r.text)
+			skipped = false
+		default:
+			skipped = true
+		}
+	}
+	return b.String()
+}
+
+// last returns the last rows.
+func (t *transcript) last(n int) string { return t.around(len(t.rows), n, 0) }
+
+// writes returns the last writes.
+func (t *transcript) writes(n int) string {
+	var rows []string
+	for _, r := range slices.Backward(t.rows) {
+		if r.writes && len(rows) < n {
+			rows = append(rows, "  "+r.text)
+		}
+	}
+	slices.Reverse(rows)
+	return strings.Join(rows, "\n")
+}
+
+// parts returns where two transcripts of one schedule differ, or "".
+func (t *transcript) parts(other *transcript) string {
+	for i := range max(len(t.rows), len(other.rows)) {
+		one, two := "the end", "the end"
+		if i < len(t.rows) {
+			one = t.rows[i].text
+		}
+		if i < len(other.rows) {
+			two = other.rows[i].text
+		}
+		if one != two {
+			return fmt.Sprintf("the first runs have %q and %q as step %d, after\n%s", one, two, i+1, t.around(i, 3, 0))
+		}
+	}
+	return ""
+}
