@@ -63,6 +63,7 @@ func search(t *testing.T, program func() Program, most int) *Report {
 	if report != nil {
 		return report
 	}
+	e.old = base.old
 	e.learn(nil, base)
 	for _, next := range []func(*outcome) *Report{e.singles, e.several} {
 		if report := next(base); report != nil {
@@ -78,6 +79,7 @@ type explorer struct {
 	program func() Program
 	most    int
 	played  int
+	old     bool            // the program asks for lists that may be old
 	seen    map[string]bool // pairs of requests that followed each other
 	corpus  []known         // schedules that had pairs not seen before
 }
@@ -87,6 +89,7 @@ type known struct {
 	lines  []line
 	points []point
 	watch  []string
+	old    bool // it has lists that may be old
 }
 
 // base plays the schedule without faults twice.
@@ -139,7 +142,7 @@ func (e *explorer) learn(lines []line, out *outcome) {
 		}
 	}
 	if isNew && out.finding == nil && out.broken == nil {
-		e.corpus = append(e.corpus, known{lines, out.points, watched(out.points)})
+		e.corpus = append(e.corpus, known{lines, out.points, watched(out.points), e.old})
 	}
 }
 
@@ -155,7 +158,7 @@ func watched(points []point) (all []string) {
 
 // singles tries each fault by itself at each point.
 func (e *explorer) singles(base *outcome) *Report {
-	all := known{points: base.points, watch: watched(base.points)}
+	all := known{points: base.points, watch: watched(base.points), old: e.old}
 	for _, l := range all.faults() {
 		if e.played >= e.most {
 			return nil

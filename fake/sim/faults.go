@@ -30,7 +30,10 @@ func (k known) faults() (all []line) {
 	for _, resource := range k.watch {
 		add(writes, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 30 * time.Second, watch: resource})
 	}
-	add(writes, line{action: crashAfter, behind: 1}, line{action: crashAfter, behind: 3}, line{action: freeze, by: 40 * time.Second},
+	if k.old {
+		add(writes, line{action: crashAfter, behind: 1}, line{action: crashAfter, behind: 3})
+	}
+	add(writes, line{action: freeze, by: 40 * time.Second},
 		line{action: delay, by: 30 * time.Second}, line{action: refuse, code: http.StatusTooManyRequests}, line{action: forbid, by: 40 * time.Second})
 	add(reads, line{action: crashBefore}, line{action: users}, line{action: delay, by: 30 * time.Second},
 		line{action: refuse, code: http.StatusInternalServerError}, line{action: forbid, by: 40 * time.Second})

@@ -83,14 +83,14 @@ func (g *gate) remove(o *op) {
 }
 
 // inOrder returns what waits, in an order that does not depend on goroutines: what processes get comes before what they
-// ask for.
+// ask for, and of that what they asked for first.
 func (g *gate) inOrder() []*op {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	all := slices.Clone(g.waiting)
 	slices.SortStableFunc(all, func(a, b *op) int {
 		return cmp.Or(
-			rank(a)-rank(b), a.life.process-b.life.process,
+			rank(a)-rank(b), a.sent.Compare(b.sent), a.life.process-b.life.process,
 			cmp.Compare(a.at.resource, b.at.resource), cmp.Compare(a.at.key, b.at.key), cmp.Compare(a.at.verb, b.at.verb),
 			bytes.Compare(a.body, b.body),
 		)

@@ -50,7 +50,7 @@ func (r *run) judge() {
 
 // hold checks a rule. What the program mends on its own within half an hour is in order.
 func (r *run) hold(rule string, wrong func() string) {
-	limit := time.Now().Add(unrest)
+	limit, at := time.Now().Add(unrest), r.result.log.len()
 	text := wrong()
 	for text != "" && time.Now().Before(limit) && r.result.finding == nil {
 		until := time.Now().Add(rest)
@@ -59,6 +59,7 @@ func (r *run) hold(rule string, wrong func() string) {
 	}
 	if text != "" {
 		r.find(rule, "%s", text)
+		r.result.finding.at = min(r.result.finding.at, at)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"net/url"
 	"runtime/debug"
 	"strconv"
 	"sync/atomic"
@@ -28,7 +27,13 @@ type life struct {
 	process int // its number, from 1
 	end     context.CancelFunc
 	dead    atomic.Bool
-	oldest  atomic.Int64 // version of lists that may be old; zero if the server is not behind
+	behind  atomic.Pointer[behind]
+}
+
+// behind is a server whose cache is old for a while.
+type behind struct {
+	version int64 // of its lists, if they may be old
+	until   time.Time
 }
 
 // crash ends a life. From now on it reaches no server.
@@ -39,14 +44,16 @@ func (l *life) crash() {
 
 // age turns a list that may be old into one that is.
 func (l *life) age(r *http.Request, c call) {
-	version := l.oldest.Load()
+	old := l.behind.Load()
 	query := r.URL.Query()
-	if version == 0 || c.verb != faults.VerbList || query.Get("resourceVersion") != "0" {
+	if old == nil || time.Now().After(old.until) || c.verb != faults.VerbList || query.Get("resourceVersion") != "0" {
 		return
 	}
-	query.Set("resourceVersion", strconv.FormatInt(version, 10))
+	query.Set("resourceVersion", strconv.FormatInt(old.version, 10))
 	query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
-	r.URL = &url.URL{Scheme: r.URL.Scheme, Host: r.URL.Host, Path: r.URL.Path, RawQuery: query.Encode()}
+	aged := *r.URL // it belongs to others
+	aged.RawQuery = query.Encode()
+	r.URL = &aged
 }
 
 // live runs a process again and again, until ctx ends.

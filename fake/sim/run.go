@@ -8,17 +8,24 @@ import (
 	"sync"
 	"testing/synctest"
 	"time"
+
+	"github.com/kinform/kinform/fake/faults"
 )
 
 // Times of the program's world, all virtual.
 const (
-	rest    = 2 * time.Minute  // without a change by the program, after which it rests
-	unrest  = 30 * time.Minute // after which it should rest
-	patient = 48 * time.Hour   // after which Users should have returned, beside what it waits for
+	latency = 5 * time.Millisecond // of each request
+	slow    = time.Second          // of each request of a program that floods the server
+	rest    = 2 * time.Minute      // without a change by the program, after which it rests
+	unrest  = 30 * time.Minute     // after which it should rest
+	patient = 48 * time.Hour       // after which Users should have returned, beside what it waits for
 )
 
-// mostOps bounds a run.
-const mostOps = 50_000
+// Numbers of requests in one run, without those of elections.
+const (
+	flood   = 1000 // from here on the server slows the program down
+	mostOps = 5000
+)
 
 // run is one schedule at work, in a testing/synctest bubble of its own. Its goroutine, the bubble's first, lets one op
 // at a time have its turn, and waits until everything else stands still before and after it. What is not said to
@@ -59,6 +66,7 @@ type outcome struct {
 	log     transcript
 	points  []point
 	end     state
+	old     bool           // there was a list that may be old
 	alike   map[string]int // see eyes
 	missed  []line         // faults whose points never came
 }
@@ -142,7 +150,9 @@ func (r *run) settle() {
 func (r *run) useAll() {
 	go r.user.run(func() error { return r.program.Users(r.world) })
 	limit := time.Now().Add(patient)
+	r.changed = time.Now()
 	r.drive(func() bool { return r.user.ended() || r.result.finding != nil || time.Now().After(limit) })
+	r.changed = time.Now() // the program gets its time to answer
 	switch err := r.user.err(); {
 	case r.result.finding != nil:
 	case !r.user.ended():
@@ -252,7 +262,8 @@ func (r *run) number(o *op) {
 	}
 	r.counts[o.at.call]++
 	o.at.n = r.counts[o.at.call]
-	if !strings.HasPrefix(o.at.resource, "/") && r.faults {
+	again := o.at.verb == faults.VerbWatch && o.at.n > 3 // clients draw the end of a watch by lot
+	if !strings.HasPrefix(o.at.resource, "/") && r.faults && !again {
 		r.result.points = append(r.result.points, o.at)
 	}
 }
@@ -265,13 +276,20 @@ func (r *run) turn(o *op, v verdict) {
 
 // pass lets o through, and looks at what has come of it.
 func (r *run) pass(o *op, v verdict) {
-	if r.ops++; r.ops > mostOps {
+	if !o.delivery && !o.at.upkeep() {
+		r.ops++
+	}
+	if r.ops > mostOps {
 		r.result.broken = fmt.Errorf("the program sends too many requests: %d in one schedule, and in the end\n%s", mostOps, r.result.log.last(5))
 		return
 	}
 	if o.delivery {
 		r.turn(o, v)
 		return
+	}
+	r.result.old = r.result.old || o.at.verb == faults.VerbList && mayBeOld(o.query)
+	if time.Sleep(latency); r.ops > flood {
+		time.Sleep(slow)
 	}
 	before := r.program.Server.ResourceVersion()
 	entry := r.result.log.request(o)
@@ -305,8 +323,7 @@ func (r *run) begins(l *life) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if old := r.lives[l.process]; old != nil {
-		l.oldest.Store(old.oldest.Load())
-		old.oldest.Store(0)
+		l.behind.Store(old.behind.Load())
 	}
 	r.lives[l.process] = l
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"net/http"
+	"net/url"
 	"strconv"
 	"strings"
 	"testing/synctest"
@@ -84,8 +85,15 @@ func (r *run) barred(o *op) int {
 
 // resumes reports whether a watch with this query goes on from a version.
 func resumes(query string) bool {
-	return strings.Contains(query, "resourceVersion=") && !strings.Contains(query, "sendInitialEvents=true") &&
-		!strings.Contains(query, "resourceVersion=0&") && !strings.HasSuffix(query, "resourceVersion=0")
+	values, _ := url.ParseQuery(query)
+	version := values.Get("resourceVersion")
+	return version != "" && version != "0" && values.Get("sendInitialEvents") != "true"
+}
+
+// mayBeOld reports whether a list with this query may be answered from an old cache.
+func mayBeOld(query string) bool {
+	values, _ := url.ParseQuery(query)
+	return values.Get("resourceVersion") == "0"
 }
 
 // strike lets l happen. It reports false if o does not go on now.
@@ -138,16 +146,17 @@ func (r *run) strike(o *op, l line) (v verdict, goes bool) {
 const behindFor = 30 * time.Second
 
 // staleFrom makes the server that the next life of a process reaches older by some versions.
-func (r *run) staleFrom(l *life, behind int) {
-	if behind == 0 {
+func (r *run) staleFrom(l *life, versions int) {
+	if versions == 0 {
 		return
 	}
 	now, err := strconv.ParseInt(r.program.Server.ResourceVersion(), 10, 64)
 	if err != nil {
 		return
 	}
-	l.oldest.Store(max(now-int64(behind), r.eyes.first))
-	r.windows = append(r.windows, &window{action: hold, until: time.Now().Add(behindFor), process: l.process})
+	until := time.Now().Add(behindFor)
+	l.behind.Store(&behind{max(now-int64(versions), r.eyes.first), until})
+	r.windows = append(r.windows, &window{action: hold, until: until, process: l.process})
 }
 
 // breakWatches ends the open watches of a resource.

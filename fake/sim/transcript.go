@@ -2,11 +2,15 @@ package sim
 
 import (
 	"fmt"
+	"net/http"
 	"slices"
 	"strings"
+
+	"github.com/kinform/kinform/fake/faults"
 )
 
-// transcript is what happened in a run, one thing after the other. It has no times, since backoffs are drawn by lot.
+// transcript is what happened in a run, one thing after the other. It has no times, since clients draw backoffs by lot.
+// For the same reason it leaves out that an open watch was asked for again.
 type transcript struct{ rows []row }
 
 type row struct {
@@ -30,6 +34,8 @@ func (t *transcript) request(o *op) int {
 // answer completes the row of a request.
 func (t *transcript) answer(at int, o *op) {
 	switch {
+	case o.at.verb == faults.VerbWatch && o.code == http.StatusOK && o.at.n > 1:
+		t.rows = slices.Delete(t.rows, at, at+1)
 	case o.code == 0:
 		t.rows[at].text += " → no answer"
 	case o.message != "":
