@@ -33,41 +33,51 @@ func Explore(t *testing.T, program func() Program, schedules ...int) {
 // come to pass.
 func Replay(t *testing.T, program func() Program, schedule string) {
 	t.Helper()
-	lines, err := parseScript(schedule)
-	if err != nil {
-		t.Fatalf("sim: %v", err)
-	}
-	e := &explorer{t: t, program: program}
-	base, report := e.base()
-	if report != nil {
-		t.Fatal(report)
-	}
-	out := e.play(lines, base)
+	bad, err := replay(t, program, schedule)
 	switch {
-	case out.broken != nil:
-		t.Fatal(broken(out.broken))
-	case out.finding != nil:
-		t.Fatal(&Report{Script: script(lines), outcome: out})
-	case len(out.missed) > 0:
-		t.Fatalf("sim: the schedule does not apply: there was no such request for\n%s", script(out.missed))
+	case err != nil:
+		t.Fatalf("sim: %v", err)
+	case bad != nil:
+		t.Fatal(bad)
 	}
 }
 
+// replay plays one schedule and returns what it finds. The error says that the schedule does not apply.
+func replay(t *testing.T, program func() Program, schedule string) (*report, error) {
+	lines, err := parseScript(schedule)
+	if err != nil {
+		return nil, err
+	}
+	e := &explorer{t: t, program: program}
+	base, bad := e.base()
+	if bad != nil {
+		return bad, nil
+	}
+	out := e.play(lines, base)
+	switch {
+	case out.broken != nil, out.finding != nil:
+		return &report{script: script(lines), outcome: out}, nil
+	case len(out.missed) > 0:
+		return nil, fmt.Errorf("the schedule does not apply: there was no such request for\n%s", script(out.missed))
+	}
+	return nil, nil
+}
+
 // search returns what it finds in a number of schedules, or nil.
-func search(t *testing.T, program func() Program, most int) *Report {
+func search(t *testing.T, program func() Program, most int) *report {
 	e := &explorer{t: t, program: program, most: most, seen: map[string]bool{}}
 	before := slog.Default()
 	defer slog.SetDefault(before)
 	slog.SetDefault(slog.New(slog.DiscardHandler))
-	base, report := e.base()
-	if report != nil {
-		return report
+	base, bad := e.base()
+	if bad != nil {
+		return bad
 	}
 	e.old = base.old
 	e.learn(nil, base)
-	for _, next := range []func(*outcome) *Report{e.singles, e.several} {
-		if report := next(base); report != nil {
-			return report
+	for _, next := range []func(*outcome) *report{e.singles, e.several} {
+		if bad := next(base); bad != nil {
+			return bad
 		}
 	}
 	return nil
@@ -93,7 +103,7 @@ type known struct {
 }
 
 // base plays the schedule without faults twice.
-func (e *explorer) base() (*outcome, *Report) {
+func (e *explorer) base() (*outcome, *report) {
 	base := e.play(nil, nil)
 	if base.broken == nil && base.finding == nil {
 		if d := base.log.parts(&e.play(nil, nil).log); d != "" {
@@ -101,35 +111,35 @@ func (e *explorer) base() (*outcome, *Report) {
 		}
 	}
 	if base.broken != nil || base.finding != nil {
-		return nil, &Report{outcome: base, Schedules: e.played}
+		return nil, &report{outcome: base, schedules: e.played}
 	}
 	return base, nil
 }
 
 // try plays a schedule. If it breaks a rule, try makes it short and returns the report.
-func (e *explorer) try(lines []line, base *outcome) *Report {
+func (e *explorer) try(lines []line, base *outcome) *report {
 	out := e.play(lines, base)
 	e.learn(lines, out)
 	if out.finding == nil && out.broken == nil {
 		return nil
 	}
-	report := &Report{outcome: out, Schedules: e.played}
+	bad := &report{outcome: out, schedules: e.played}
 	if out.broken != nil {
-		report.Script = script(lines)
-		return report
+		bad.script = script(lines)
+		return bad
 	}
-	report.Script, _ = faults.Shrink(script(lines), func(text string) error {
+	bad.script, _ = faults.Shrink(script(lines), func(text string) error {
 		some, err := parseScript(text)
 		if err != nil {
 			return nil
 		}
 		if shorter := e.play(some, base); shorter.finding != nil {
-			report.outcome = shorter
+			bad.outcome = shorter
 			return fmt.Errorf("%s", shorter.finding.rule)
 		}
 		return nil
 	})
-	return report
+	return bad
 }
 
 // learn keeps a schedule in which requests followed each other that did not before.
@@ -157,21 +167,21 @@ func watched(points []point) (all []string) {
 }
 
 // singles tries each fault by itself at each point.
-func (e *explorer) singles(base *outcome) *Report {
+func (e *explorer) singles(base *outcome) *report {
 	all := known{points: base.points, watch: watched(base.points), old: e.old}
 	for _, l := range all.faults() {
 		if e.played >= e.most {
 			return nil
 		}
-		if report := e.try([]line{l}, base); report != nil {
-			return report
+		if bad := e.try([]line{l}, base); bad != nil {
+			return bad
 		}
 	}
 	return nil
 }
 
 // several tries schedules of several faults, drawn by lot: one more in a schedule that showed something new.
-func (e *explorer) several(base *outcome) *Report {
+func (e *explorer) several(base *outcome) *report {
 	random := rand.New(rand.NewPCG(1, 2))
 	for e.played < e.most && len(e.corpus) > 0 {
 		from := e.corpus[random.IntN(len(e.corpus))]
@@ -183,8 +193,8 @@ func (e *explorer) several(base *outcome) *Report {
 		for range 1 + random.IntN(3) {
 			lines = append(lines, all[random.IntN(len(all))])
 		}
-		if report := e.try(lines, base); report != nil {
-			return report
+		if bad := e.try(lines, base); bad != nil {
+			return bad
 		}
 	}
 	return nil

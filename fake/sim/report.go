@@ -5,37 +5,27 @@ import (
 	"strings"
 )
 
-// Report is what [Explore] found: a schedule that breaks a rule.
-type Report struct {
-	// Script is the schedule, one line for each fault, for [Replay]. It is empty if the rule is broken without faults.
-	Script string
-	// Schedules is how many schedules were played until then.
-	Schedules int
+// report is what [Explore] found: a schedule that breaks a rule.
+type report struct {
+	script    string // one line for each fault; empty if the rule is broken without faults
+	schedules int    // how many were played until then
 
 	outcome *outcome
 }
 
-// Rule returns the name of the rule, or "" if the program could not be explored.
-func (r *Report) Rule() string {
-	if r.outcome.finding == nil {
-		return ""
-	}
-	return r.outcome.finding.rule
-}
-
 // Error implements error.
-func (r *Report) Error() string {
+func (r *report) Error() string {
 	if r.outcome.broken != nil {
 		text := broken(r.outcome.broken)
-		if r.Script != "" {
-			text += "\nIt was this schedule:\n" + indent(r.Script)
+		if r.script != "" {
+			text += "\nIt was this schedule:\n" + indent(r.script)
 		}
 		return text
 	}
 	f := r.outcome.finding
 	how := "without any fault"
-	if r.Script != "" {
-		how = fmt.Sprintf("with these faults, which sim.Replay repeats:\n%s", indent(r.Script))
+	if r.script != "" {
+		how = fmt.Sprintf("with these faults, which sim.Replay repeats:\n%s", indent(r.script))
 	}
 	return fmt.Sprintf("sim: rule %q does not hold %s\n%s\nwhat happened around it:\n%s", f.rule, how, f.text, r.outcome.log.around(f.at, 15, 5))
 }
