@@ -299,6 +299,10 @@ func (r *run) pass(o *op, v verdict) {
 	if time.Sleep(latency); r.ops > flood {
 		time.Sleep(slow)
 	}
+	if err := r.program.Server.Inject(o.faults...); err != nil {
+		r.result.broken = err
+		return
+	}
 	before := r.program.Server.ResourceVersion()
 	entry := r.result.log.request(o)
 	r.turn(o, v)
