@@ -24,6 +24,12 @@ func idle(ctx context.Context, _ client.Connection) error {
 	return nil
 }
 
+// stay outlasts all schedules. Its goroutine is lost: nothing can end it.
+func stay() error {
+	time.Sleep(1000 * time.Hour)
+	return nil
+}
+
 // TestTrouble explores programs that cannot be explored. Each gets an error that names the cause, and no test hangs.
 func TestTrouble(t *testing.T) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
@@ -40,8 +46,8 @@ func TestTrouble(t *testing.T) {
 		want  []string
 	}{
 		"it does not end": {
-			run:  func(context.Context, client.Connection) error { time.Sleep(time.Hour); return nil },
-			want: []string{"Run has not returned five minutes after its context ended", "TestTrouble"},
+			run:  func(context.Context, client.Connection) error { return stay() },
+			want: []string{"Run has not returned five minutes after its context ended", "sim_test.stay"},
 		},
 		"it uses the network": {
 			run: func(ctx context.Context, _ client.Connection) error {
@@ -67,7 +73,7 @@ func TestTrouble(t *testing.T) {
 		},
 		"it leaves a goroutine": {
 			run: func(ctx context.Context, to client.Connection) error {
-				go func() { <-make(chan int) }()
+				go func() { _ = stay() }()
 				return idle(ctx, to)
 			},
 			want: []string{"leaves goroutines that never end"},
@@ -102,8 +108,8 @@ func TestTrouble(t *testing.T) {
 		},
 		"users never return": {
 			run:   idle,
-			users: func(*sim.World) error { time.Sleep(1000 * time.Hour); return nil },
-			want:  []string{"the script does not end", "TestTrouble"},
+			users: func(*sim.World) error { return stay() },
+			want:  []string{"the script does not end", "sim_test.stay"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

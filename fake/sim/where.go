@@ -2,8 +2,8 @@ package sim
 
 import (
 	"iter"
+	"reflect"
 	"runtime"
-	"slices"
 	"strings"
 )
 
@@ -37,19 +37,23 @@ func goroutines() iter.Seq[string] {
 	return strings.SplitSeq(string(all[:runtime.Stack(all, true)]), "\n\n")
 }
 
-// place returns the innermost call of a stack outside the runtime and the packages below a program.
+// place returns the innermost call of a stack that is not in the standard library, and what it calls there.
 func place(goroutine string) string {
 	rows := strings.Split(goroutine, "\n")
+	calls := ""
 	for i := 1; i+1 < len(rows); i += 2 {
 		name := rows[i][:max(strings.LastIndex(rows[i], "("), 0)]
-		if before, _, _ := strings.Cut(name, "."); slices.Contains(below, before) {
-			continue
+		file, _, _ := strings.Cut(strings.TrimSpace(rows[i+1]), " +")
+		if !strings.HasPrefix(file, library) {
+			return name + calls + " at " + file
 		}
-		where, _, _ := strings.Cut(strings.TrimSpace(rows[i+1]), " +")
-		return name + " at " + where
+		calls = ", in " + name + ","
 	}
-	return "the runtime"
+	return "the standard library" + calls
 }
 
-// below are packages of which no program's author wants to hear.
-var below = []string{"runtime", "sync", "internal/poll", "internal/runtime/syscall", "syscall", "internal/synctest", "time", "internal/sync", "io"}
+// library is the folder of the standard library.
+var library = func() string {
+	file, _ := runtime.FuncForPC(reflect.ValueOf(runtime.GC).Pointer()).FileLine(0)
+	return strings.TrimSuffix(file, "runtime/mgc.go")
+}()
