@@ -1,2 +1,59 @@
-// Package sim explores what becomes of a controller when things go wrong.
+// Package sim explores what becomes of a controller when things go wrong: crashes between two writes, answers that are
+// lost, caches that are behind, leases that are taken away, users who go on too soon. All of it is in virtual time, in
+// one process, and the same in each run. Some thousand schedules take some seconds.
+//
+//	func TestExplore(t *testing.T) {
+//		sim.Explore(t, func() sim.Program {
+//			return sim.Program{Server: newServer(), Run: shop.Run, Users: users}
+//		})
+//	}
+//
+// A [Program] runs against a fake.Server in a testing/synctest bubble. One thing happens at a time: a request gets to the
+// server, an event of a watch gets to the program, users do their next step. Before and after it, everything stands
+// still. So a schedule is a list of faults, each at one request, and a request is named by what it asks for:
+//
+//	crash after create deployments.apps prod/shop
+//	hold patch websites.example.com/status prod/shop call=2 by=30s watch=deployments.apps
+//
+// [Explore] runs the program without faults, twice. Then it tries each single fault at each request of that run, all pairs
+// if there is time, and then more of them, drawn by lot, on top of schedules in which requests followed each other
+// as they had not before. It makes a schedule that breaks a rule as short as possible and prints it with the rule and
+// the requests around. [Replay] plays it again.
+//
+// # Faults
+//
+//   - crash before, crash after: the process ends before or after the server carries out the request. A second later
+//     it starts again. With behind=3, lists that may be old (resourceVersion=0) are as of three versions before, and
+//     watches come late, for 30 seconds: it has reached another API server.
+//   - lose: the server carries the request out, and the answer is lost. refuse: it answers with an error (code=). delay: it
+//     gets the request later (by=).
+//   - touch: another client annotates the object just before. users: users go on with their next step just before.
+//   - From the request on, for some time (by=): hold keeps back the events of a resource (watch=). blind breaks its
+//     watch, which cannot resume afterwards, so that states in between are never seen. forbid takes away the rights
+//     to the request's resource in its namespace. freeze cuts the process off, so that it loses its leases.
+//
+// # Rules
+//
+// These hold for each program. A name in quotes is what a report calls the rule.
+//
+//   - Without faults: Users returns no error, the program comes to rest ("rest"), Run does not end on its own ("ends"), a
+//     new start at rest changes nothing ("again") and sends no write that changes nothing ("unchanged"; applies may).
+//   - "converges": the objects in the end are as without faults. "twice": objects with generated names are not made
+//     again while an equal one is there. "orphan": no object stays whose owners are gone.
+//   - "left": when all that users created is deleted, it goes, and so does all that the program created
+//     (Program.Keeps).
+//   - "status": the status that the program wrote is of the present generation.
+//   - "lease": a process sends no write after another one has taken its lease.
+//   - "loop": no field is written again and again without a reason: see fake.Server.Loops.
+//   - "users", "always", "finally": what the author's functions say.
+//
+// A rule about the end may hold up to half an hour of virtual time late: timers may mend what events did not.
+//
+// # Limits
+//
+// The program must run in a bubble of testing/synctest, so it must not use the network, goroutines or channels from
+// outside, or a mutex that is held during a request. It must do the same in each run: it must not draw lots, nor depend on
+// the order of a map. What hinders is reported with the place. The clocks of all processes are the same one.
+// Lists ask for the newest state unless the server refuses WatchList or the client says resourceVersion=0, so only
+// then behind is explored.
 package sim

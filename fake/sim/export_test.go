@@ -65,3 +65,9 @@ func Trouble(t *testing.T, program func() Program, patience time.Duration) strin
 	}
 	return ""
 }
+
+// Reread reads a schedule and writes it again.
+func Reread(text string) (string, error) {
+	lines, err := parseScript(text)
+	return script(lines), err
+}

@@ -1,0 +1,44 @@
+package sim_test
+
+import (
+	"strings"
+	"testing"
+
+	"github.com/kinform/kinform/fake/sim"
+)
+
+// TestScriptRefused reads schedules that make no sense. The error says which line, and why.
+func TestScriptRefused(t *testing.T) {
+	for text, want := range map[string]string{
+		"explode create pods prod/a":                               `line 1 of the script: unknown action "explode"`,
+		"# fine\n\ncrash create pods":                              `line 3 of the script: unknown action "crash create"`,
+		"lose create pods":                                         "lose: want a verb, a resource and a key",
+		"lose create pods prod/a by=3s":                            `"by=3s": lose takes no such argument`,
+		"refuse create pods prod/a":                                "refuse: code= is missing",
+		"refuse create pods prod/a code=200":                       `"code=200": want a code from 400 to 599`,
+		"delay create pods prod/a by=-1s":                          `"by=-1s": want more than zero`,
+		"hold create pods prod/a by=30s":                           "hold: watch= is missing",
+		"crash after create pods prod/a call=0":                    `"call=0": want a number from 1`,
+		"crash after create pods prod/a call=2 behind=x":           `"behind=x": want a number from 1`,
+		"crash before get pods prod/a call=9999999999999999999999": "want a number from 1",
+	} {
+		if _, err := sim.Reread(text); err == nil || !strings.Contains(err.Error(), want) {
+			t.Errorf("%q: %v, want %q", text, err, want)
+		}
+	}
+}
+
+// FuzzScript reads any text. What can be read is written as text that means the same.
+func FuzzScript(f *testing.F) {
+	f.Add("crash after create deployments.apps prod/shop call=2 behind=3\nhold patch pods * by=30s watch=pods # why\n")
+	f.Add("refuse update pods/status prod/a code=409\ndelay list pods prod/ by=1m30s\nfreeze get nodes n1 by=40s")
+	f.Fuzz(func(t *testing.T, text string) {
+		once, err := sim.Reread(text)
+		if err != nil {
+			return
+		}
+		if twice, err := sim.Reread(once); err != nil || twice != once {
+			t.Errorf("%q became %q and then %q, %v", text, once, twice, err)
+		}
+	})
+}
