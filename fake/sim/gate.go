@@ -114,15 +114,20 @@ type road struct {
 
 // RoundTrip implements http.RoundTripper.
 func (d road) RoundTrip(r *http.Request) (*http.Response, error) {
+	if d.life.dead.Load() {
+		return nil, errCrashed
+	}
+	if _, ok := parseAddress(r.URL.Path); !ok {
+		// It has no turn, and no fault strikes it. Clients hold locks while they discover, and a bubble does not stand
+		// still while a goroutine waits for a lock.
+		return d.run.transport.RoundTrip(r)
+	}
 	body, err := bodyOf(r)
 	if err != nil {
 		return nil, err
 	}
 	o := &op{life: d.life, at: point{call: d.run.aliased(callOf(r, body))}, query: r.URL.RawQuery, body: body, gone: r.Context().Done()}
 	o.apply = strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
-	if d.life.dead.Load() {
-		return nil, errCrashed
-	}
 	v, ok := d.run.gate.pass(o)
 	switch {
 	case !ok:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -271,7 +270,7 @@ func (r *run) number(o *op) {
 	r.counts[o.at.call]++
 	o.at.n = r.counts[o.at.call]
 	again := o.at.verb == faults.VerbWatch && o.at.n > 3 // clients draw the end of a watch by lot
-	if !strings.HasPrefix(o.at.resource, "/") && r.faults && !again {
+	if r.faults && !again {
 		r.result.points = append(r.result.points, o.at)
 	}
 }
