@@ -32,7 +32,7 @@ func Elected() sim.Program {
 }
 
 func runElected(ctx context.Context, to client.Connection, identity string) error {
-	elector := leader.New(to, leader.Options{Namespace: namespace, Name: "shops", Identity: identity})
+	elector := leader.New(to, candidate(identity))
 	gated := elector.Gate(to)
 	shops, configs := kinform.Open(gated, Shops), kinform.Open(gated, Configs)
 	c := controller.New("configs", func(ctx context.Context, key kinform.Key) error {

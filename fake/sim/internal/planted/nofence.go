@@ -51,7 +51,7 @@ func runNoFence(ctx context.Context, to client.Connection, identity string) (err
 	})
 	controller.For(c, shops)
 	controller.Owns(c, shops, configs)
-	elector := leader.New(to, leader.Options{Namespace: namespace, Name: "shops", Identity: identity})
+	elector := leader.New(to, candidate(identity))
 	failed := elector.Lead(ctx, func(context.Context) { err = manager.Run(ctx, c) })
 	return first(err, failed)
 }

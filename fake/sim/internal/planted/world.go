@@ -44,6 +44,14 @@ func serverWith(options fake.Options) *fake.Server {
 	return server
 }
 
+// candidate has longer times than usual, so that most requests of a schedule are not about the lease.
+func candidate(identity string) leader.Options {
+	return leader.Options{
+		Namespace: namespace, Name: "shops", Identity: identity,
+		LeaseDuration: 30 * time.Second, RenewDeadline: 20 * time.Second, RetryPeriod: 8 * time.Second,
+	}
+}
+
 // cloud is a system outside the API server: a DNS, or a provider of load balancers. It keeps records by id.
 type cloud struct {
 	mu      sync.Mutex
