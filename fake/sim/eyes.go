@@ -184,9 +184,10 @@ func (e *eyes) creates(o *op, version string) {
 		return
 	}
 	e.created[uidOf(all[i].object)] = true
-	if strings.HasSuffix(o.at.key, "*") {
-		e.run.name(all[i], o.at)
+	if !strings.HasSuffix(o.at.key, "*") {
+		return // the program says by the name what is another thing
 	}
+	e.run.name(all[i], o.at)
 	content, n := e.content(all[i]), 0
 	for _, s := range all {
 		if e.created[uidOf(s.object)] && meta(s.object)["deletionTimestamp"] == nil && e.content(s) == content {
@@ -242,7 +243,7 @@ func (e *eyes) annotate(c call) {
 	e.write(http.MethodPatch, path, "application/merge-patch+json", patch)
 }
 
-// remove deletes an object in the background.
+// remove deletes an object in the background, and at once: nothing stops the pods of a fake server.
 func (e *eyes) remove(s seen) {
 	m := meta(s.object)
 	plain, _, _ := strings.Cut(s.collection, ".")
@@ -250,7 +251,7 @@ func (e *eyes) remove(s seen) {
 	if namespace := text(m["namespace"]); namespace != "" {
 		path = e.paths[s.collection] + "/namespaces/" + namespace + "/" + plain + "/" + text(m["name"])
 	}
-	e.write(http.MethodDelete, path, "application/json", []byte(`{"propagationPolicy":"Background"}`))
+	e.write(http.MethodDelete, path, "application/json", []byte(`{"propagationPolicy":"Background","gracePeriodSeconds":0}`))
 }
 
 func (e *eyes) write(method, path, contentType string, body []byte) {

@@ -33,11 +33,12 @@ type op struct {
 	turn  chan verdict
 	sent  time.Time
 
-	delivery bool      // it is a part of an answer
-	until    time.Time // not before that
-	decided  bool      // the schedule's faults have been looked up
-	code     int       // of its answer, zero if it got none
-	message  string    // of a refusal
+	delivery bool           // it is a part of an answer
+	until    time.Time      // not before that
+	decided  bool           // the schedule's faults have been looked up
+	faults   []faults.Fault // of the server, at most one
+	code     int            // of its answer, zero if it got none
+	message  string         // of a refusal
 }
 
 // verdict is what happens to an op that has its turn. The zero value lets it through.
