@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// tooSlow is how long a schedule may take, in real time. It takes some hundredths of a second.
-const tooSlow = 20 * time.Second
+// patience is how long a schedule may take, in real time. It takes some hundredths of a second.
+const patience = 20 * time.Second
 
 // play plays one schedule in a bubble of its own.
 func (e *explorer) play(lines []line, base *outcome) *outcome {
@@ -28,12 +28,12 @@ func (e *explorer) play(lines []line, base *outcome) *outcome {
 			r.play()
 		})
 	}()
-	limit := time.NewTimer(tooSlow)
+	limit := time.NewTimer(e.patience)
 	defer limit.Stop()
 	select {
 	case out := <-done:
 		return out
 	case <-limit.C:
-		return &outcome{broken: fmt.Errorf("a schedule has not ended after %v of real time: %s", tooSlow, restless())}
+		return &outcome{broken: fmt.Errorf("a schedule has not ended after %v of real time: %s", e.patience, restless())}
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+	"time"
 
 	"github.com/kinform/kinform/fake/faults"
 )
@@ -48,7 +49,7 @@ func replay(t *testing.T, program func() Program, schedule string) (*report, err
 	if err != nil {
 		return nil, err
 	}
-	e := &explorer{t: t, program: program}
+	e := newExplorer(t, program)
 	base, bad := e.base()
 	if bad != nil {
 		return bad, nil
@@ -65,7 +66,8 @@ func replay(t *testing.T, program func() Program, schedule string) (*report, err
 
 // search returns what it finds in a number of schedules, or nil.
 func search(t *testing.T, program func() Program, most int) *report {
-	e := &explorer{t: t, program: program, most: most, seen: map[string]bool{}}
+	e := newExplorer(t, program)
+	e.most = most
 	before := slog.Default()
 	defer slog.SetDefault(before)
 	slog.SetDefault(slog.New(slog.DiscardHandler))
@@ -75,7 +77,7 @@ func search(t *testing.T, program func() Program, most int) *report {
 	}
 	e.old = base.old
 	e.learn(nil, base)
-	for _, next := range []func(*outcome) *report{e.singles, e.several} {
+	for _, next := range []func(*outcome) *report{e.singles, e.pairs, e.several} {
 		if bad := next(base); bad != nil {
 			return bad
 		}
@@ -85,13 +87,18 @@ func search(t *testing.T, program func() Program, most int) *report {
 
 // explorer looks for a schedule that breaks a rule.
 type explorer struct {
-	t       *testing.T
-	program func() Program
-	most    int
-	played  int
-	old     bool            // the program asks for lists that may be old
-	seen    map[string]bool // pairs of requests that followed each other
-	corpus  []known         // schedules that had pairs not seen before
+	t        *testing.T
+	program  func() Program
+	most     int
+	played   int
+	patience time.Duration
+	old      bool            // the program asks for lists that may be old
+	seen     map[string]bool // pairs of requests that followed each other
+	corpus   []known         // schedules that had pairs not seen before
+}
+
+func newExplorer(t *testing.T, program func() Program) *explorer {
+	return &explorer{t: t, program: program, patience: patience, seen: map[string]bool{}}
 }
 
 // known is a schedule and the requests in it.
@@ -175,6 +182,22 @@ func (e *explorer) singles(base *outcome) *report {
 		}
 		if bad := e.try([]line{l}, base); bad != nil {
 			return bad
+		}
+	}
+	return nil
+}
+
+// pairs tries all pairs of faults of the schedule without any, if there is time for all.
+func (e *explorer) pairs(base *outcome) *report {
+	all := known{points: base.points, watch: watched(base.points), old: e.old}.faults()
+	if n := len(all); n*(n-1)/2 > e.most-e.played {
+		return nil
+	}
+	for i, l := range all {
+		for _, second := range all[i+1:] {
+			if bad := e.try([]line{l, second}, base); bad != nil {
+				return bad
+			}
 		}
 	}
 	return nil

@@ -1,6 +1,9 @@
 package sim
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 // Found is what Search found.
 type Found struct {
@@ -30,6 +33,34 @@ func Again(t *testing.T, program func() Program, schedule string) string {
 	case err != nil:
 		return err.Error()
 	case bad != nil:
+		return bad.Error()
+	}
+	return ""
+}
+
+// Transcripts plays single faults, one in every few, and returns what happened.
+func Transcripts(t *testing.T, program func() Program, every int) (all []string) {
+	e := newExplorer(t, program)
+	base, bad := e.base()
+	if bad != nil {
+		t.Fatal(bad)
+	}
+	for i, l := range (known{points: base.points, watch: watched(base.points), old: base.old}).faults() {
+		if i%every > 0 {
+			continue
+		}
+		out := e.play([]line{l}, base)
+		all = append(all, script([]line{l})+out.log.around(0, 0, 1<<30))
+	}
+	return all
+}
+
+// Trouble plays the schedule without faults, which may take a short time only. It returns why the program cannot be
+// explored.
+func Trouble(t *testing.T, program func() Program, patience time.Duration) string {
+	e := newExplorer(t, program)
+	e.patience = patience
+	if _, bad := e.base(); bad != nil {
 		return bad.Error()
 	}
 	return ""

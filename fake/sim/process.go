@@ -58,7 +58,7 @@ func (l *life) age(r *http.Request, c call) {
 
 // live runs a process again and again, until ctx ends.
 func (r *run) live(ctx context.Context, process int) {
-	defer r.living.Done()
+	defer r.leaves()
 	for ctx.Err() == nil {
 		lifetime, end := context.WithCancel(ctx)
 		l := &life{process: process, end: end}
@@ -67,7 +67,7 @@ func (r *run) live(ctx context.Context, process int) {
 		end()
 		crashed := l.dead.Swap(true)
 		if ctx.Err() != nil {
-			r.leaves(err)
+			r.endsWith(err)
 			return
 		}
 		pause := afterCrash

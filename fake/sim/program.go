@@ -55,7 +55,7 @@ type World struct {
 	user *user
 }
 
-// Settle waits until the program rests: it has changed nothing for two minutes of virtual time. A schedule may let it
+// Settle waits until the program rests: it has changed nothing for a minute of virtual time. A schedule may let it
 // return sooner, so that the users' next write comes between two steps of the program. It is for Program.Users alone.
 func (w *World) Settle() { w.user.wait(0) }
 

@@ -15,7 +15,7 @@ import (
 const (
 	latency = 5 * time.Millisecond // of each request
 	slow    = time.Second          // of each request of a program that floods the server
-	rest    = 2 * time.Minute      // without a change by the program, after which it rests
+	rest    = time.Minute          // without a change by the program, after which it rests
 	unrest  = 30 * time.Minute     // after which it should rest
 	patient = 48 * time.Hour       // after which Users should have returned, beside what it waits for
 )
@@ -35,7 +35,6 @@ type run struct {
 	user      *user
 	transport http.RoundTripper
 	gate      gate
-	living    sync.WaitGroup
 
 	base     *outcome // of the schedule without faults; nil for that one itself
 	schedule []line
@@ -98,7 +97,6 @@ func (r *run) play() {
 	}
 	r.changed, r.faults = time.Now(), true
 	r.alive = max(r.program.Replicas, 1)
-	r.living.Add(r.alive)
 	for n := range r.alive {
 		go r.live(ctx, n+1)
 	}
@@ -346,14 +344,20 @@ func (r *run) exits(process int, err error) {
 	r.ends = append(r.ends, fmt.Sprintf("process %d ended on its own: %v", process, err))
 }
 
-// leaves notes that a process has ended in the end.
-func (r *run) leaves(err error) {
+// endsWith notes what a process returned that had to end.
+func (r *run) endsWith(err error) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.alive--
 	if err != nil {
 		r.badEnds = append(r.badEnds, err)
 	}
+}
+
+// leaves notes that a process is not started any more.
+func (r *run) leaves() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.alive--
 	r.gate.notify()
 }
 

@@ -1,0 +1,131 @@
+package sim_test
+
+import (
+	"context"
+	"errors"
+	"net"
+	"strings"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/fake"
+	"github.com/kinform/kinform/fake/sim"
+	"github.com/kinform/kinform/fake/sim/internal/planted"
+)
+
+// idle is a program that does nothing.
+func idle(ctx context.Context, _ client.Connection) error {
+	<-ctx.Done()
+	return nil
+}
+
+// TestTrouble explores programs that cannot be explored. Each gets an error that names the cause, and no test hangs.
+func TestTrouble(t *testing.T) {
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var stopSpinning atomic.Bool
+	outside := make(chan struct{})
+	var schedules atomic.Int32
+	for name, c := range map[string]struct {
+		run   func(ctx context.Context, to client.Connection) error
+		users func(w *sim.World) error
+		free  func() // lets the program go on that hung
+		want  []string
+	}{
+		"it does not end": {
+			run:  func(context.Context, client.Connection) error { time.Sleep(time.Hour); return nil },
+			want: []string{"Run has not returned five minutes after its context ended", "TestTrouble"},
+		},
+		"it uses the network": {
+			run: func(ctx context.Context, _ client.Connection) error {
+				_, _ = listener.Accept()
+				return idle(ctx, client.Connection{})
+			},
+			free: func() { _ = listener.Close() },
+			want: []string{"real time", "IO wait", "net."},
+		},
+		"it waits for a goroutine outside": {
+			run:  func(ctx context.Context, to client.Connection) error { <-outside; return idle(ctx, to) },
+			free: func() { close(outside) },
+			want: []string{"real time", "chan receive", "TestTrouble"},
+		},
+		"it computes for ever": {
+			run: func(ctx context.Context, to client.Connection) error {
+				for !stopSpinning.Load() {
+				}
+				return idle(ctx, to)
+			},
+			free: func() { stopSpinning.Store(true) },
+			want: []string{"real time", "TestTrouble"},
+		},
+		"it leaves a goroutine": {
+			run: func(ctx context.Context, to client.Connection) error {
+				go func() { <-make(chan int) }()
+				return idle(ctx, to)
+			},
+			want: []string{"leaves goroutines that never end"},
+		},
+		"it panics": {
+			run:  func(context.Context, client.Connection) error { panic("no shop") },
+			want: []string{"process 1 ended on its own", "panic: no shop"},
+		},
+		"it ends": {
+			run:  func(context.Context, client.Connection) error { return errors.New("no license") },
+			want: []string{"process 1 ended on its own", "no license"},
+		},
+		"it is not the same each time": {
+			run: func(ctx context.Context, to client.Connection) error {
+				name := strings.Repeat("a", int(schedules.Load()))
+				configs, err := client.New(to, planted.Configs, client.Options{})
+				if err != nil {
+					return err
+				}
+				_, err = configs.Create(ctx, fake.Object(&planted.Config{}, "prod", name), metav1.CreateOptions{})
+				if apierrors.IsAlreadyExists(err) {
+					err = nil
+				}
+				return errors.Join(err, idle(ctx, to))
+			},
+			want: []string{"not deterministic", `prod/a`, `prod/aa`},
+		},
+		"users fail": {
+			run:   idle,
+			users: func(*sim.World) error { return errors.New("no such shop") },
+			want:  []string{"the script does not apply: Users: no such shop"},
+		},
+		"users never return": {
+			run:   idle,
+			users: func(*sim.World) error { time.Sleep(1000 * time.Hour); return nil },
+			want:  []string{"the script does not end", "TestTrouble"},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			if c.free != nil {
+				defer c.free()
+			}
+			if c.users == nil {
+				c.users = func(*sim.World) error { return nil }
+			}
+			got := sim.Trouble(t, func() sim.Program {
+				schedules.Add(1)
+				server := fake.New(fake.Options{})
+				if err := fake.Register(server, planted.Configs, fake.Rules{}); err != nil {
+					t.Fatal(err)
+				}
+				return sim.Program{Server: server, Run: c.run, Users: c.users, Keeps: []string{"configs.example.com"}}
+			}, 2*time.Second)
+			for _, part := range c.want {
+				if !strings.Contains(got, part) {
+					t.Errorf("got %q, want %q in it", got, part)
+				}
+			}
+		})
+	}
+}
