@@ -23,6 +23,7 @@ func (k known) faults() (all []line) {
 	}
 	writes := func(p point) bool { return p.writes() && !p.upkeep() }
 	reads := func(p point) bool { return !p.writes() && !p.upkeep() }
+	gets := func(p point) bool { return p.verb == faults.VerbGet && !p.upkeep() }
 	updates := func(p point) bool { return writes(p) && (p.verb == faults.VerbUpdate || p.verb == faults.VerbPatch) }
 	add(writes, line{action: crashAfter}, line{action: crashBefore}, line{action: lose}, line{action: users},
 		line{action: refuse, code: http.StatusInternalServerError})
@@ -35,7 +36,10 @@ func (k known) faults() (all []line) {
 	}
 	add(writes, line{action: freeze, by: 40 * time.Second},
 		line{action: delay, by: 30 * time.Second}, line{action: refuse, code: http.StatusTooManyRequests}, line{action: forbid, by: 40 * time.Second})
-	add(reads, line{action: crashBefore}, line{action: users}, line{action: delay, by: 30 * time.Second},
+	// A crash before a list or a watch is like one after the step before. And a manager of controller-runtime that is to
+	// end while its caches fill computes without end.
+	add(gets, line{action: crashBefore})
+	add(reads, line{action: users}, line{action: delay, by: 30 * time.Second},
 		line{action: refuse, code: http.StatusInternalServerError}, line{action: forbid, by: 40 * time.Second})
 	add(func(p point) bool {
 		return p.writes() && p.upkeep() && strings.HasPrefix(p.resource, "leases.") && p.n < 20
