@@ -242,7 +242,7 @@ func (e *eyes) annotate(c call) {
 	e.write(http.MethodPatch, path, "application/merge-patch+json", patch)
 }
 
-// remove deletes an object in the background.
+// remove deletes an object in the background, and at once: nothing stops the pods of a fake server.
 func (e *eyes) remove(s seen) {
 	m := meta(s.object)
 	plain, _, _ := strings.Cut(s.collection, ".")
@@ -250,7 +250,7 @@ func (e *eyes) remove(s seen) {
 	if namespace := text(m["namespace"]); namespace != "" {
 		path = e.paths[s.collection] + "/namespaces/" + namespace + "/" + plain + "/" + text(m["name"])
 	}
-	e.write(http.MethodDelete, path, "application/json", []byte(`{"propagationPolicy":"Background"}`))
+	e.write(http.MethodDelete, path, "application/json", []byte(`{"propagationPolicy":"Background","gracePeriodSeconds":0}`))
 }
 
 func (e *eyes) write(method, path, contentType string, body []byte) {
