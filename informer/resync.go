@@ -2,8 +2,9 @@ package informer
 
 import (
 	"context"
-	"math/rand/v2"
 	"time"
+
+	"github.com/kinform/kinform/internal/lot"
 
 	"github.com/kinform/kinform/internal/eventlog"
 )
@@ -13,7 +14,7 @@ const resyncStride = 32
 
 // firstResync spreads the phases of handlers over one period.
 func firstResync[K comparable, T any](l *listener[K, T]) time.Duration {
-	return time.Duration((0.5 + rand.Float64()) * float64(l.opts.Resync))
+	return time.Duration((0.5 + lot.Fraction()) * float64(l.opts.Resync))
 }
 
 func setDue[K comparable, T any](l *listener[K, T], at time.Time) {

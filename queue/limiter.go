@@ -2,8 +2,9 @@ package queue
 
 import (
 	"math"
-	"math/rand/v2"
 	"time"
+
+	"github.com/kinform/kinform/internal/lot"
 
 	"golang.org/x/time/rate"
 )
@@ -141,7 +142,7 @@ func (l Jitter[K]) Delay(key K, failures int) time.Duration {
 	if !(l.Factor > 0) || d <= 0 {
 		return d
 	}
-	f := float64(d) * (1 + l.Factor*rand.Float64())
+	f := float64(d) * (1 + l.Factor*lot.Fraction())
 	if f >= math.MaxInt64 {
 		return math.MaxInt64
 	}

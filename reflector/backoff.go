@@ -2,8 +2,9 @@ package reflector
 
 import (
 	"math"
-	"math/rand/v2"
 	"time"
+
+	"github.com/kinform/kinform/internal/lot"
 )
 
 // Backoff spaces out requests after failures. Its fields apply in full to a server that cannot
@@ -26,8 +27,8 @@ type Backoff struct {
 	// a server is back that was away for 3 seconds or more. Jitter adds up to the same time again,
 	// so that many clients do not come back at the same moment.
 	Max time.Duration
-	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means the one of
-	// math/rand/v2. Run calls it in its own goroutine.
+	// Random returns a number in [0,1), for the jitter and for WatchTimeout. Nil means one that the clock
+	// decides, so that it is the same in each run in a testing/synctest bubble. Run calls it in its own goroutine.
 	Random func() float64
 }
 
@@ -67,7 +68,7 @@ func (b Backoff) withDefaults() Backoff {
 		b.Max = 30 * time.Second
 	}
 	if b.Random == nil {
-		b.Random = rand.Float64
+		b.Random = lot.Fraction
 	}
 	return b
 }

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/lot"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard/internal/replica"
@@ -132,7 +133,7 @@ func (x *run) loop(ctx context.Context) {
 		}
 		ev.Busy = x.busy
 		now := time.Now()
-		do := x.core.Step(replica.Moment{Mono: now.Sub(x.begun), Wall: now, Rand: rand.Float64()}, ev)
+		do := x.core.Step(replica.Moment{Mono: now.Sub(x.begun), Wall: now, Rand: lot.Fraction()}, ev)
 		x.apply(do)
 		if do.Over {
 			x.unprepare()

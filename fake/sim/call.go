@@ -79,12 +79,9 @@ func (a address) collection() string {
 	return a.resource + "." + a.group
 }
 
-// callOf returns what r asks for. body is r's.
+// callOf returns what r, whose path leads to objects, asks for. body is r's.
 func callOf(r *http.Request, body []byte) call {
-	a, ok := parseAddress(r.URL.Path)
-	if !ok {
-		return call{verb: faults.VerbGet, resource: r.URL.Path, key: "*"}
-	}
+	a, _ := parseAddress(r.URL.Path)
 	c := call{resource: a.collection(), verb: verbOf(r, a)}
 	if a.subresource != "" {
 		c.resource += "/" + a.subresource

@@ -184,9 +184,10 @@ func (e *eyes) creates(o *op, version string) {
 		return
 	}
 	e.created[uidOf(all[i].object)] = true
-	if strings.HasSuffix(o.at.key, "*") {
-		e.run.name(all[i], o.at)
+	if !strings.HasSuffix(o.at.key, "*") {
+		return // the program says by the name what is another thing
 	}
+	e.run.name(all[i], o.at)
 	content, n := e.content(all[i]), 0
 	for _, s := range all {
 		if e.created[uidOf(s.object)] && meta(s.object)["deletionTimestamp"] == nil && e.content(s) == content {

@@ -31,7 +31,7 @@ func (k known) faults() (all []line) {
 		add(writes, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 30 * time.Second, watch: resource})
 	}
 	if k.old {
-		add(writes, line{action: crashAfter, behind: 1}, line{action: crashAfter, behind: 3})
+		add(writes, line{action: crashAfter, behind: 1}, line{action: crashAfter, behind: 3}, line{action: crashAfter, behind: 8})
 	}
 	add(writes, line{action: freeze, by: 40 * time.Second},
 		line{action: delay, by: 30 * time.Second}, line{action: refuse, code: http.StatusTooManyRequests}, line{action: forbid, by: 40 * time.Second})

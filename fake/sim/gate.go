@@ -33,11 +33,12 @@ type op struct {
 	turn  chan verdict
 	sent  time.Time
 
-	delivery bool      // it is a part of an answer
-	until    time.Time // not before that
-	decided  bool      // the schedule's faults have been looked up
-	code     int       // of its answer, zero if it got none
-	message  string    // of a refusal
+	delivery bool           // it is a part of an answer
+	until    time.Time      // not before that
+	decided  bool           // the schedule's faults have been looked up
+	faults   []faults.Fault // of the server, at most one
+	code     int            // of its answer, zero if it got none
+	message  string         // of a refusal
 }
 
 // verdict is what happens to an op that has its turn. The zero value lets it through.
@@ -113,15 +114,20 @@ type road struct {
 
 // RoundTrip implements http.RoundTripper.
 func (d road) RoundTrip(r *http.Request) (*http.Response, error) {
+	if d.life.dead.Load() {
+		return nil, errCrashed
+	}
+	if _, ok := parseAddress(r.URL.Path); !ok {
+		// It has no turn, and no fault strikes it. Clients hold locks while they discover, and a bubble does not stand
+		// still while a goroutine waits for a lock.
+		return d.run.transport.RoundTrip(r)
+	}
 	body, err := bodyOf(r)
 	if err != nil {
 		return nil, err
 	}
 	o := &op{life: d.life, at: point{call: d.run.aliased(callOf(r, body))}, query: r.URL.RawQuery, body: body, gone: r.Context().Done()}
 	o.apply = strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
-	if d.life.dead.Load() {
-		return nil, errCrashed
-	}
 	v, ok := d.run.gate.pass(o)
 	switch {
 	case !ok:

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"strings"
 	"sync"
 	"testing/synctest"
 	"time"
@@ -142,8 +141,12 @@ func (r *run) settle() {
 	limit := time.Now().Add(unrest)
 	r.drive(func() bool { return r.rests() || time.Now().After(limit) || r.result.finding != nil })
 	if r.result.finding == nil && !r.rests() {
-		r.find("rest", "the program does not come to rest: it still changes objects after %v\n%s", unrest, r.result.log.writes(5))
+		r.findRestless()
 	}
+}
+
+func (r *run) findRestless() {
+	r.find("rest", "the program does not come to rest: it still changes objects after %v\n%s", unrest, r.result.log.writes(5))
 }
 
 // useAll lets Users do all their steps.
@@ -151,10 +154,14 @@ func (r *run) useAll() {
 	go r.user.run(func() error { return r.program.Users(r.world) })
 	limit := time.Now().Add(patient)
 	r.changed = time.Now()
-	r.drive(func() bool { return r.user.ended() || r.result.finding != nil || time.Now().After(limit) })
+	r.drive(func() bool {
+		return r.user.ended() || r.result.finding != nil || r.user.waitsInVain() || time.Now().After(limit)
+	})
 	r.changed = time.Now() // the program gets its time to answer
 	switch err := r.user.err(); {
 	case r.result.finding != nil:
+	case r.user.waitsInVain():
+		r.findRestless()
 	case !r.user.ended():
 		r.result.broken = fmt.Errorf("the script does not end: Users has not returned after %v: %s", patient, where("sim.(*user).run"))
 	case err != nil && r.base == nil:
@@ -263,7 +270,7 @@ func (r *run) number(o *op) {
 	r.counts[o.at.call]++
 	o.at.n = r.counts[o.at.call]
 	again := o.at.verb == faults.VerbWatch && o.at.n > 3 // clients draw the end of a watch by lot
-	if !strings.HasPrefix(o.at.resource, "/") && r.faults && !again {
+	if r.faults && !again {
 		r.result.points = append(r.result.points, o.at)
 	}
 }
@@ -290,6 +297,10 @@ func (r *run) pass(o *op, v verdict) {
 	r.result.old = r.result.old || o.at.verb == faults.VerbList && mayBeOld(o.query)
 	if time.Sleep(latency); r.ops > flood {
 		time.Sleep(slow)
+	}
+	if err := r.program.Server.Inject(o.faults...); err != nil {
+		r.result.broken = err
+		return
 	}
 	before := r.program.Server.ResourceVersion()
 	entry := r.result.log.request(o)

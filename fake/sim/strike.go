@@ -195,10 +195,8 @@ func (r *run) refuse(o *op, code int) {
 	r.inject(o, faults.Fault{Status: faults.Refusal(code, reasons[code], after)})
 }
 
-// inject makes the server do something to o, which is the next request that it gets.
+// inject makes the server do something to o. Another fault may still hold o up, so the server learns of it when o goes.
 func (r *run) inject(o *op, f faults.Fault) {
 	f.Verb, f.Resource = o.at.verb, schema.ParseGroupResource(o.at.collection())
-	if err := r.program.Server.Inject(f); err != nil {
-		r.result.broken = err
-	}
+	o.faults = []faults.Fault{f}
 }

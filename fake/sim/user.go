@@ -13,6 +13,7 @@ type user struct {
 	mu      sync.Mutex
 	turn    chan bool // not nil while it waits; false ends it
 	dueAt   time.Time // zero: when the program rests
+	since   time.Time // when it began to wait
 	done    bool
 	aborted bool
 	failed  error
@@ -26,7 +27,7 @@ func (u *user) wait(d time.Duration) {
 		runtime.Goexit()
 	}
 	turn := make(chan bool, 1)
-	u.turn, u.dueAt = turn, time.Time{}
+	u.turn, u.dueAt, u.since = turn, time.Time{}, time.Now()
 	if d > 0 {
 		u.dueAt = time.Now().Add(d)
 	}
@@ -67,6 +68,13 @@ func (u *user) due(rests func() bool) bool {
 		return rests()
 	}
 	return !time.Now().Before(at)
+}
+
+// waitsInVain reports whether users have waited too long for the program to rest.
+func (u *user) waitsInVain() bool {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	return u.turn != nil && u.dueAt.IsZero() && time.Since(u.since) > unrest
 }
 
 // until returns when users go on if they wait for a time.

@@ -4,8 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math/rand/v2"
 	"time"
+
+	"github.com/kinform/kinform/internal/lot"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -108,7 +109,7 @@ func (r *run) loop() {
 
 func (r *run) now() moment {
 	now := time.Now()
-	return moment{mono: now.Sub(r.begun), wall: now, rand: rand.Float64()}
+	return moment{mono: now.Sub(r.begun), wall: now, rand: lot.Fraction()}
 }
 
 // apply carries out the actions of the core.

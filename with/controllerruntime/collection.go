@@ -6,11 +6,12 @@ import (
 	"fmt"
 	"iter"
 	"log/slog"
-	"math/rand/v2"
 	"reflect"
 	"slices"
 	"sync"
 	"time"
+
+	"github.com/kinform/kinform/internal/lot"
 
 	"github.com/go-logr/logr"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -126,7 +127,7 @@ func (c *objectCache) part(of *collection, resource string, like client.Object, 
 		resync = *config.SyncPeriod
 	}
 	if resync > 0 {
-		spread := 0.9 + rand.Float64()/5 // informers that began together do not resync together
+		spread := 0.9 + lot.Fraction()/5 // informers that began together do not resync together
 		opts.Resync = max(time.Duration(float64(resync)*spread), minResync)
 	}
 	if p.Informer, err = informer.New(source, store.ObjectKey, opts); err != nil {

@@ -1,0 +1,45 @@
+package sim_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/kinform/kinform/fake/sim"
+	"github.com/kinform/kinform/fake/sim/internal/planted"
+	"github.com/kinform/kinform/internal/longtest"
+)
+
+// mostSchedules bounds the search for a planted bug.
+const mostSchedules = 1000
+
+// Each planted bug is found, by a script of at most ten lines, which shows it again.
+func TestFindsPlantedBugs(t *testing.T) {
+	for _, bug := range planted.Bugs() {
+		t.Run(bug.Name, func(t *testing.T) {
+			begun := time.Now()
+			found := sim.Search(t, bug.Program, mostSchedules)
+			if found == nil || found.Rule == "" {
+				t.Fatalf("it was not found in %d schedules: %+v", mostSchedules, found)
+			}
+			t.Logf("%s: rule %q after %d schedules, in %v:\n%s", bug.Pattern, found.Rule, found.Schedules, time.Since(begun), found.Script)
+			if n := strings.Count(found.Script, "\n"); n > 10 {
+				t.Errorf("the script has %d lines, want at most 10:\n%s", n, found.Script)
+			}
+			if again := sim.Again(t, bug.Program, found.Script); again != found.Text {
+				t.Errorf("the script shows\n%s\nand the search had\n%s", again, found.Text)
+			}
+		})
+	}
+}
+
+// In correct programs nothing is found.
+func TestFindsNothingInCorrectPrograms(t *testing.T) {
+	for _, program := range planted.Correct() {
+		t.Run(program.Name, func(t *testing.T) {
+			if found := sim.Search(t, program.Program, longtest.N(300, 10_000)); found != nil {
+				t.Error(found.Text)
+			}
+		})
+	}
+}
