@@ -25,7 +25,7 @@ import (
 // TestExplore looks for a schedule in which two replicas do not do what users want. The Backup and its references change,
 // and it is deleted and made again. Each deleted Backup is cleaned up while it is there, and not before it is deleted.
 func TestExplore(t *testing.T) {
-	stage.Explore(t, 200, func() sim.Program {
+	stage.Explore(t, 80, func() sim.Program {
 		server := stage.Server(fake.Options{CollectGarbage: true}, stage.Kind(backup.Backups), stage.Kind(batch.Jobs),
 			stage.Kind(core.ConfigMaps), stage.Kind(core.Secrets), stage.Kind(coordination.Leases), stage.Kind(events.Events))
 		cleaned, early := map[types.UID]int{}, error(nil)

@@ -21,7 +21,7 @@ func TestExplore(t *testing.T) {
 	scaled := func(replicas string) stage.Step {
 		return stage.Patched[*appsv1.Deployment](web, `{"spec":{"replicas":`+replicas+`}}`)
 	}
-	stage.Explore(t, 400, func() sim.Program {
+	stage.Explore(t, 250, func() sim.Program {
 		return sim.Program{
 			Server: stage.Server(fake.Options{CollectGarbage: true}, stage.Kind(apps.Deployments), stage.Kind(apps.ReplicaSets), stage.Kind(core.Pods)),
 			Run:    deployments.Run,

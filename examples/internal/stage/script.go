@@ -2,6 +2,7 @@ package stage
 
 import (
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -32,8 +33,7 @@ func Server(opts fake.Options, register ...Step) *fake.Server {
 // Step is something that users do on a server.
 type Step func(*fake.Server) error
 
-// Users do their steps one after the other. The program settles after each. If a name is taken by what they have
-// deleted before, they try again, ten times.
+// Users do a step every ten seconds. If a name is taken by what they have deleted before, they try again, ten times.
 func Users(steps ...Step) func(*sim.World) error {
 	return func(w *sim.World) error {
 		for _, do := range steps {
@@ -45,7 +45,7 @@ func Users(steps ...Step) func(*sim.World) error {
 			if err != nil {
 				return err
 			}
-			w.Settle()
+			w.Wait(10 * time.Second)
 		}
 		return nil
 	}
