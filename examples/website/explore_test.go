@@ -6,57 +6,41 @@ import (
 	"testing"
 
 	appsv1 "k8s.io/api/apps/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/examples/internal/stage"
 	"github.com/kinform/kinform/examples/website"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/sim"
 	"github.com/kinform/kinform/with/kubernetes/apps"
 )
 
-// TestExplore looks for a schedule in which the controller does not do what its users want.
+// TestExplore looks for a schedule in which the controller does not do what its users want. They create a Website, change
+// it, and delete it; the second time they leave it. Others change and delete the Deployment.
 func TestExplore(t *testing.T) {
-	sim.Explore(t, explored)
+	create := stage.Created(fake.Object(&website.Website{
+		Spec: website.WebsiteSpec{Host: "shop.example.com", Image: "shop:1", Replicas: 2},
+	}, shop.Namespace, shop.Name))
+	stage.Explore(t, 400, func() sim.Program {
+		dns := &records{hosts: map[types.UID]string{}, removed: map[types.UID]int{}}
+		return sim.Program{
+			Server: stage.Server(fake.Options{CollectGarbage: true}, stage.Kind(website.Websites), stage.Kind(apps.Deployments)),
+			Run:    func(ctx context.Context, to client.Connection) error { return website.Run(ctx, to, dns) },
+			Users: stage.Users(
+				create,
+				stage.Patched[*website.Website](shop, `{"spec":{"replicas":3}}`),
+				stage.IfThere(stage.Patched[*appsv1.Deployment](shop, `{"spec":{"replicas":7},"metadata":{"labels":{"others":"1"}}}`)),
+				stage.IfThere(stage.Deleted[*appsv1.Deployment](shop)),
+				stage.Deleted[*website.Website](shop), create,
+			),
+			Finally: func(w *sim.World) error {
+				site, err := fake.Get[*website.Website](w.Server, shop)
+				if err != nil || len(dns.hosts) != 1 || dns.hosts[site.UID] != site.Spec.Host || len(dns.late) > 0 {
+					return fmt.Errorf("records %v, set after their removal %v, and there is %v, %v", dns.hosts, dns.late, site, err)
+				}
+				return nil
+			},
+		}
+	})
 }
-
-// explored is the controller, and users who create a Website, change it and delete it.
-func explored() sim.Program {
-	server := fake.New(fake.Options{CollectGarbage: true})
-	dns := &records{hosts: map[types.UID]string{}, removed: map[types.UID]int{}}
-	if err := fake.Register(server, website.Websites, fake.Rules{}); err != nil {
-		panic(err)
-	}
-	if err := fake.Register(server, apps.Deployments, fake.Rules{}); err != nil {
-		panic(err)
-	}
-	return sim.Program{
-		Server: server,
-		Run: func(ctx context.Context, to client.Connection) error { return website.Run(ctx, to, dns) },
-		Users: func(w *sim.World) error {
-			_, err := fake.Create(w.Server, fake.Object(&website.Website{
-				Spec: website.WebsiteSpec{Host: "shop.example.com", Image: "shop:1", Replicas: 2},
-			}, shop.Namespace, shop.Name))
-			if err != nil {
-				return err
-			}
-			w.Settle()
-			if _, err := fake.Patch[*website.Website](w.Server, shop, []byte(`{"spec":{"replicas":3}}`)); err != nil {
-				return err
-			}
-			w.Settle()
-			_, err = fake.Delete[*website.Website](w.Server, shop)
-			return err
-		},
-		Finally: func(*sim.World) error {
-			if len(dns.hosts) > 0 {
-				return fmt.Errorf("records are left: %v", dns.hosts)
-			}
-			return nil
-		},
-	}
-}
-
-var _ = appsv1.Deployment{}
-var _ = metav1.Now

@@ -185,6 +185,7 @@ func (e *eyes) creates(o *op, version string) {
 	}
 	e.created[uidOf(all[i].object)] = true
 	if !strings.HasSuffix(o.at.key, "*") {
+		e.run.digest(text(meta(all[i].object)["name"]))
 		return // the program says by the name what is another thing
 	}
 	e.run.name(all[i], o.at)

@@ -28,8 +28,25 @@ func (r *run) name(s seen, at point) {
 	r.named[at.collection()+at.key]++
 }
 
-// aliased gives a generated name the name that schedules have for it: the beginning, a star and a number.
+// digest notes a name that the program chose. If it ends in a hash or a time, that end may come of uids, versions and the
+// clock, so it counts as generated.
+func (r *run) digest(name string) {
+	i := strings.LastIndexAny(name, "-.") + 1
+	end := name[i:]
+	if len(end) < 8 || strings.Trim(end, "0123456789abcdefghijklmnopqrstuvwxyz") != "" || !strings.ContainsAny(end, "0123456789") {
+		return
+	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.generics[name] = name[:i] + "*"
+}
+
+// aliased gives a generated name the name that schedules have for it: the beginning, a star and a number. Clients make up
+// the ends of the names of Events, by lot or by the clock.
 func (r *run) aliased(c call) call {
+	if i := strings.LastIndexByte(c.key, '.'); i > 0 && (c.collection() == "events" || c.collection() == "events.events.k8s.io") {
+		c.key = c.key[:i] + ".*"
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if alias, ok := r.aliases[c.collection()+" "+c.key]; ok {

@@ -38,18 +38,15 @@ type Stage struct {
 }
 
 // New starts a program on an empty server. It is stopped at the end of the test.
-func New(t *testing.T, opts fake.Options, run func(context.Context, client.Connection) error, register ...func(*fake.Server) error) *Stage {
-	s := &Stage{Server: fake.New(opts), t: t, run: run}
-	for _, add := range register {
-		s.Check(add(s.Server))
-	}
+func New(t *testing.T, opts fake.Options, run func(context.Context, client.Connection) error, register ...Step) *Stage {
+	s := &Stage{Server: Server(opts, register...), t: t, run: run}
 	s.Start()
 	t.Cleanup(func() { s.Stop() })
 	return s
 }
 
-// Kind is an argument of New: the server has the resource.
-func Kind[T metav1.Object](k *kind.Kind[T]) func(*fake.Server) error {
+// Kind is an argument of New and Server: the server has the resource.
+func Kind[T metav1.Object](k *kind.Kind[T]) Step {
 	return func(s *fake.Server) error { return fake.Register(s, k, fake.Rules{}) }
 }
 
