@@ -14,6 +14,7 @@ const patience = 20 * time.Second
 func (e *explorer) play(lines []line, base *outcome) *outcome {
 	e.played++
 	done := make(chan *outcome, 1)
+	e.present = done
 	go func() {
 		var out *outcome
 		defer func() {
