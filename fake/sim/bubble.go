@@ -14,11 +14,12 @@ const patience = 20 * time.Second
 func (e *explorer) play(lines []line, base *outcome) *outcome {
 	e.played++
 	done := make(chan *outcome, 1)
+	e.present = done
 	go func() {
 		var out *outcome
 		defer func() {
-			if p := recover(); p != nil && out != nil && out.broken == nil {
-				out.broken = fmt.Errorf("the program leaves goroutines that never end: %v", p)
+			if p := recover(); p != nil && out != nil && out.broken == nil && out.finding == nil {
+				out.broken = fmt.Errorf("the program leaves goroutines that never end (%v): %s", p, left())
 			}
 			done <- out
 		}()

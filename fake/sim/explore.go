@@ -91,7 +91,8 @@ type explorer struct {
 	program  func() Program
 	most     int
 	played   int
-	patience time.Duration
+	patience time.Duration   // for one schedule
+	present  <-chan *outcome // of the schedule that plays, and may never end
 	old      bool            // the program asks for lists that may be old
 	seen     map[string]bool // pairs of requests that followed each other
 	corpus   []known         // schedules that had pairs not seen before

@@ -113,9 +113,6 @@ func TestTrouble(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if c.free != nil {
-				defer c.free()
-			}
 			if c.users == nil {
 				c.users = func(*sim.World) error { return nil }
 			}
@@ -126,7 +123,7 @@ func TestTrouble(t *testing.T) {
 					t.Fatal(err)
 				}
 				return sim.Program{Server: server, Run: c.run, Users: c.users, Keeps: []string{"configs.example.com"}}
-			}, 2*time.Second)
+			}, 2*time.Second, c.free)
 			for _, part := range c.want {
 				if !strings.Contains(got, part) {
 					t.Errorf("got %q, want %q in it", got, part)

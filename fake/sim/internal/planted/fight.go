@@ -15,8 +15,9 @@ import (
 )
 
 // Fight has two controllers. One makes a Config (a StatefulSet) with a Shop's size as its replicas, the other scales it up
-// to three. The first knows in memory which sets it has made, and leaves those alone. After a restart it knows none,
-// puts the replicas back, and the other one puts them right, for ever.
+// to three. Once the first has made a set, it says in an annotation that the other one scales it, and leaves it alone.
+// After a crash between the two writes the annotation never comes. Then the first puts the replicas back, and
+// the other puts them right, for ever.
 //
 // Mechanism: https://github.com/gardener/gardener/pull/1017 and
 // https://github.com/nginx/nginx-gateway-fabric/pull/4214 (a controller and an autoscaler both write the replicas).
@@ -33,10 +34,12 @@ func Fight() sim.Program {
 
 func runFight(ctx context.Context, to client.Connection) error {
 	shops, sets := kinform.Open(to, Shops), kinform.Open(to, Configs)
-	made := map[types.UID]bool{}
 	deploy := controller.New("deploy", func(ctx context.Context, key kinform.Key) error {
 		shop, ok := shops.Cached(key)
-		if !ok || made[shop.UID] {
+		if !ok {
+			return nil
+		}
+		if set, ok := sets.Cached(key); ok && set.Annotations["example.com/scaled"] == "yes" {
 			return nil
 		}
 		_, outcome, err := controller.CreateOrUpdate(ctx, sets, &Config{ObjectMeta: owned(shop)}, func(set *Config) error {
@@ -46,9 +49,11 @@ func runFight(ctx context.Context, to client.Connection) error {
 			set.Data = map[string]string{"replicas": strconv.FormatInt(shop.Spec.Size, 10)}
 			return nil
 		})
-		if outcome == controller.Created {
-			made[shop.UID] = true
+		if err != nil || outcome != controller.Created {
+			return err
 		}
+		note := []byte(`{"metadata":{"annotations":{"example.com/scaled":"yes"}}}`)
+		_, err = sets.Patch(ctx, key, types.MergePatchType, note, metav1.PatchOptions{})
 		return err
 	})
 	controller.For(deploy, shops)
