@@ -163,7 +163,7 @@ func replay(t *testing.T, text []byte) (rows []string, err error) {
 			rows, err = end(w.Server)
 			return err
 		}}
-	}, 60)
+	}, 20)
 	if found != nil {
 		err = errors.New(found.Text)
 	}
