@@ -50,16 +50,23 @@ type world struct {
 
 func newWorld(t *testing.T, opts fake.Options) *world {
 	opts.CollectGarbage = true
-	w := &world{t: t, server: fake.New(opts), cleaned: map[types.UID]int{}}
-	w.check(errors.Join(
-		fake.Register(w.server, backup.Backups, fake.Rules{}),
-		fake.Register(w.server, batch.Jobs, fake.Rules{}),
-		fake.Register(w.server, core.ConfigMaps, fake.Rules{}),
-		fake.Register(w.server, core.Secrets, fake.Rules{}),
-		fake.Register(w.server, coordination.Leases, fake.Rules{}),
-		fake.Register(w.server, events.Events, fake.Rules{}),
-	))
+	server, err := newServer(opts)
+	w := &world{t: t, server: server, cleaned: map[types.UID]int{}}
+	w.check(err)
 	return w
+}
+
+// newServer returns a server with all that the operator uses.
+func newServer(opts fake.Options) (*fake.Server, error) {
+	server := fake.New(opts)
+	return server, errors.Join(
+		fake.Register(server, backup.Backups, fake.Rules{}),
+		fake.Register(server, batch.Jobs, fake.Rules{}),
+		fake.Register(server, core.ConfigMaps, fake.Rules{}),
+		fake.Register(server, core.Secrets, fake.Rules{}),
+		fake.Register(server, coordination.Leases, fake.Rules{}),
+		fake.Register(server, events.Events, fake.Rules{}),
+	)
 }
 
 func (w *world) check(err error) {

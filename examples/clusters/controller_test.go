@@ -12,7 +12,6 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
-	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform"
@@ -41,7 +40,7 @@ func newFleet(t *testing.T) fleet {
 		west: stage.New(t, fake.Options{}, idle, stage.Kind(core.ConfigMaps)),
 	}
 	f.hub = stage.New(t, fake.Options{}, func(ctx context.Context, hub client.Connection) error {
-		return clusters.Run(ctx, hub, map[string]client.Connection{"east": f.east.Lend(hub), "west": f.west.Lend(hub)})
+		return clusters.Run(ctx, hub, map[string]client.Connection{"east": f.east.Connection(), "west": f.west.Connection()})
 	}, stage.Kind(core.ConfigMaps))
 	return f
 }
@@ -276,32 +275,5 @@ func TestHubOutage(t *testing.T) {
 		newConfig(f.east, "one", "1", marked)
 		f.hub.Start()
 		want(t, f.east, "the outage of the hub", map[string]string{"one": "1"})
-	})
-}
-
-func TestBadDays(t *testing.T) {
-	stage.BadDays(t, 20, 1000, func(t *testing.T, seed uint64) *stage.Stage {
-		f := newFleet(t)
-		for n, s := range []*stage.Stage{f.hub, f.east, f.west} {
-			s.BadDay(seed*100 + 20*uint64(n))
-		}
-		for n := range 5 {
-			newConfig(f.hub, fmt.Sprint(n), "1", marked)
-			time.Sleep(time.Duration(seed%5) * time.Second)
-		}
-		stage.Patch[*corev1.ConfigMap](f.hub, key("0"), `{"data":{"a":"2"}}`)
-		stage.Delete[*corev1.ConfigMap](f.hub, key("1"))
-		f.hub.Stop()
-		f.hub.Start()
-		if _, err := fake.Delete[*corev1.ConfigMap](f.east.Server, key("2")); err != nil && !apierrors.IsNotFound(err) {
-			t.Error(err)
-		}
-		for _, s := range []*stage.Stage{f.hub, f.east, f.west} {
-			s.GoodDay()
-		}
-		all := map[string]string{"0": "2", "2": "1", "3": "1", "4": "1"}
-		want(t, f.east, "a bad day", all)
-		want(t, f.west, "a bad day", all)
-		return f.hub
 	})
 }

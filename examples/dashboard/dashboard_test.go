@@ -111,22 +111,6 @@ func TestOutage(t *testing.T) {
 	})
 }
 
-func TestBadDays(t *testing.T) {
-	stage.BadDays(t, 20, 1000, func(t *testing.T, seed uint64) *stage.Stage {
-		p := &page{}
-		s := stage.New(t, fake.Options{}, p.run, stage.Kind(core.Pods))
-		s.BadDay(seed * 100)
-		for _, name := range []string{"1", "2", "3", "4", "5", "6"} {
-			newPod(s, "a", name, corev1.PodRunning, corev1.ConditionTrue)
-			time.Sleep(5 * time.Second)
-		}
-		stage.Delete[*corev1.Pod](s, kinform.Key{Namespace: "a", Name: "3"})
-		s.GoodDay()
-		want(t, p, http.StatusOK, header, "a          5     5      0          0     0")
-		return s
-	})
-}
-
 // If the kubeconfig is not there, the program says which.
 func TestNoKubeconfig(t *testing.T) {
 	if err := run("127.0.0.1:0", kubeconfig.Options{Path: "none"}); err == nil || !strings.Contains(err.Error(), "kubeconfig") {

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"go.uber.org/goleak"
 	appsv1 "k8s.io/api/apps/v1"
@@ -196,27 +195,5 @@ func TestNameTaken(t *testing.T) {
 		}
 		stage.Delete[*appsv1.ReplicaSet](s, key)
 		want(t, s, 2, "web-1-0", "web-1-1")
-	})
-}
-
-func TestBadDays(t *testing.T) {
-	stage.BadDays(t, 30, 1000, func(t *testing.T, seed uint64) *stage.Stage {
-		s := newStage(t, fake.Options{CollectGarbage: true})
-		s.BadDay(seed * 100)
-		newDeployment(s, 3)
-		for n, replicas := range []int{5, 1, 4, 2} {
-			time.Sleep(time.Duration(n*int(seed%7)) * time.Second)
-			scale(s, replicas)
-			if n == int(seed%4) {
-				s.Stop()
-				s.Start()
-			}
-		}
-		s.GoodDay()
-		want(t, s, 2, "web-1-0", "web-1-1")
-		if sets, err := fake.List[*appsv1.ReplicaSet](s.Server, fake.Selection{}); err != nil || len(sets) != 1 {
-			t.Errorf("%d sets, %v", len(sets), err)
-		}
-		return s
 	})
 }

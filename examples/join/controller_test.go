@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
@@ -133,26 +132,5 @@ func TestLeavesOthersAlone(t *testing.T) {
 		newPod(s, "prod", "shop", 1)
 		s.Settle()
 		s.WantWrites("a service without a selector", 0)
-	})
-}
-
-func TestBadDays(t *testing.T) {
-	stage.BadDays(t, 20, 1000, func(t *testing.T, seed uint64) *stage.Stage {
-		s := newStage(t)
-		s.BadDay(seed * 100)
-		newService(s, shop)
-		a := newPod(s, "prod", "shop", 1)
-		newSlice(s, "v4", shop, map[*corev1.Pod]bool{a: true})
-		for n := range 10 {
-			newPod(s, "prod", "shop", 2+n)
-			time.Sleep(time.Duration(n) * time.Second)
-			if n == 5 {
-				s.Stop()
-				s.Start()
-			}
-		}
-		s.GoodDay()
-		want(t, s, fmt.Sprintf("bad day %d", seed), "1/11")
-		return s
 	})
 }

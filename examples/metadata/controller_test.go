@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
@@ -113,26 +112,5 @@ func TestGone(t *testing.T) {
 		s.Start()
 		s.Settle()
 		s.WantWrites("the end of the Secrets", 1)
-	})
-}
-
-func TestBadDays(t *testing.T) {
-	stage.BadDays(t, 20, 1000, func(t *testing.T, seed uint64) *stage.Stage {
-		s := newStage(t)
-		s.BadDay(seed * 100)
-		stage.Create(s, fake.Object(&corev1.Namespace{}, "", "prod", fake.Labels(metadata.Label, "red")))
-		for n := range 5 {
-			newSecret(s, "prod", fmt.Sprint(n))
-			time.Sleep(time.Duration(n) * time.Second)
-		}
-		stage.Patch[*corev1.Namespace](s, kinform.Key{Name: "prod"}, `{"metadata":{"labels":{"example.com/team":"green"}}}`)
-		time.Sleep(time.Second)
-		s.Stop()
-		s.Start()
-		s.GoodDay()
-		for n := range 5 {
-			want(t, s, "prod", fmt.Sprint(n), "green")
-		}
-		return s
 	})
 }

@@ -11,7 +11,6 @@ import (
 	"sync"
 	"testing"
 	"testing/synctest"
-	"time"
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
@@ -130,20 +129,4 @@ func TestBadName(t *testing.T) {
 	if err == nil {
 		t.Error("a namespace with a slash has no error")
 	}
-}
-
-func TestBadDays(t *testing.T) {
-	stage.BadDays(t, 20, 1000, func(t *testing.T, seed uint64) *stage.Stage {
-		s, r := newStage(t)
-		s.BadDay(seed * 100)
-		for n, namespace := range []string{"a", "b", "c"} {
-			newPod(s, namespace, int32(n))
-			time.Sleep(time.Duration(n) * time.Second)
-		}
-		s.Stop()
-		s.Start()
-		s.GoodDay()
-		want(t, s, r, "a bad day", map[string]int32{"a/web": 0, "b/web": 1, "c/web": 2})
-		return s
-	})
 }

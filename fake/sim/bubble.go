@@ -18,8 +18,8 @@ func (e *explorer) play(lines []line, base *outcome) *outcome {
 	go func() {
 		var out *outcome
 		defer func() {
-			if p := recover(); p != nil && out != nil && out.broken == nil {
-				out.broken = fmt.Errorf("the program leaves goroutines that never end: %v", p)
+			if p := recover(); p != nil && out != nil && out.broken == nil && out.finding == nil {
+				out.broken = fmt.Errorf("the program leaves goroutines that never end (%v): %s", p, left())
 			}
 			done <- out
 		}()

@@ -26,6 +26,9 @@ func (r *run) look() (state, []seen, error) {
 	rows := map[string][]string{}
 	plain := map[string]object{}
 	for _, s := range all {
+		if slices.Contains(r.program.Ignore, s.collection) {
+			continue
+		}
 		o := r.plain(s.object, uids)
 		for _, path := range r.program.Ignore {
 			forget(o, steps(path))

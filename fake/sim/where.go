@@ -4,6 +4,7 @@ import (
 	"iter"
 	"reflect"
 	"runtime"
+	"slices"
 	"strings"
 )
 
@@ -29,6 +30,18 @@ func restless() string {
 		}
 	}
 	return "no goroutine shows why"
+}
+
+// left returns the places at which goroutines wait that a bubble has left, at most three.
+func left() string {
+	var places []string
+	for goroutine := range goroutines() {
+		state, _, _ := strings.Cut(goroutine, "\n")
+		if at := "one waits in " + place(goroutine); strings.Contains(state, "synctest bubble") && !slices.Contains(places, at) {
+			places = append(places, at)
+		}
+	}
+	return strings.Join(places[:min(len(places), 3)], "; ")
 }
 
 // goroutines returns the stacks of all goroutines.

@@ -15,7 +15,6 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/internal/codelines"
 	"github.com/kinform/kinform/kind"
 )
@@ -30,11 +29,8 @@ type Stage struct {
 	run  func(context.Context, client.Connection) error
 	stop func()
 
-	chaos chaos
-
-	mu      sync.Mutex
-	writes  []string // method and path, in order
-	lenders []*Stage // other servers that the program uses
+	mu     sync.Mutex
+	writes []string // method and path, in order
 }
 
 // New starts a program on an empty server. It is stopped at the end of the test.
@@ -58,21 +54,33 @@ func (s *Stage) Check(err error) {
 	}
 }
 
-// note notes a request that writes.
-func (s *Stage) note(r *http.Request) {
-	s.mu.Lock()
-	s.writes = append(s.writes, r.Method+" "+r.URL.Path)
-	s.mu.Unlock()
-	if s.Before != nil {
-		s.Before()
-	}
+// Connection leads to the server, which notes the writes. The program gets it, and so may a program of another stage.
+func (s *Stage) Connection() client.Connection {
+	return client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: noting{s}}}
 }
 
-// Start starts the program, which must be stopped. After a crash it is started again.
+// noting is the way to the server of a stage.
+type noting struct{ stage *Stage }
+
+// RoundTrip implements http.RoundTripper.
+func (n noting) RoundTrip(r *http.Request) (*http.Response, error) {
+	s := n.stage
+	if r.Method != http.MethodGet {
+		s.mu.Lock()
+		s.writes = append(s.writes, r.Method+" "+r.URL.Path)
+		s.mu.Unlock()
+		if s.Before != nil {
+			s.Before()
+		}
+	}
+	return s.Server.Client().Transport.RoundTrip(r)
+}
+
+// Start starts the program, which must be stopped.
 func (s *Stage) Start() {
 	ctx, cancel := context.WithCancel(context.Background())
 	ended := make(chan error, 1)
-	go func() { ended <- s.live(ctx) }()
+	go func() { ended <- s.run(ctx, s.Connection()) }()
 	s.stop = sync.OnceFunc(func() {
 		cancel()
 		if err := <-ended; err != nil {
@@ -111,43 +119,6 @@ func (s *Stage) WantWrites(after string, n int) {
 	if got := s.Writes(); len(got) != n {
 		s.t.Errorf("%d writes after %s, want %d: %v", len(got), after, n, got)
 	}
-}
-
-// BadDay lets requests fail, before or after the server has carried them out, and watches break and lag. It also
-// lets the program crash, between two writes of one call of reconcile, or after the server has carried a write out
-// and before the program knows. The program is started again.
-func (s *Stage) BadDay(seed uint64) {
-	s.t.Helper()
-	chance := func(p float64, f faults.Fault) faults.Fault {
-		seed++
-		f.Chance, f.Seed = p, seed
-		return f
-	}
-	refused := faults.Refusal(http.StatusInternalServerError, metav1.StatusReasonInternalError, 0)
-	conflict := faults.Refusal(http.StatusConflict, metav1.StatusReasonConflict, 0)
-	day := []faults.Fault{
-		chance(0.1, faults.Fault{Verb: faults.VerbGet, Status: refused}),
-		chance(0.2, faults.Fault{Verb: faults.VerbWatch, CutEvents: 3}),
-		chance(0.4, faults.Fault{Verb: faults.VerbWatch, Delay: 20 * time.Second, After: 1}),
-		chance(0.1, faults.Fault{Verb: faults.VerbList, CutBytes: 20}),
-	}
-	for _, verb := range []faults.Verb{faults.VerbCreate, faults.VerbPatch, faults.VerbDelete} {
-		day = append(day,
-			chance(0.15, faults.Fault{Verb: verb, Status: refused}),
-			chance(0.1, faults.Fault{Verb: verb, Status: conflict}),
-			chance(0.2, faults.Fault{Verb: verb, CutBytes: 1}), // carried out, and the answer is lost
-		)
-	}
-	s.Check(s.Server.Inject(day...))
-	s.chaos.begin(seed)
-}
-
-// GoodDay ends the faults and crashes, and waits until nothing is left to do.
-func (s *Stage) GoodDay() {
-	s.chaos.end()
-	s.Server.ClearFaults()
-	s.Server.DropWatches()
-	s.Settle()
 }
 
 // Get returns an object that must be there.

@@ -2,15 +2,9 @@ package main
 
 import (
 	"context"
-	"fmt"
-	"maps"
-	"math/rand/v2"
-	"slices"
 	"testing"
 	"testing/synctest"
-	"time"
 
-	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kinform/kinform"
@@ -27,45 +21,6 @@ func summarizing(ctx context.Context, server client.Connection) error {
 
 func newStage(t *testing.T) *stage.Stage {
 	return stage.New(t, fake.Options{}, summarizing, stage.Kind(core.Pods), stage.Kind(core.ConfigMaps))
-}
-
-// TestBadDays lets pods come and go on bad days. In the end there is one right summary for each node with pods.
-func TestBadDays(t *testing.T) {
-	stage.BadDays(t, 20, 1000, func(t *testing.T, seed uint64) *stage.Stage {
-		s := newStage(t)
-		s.BadDay(seed * 100)
-		random := rand.New(rand.NewPCG(seed, 0))
-		pods := map[string]*corev1.Pod{}
-		for n := range 30 {
-			if there := slices.Sorted(maps.Keys(pods)); len(there) > 0 && random.IntN(2) == 0 {
-				gone := there[random.IntN(len(there))]
-				stage.Delete[*corev1.Pod](s, keyOf(pods[gone]))
-				delete(pods, gone)
-			} else {
-				pod := newTestPod(fmt.Sprint(n), fmt.Sprint("n", random.IntN(3)), corev1.PodRunning)
-				pods[pod.Name] = stage.Create(s, pod)
-			}
-			time.Sleep(time.Duration(random.IntN(5000)) * time.Millisecond)
-			if random.IntN(10) == 0 {
-				s.Stop()
-				s.Start()
-			}
-		}
-		s.GoodDay()
-		got := map[string]map[string]string{}
-		all, err := fake.List[*corev1.ConfigMap](s.Server, fake.Selection{})
-		s.Check(err)
-		for _, summary := range all {
-			got[summary.Name] = summary.Data
-		}
-		if diff := cmp.Diff(counted(slices.Collect(maps.Values(pods))), got); diff != "" {
-			t.Errorf("summaries (-want +got):\n%s", diff)
-		}
-		s.Writes()
-		s.Settle()
-		s.WantWrites("the end of all changes", 0)
-		return s
-	})
 }
 
 // A ConfigMap that gets the name of a summary just before its deletion is somebody else's.
