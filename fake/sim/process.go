@@ -56,9 +56,11 @@ func (l *life) age(r *http.Request, c call) {
 	r.URL = &aged
 }
 
-// live runs a process again and again, until ctx ends.
+// live runs a process again and again, until ctx ends. No two processes start at once.
 func (r *run) live(ctx context.Context, process int) {
 	defer r.leaves()
+	apart := time.Duration(process-1) * latency
+	time.Sleep(apart)
 	for ctx.Err() == nil {
 		lifetime, end := context.WithCancel(ctx)
 		l := &life{process: process, end: end}
@@ -77,7 +79,7 @@ func (r *run) live(ctx context.Context, process int) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause):
+		case <-time.After(pause + apart):
 		}
 	}
 }

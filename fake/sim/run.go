@@ -124,6 +124,7 @@ func (r *run) close(stop context.CancelFunc) {
 	if n := r.aliveNow(); n > 0 && r.result.broken == nil {
 		r.result.broken = fmt.Errorf("the program does not end: Run has not returned five minutes after its context ended: %s", where("sim.(*run).live"))
 	}
+	r.part()
 	if len(r.badEnds) > 0 && r.result.broken == nil && r.result.finding == nil {
 		r.find("ends", "Run returned an error after its context had ended: %v", r.badEnds[0])
 	}
@@ -131,6 +132,18 @@ func (r *run) close(stop context.CancelFunc) {
 		if !struck {
 			r.result.missed = append(r.result.missed, r.schedule[i])
 		}
+	}
+}
+
+// part ends what processes ask for that does not end with them, such as reports of Events.
+func (r *run) part() {
+	r.mu.Lock()
+	for _, l := range r.lives {
+		l.crash()
+	}
+	r.mu.Unlock()
+	for waiting := r.gate.inOrder(); len(waiting) > 0; waiting = r.gate.inOrder() {
+		r.turn(waiting[0], verdict{dead: true})
 	}
 }
 

@@ -66,6 +66,11 @@
 // The cache does not know of writes. controller-runtime's client can wait for its own, with this
 // cache as with any.
 //
+// # Tests
+//
+// Package simulated, below this one, lets fake/sim explore a program with a manager: it looks for a schedule of crashes,
+// refusals and late events in which a controller goes wrong.
+//
 // This is a separate module because it needs controller-runtime, which the rest of Kinform does
 // not.
 package controllerruntime

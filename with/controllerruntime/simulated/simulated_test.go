@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -233,7 +234,7 @@ func TestCorrect(t *testing.T) {
 	}, 300)
 }
 
-// Two replicas divide nothing: one of them leads.
+// One of two replicas leads, and both end and start again.
 func TestReplicas(t *testing.T) {
 	sim.Explore(t, func() sim.Program {
 		p := program(func(ctx context.Context, cfg *rest.Config) error {
@@ -243,8 +244,11 @@ func TestReplicas(t *testing.T) {
 		})
 		p.Replicas = 2
 		return p
-	}, 40)
+	}, 10)
 }
+
+// TestMain also checks that no schedule leaves a goroutine.
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 // TestPlanted explores controllers with a bug. Each has a process of its own, since the test that finds a bug fails.
 func TestPlanted(t *testing.T) {
