@@ -223,6 +223,9 @@ func (e *eyes) lease(o *op) {
 			continue
 		}
 		e.owner[s.key()] = now
+		if now != "" {
+			e.run.result.log.add(fmt.Sprintf("process %d takes the lease %s", o.life.process, s.key()))
+		}
 		if loser := e.held[s.key()+" "+before]; loser != nil && now != "" {
 			e.lost[loser] = time.Now()
 		}

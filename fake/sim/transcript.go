@@ -17,6 +17,7 @@ type row struct {
 	text   string
 	fault  bool
 	writes bool
+	upkeep bool // it went well, so excerpts leave it out
 }
 
 func (t *transcript) len() int { return len(t.rows) }
@@ -33,6 +34,7 @@ func (t *transcript) request(o *op) int {
 
 // answer completes the row of a request.
 func (t *transcript) answer(at int, o *op) {
+	t.rows[at].upkeep = o.at.upkeep() && o.code > 0 && o.code < http.StatusMultipleChoices
 	switch {
 	case o.at.verb == faults.VerbWatch && o.code == http.StatusOK && o.at.n > 1:
 		t.rows = slices.Delete(t.rows, at, at+1)
@@ -49,9 +51,21 @@ func (t *transcript) answer(at int, o *op) {
 func (t *transcript) around(at, before, after int) string {
 	var b strings.Builder
 	skipped := false
+	from, to := at, at
+	for ; from > 0 && before > 0; from-- {
+		if !t.rows[from-1].upkeep {
+			before--
+		}
+	}
+	for ; to < len(t.rows) && after > 0; to++ {
+		if !t.rows[to].upkeep {
+			after--
+		}
+	}
 	for i, r := range t.rows {
 		switch {
-		case i >= at-before && i < at+after, r.fault:
+		case r.upkeep:
+		case i >= from && i < to, r.fault:
 			if skipped {
 				b.WriteString("      …\n")
 			}
