@@ -79,7 +79,9 @@ func (c *Controller[Q]) work(ctx context.Context, inputs []input) error {
 	}
 	c.logger.Debug("caches are filled")
 	reconcile := explained(c, caughtUp(c, noted(&c.taken, traced(c, attributed(c, c.reconcile)), c.freed)))
-	return terms.Each(ctx, func(ctx context.Context) error { return queue.Run(ctx, c.queue, c.opts.Run, reconcile) })
+	return terms.Each(ctx, func(ctx context.Context) error {
+		return queue.Run(ctx, c.queue, c.session.runOptions(c.opts.Run), reconcile)
+	})
 }
 
 func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
@@ -97,6 +99,7 @@ func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {
 	c.phase = phaseRunning
 	s := &session{outer: ctx, informers: map[Cache]*informerRun{}}
 	s.ctx, s.end = context.WithCancel(ctx)
+	s.resize(c.opts.Run.Resize)
 	c.session = s
 	for _, in := range c.inputs {
 		start(c, in.inf, false)

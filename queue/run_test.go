@@ -316,6 +316,46 @@ func TestRunResize(t *testing.T) {
 	})
 }
 
+// A number that is there before Run counts from the first call on, and a closed channel leaves RunOptions.Workers.
+func TestRunResizeAtStart(t *testing.T) {
+	for name, c := range map[string]struct {
+		resize func(chan int)
+		want   int64
+	}{
+		"three":   {func(resize chan int) { resize <- 3 }, 3},
+		"zero":    {func(resize chan int) { resize <- 0 }, 0},
+		"minus":   {func(resize chan int) { resize <- -3 }, 0},
+		"nothing": {func(chan int) {}, 2},
+		"closed":  {func(resize chan int) { close(resize) }, 2},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := New(Options[int]{})
+				for i := range 10 {
+					q.Add(i)
+				}
+				resize := make(chan int, 1)
+				c.resize(resize)
+				var calls atomic.Int64
+				ctx, cancel := context.WithCancel(t.Context())
+				wait := startRun(ctx, q, RunOptions{Workers: 2, Resize: resize}, func(ctx context.Context, _ int) error {
+					calls.Add(1)
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				synctest.Wait()
+				if n := calls.Load(); n != c.want {
+					t.Errorf("%d calls, want %d", n, c.want)
+				}
+				cancel()
+				if err := wait(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
 // Pausing and resuming while calls are long must not add workers beyond the number that was asked
 // for.
 func TestRunResizeKeepsToLimit(t *testing.T) {
