@@ -15,7 +15,8 @@ import (
 
 // CausesOf returns why the reconcile with this context runs: its newest three causes, the newest first, and the number
 // of all. A key that is added several times before it is reconciled is reconciled once, and each add is a cause. What
-// comes while the key is reconciled is a cause of its next reconcile. With another context there are none.
+// comes while the key is reconciled is a cause of its next reconcile. If a reconcile fails, is cut short or cannot begin,
+// its causes are also causes of the next one, after "retry" and the like. With another context there are none.
 //
 //	causes, _ := controller.CausesOf(ctx)
 //	log.Print(causes[0]) // deployments.apps prod/shop updated 41 → 57, by this process
@@ -34,8 +35,8 @@ func CausesOf(ctx context.Context) (newest []Cause, adds int) {
 // Cause is why a key was queued: see [CausesOf].
 type Cause struct {
 	// Why is "event", and the other fields are about the event. Or it is "added by hand", "delay ended"
-	// (queue.Queue.AddAfter), "retry", "asked for again" ([Again]), "cut short" if the end of Run ended the call before, or
-	// "name freed" (see [Owns]).
+	// (queue.Queue.AddAfter), "retry", "asked for again" ([Again]), "cut short" if the end of Run or of a term ended the call
+	// before, "put off" if the namespace was not listed yet, or "name freed" (see [Owns]).
 	Why  string
 	Type informer.EventType
 	// Initial, Sync and Replaced are those of informer.Event.
@@ -112,6 +113,8 @@ func whyOf(is note.Note) string {
 		return "asked for again"
 	case note.CutShort:
 		return "cut short"
+	case note.PutOff:
+		return "put off"
 	case note.Freed:
 		return "name freed"
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 	"weak"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -103,7 +105,7 @@ func TestCauses(t *testing.T) {
 		expect("again", time.Hour, "a/one: added by hand", "a/one: asked for again")
 		work = func(context.Context) error { return errors.New("no") }
 		c.Queue().Add(one)
-		expect("a failure", time.Hour, "a/one: added by hand", "a/one: retry")
+		expect("a failure", time.Hour, "a/one: added by hand", "a/one: retry; added by hand")
 		work = func(ctx context.Context) error {
 			time.Sleep(time.Second)
 			for n := range 5 {
@@ -208,6 +210,74 @@ func TestCausesOfOwnWrites(t *testing.T) {
 		expect("a patch of another key's reconcile", "a/one: gadgets a/one updated %s → %s, by this process (owner)")
 		stop()
 	})
+}
+
+// The causes of a reconcile that served nothing are causes of the next one: it failed or panicked, more often than a key
+// has causes, or it could not begin because a write cannot be caught up with, or because the namespace is not listed.
+func TestCausesStay(t *testing.T) {
+	one := key{Namespace: "a", Name: "one"}
+	for name, test := range map[string]struct {
+		fails func() error // five times
+		setup func(t *testing.T, w *scene, set *informer.Namespaces)
+		want  string // the calls, by their causes
+	}{
+		"error":  {func() error { return errors.New("no") }, nil, "X" + strings.Repeat("\nretry; X", 5)},
+		"panic":  {func() error { panic("no") }, nil, "X" + strings.Repeat("\nretry; X", 5)},
+		"goexit": {func() error { runtime.Goexit(); return nil }, nil, "X" + strings.Repeat("\nretry; X", 5)},
+		"again":  {func() error { return controller.Again(time.Second) }, nil, "X" + strings.Repeat("\nasked for again", 5)},
+		"catch up": {nil, func(t *testing.T, w *scene, _ *informer.Namespaces) {
+			old, _ := w.handle.Cached(one)
+			ok(t, w.server.Inject(faults.Fault{Verb: faults.VerbWatch, Delay: time.Hour, Times: -1}))
+			w.server.DropWatches()
+			done(fake.Update(w.server, labelled(old, "1")))
+			if _, err := w.handle.Update(t.Context(), labelled(old, "2"), metav1.UpdateOptions{}); err == nil {
+				t.Fatal("no conflict")
+			}
+			ok(t, w.server.Inject(faults.Fault{Verb: faults.VerbGet, Times: 5, Status: apierrors.NewInternalError(errors.New("no"))}))
+		}, "retry; event; X"}, // the object was got at last
+		"namespace": {nil, func(t *testing.T, w *scene, set *informer.Namespaces) {
+			set.Remove("a")
+			synctest.Wait()
+			ok(t, w.server.Inject(faults.Fault{Verb: faults.VerbList, Delay: time.Minute, Times: 1}))
+			ok(t, set.Add("a"))
+		}, "event; X\nput off"}, // it was listed
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				set := informer.NewNamespaces("a")
+				w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: set})
+				create(t, w.server, newGadget("one", "x"))
+				var got because
+				failures := 5
+				failing := false
+				c := controller.New("", func(ctx context.Context, k key) error {
+					_ = got.reconcile(ctx, k)
+					if failures--; !failing || failures < 0 {
+						return nil
+					}
+					return test.fails()
+				}, controller.Options[key]{Queue: queue.Options[key]{OnError: func(key, error) {}}})
+				controller.For(c, w.handle)
+				stop := started(t, c.Run)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if test.setup != nil {
+					test.setup(t, w, set)
+				}
+				got.take()
+				failing, failures = test.fails != nil, 5
+				c.Queue().Add(one)
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				text := regexp.MustCompile("gadgets a/one (added|updated) [^;\n]*").ReplaceAllString(got.take(), "event")
+				text = strings.NewReplacer("a/one: ", "", "added by hand", "X").Replace(text)
+				if text != test.want {
+					t.Errorf("got\n%s\nwant\n%s", text, test.want)
+				}
+				stop()
+			})
+		})
+	}
 }
 
 // What waits is known as well, and what the ring or the controller no longer has is said so.

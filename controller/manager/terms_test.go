@@ -3,6 +3,7 @@ package manager_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -155,6 +156,56 @@ func TestKeysOverTerms(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A reconcile that the loss cuts short has served nothing, whatever it returns: in the next term it is known why its key was
+// queued.
+func TestCausesOverTerms(t *testing.T) {
+	for name, result := range map[string]func(context.Context) error{
+		"cut short": func(ctx context.Context) error { return ctx.Err() },
+		"retry":     func(context.Context) error { return errors.New("refused by the gate") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newReign(t, manager.Options{})
+				ends := false
+				r.control(func(ctx context.Context, _ key) error {
+					causes, adds := controller.CausesOf(ctx)
+					r.log.add(fmt.Sprint(causes, " of ", adds))
+					if ends {
+						return nil
+					}
+					<-ctx.Done()
+					return result(ctx)
+				})
+				end := begin(t, r.m)
+				synctest.Wait()
+				r.win()
+				r.create(t, "one")
+				found := r.log.take()
+				event, alone := strings.CutSuffix(found, "] of 1")
+				if !strings.HasPrefix(event, "[gadgets a/one added ") || !alone {
+					t.Errorf("got %q", found)
+				}
+				again := "[" + name + " " + strings.TrimPrefix(event, "[") + "] of 2"
+				for range 5 {
+					r.lose()
+					r.want(t, "gives up")
+					time.Sleep(time.Minute)
+					r.win()
+					r.want(t, again)
+				}
+				r.lose()
+				ends = true
+				time.Sleep(time.Minute)
+				r.win()
+				r.want(t, again+", gives up")
+				if err := end(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
 }
 
 // hasty is an Elector that does not wait for work, and leads again at once.
