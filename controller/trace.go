@@ -21,9 +21,6 @@ func (c *Controller[Q]) Trace(n int) {
 	}
 }
 
-// Tracing reports whether [Controller.Trace] was called.
-func (c *Controller[Q]) Tracing() bool { return c.trace.Load() != nil }
-
 // Traced returns the kept reconciles of the key that has this text in logs and errors, the newest
 // first. O(kept).
 func (c *Controller[Q]) Traced(key string) (all []Traced) {

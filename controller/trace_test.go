@@ -34,7 +34,7 @@ func TestTrace(t *testing.T) {
 		go func() { ended <- runC(ctx, reconcile) }()
 		c.Queue().Add("works")
 		time.Sleep(2 * time.Second)
-		if c.Tracing() || c.Traced("works") != nil || c.LastErrors() != nil {
+		if c.Traced("works") != nil || c.LastErrors() != nil {
 			t.Error("kept without Trace")
 		}
 		if !c.KeyState("works").Running.Began.IsZero() {

@@ -204,5 +204,5 @@ func (p *Page) informer(name string, inf informer.Untyped, cache any) *informed 
 
 func (p *Page) controller(name string, c manager.Controller) *queued {
 	c.Trace(p.opts.Reconciles)
-	return &queued{name: printable(name), queue: c.Untyped(), calls: c}
+	return &queued{name: printable(name), queue: c.Untyped(), calls: c, traces: p.opts.Reconciles > 0}
 }

@@ -113,7 +113,7 @@ func (p *Page) view(part ledPart) any {
 		shown.lead = part.lead
 		return shown
 	case queue.Untyped:
-		return &queued{name: printable(p.free("queue", part.Name)), queue: v}
+		return &queued{name: printable(p.free("queue", part.Name)), queue: v, lead: part.lead}
 	case interface{ Untyped() informer.Untyped }:
 		name := p.free("informer", part.Name)
 		shown := p.informer(name, v.Untyped(), v)

@@ -15,10 +15,11 @@ import (
 const shown = 20
 
 type queued struct {
-	name  string
-	queue queue.Untyped
-	calls manager.Controller // nil for a queue alone
-	lead  candidate          // that decides when the controller works; nil if none is known
+	name   string
+	queue  queue.Untyped
+	calls  manager.Controller // nil for a queue alone
+	traces bool               // calls keeps its reconciles
+	lead   candidate          // that decides when the program works on it; nil if none is known
 
 	adds, runs, failures rate
 }
@@ -98,12 +99,17 @@ func (v *queued) known(key any) (s controller.KeyState) {
 	return s
 }
 
-// noWorkers says why a controller has no workers, empty if it has. m are the metrics of its queue.
+// noWorkers says why there are no workers, empty if there are. m are the metrics of the queue. Who works on a queue alone is
+// not known: it is said only that this process does not lead, if nobody works on it.
 func (v *queued) noWorkers(m queue.Metrics) string {
-	if v.calls == nil || m.Workers > 0 || v.queue.ShuttingDown() {
+	alone := v.calls == nil
+	switch {
+	case m.Workers > 0 || v.queue.ShuttingDown():
+		return ""
+	case alone && (v.lead == nil || v.lead.Leads() || m.Waiting+m.Running > 0):
 		return ""
 	}
-	const other = "the controller was not started, or waits for its caches"
+	const other = "the controller was not started, is paused by RunOptions.Resize, or waits for its caches"
 	switch {
 	case v.lead == nil:
 		return other + " or for the leadership"

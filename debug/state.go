@@ -129,8 +129,8 @@ type Queue struct {
 	Idle         int    `json:"idle"` // workers that wait for a key
 	// Workers is the largest number of keys that run at a time, 0 while nothing works on the queue.
 	Workers int `json:"workers"`
-	// NoWorkers says why a controller has no workers, such as "this process does not lead; web-1 does" between two terms
-	// of a manager. It is empty if it has workers, for a queue alone, and if the queue is shut down.
+	// NoWorkers says why nothing works on the queue, such as "this process does not lead; web-1 does" between two terms
+	// of a manager. It is empty if something does, and if the queue is shut down. For a queue alone it says only that.
 	NoWorkers   string `json:"noWorkers,omitempty"`
 	Adds        uint64 `json:"adds"`
 	Retries     uint64 `json:"retries"`

@@ -273,7 +273,7 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 			continue
 		}
 		call := v.known(k.Key).Running
-		if v.calls != nil && v.calls.Tracing() && call.Began.IsZero() {
+		if v.traces && call.Began.IsZero() {
 			return QueuedKey{State: "held", Failures: k.Failures, Why: "A worker has it, and reconcile has not begun: it waits until the caches have the controller's own writes."}
 		}
 		why := "A worker has been reconciling it"
