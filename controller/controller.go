@@ -117,7 +117,6 @@ type session struct {
 	outer context.Context // Run's
 	ctx   context.Context // ends with outer, with the workers, or if an informer fails
 	end   context.CancelFunc
-	sizes *sizes // nil if the number of workers is fixed
 
 	tasks sync.WaitGroup // none begins in phase stopped
 

@@ -1,14 +1,9 @@
 package controller
 
-import (
-	"context"
-	"sync"
+import "sync"
 
-	"github.com/kinform/kinform/queue"
-)
-
-// sizes reads queue.RunOptions.Resize for the whole of Run, and hands the numbers to one term after the other. A term
-// begins with the last number.
+// sizes hands the numbers that queue.RunOptions.Resize brings to one term after the other. A term begins with the last
+// number. A nil sizes has none.
 type sizes struct {
 	terms chan int // what the term reads; it has room for one number
 
@@ -17,34 +12,30 @@ type sizes struct {
 	known bool // there is a last number
 }
 
-// resize begins to read the numbers of workers from a channel, unless that is nil.
-func (s *session) resize(from <-chan int) {
-	if from != nil {
-		s.sizes = &sizes{terms: make(chan int, 1)}
-		s.tasks.Go(func() { s.sizes.read(s.ctx, from) })
+// readSizes reads from a channel in a goroutine, until stop is called. Without a channel it does nothing.
+func readSizes(from <-chan int) (s *sizes, stop func()) {
+	if from == nil {
+		return nil, func() {}
 	}
-}
-
-// runOptions returns the options for the next term.
-func (s *session) runOptions(opts queue.RunOptions) queue.RunOptions {
-	if s.sizes != nil {
-		opts.Resize = s.sizes.term()
-	}
-	return opts
-}
-
-// read hands on the numbers until ctx is done or from is closed.
-func (s *sizes) read(ctx context.Context, from <-chan int) {
-	for {
-		select {
-		case n, ok := <-from:
-			if !ok {
+	s = &sizes{terms: make(chan int, 1)}
+	over := make(chan struct{})
+	var reader sync.WaitGroup
+	reader.Go(func() {
+		for {
+			select {
+			case n, ok := <-from:
+				if !ok {
+					return
+				}
+				s.set(n)
+			case <-over:
 				return
 			}
-			s.set(n)
-		case <-ctx.Done():
-			return
 		}
+	})
+	return s, func() {
+		close(over)
+		reader.Wait()
 	}
 }
 
@@ -57,6 +48,9 @@ func (s *sizes) set(n int) {
 
 // term returns the channel for the next term, with the last number in it. One term reads at a time.
 func (s *sizes) term() <-chan int {
+	if s == nil {
+		return nil
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.known {

@@ -39,7 +39,7 @@ func supervise[K comparable](p *pool[K], opts RunOptions, cancelCalls func()) er
 	for !ending || p.live > 0 {
 		select {
 		case <-stopped:
-			ending, stopped, resize = true, nil, nil
+			ending, stopped = true, nil
 			p.resize(0)
 			if _, atOnce := context.Cause(p.stop).(*verdict.AtOnceError); atOnce {
 				cancelCalls()
@@ -47,14 +47,15 @@ func supervise[K comparable](p *pool[K], opts RunOptions, cancelCalls func()) er
 				defer time.AfterFunc(opts.Grace, cancelCalls).Stop()
 			}
 		case <-drained: // also ends a pool that is paused
-			ending, drained, resize = true, nil, nil
+			ending, drained = true, nil
 			p.resize(0)
 		case n, ok := <-resize:
-			if !ok {
+			switch {
+			case !ok:
 				resize = nil
-				break
+			case !ending: // otherwise it is received all the same, because a call may send it
+				p.resize(max(0, n))
 			}
-			p.resize(max(0, n))
 		case w := <-p.exits:
 			p.ended(w)
 		}

@@ -28,9 +28,9 @@ type RunOptions struct {
 	// A surplus worker finishes its call first, and until then counts toward a later value. Nil means that
 	// the number is fixed. Once the channel is closed, the number stays as it is.
 	//
-	// Run receives until its context is done or the queue is drained. controller.Controller's Run also does so while its
-	// caches fill and, in a manager that may lose the leadership, between two terms: the last value holds. Before
-	// and after that nobody receives, so a sender should also wait for the end of the context of Run.
+	// Run receives until its calls have returned. So does controller.Controller's Run: also while its caches fill and, in a
+	// manager that may lose the leadership, between two terms. The last value holds in the next term. Before and after that
+	// nobody receives: a sender should also wait for something that ends with Run.
 	Resize <-chan int
 }
 

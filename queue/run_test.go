@@ -356,6 +356,32 @@ func TestRunResizeAtStart(t *testing.T) {
 	}
 }
 
+// A call that sends a number after the end of the context does not hold Run up, and gets no more workers.
+func TestRunResizeAtEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[int]{})
+		q.Add(1)
+		q.Add(2)
+		resize := make(chan int)
+		var calls atomic.Int64
+		ctx, cancel := context.WithCancel(t.Context())
+		wait := startRun(ctx, q, RunOptions{Resize: resize}, func(ctx context.Context, _ int) error {
+			calls.Add(1)
+			<-ctx.Done()
+			for n := range 5 {
+				time.Sleep(time.Second)
+				resize <- n
+			}
+			return nil
+		})
+		synctest.Wait()
+		cancel()
+		if err := wait(); err != nil || calls.Load() != 1 {
+			t.Errorf("Run = %v after %d calls", err, calls.Load())
+		}
+	})
+}
+
 // Pausing and resuming while calls are long must not add workers beyond the number that was asked
 // for.
 func TestRunResizeKeepsToLimit(t *testing.T) {

@@ -178,3 +178,38 @@ func TestResizeByMany(t *testing.T) {
 		}
 	})
 }
+
+// A reconcile that sends a number when its context ends delays neither the end of a term nor that of Run.
+func TestResizeByReconcile(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReign(t, manager.Options{})
+		resize := make(chan int)
+		c := controller.New("gadgets", func(ctx context.Context, _ key) error {
+			<-ctx.Done()
+			for _, n := range []int{0, -1, 3} {
+				resize <- n
+			}
+			return ctx.Err()
+		}, controller.Options[key]{Run: queue.RunOptions{Resize: resize}})
+		controller.For(c, r.inf)
+		r.m.AddControllers(c)
+		for _, name := range []string{"a", "b", "c", "d"} {
+			r.create(t, name)
+		}
+		end := begin(t, r.m)
+		synctest.Wait()
+		for n := range 50 {
+			r.win()
+			if want := min(1+2*n, 3); c.Metrics().Running != want {
+				t.Errorf("term %d: %d calls, want %d", n, c.Metrics().Running, want)
+			}
+			r.lose()
+			r.want(t, "gives up")
+		}
+		r.win()
+		began := time.Now()
+		if err := end(); err != nil || time.Since(began) > 0 {
+			t.Errorf("after %v: %v", time.Since(began), err)
+		}
+	})
+}
