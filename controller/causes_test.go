@@ -238,7 +238,7 @@ func TestCausesStay(t *testing.T) {
 		"namespace": {nil, func(t *testing.T, w *scene, set *informer.Namespaces) {
 			set.Remove("a")
 			synctest.Wait()
-			ok(t, w.server.Inject(faults.Fault{Verb: faults.VerbList, Delay: time.Minute, Times: 1}))
+			ok(t, w.server.Inject(faults.Fault{Verb: faults.VerbList, Delay: 59500 * time.Millisecond, Times: 1}))
 			ok(t, set.Add("a"))
 		}, "event; X\nput off"}, // it was listed
 	} {
