@@ -376,8 +376,8 @@ func TestRunResizeAtEnd(t *testing.T) {
 		})
 		synctest.Wait()
 		cancel()
-		if err := wait(); err != nil || calls.Load() != 1 {
-			t.Errorf("Run = %v after %d calls", err, calls.Load())
+		if err := wait(); err != nil || calls.Load() != 1 || q.Metrics().Workers != 0 {
+			t.Errorf("Run = %v after %d calls, with %d workers", err, calls.Load(), q.Metrics().Workers)
 		}
 	})
 }
