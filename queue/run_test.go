@@ -318,6 +318,7 @@ func TestRunResize(t *testing.T) {
 
 // A number that is there before Run counts from the first call on, and a closed channel leaves RunOptions.Workers.
 func TestRunResizeAtStart(t *testing.T) {
+	const many = 200 // of which one would be fast enough
 	for name, c := range map[string]struct {
 		resize func(chan int)
 		want   int64
@@ -325,20 +326,20 @@ func TestRunResizeAtStart(t *testing.T) {
 		"three":   {func(resize chan int) { resize <- 3 }, 3},
 		"zero":    {func(resize chan int) { resize <- 0 }, 0},
 		"minus":   {func(resize chan int) { resize <- -3 }, 0},
-		"nothing": {func(chan int) {}, 2},
-		"closed":  {func(resize chan int) { close(resize) }, 2},
+		"nothing": {func(chan int) {}, many},
+		"closed":  {func(resize chan int) { close(resize) }, many},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				q := New(Options[int]{})
-				for i := range 10 {
+				for i := range 2 * many {
 					q.Add(i)
 				}
 				resize := make(chan int, 1)
 				c.resize(resize)
 				var calls atomic.Int64
 				ctx, cancel := context.WithCancel(t.Context())
-				wait := startRun(ctx, q, RunOptions{Workers: 2, Resize: resize}, func(ctx context.Context, _ int) error {
+				wait := startRun(ctx, q, RunOptions{Workers: many, Resize: resize}, func(ctx context.Context, _ int) error {
 					calls.Add(1)
 					<-ctx.Done()
 					return ctx.Err()
