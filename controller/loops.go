@@ -195,7 +195,7 @@ func judge(call anyCall, notes *note.Notes, to logs.Log) {
 	}
 	c := &loops.Call{Key: hash, Why: why, Writes: all.writes, Fields: all.fields, Now: now, Name: call.name()}
 	if l, found := d.Ended(c); found {
-		to.KeyError(c.Name, "reconcile goes in a loop", errors.New(loopText(l)))
+		to.KeyError(c.Name, "reconcile runs in a loop", errors.New(loopText(l)))
 	}
 }
 

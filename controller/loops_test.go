@@ -122,7 +122,7 @@ func (w *loopWorld) stop() {
 // reports returns the records about loops.
 func (w *loopWorld) reports() (all []string) {
 	for line := range strings.Lines(w.log.String()) {
-		if strings.Contains(line, "reconcile goes in a loop") {
+		if strings.Contains(line, "reconcile runs in a loop") {
 			all = append(all, line)
 		}
 	}

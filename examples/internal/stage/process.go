@@ -149,7 +149,7 @@ func (c *chaos) draw(writes bool) moment {
 }
 
 // BadDays runs a schedule for each of short seeds, or of long ones with KINFORM_LONG=1, each in its own bubble.
-// The test fails if a key goes in a loop: a controller says so, or the writes show it (fake.Server.Loops). It also fails
+// The test fails if a key runs in a loop: a controller says so, or the writes show it (fake.Server.Loops). It also fails
 // if the programs never crashed. Programs that write must have crashed before a write and after
 // one, and answers to their writes must have been lost. A seed repeats the faults, but not the order of the
 // programs' goroutines.

@@ -12,8 +12,8 @@ import (
 // before New, and not in tests that run in parallel.
 func NoWarnings(t *testing.T) { refuse(t, "") }
 
-// NoLoops fails the test if a controller of a program logs that a key goes in a loop. It is like NoWarnings otherwise.
-func NoLoops(t *testing.T) { refuse(t, "goes in a loop") }
+// NoLoops fails the test if a controller of a program logs that a key runs in a loop. It is like NoWarnings otherwise.
+func NoLoops(t *testing.T) { refuse(t, "runs in a loop") }
 
 // refuse fails the test for each record at level Warn or above whose text has a part.
 func refuse(t *testing.T, part string) {
