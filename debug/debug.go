@@ -91,6 +91,7 @@ func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informe
 		return noPart(p, "informer", name)
 	}
 	v := p.informer(name, inf.AsInformer(), inf)
+	awaitTraces(v)
 	if server != nil {
 		v.ask = func(ctx context.Context, text string) (string, error) {
 			key, ok := keytext.Find(text, inf.AsInformer().Store().Keys())
@@ -198,8 +199,9 @@ func refuse(sort, name string, err error) error {
 
 // informer returns the view of an informer. cache is the handle on it, or the informer.
 func (p *Page) informer(name string, inf informer.Untyped, cache any) *informed {
-	inf.Trace(p.opts.Events)
-	return &informed{name: printable(name), inf: inf, cache: cache, objects: p.opts.Objects, traces: p.opts.Events > 0}
+	v := &informed{name: printable(name), inf: inf, cache: cache, objects: p.opts.Objects, looking: make(chan struct{}, 1)}
+	v.trace(p.opts.Events)
+	return v
 }
 
 func (p *Page) controller(name string, c manager.Controller) *queued {

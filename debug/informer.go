@@ -21,14 +21,42 @@ type informed struct {
 	traces  bool
 	rate    rate // of events; of the one goroutine that reads
 
+	tracing chan struct{} // closed once inf.Trace has returned; nil if nothing is to be kept
+	looking chan struct{} // holds one element while somebody looks a key up
+
 	// Of whoever holds the lock of Page.shared.
 	reading chan Informer // gets what is being read; nil while nothing is
 	waited  bool          // for reading
 	last    Informer      // the last that was read
 }
 
-// busyAfter is how long the page waits for its informers.
+// busyAfter is how long the page waits for its informers. The function of an index that does not return holds them up.
 const busyAfter = time.Second
+
+// trace makes the informer keep its newest events.
+func (v *informed) trace(events int) {
+	if events > 0 {
+		v.traces, v.tracing = true, make(chan struct{})
+		go func() {
+			v.inf.Trace(events)
+			close(v.tracing)
+		}()
+	}
+}
+
+// awaitTraces waits until all keep events, or are busy.
+func awaitTraces(all ...*informed) {
+	late, cancel := context.WithTimeout(context.Background(), busyAfter)
+	defer cancel()
+	for _, v := range all {
+		if v.tracing != nil {
+			select {
+			case <-v.tracing:
+			case <-late.Done():
+			}
+		}
+	}
+}
 
 // begin begins to read the state of an informer, unless that is going on. Its goroutine outlives the page if the function
 // of an index never returns.

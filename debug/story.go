@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -33,6 +34,8 @@ type Story struct {
 type CachedKey struct {
 	Name   string `json:"name"`
 	Cached bool   `json:"cached"`
+	// Busy says that the informer did not answer within a second. Then nothing else is known.
+	Busy bool `json:"busy,omitempty"`
 	// Version is the version of the object in the store. It is empty for objects without one.
 	Version string `json:"version"`
 	// PendingWrite is the version of this process's own write that the watch has not brought.
@@ -103,13 +106,7 @@ func (p *Page) story(ctx context.Context, key string, askServer bool) Story {
 	now := time.Now()
 	all := p.views()
 	s := Story{Key: key, Informers: []CachedKey{}, Queues: []QueuedKey{}, Controllers: []QueuedKey{}, Unknown: []string{}}
-	for _, v := range all.informers {
-		if one, knows := v.story(ctx, key, askServer, now); knows {
-			s.Informers = append(s.Informers, one)
-		} else {
-			s.Unknown = append(s.Unknown, v.name)
-		}
-	}
+	s.addInformers(ctx, all.informers, askServer, now)
 	for _, v := range all.queues {
 		s.Queues = append(s.Queues, v.story(key, now))
 	}
@@ -120,6 +117,28 @@ func (p *Page) story(ctx context.Context, key string, askServer bool) Story {
 		s.Queues, s.Controllers = s.without(s.Queues), s.without(s.Controllers)
 	}
 	return s
+}
+
+// addInformers adds what the informers know of the key.
+func (s *Story) addInformers(ctx context.Context, all []*informed, askServer bool, now time.Time) {
+	looks := lookUp(all, s.Key, now)
+	var asking sync.WaitGroup
+	for n, v := range all {
+		if one := &looks[n]; askServer && !one.found.Busy {
+			asking.Go(func() {
+				answer, known := v.answer(ctx, s.Key)
+				one.found.Server, one.knows = answer, one.knows || known
+			})
+		}
+	}
+	asking.Wait()
+	for _, one := range looks {
+		if one.knows {
+			s.Informers = append(s.Informers, one.found)
+		} else {
+			s.Unknown = append(s.Unknown, one.found.Name)
+		}
+	}
 }
 
 // without leaves out, and names, the queues that do not know the key.
@@ -136,23 +155,61 @@ func (k QueuedKey) knows() bool {
 	return k.State != "absent" && k.State != "shut down" || len(k.Reconciles) > 0 || k.Loop != ""
 }
 
-// story returns what the page knows of a key in an informer. knows is false if that is nothing.
-func (v *informed) story(ctx context.Context, key string, askServer bool, now time.Time) (out CachedKey, knows bool) {
+// look is what an informer knows of a key. knows is false if that is nothing.
+type look struct {
+	found CachedKey
+	knows bool
+}
+
+// lookUp looks a key up in informers, in all of them at once, since any may be busy.
+func lookUp(all []*informed, key string, now time.Time) []look {
+	late, cancel := context.WithTimeout(context.Background(), busyAfter)
+	defer cancel()
+	var coming []<-chan look
+	for _, v := range all {
+		coming = append(coming, v.look(late, key, now))
+	}
+	looks := make([]look, len(all))
+	for n, v := range all {
+		select {
+		case looks[n] = <-coming[n]:
+			continue
+		case <-late.Done():
+		}
+		select {
+		case looks[n] = <-coming[n]:
+		default:
+			looks[n] = look{CachedKey{Name: v.name, Busy: true, Events: []SeenEvent{}}, true}
+		}
+	}
+	return looks
+}
+
+// look looks a key up, for as long as ctx lasts. Its goroutine outlives that if the function of an index never returns, and
+// then the ones after it do not get so far.
+func (v *informed) look(ctx context.Context, key string, now time.Time) <-chan look {
+	done := make(chan look, 1)
+	go func() {
+		select {
+		case v.looking <- struct{}{}:
+			done <- v.story(key, now)
+			<-v.looking
+		case <-ctx.Done():
+		}
+	}()
+	return done
+}
+
+func (v *informed) story(key string, now time.Time) look {
 	found := v.inf.Lookup(key)
-	out = CachedKey{Name: v.name, Cached: found.Cached, Version: found.Version, PendingWrite: found.PendingWrite, Events: []SeenEvent{}}
+	out := CachedKey{Name: v.name, Cached: found.Cached, Version: found.Version, PendingWrite: found.PendingWrite, Events: []SeenEvent{}}
 	if v.traces {
 		out.Events = v.events(key, now)
 	}
 	if found.Cached && v.objects {
 		out.Object = shownObject(v.inf.Resource(), found.Object)
 	}
-	knows = out.Cached || out.PendingWrite != "" || len(out.Events) > 0
-	if askServer {
-		var known bool
-		out.Server, known = v.answer(ctx, key)
-		knows = knows || known
-	}
-	return out, knows
+	return look{out, out.Cached || out.PendingWrite != "" || len(out.Events) > 0}
 }
 
 // answer returns what the server has under key, in words. known is false if nobody can be asked, or the server has

@@ -83,6 +83,7 @@ function informer(i) {
       ["own writes pending", i.pendingWrites], ["lost writes", i.lostWrites || null],
       ["list progress", i.state === "first list" ? `${i.listed} of ${i.expected || "?"}` : null],
     ]));
+  if (i.state === "busy") c.append(el("p", "bad", "it does not answer, as while a function of an index does not return; all this is from before"));
   if (i.failing) {
     const next = i.failing.next === undefined ? "" : `; next try in ${secs(Math.max(0, i.failing.next))}`;
     c.append(el("p", "bad", `failing for ${secs(i.failing.since)}${next}: ${i.failing.error}`));
@@ -174,7 +175,7 @@ function inQueue(q) {
 }
 
 function inInformer(i) {
-  return el("article", "card", el("div", "head", el("h3", "", i.name), el("span", "dim", i.cached ? "in the cache" : "not in the cache")),
+  return el("article", "card", el("div", "head", el("h3", "", i.name), el("span", "dim", i.busy ? "busy: it does not answer" : i.cached ? "in the cache" : "not in the cache")),
     facts([["version", i.version || null], ["server", i.server || null], ["own write pending", i.pendingWrite || null]]),
     list("last events", i.events.map((e) => el("li", "", el("span", "", `${e.type} ${e.version}`),
       el("span", "dim", `${secs(e.age)} ago`),
