@@ -63,9 +63,10 @@ type Page struct {
 
 	shared struct { // guarded by its own lock, under which mu may be taken
 		sync.Mutex
-		at    time.Time
-		state State
-		text  []byte
+		at       time.Time
+		state    State
+		text     []byte
+		unfilled map[informer.Untyped]string // why the caches are not filled that are not
 	}
 }
 
@@ -206,5 +207,5 @@ func (p *Page) informer(name string, inf informer.Untyped, cache any) *informed 
 
 func (p *Page) controller(name string, c manager.Controller) *queued {
 	c.Trace(p.opts.Reconciles)
-	return &queued{name: printable(name), queue: c.Untyped(), calls: c}
+	return &queued{name: printable(name), queue: c.Untyped(), calls: c, kept: p.opts.Reconciles}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/kinform/kinform/informer"
@@ -116,13 +117,13 @@ func (v *informed) read(now time.Time) Informer {
 	maps.DeleteFunc(out.Relists, func(_ string, n uint64) bool { return n == 0 })
 	out.LastEvent = age(st.LastEvent, now)
 	if f := st.Failing; f.Err != nil {
-		out.Failing = &Failing{Since: now.Sub(f.Since).Seconds(), Error: errorText(f.Err)}
+		out.Failing = &Failing{Since: now.Sub(f.Since).Seconds(), Error: requestText(f.Err)}
 		if !f.Next.IsZero() {
 			out.Failing.Next = ptr(f.Next.Sub(now).Seconds())
 		}
 	}
 	if st.LastError != nil {
-		out.LastError = &PastError{Age: now.Sub(st.LastErrorAt).Seconds(), Error: errorText(st.LastError)}
+		out.LastError = &PastError{Age: now.Sub(st.LastErrorAt).Seconds(), Error: requestText(st.LastError)}
 	}
 	out.Quiet = age(st.QuietSince, now)
 	for _, h := range v.inf.Handlers() {
@@ -136,7 +137,7 @@ func age(at, now time.Time) *float64 {
 	if at.IsZero() {
 		return nil
 	}
-	return ptr(now.Sub(at).Seconds())
+	return ptr(max(0, now.Sub(at).Seconds())) // it may have come since now
 }
 
 func (v *informed) phase(st informer.Stats) string {
@@ -162,6 +163,31 @@ func (v *informed) phase(st informer.Stats) string {
 func listFails(err error) bool {
 	var failed *reflector.RequestError
 	return errors.As(err, &failed) && failed.Verb == "list"
+}
+
+// requestText returns the text of the error of a list or watch, without the collection and when it is tried again, which the
+// page says beside it.
+func requestText(err error) string {
+	text := errorText(err)
+	var failed *reflector.RequestError
+	if errors.As(err, &failed) {
+		if what, rest, ok := strings.Cut(text, " failed, trying again "); ok {
+			_, why, _ := strings.Cut(rest, ": ")
+			text = strings.TrimPrefix(what, printable(failed.Resource)+": ") + " failed: " + why
+		}
+	}
+	return text
+}
+
+// unfilled says why the cache of an informer is not filled, empty if it is.
+func unfilled(i Informer) string {
+	switch {
+	case i.Lists > 0:
+		return ""
+	case i.Failing != nil:
+		return i.Failing.Error
+	}
+	return i.State
 }
 
 func ptr[T any](v T) *T { return &v }

@@ -2,11 +2,13 @@ package debug
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/verdict"
 	"github.com/kinform/kinform/queue"
 )
@@ -19,11 +21,13 @@ type queued struct {
 	queue queue.Untyped
 	calls manager.Controller // nil for a queue alone
 	lead  candidate          // that decides when the controller works; nil if none is known
+	kept  int                // the number of reconciles that are recorded
 
 	adds, runs, failures rate
 }
 
-func (v *queued) state(now time.Time) Queue {
+// state returns the state of a queue. unfilled says why caches are not filled.
+func (v *queued) state(now time.Time, unfilled map[informer.Untyped]string) Queue {
 	m, s := v.queue.Metrics(), v.queue.SnapshotAny()
 	out := Queue{
 		Name: v.name, ShuttingDown: v.queue.ShuttingDown(),
@@ -31,7 +35,9 @@ func (v *queued) state(now time.Time) Queue {
 		Adds: m.Adds, Retries: m.Retries, Panics: m.Panics,
 		QueuedKeys: []Key{}, DelayedKeys: []Key{}, RunningKeys: []Key{},
 	}
-	out.NoWorkers = v.noWorkers(m)
+	if v.idles(m) {
+		out.NoWorkers = v.noWorkers(unfilled)
+	}
 	v.addFailing(&out, s, now)
 	for _, k := range first(s.Queued) {
 		out.QueuedKeys = append(out.QueuedKeys, v.waitingKey(k.Key, k.Waited, k.Priority, k.Failures))
@@ -98,26 +104,32 @@ func (v *queued) known(key any) (s controller.KeyState) {
 	return s
 }
 
-// noWorkers says why a controller has no workers, empty if it has. m are the metrics of its queue.
-func (v *queued) noWorkers(m queue.Metrics) string {
-	if v.calls == nil || m.Workers > 0 || v.queue.ShuttingDown() {
-		return ""
+// idles reports whether a controller has no workers, and may get some. m are the metrics of its queue.
+func (v *queued) idles(m queue.Metrics) bool {
+	return v.calls != nil && m.Workers == 0 && !v.queue.ShuttingDown()
+}
+
+// noWorkers says why a controller that idles does. unfilled says why caches are not filled.
+func (v *queued) noWorkers(unfilled map[informer.Untyped]string) string {
+	if v.lead != nil && !v.lead.Leads() {
+		switch leader := v.lead.Leader(); leader {
+		case "":
+			return "this process does not lead, and knows of none that does"
+		case v.lead.Identity():
+			return "this process does not lead; the lease still has its name, from an earlier term"
+		default:
+			return "this process does not lead; " + printable(leader) + " does"
+		}
 	}
-	const other = "the controller was not started, or waits for its caches"
-	switch {
-	case v.lead == nil:
-		return other + " or for the leadership"
-	case v.lead.Leads():
-		return other
+	for _, inf := range v.calls.Informers() {
+		if why := unfilled[inf]; why != "" {
+			return fmt.Sprintf("the cache of %s is not filled: %s", printable(inf.Resource()), why)
+		}
 	}
-	switch leader := v.lead.Leader(); leader {
-	case "":
-		return "this process does not lead, and knows of none that does"
-	case v.lead.Identity():
-		return "this process does not lead; the lease still has its name, from an earlier term"
-	default:
-		return "this process does not lead; " + printable(leader) + " does"
+	if v.lead != nil {
+		return "the controller was not started, or waits for its caches"
 	}
+	return "the controller was not started, or waits for its caches or for the leadership"
 }
 
 // addFailing adds the keys that fail or were given up: those with the most failures first, and then the ones that failed

@@ -12,8 +12,10 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/internal/verdict"
+	"github.com/kinform/kinform/queue"
 )
 
 // serverTime bounds a question to the server.
@@ -78,6 +80,8 @@ type QueuedKey struct {
 	// Why says in words why the key is not running now, or that it is running.
 	Why      string `json:"why"`
 	Failures int    `json:"failures"`
+	// LastError is that of a key that fails or was given up, see [Queue.FailingKeys].
+	LastError *PastError `json:"lastError,omitempty"`
 	// Loop says what goes on if the key was found in a loop in the last hour.
 	Loop string `json:"loop,omitempty"`
 	// Causes say why the key runs (with Options.Reconciles), or else why it waits, the newest first.
@@ -108,10 +112,10 @@ func (p *Page) story(ctx context.Context, key string, askServer bool) Story {
 	s := Story{Key: key, Informers: []CachedKey{}, Queues: []QueuedKey{}, Controllers: []QueuedKey{}, Unknown: []string{}}
 	s.addInformers(ctx, all.informers, askServer, now)
 	for _, v := range all.queues {
-		s.Queues = append(s.Queues, v.story(key, now))
+		s.Queues = append(s.Queues, v.story(key, now, p.unfilled))
 	}
 	for _, v := range all.controllers {
-		s.Controllers = append(s.Controllers, v.story(key, now))
+		s.Controllers = append(s.Controllers, v.story(key, now, p.unfilled))
 	}
 	if slices.ContainsFunc(s.Queues, QueuedKey.knows) || slices.ContainsFunc(s.Controllers, QueuedKey.knows) {
 		s.Queues, s.Controllers = s.without(s.Queues), s.without(s.Controllers)
@@ -152,7 +156,7 @@ func (s *Story) without(all []QueuedKey) []QueuedKey {
 }
 
 func (k QueuedKey) knows() bool {
-	return k.State != "absent" && k.State != "shut down" || len(k.Reconciles) > 0 || k.Loop != ""
+	return k.State != "absent" && k.State != "shut down" || len(k.Reconciles) > 0 || k.Loop != "" || k.LastError != nil
 }
 
 // look is what an informer knows of a key. knows is false if that is nothing.
@@ -255,7 +259,7 @@ func (v *informed) events(key string, now time.Time) []SeenEvent {
 	return out
 }
 
-func (v *queued) story(text string, now time.Time) QueuedKey {
+func (v *queued) story(text string, now time.Time, unfilled func() map[informer.Untyped]string) QueuedKey {
 	out := v.position(text, now)
 	out.Name, out.Reconciles = v.name, []Reconcile{}
 	if v.calls == nil {
@@ -267,11 +271,34 @@ func (v *queued) story(text string, now time.Time) QueuedKey {
 			out.Loop = l.Text
 		}
 	}
-	if out.State == "absent" && len(out.Reconciles) > 0 {
-		last := out.Reconciles[0]
-		out.Why = strings.TrimSuffix(fmt.Sprintf("It is not in the queue. Result of the last reconcile: %s: %s", last.Result, last.Error), ": ")
+	givenUp := v.addLastError(&out, text, now)
+	switch last := out.Reconciles; {
+	case out.State != "absent":
+	case len(last) > 0:
+		out.Why = strings.TrimSuffix(fmt.Sprintf("It is not in the queue. Result of the last reconcile: %s: %s", last[0].Result, last[0].Error), ": ")
+	case givenUp:
+		out.Why = "It was given up, and comes back when something adds it."
+	case v.kept > 0:
+		out.Why = fmt.Sprintf("It is not in the queue, and no reconcile of it is recorded: only the newest %d are, of all keys.", v.kept)
+	default:
+		out.Why = "It is not in the queue. Reconciles are not recorded."
+	}
+	if (out.State == "queued" || out.State == "delayed" || out.State == "absent") && v.idles(v.queue.Metrics()) {
+		out.Why += " No worker runs: " + v.noWorkers(unfilled()) + "."
 	}
 	return out
+}
+
+// addLastError adds the last error of a key that fails or was given up, and reports whether it was.
+func (v *queued) addLastError(out *QueuedKey, text string, now time.Time) (givenUp bool) {
+	is := matches(text)
+	for key, last := range v.calls.LastErrors() {
+		if is(key) {
+			out.LastError = &PastError{Age: now.Sub(last.Began).Seconds(), Error: errorText(last.Err)}
+			return last.Result == verdict.GaveUp.String()
+		}
+	}
+	return false
 }
 
 // reconciles returns reconciles with equal results and causes in a row as one.
@@ -344,19 +371,19 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 	}
 	for i, k := range s.Queued {
 		if is(k.Key) {
-			why := fmt.Sprintf("Keys queued before it: %d. Keys running: %d.", i, len(s.Running)) + v.idleWhy()
+			why := fmt.Sprintf("Keys queued before it: %d. Keys running: %d.", i, len(s.Running)) + v.longest(s.Running, now)
 			return QueuedKey{State: "queued", Failures: k.Failures, Why: why, Causes: v.waiting(k.Key)}
 		}
 	}
 	for _, k := range s.Delayed {
 		if is(k.Key) {
-			return QueuedKey{State: "delayed", Failures: k.Failures, Why: delayedWhy(k.In, k.Debounced, k.Failures) + v.idleWhy(), Causes: v.waiting(k.Key)}
+			return QueuedKey{State: "delayed", Failures: k.Failures, Why: delayedWhy(k.In, k.Debounced, k.Failures), Causes: v.waiting(k.Key)}
 		}
 	}
 	if v.queue.ShuttingDown() {
 		return QueuedKey{State: "shut down", Why: "The queue is shut down and takes no keys."}
 	}
-	return QueuedKey{State: "absent", Why: "It is not in the queue, and no reconcile of it is recorded."}
+	return QueuedKey{State: "absent", Why: "It is not in the queue."}
 }
 
 // waiting returns why a key waits.
@@ -389,13 +416,19 @@ func newest(causes []controller.Cause) string {
 	return printable(causes[0].String())
 }
 
-// idleWhy says why no worker runs, as a sentence that follows another one.
-func (v *queued) idleWhy() string {
-	why := v.noWorkers(v.queue.Metrics())
-	if why == "" {
+// longest names the key that has been running for longest, as a sentence that follows another one, if that is for long.
+func (v *queued) longest(running []queue.RunningKey[any], now time.Time) string {
+	var key any
+	most := 10 * time.Second
+	for _, k := range running {
+		if d := runsFor(k, v.known(k.Key).Running, now); d >= most {
+			key, most = k.Key, d
+		}
+	}
+	if key == nil {
 		return ""
 	}
-	return " No worker runs: " + why + "."
+	return fmt.Sprintf(" Of these, %s has been running for longest: %s.", keyText(key), spoken(most))
 }
 
 func delayedWhy(in time.Duration, debounced bool, failures int) string {
@@ -410,11 +443,14 @@ func delayedWhy(in time.Duration, debounced bool, failures int) string {
 	return why + "."
 }
 
-// spoken returns a duration, in days if it has two or more.
+// spoken returns a duration, in days if it has two or more, and without fractions if it is a minute or more.
 func spoken(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d >= 2*day {
 		return fmt.Sprintf("%.1f days", d.Hours()/day.Hours())
+	}
+	if d >= time.Minute {
+		return d.Round(time.Second).String()
 	}
 	return d.Round(time.Millisecond).String()
 }

@@ -167,7 +167,7 @@ function draw(state) {
 
 function inQueue(q) {
   return el("article", "card", el("div", "head", el("h3", "", q.name), el("span", "dim", q.state)), el("p", "", q.why),
-    q.failures ? el("p", "bad", `${q.failures} failures`) : null,
+    q.failures || q.lastError ? el("p", "bad", failed({ failures: q.failures, seconds: q.lastError?.age, error: q.lastError?.error })) : null,
     q.loop ? el("p", "bad", `in a loop: ${q.loop}`) : null,
     list("because", (q.causes || []).map((c) => el("li", "", c))),
     list("last reconciles", q.reconciles.map((r) => el("li", "", el("span", ["failed", "gave up", "panicked"].includes(r.result) ? "bad" : "", (r.count > 1 ? `×${r.count} ` : "") + (r.error ? `${r.result}: ${r.error}` : r.result)),
