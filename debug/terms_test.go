@@ -114,12 +114,21 @@ func TestBetweenTerms(t *testing.T) {
 	})
 }
 
-// A page that does not know the Elector says what a controller without workers may wait for.
+// A page that does not know the Elector says what a controller without workers waits for, or may wait for.
 func TestNotStarted(t *testing.T) {
 	p := newProgram(t, debug.Options{})
 	p.control.Queue().Add(key{Namespace: "a", Name: "one"})
-	const want = "No worker runs: the controller was not started, is paused by RunOptions.Resize, or waits for its caches or for the leadership."
+	const want = "No worker runs: the cache of secrets is not filled: never started."
 	if got := p.story("a/one").Controllers[0].Why; !strings.HasSuffix(got, want) {
+		t.Errorf("got %s", got)
+	}
+	unknown := debug.New(debug.Options{})
+	if err := unknown.AddController("sync", p.control); err != nil {
+		t.Fatal(err)
+	}
+	p.page = unknown
+	const may = "No worker runs: the controller was not started, is paused by RunOptions.Resize, or waits for its caches or for the leadership."
+	if got := p.story("a/one").Controllers[0].Why; !strings.HasSuffix(got, may) {
 		t.Errorf("got %s", got)
 	}
 }
