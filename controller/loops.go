@@ -155,8 +155,11 @@ func changedFields(seed maphash.Seed, object uint64, name string, w *changed, is
 }
 
 // stepOf says which way a number has gone. One that is not there is 0. An observed generation only follows what is
-// written.
+// written. A token goes up.
 func stepOf(path string, old, now any) int {
+	if isToken(path, now) {
+		return 1
+	}
 	was, wasNumber := old.(json.Number)
 	is, isNumber := now.(json.Number)
 	if (old != nil && !wasNumber) || (now != nil && !isNumber) || strings.HasSuffix(path, "observedGeneration") {
@@ -165,6 +168,17 @@ func stepOf(path string, old, now any) int {
 	before, _ := was.Float64() // 0 for ""
 	after, _ := is.Float64()
 	return cmp.Compare(after, before)
+}
+
+// isToken reports whether a value may be a cursor whose next value nobody can foresee: a text of the status, outside
+// conditions, that is no time.
+func isToken(path string, value any) bool {
+	text, ok := value.(string)
+	if !ok || !within(path, "status") || within(path, "status.conditions") {
+		return false
+	}
+	_, err := time.Parse(time.DateOnly, text[:min(len(text), len(time.DateOnly))])
+	return err != nil
 }
 
 // within reports whether a path is that of a member of the object, or of a part of it.

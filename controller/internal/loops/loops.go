@@ -28,7 +28,7 @@ const (
 	pause = time.Hour
 	// answer is how far answered rounds may be apart. Those that take longer come of something else.
 	answer = time.Minute
-	// steps is the number of rounds for which a number that goes one way is progress.
+	// steps is the number of rounds for which a number that goes one way, or a cursor, is progress.
 	steps = 1000
 	// maxKeys bounds the keys that a detector knows.
 	maxKeys = 1000
@@ -102,7 +102,8 @@ type Field struct {
 	Object, Path string
 	// Old and New are hashes of its value before and after.
 	Old, New uint64
-	// Step says how a number has changed: 1 is up and -1 is down. It is 0 for other values.
+	// Step says how a number has changed: 1 is up and -1 is down. It is 1 for a text that may be a cursor, and 0 for other
+	// values.
 	Step int
 	// Progress says that a new value each time is no sign of a loop if others write the object, too: it is a number, or a
 	// part of the status.
@@ -143,7 +144,7 @@ type key struct {
 	calls    int       // since began
 	rounds   int       // since began
 	news     bool      // among the causes since the row or the looks began
-	stepped  int       // rounds in a row that were progress of a number
+	stepped  int       // rounds in a row that were progress of a number or a cursor
 	looks    int
 	fields   map[fieldName]*history // of the looks; nil before the first
 
@@ -160,7 +161,7 @@ type history struct {
 	looks    int // that found it changed
 	back     int // times at which it got a value that it had before
 	undone   int // times at which somebody else had changed it meanwhile
-	up, down int // times at which a number went there
+	up, down int // times at which a number, or a cursor, went there
 	progress bool
 	recent   fieldpaths.Recent
 }
@@ -370,13 +371,13 @@ func (k *key) decide(c *Call) (loop Loop, found bool) {
 	return k.loop, true
 }
 
-// steps reports whether the looks are progress because a number goes one way.
+// steps reports whether the looks are progress because a number goes one way, or a cursor never comes back.
 func (k *key) steps() bool {
 	if k.stepped >= steps {
 		return false
 	}
 	for _, h := range k.fields {
-		if most := max(h.up, h.down); most >= window/2 && most == h.up+h.down && h.undone == 0 {
+		if most := max(h.up, h.down); most >= window/2 && most == h.up+h.down && h.back == 0 && h.undone == 0 {
 			return true
 		}
 	}

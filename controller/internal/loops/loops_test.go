@@ -90,6 +90,13 @@ func ready(n uint64) Field {
 	return f
 }
 
+// token is a text in the status that may be a cursor.
+func token(old, now uint64) Field {
+	f := field("status.next", old, now)
+	f.Progress, f.Step = true, 1
+	return f
+}
+
 // rounds calls round with 1 to n.
 func (w *world) rounds(n uint64, round func(w *world, n uint64)) {
 	for i := range n {
@@ -128,6 +135,10 @@ func TestLoops(t *testing.T) {
 				w.call(own, changed...)
 			},
 			Loop{Reconciles: 16, Rounds: 16, Time: 15 * time.Second, Object: "shop", Path: "spec.list"},
+		},
+		"texts of the status that come back": {
+			func(w *world, n uint64) { w.call(own, token(n%4, (n+1)%4)) },
+			Loop{Reconciles: 16, Rounds: 16, Time: 15 * time.Second, Object: "shop", Path: "status.next"},
 		},
 		"a field that others set back, with resyncs and calls without work between": {
 			func(w *world, n uint64) {
@@ -252,6 +263,12 @@ func TestProgress(t *testing.T) {
 			w.call(own, ready(2*n))
 			if n%5 == 0 {
 				w.call(other, ready(2*n+1))
+			}
+		},
+		"a cursor of texts, with a time beside it": func(w *world, n uint64) {
+			w.call(own, token(n, n+1), field("status.time", n, n+1))
+			if n%500 == 0 {
+				w.call(own)
 			}
 		},
 		"a cursor, with a time beside it": func(w *world, n uint64) {
