@@ -128,6 +128,13 @@ func TestFollowingIsNoLoop(t *testing.T) {
 			},
 			[]changes{{settingsKind, false, 1000, 3 * time.Second}, {workKind, true, 1000, 3 * time.Second}},
 		},
+		"a work has a hash of settings, and its status moves ten times in each call": {
+			watchAll,
+			func(ctx context.Context, w *shopWorld, h shopHandle, a *shop) error {
+				return annotate(ctx, w.works, ofSettings(w))
+			},
+			[]changes{{settingsKind, false, 200, 3 * time.Second}, {workKind, true, 6000, 100 * time.Millisecond}},
+		},
 		"settings that change each half an hour": {
 			watchAll,
 			func(ctx context.Context, w *shopWorld, h shopHandle, a *shop) error {

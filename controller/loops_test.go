@@ -308,6 +308,25 @@ func TestLoops(t *testing.T) {
 			report: `after shops.example.com a/one changed metadata.annotations.at, written by this controller and answered by others`,
 			quiet:  1,
 		},
+		"a timestamp that another controller answers with eight statuses": {
+			steps: []step{
+				func(ctx context.Context, h shopHandle, a *shop) error {
+					return merge(ctx, h, fmt.Sprintf(`{"metadata":{"annotations":{"at":%q}}}`, time.Now()))
+				},
+				func(ctx context.Context, h shopHandle, a *shop) error {
+					for n := range int64(8) {
+						_, err := h.PatchStatus(ctx, theShop, types.MergePatchType, fmt.Appendf(nil, `{"status":{"ready":%d}}`, a.Status.Ready+n+1), metav1.PatchOptions{})
+						if err != nil {
+							return err
+						}
+						time.Sleep(50 * time.Millisecond)
+					}
+					return nil
+				},
+			},
+			report: `after shops.example.com a/one changed metadata.annotations.at, written by this controller and answered by others`,
+			quiet:  1,
+		},
 		"a resync that is answered by a write": {
 			cache: resync,
 			steps: []step{func(ctx context.Context, h shopHandle, a *shop) error {
