@@ -220,7 +220,7 @@ func hear(d *loops.Detector, hash uint64, c Cause) {
 // changesMore reports whether the event of a cause has changed more of an object than its metadata and status, or that is
 // not known.
 func changesMore(c *Cause) bool {
-	if c.Type != informer.Updated || c.Replaced || c.Old == "" {
+	if typeOf(c.note) != informer.Updated || c.note&isReplaced != 0 || c.Old == "" {
 		return true
 	}
 	return slices.ContainsFunc(c.Changed(), func(path string) bool { return !within(path, "metadata") && !within(path, "status") })

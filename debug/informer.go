@@ -94,7 +94,7 @@ func (v *informed) read(now time.Time) Informer {
 		}
 	}
 	if st.LastError != nil {
-		out.LastError = &PastError{Age: now.Sub(st.LastErrorAt).Seconds(), Error: errorText(st.LastError)}
+		out.LastError, out.LastErrorAge = errorText(st.LastError), now.Sub(st.LastErrorAt).Seconds()
 	}
 	out.Quiet = age(st.QuietSince, now)
 	for _, h := range v.inf.Handlers() {

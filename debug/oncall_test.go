@@ -207,7 +207,7 @@ func TestLastError(t *testing.T) {
 		time.Sleep(time.Minute)
 		synctest.Wait()
 		in := p.state("/state.json").Informers[0]
-		if in.State != "watching" || in.Quiet != nil || in.Failing != nil || in.LastError == nil || in.LastError.Age < 80 || !strings.Contains(in.LastError.Error, "refused by a fault") {
+		if in.State != "watching" || in.Quiet != nil || in.Failing != nil || in.LastErrorAge < 80 || !strings.Contains(in.LastError, "refused by a fault") {
 			t.Errorf("state %s, quiet %v, failing %+v, last %+v", in.State, in.Quiet, in.Failing, in.LastError)
 		}
 	})

@@ -70,19 +70,14 @@ type Informer struct {
 	// LastRelists are the newest of these, the newest first, 8 at most.
 	LastRelists []Relist `json:"lastRelists"`
 	Failing     *Failing `json:"failing,omitempty"`
-	// LastError is the newest failure of a list or a watch, which may be over; nil if there was none.
-	LastError     *PastError `json:"lastError,omitempty"`
-	PendingWrites int        `json:"pendingWrites"`
-	LostWrites    uint64     `json:"lostWrites"`
-	Indexes       []Index    `json:"indexes"`
-	Handlers      []Handler  `json:"handlers"`
-}
-
-// PastError is an error that has occurred.
-type PastError struct {
-	// Age is how many seconds ago it occurred.
-	Age   float64 `json:"age"`
-	Error string  `json:"error"`
+	// LastError is the newest failure of a list or a watch, which may be over, of LastErrorAge seconds ago. It is empty if
+	// there was none.
+	LastError     string    `json:"lastError,omitempty"`
+	LastErrorAge  float64   `json:"lastErrorAge,omitempty"`
+	PendingWrites int       `json:"pendingWrites"`
+	LostWrites    uint64    `json:"lostWrites"`
+	Indexes       []Index   `json:"indexes"`
+	Handlers      []Handler `json:"handlers"`
 }
 
 // Index is the state of an index: see index.Stats.

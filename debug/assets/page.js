@@ -87,7 +87,7 @@ function informer(i) {
     const next = i.failing.next === undefined ? "" : `; next try in ${secs(Math.max(0, i.failing.next))}`;
     c.append(el("p", "bad", `failing for ${secs(i.failing.since)}${next}: ${i.failing.error}`));
   } else if (i.lastError) {
-    c.append(el("p", "dim", `last error, ${secs(i.lastError.age)} ago: ${i.lastError.error}`));
+    c.append(el("p", "dim", `last error, ${secs(i.lastErrorAge)} ago: ${i.lastError}`));
   }
   if (i.quiet !== undefined) c.append(el("p", "bad", `the list is slow: nothing has come for ${secs(i.quiet)}`));
   const handlers = list("handlers", i.handlers.map((h) => el("li", "", el("bdi", "", h.name),

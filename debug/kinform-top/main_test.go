@@ -58,7 +58,7 @@ func TestCauses(t *testing.T) {
 		keys = append(keys, debug.Key{Key: "a/b", Cause: "secrets a/b\x1b updated 1 → 2"})
 	}
 	text := render(debug.State{
-		Informers: []debug.Informer{{Name: "pods", LastError: &debug.PastError{Age: 90, Error: "refused\x1b"}}},
+		Informers: []debug.Informer{{Name: "pods", LastError: "refused\x1b", LastErrorAge: 90}},
 		Controllers: []debug.Queue{{
 			Name: "c", NoWorkers: "this process does not lead; web-1\x1b does", FailingKeys: keys[:1], RunningKeys: keys[:1],
 			QueuedKeys: append([]debug.Key{{Key: "unknown"}}, keys[:3]...), DelayedKeys: keys,

@@ -38,8 +38,8 @@ func render(s debug.State) string {
 	for _, i := range s.Informers {
 		if i.Failing != nil {
 			fmt.Fprintf(&b, "\n%s has been failing for %s: %s\n", plain(i.Name), seconds(i.Failing.Since), plain(i.Failing.Error))
-		} else if i.LastError != nil {
-			fmt.Fprintf(&b, "\nLast error of %s, %s ago: %s\n", plain(i.Name), seconds(i.LastError.Age), cut(i.LastError.Error, 400))
+		} else if i.LastError != "" {
+			fmt.Fprintf(&b, "\nLast error of %s, %s ago: %s\n", plain(i.Name), seconds(i.LastErrorAge), cut(i.LastError, 400))
 		}
 	}
 	for _, q := range queues {
