@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -76,8 +77,9 @@ func loopText(l loops.Loop) string {
 
 // madeByCall are the writes of a call of reconcile. The zero value has none.
 type madeByCall struct {
-	mu  sync.Mutex // reconcile may write in several goroutines
-	all *callWrites
+	some atomic.Bool // all is set
+	mu   sync.Mutex  // reconcile may write in several goroutines
+	all  *callWrites
 }
 
 type callWrites struct {
@@ -87,6 +89,9 @@ type callWrites struct {
 
 // take returns the writes so far, nil for none. What still writes with the context gets its own.
 func (m *madeByCall) take() *callWrites {
+	if !m.some.Load() {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.all
@@ -133,6 +138,7 @@ func noteMade(ctx context.Context, through subject, w *changed, cache requestCac
 	defer m.mu.Unlock()
 	if m.all == nil {
 		m.all = &callWrites{}
+		m.some.Store(true)
 	}
 	m.all.writes.Add(loops.Write{Object: object, Base: of(w.base), Made: of(w.now)})
 	m.all.fields = append(m.all.fields, fields...)
