@@ -133,7 +133,7 @@ func TestFollowingIsNoLoop(t *testing.T) {
 			func(ctx context.Context, w *shopWorld, h shopHandle, a *shop) error {
 				return annotate(ctx, w.works, ofSettings(w))
 			},
-			[]changes{{settingsKind, false, 200, 3 * time.Second}, {workKind, true, 6000, 100 * time.Millisecond}},
+			[]changes{{settingsKind, false, 60, 3 * time.Second}, {workKind, true, 1800, 100 * time.Millisecond}},
 		},
 		"settings that change each half an hour": {
 			watchAll,
