@@ -34,17 +34,17 @@ type because struct {
 
 // reconcile notes the causes of the call.
 func (b *because) reconcile(ctx context.Context, k key) error {
-	causes, adds := controller.CausesOf(ctx)
+	causes := controller.CausesOf(ctx)
 	var texts []string
-	for _, cause := range causes {
+	for _, cause := range causes.Newest {
 		text := cause.String()
 		if changed := cause.Changed(); len(changed) > 0 {
 			text += " (" + strings.Join(changed, " ") + ")"
 		}
 		texts = append(texts, text)
 	}
-	if adds > len(causes) {
-		texts = append(texts, fmt.Sprint("and ", adds-len(causes)))
+	if more := causes.Adds - len(causes.Newest); more > 0 {
+		texts = append(texts, fmt.Sprint("and ", more))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -292,9 +292,9 @@ func TestCausesThatWait(t *testing.T) {
 		synctest.Wait()
 		check := func(want string, changed ...string) {
 			t.Helper()
-			s := c.KeyState("x")
-			if len(s.Waiting) != 1 || s.Adds != 1 || s.Waiting[0].String() != want || strings.Join(s.Waiting[0].Changed(), " ") != strings.Join(changed, " ") {
-				t.Errorf("got %v of %d, want %s", s.Waiting, s.Adds, want)
+			got := c.KeyState("x").Waiting
+			if len(got.Newest) != 1 || got.Adds != 1 || got.Newest[0].String() != want || strings.Join(got.Newest[0].Changed(), " ") != strings.Join(changed, " ") {
+				t.Errorf("got %v, want %s", got, want)
 			}
 		}
 		check("gadgets a/first added " + first.ResourceVersion)
@@ -316,7 +316,7 @@ func TestCausesThatWait(t *testing.T) {
 		check("gadgets added")
 		ok(t, controller.Unwatch(c, inf))
 		check("an object that is not watched any more added")
-		if s := c.KeyState("none"); s.Waiting != nil || s.Adds != 0 {
+		if s := c.KeyState("none"); s.Waiting.Newest != nil || s.Waiting.Adds != 0 {
 			t.Errorf("got %v", s)
 		}
 		stopInformer()
@@ -326,7 +326,7 @@ func TestCausesThatWait(t *testing.T) {
 
 // A context of no reconcile has no causes.
 func TestNoCauses(t *testing.T) {
-	if causes, adds := controller.CausesOf(t.Context()); causes != nil || adds != 0 {
+	if causes := controller.CausesOf(t.Context()); causes.Newest != nil || causes.Adds != 0 {
 		t.Errorf("got %v", causes)
 	}
 }
@@ -336,8 +336,7 @@ func TestCausesAfterUnwatch(t *testing.T) {
 	server, inf := setup(t)
 	reconciled := make(chan []controller.Cause, 100)
 	c := controller.New("", func(ctx context.Context, _ key) error {
-		causes, _ := controller.CausesOf(ctx)
-		reconciled <- causes
+		reconciled <- controller.CausesOf(ctx).Newest
 		return nil
 	})
 	c.Trace(10)

@@ -320,14 +320,14 @@ func reconciles(all []controller.Traced, now time.Time) []Reconcile {
 			break
 		}
 		last = why
-		out = append(out, Reconcile{Age: age, Took: c.Took.Seconds(), Count: 1, First: age, Result: c.Result, Error: text, Causes: causeTexts(c.Causes, c.Adds)})
+		out = append(out, Reconcile{Age: age, Took: c.Took.Seconds(), Count: 1, First: age, Result: c.Result, Error: text, Causes: causeTexts(c.Causes)})
 	}
 	return out
 }
 
 // sorts returns what causes are: without versions, and equal ones in a row once.
-func sorts(causes []controller.Cause) (all []string) {
-	for _, c := range causes {
+func sorts(causes controller.Causes) (all []string) {
+	for _, c := range causes.Newest {
 		c.Old, c.Version = "", ""
 		all = append(all, c.String())
 	}
@@ -371,7 +371,7 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 		if k.Again {
 			why += ", and comes back after that, since it was added meanwhile"
 		}
-		return QueuedKey{State: "running", Failures: k.Failures, Why: why + ".", Causes: causeTexts(call.Causes, call.Adds)}
+		return QueuedKey{State: "running", Failures: k.Failures, Why: why + ".", Causes: causeTexts(call.Causes)}
 	}
 	for i, k := range s.Queued {
 		if is(k.Key) {
@@ -391,33 +391,30 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 }
 
 // waiting returns why a key waits.
-func (v *queued) waiting(key any) []string {
-	s := v.known(key)
-	return causeTexts(s.Waiting, s.Adds)
-}
+func (v *queued) waiting(key any) []string { return causeTexts(v.known(key).Waiting) }
 
 // causeTexts returns causes in words, with the fields that changed.
-func causeTexts(newest []controller.Cause, adds int) []string {
-	all := make([]string, 0, len(newest)+1)
-	for _, c := range newest {
+func causeTexts(causes controller.Causes) []string {
+	all := make([]string, 0, len(causes.Newest)+1)
+	for _, c := range causes.Newest {
 		text := printable(c.String())
 		if changed := c.Changed(); len(changed) > 0 {
 			text += ": " + strings.Join(changed, ", ")
 		}
 		all = append(all, text)
 	}
-	if more := adds - len(newest); more > 0 {
+	if more := causes.Adds - len(causes.Newest); more > 0 {
 		all = append(all, fmt.Sprintf("and %d before", more))
 	}
 	return all
 }
 
 // newest returns the newest of causes in words, and without the fields that changed.
-func newest(causes []controller.Cause) string {
-	if len(causes) == 0 {
+func newest(causes controller.Causes) string {
+	if len(causes.Newest) == 0 {
 		return ""
 	}
-	return printable(causes[0].String())
+	return printable(causes.Newest[0].String())
 }
 
 // longest names the key that has been running for longest, as a sentence that follows another one, if that is for long.

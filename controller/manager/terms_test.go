@@ -176,8 +176,8 @@ func TestCausesOverTerms(t *testing.T) {
 				r := newReign(t, manager.Options{})
 				ends := false
 				r.control(func(ctx context.Context, _ key) error {
-					causes, adds := controller.CausesOf(ctx)
-					r.log.add(fmt.Sprint(causes, " of ", adds))
+					causes := controller.CausesOf(ctx)
+					r.log.add(fmt.Sprint(causes.Newest, " of ", causes.Adds))
 					if ends {
 						return nil
 					}
