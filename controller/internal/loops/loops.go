@@ -6,8 +6,8 @@
 // calls of the key have written, and nobody else has written the object meanwhile. In an answered round somebody has.
 //
 // Counting costs one look into a bounded table. From some rounds in a row on, the detector asks for more: see Suspects and
-// Hears. The fields that the writes change tell a loop from progress, such as a rollout. And if there is news among the causes,
-// which may be the reason of the writes, only a fight is a loop: others undo each time what the key writes again.
+// Hears. The fields that the writes change tell a loop from progress, such as a rollout. And if there is news among the
+// causes, which may be the reason of the writes, only a fight is a loop: others undo each time what the key writes again.
 package loops
 
 import (
