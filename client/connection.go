@@ -103,8 +103,10 @@ func (c Connection) text() string {
 // The connection speaks HTTP/2 if the server does. An HTTP/2 connection that was silent for 30
 // seconds is pinged, and closed if no answer comes within 15 more. Then its watches end with
 // an error, and its reads are retried. Once a reflector has found the server away, its further
-// tries use new connections. Over HTTP/1, for example through kubectl proxy, only TCP
-// keep-alive finds dead connections.
+// tries use new connections. Lists and watches of reflectors get connections in turn, so that a
+// thousand that begin at once need no more than they fill; none waits for its turn for more than
+// 10 seconds. Over HTTP/1, for example through kubectl proxy, only TCP keep-alive finds dead
+// connections.
 //
 // Redirects are not followed: the API does not redirect, but a login page does. Credentials go
 // only to the server of the URL, and into no error. Idle connections are closed by

@@ -109,7 +109,19 @@ func (f *follower) at() string {
 // followers follow namespaces, in order. They share a connection.
 func (s *freshServer) followers(t *testing.T, namespaces ...string) (all []*follower, stop func()) {
 	t.Helper()
-	conn := connect(t, apiURL, client.ConnectionOptions{Insecure: true, DialContext: s.dial})
+	all, end := follow(t, connect(t, apiURL, client.ConnectionOptions{Insecure: true, DialContext: s.dial}), namespaces...)
+	return all, func() {
+		end()
+		if !s.http2 || s.dialed.Load() != 2 {
+			t.Errorf("%d connections, all HTTP/2: %v; want 2", s.dialed.Load(), s.http2)
+		}
+		s.stop()
+	}
+}
+
+// follow makes a follower for each namespace, in order.
+func follow(t *testing.T, conn client.Connection, namespaces ...string) (all []*follower, stop func()) {
+	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	var running sync.WaitGroup
 	for _, namespace := range namespaces {
@@ -133,10 +145,6 @@ func (s *freshServer) followers(t *testing.T, namespaces ...string) (all []*foll
 		cancel()
 		running.Wait()
 		conn.HTTP.CloseIdleConnections()
-		if !s.http2 || s.dialed.Load() != 2 {
-			t.Errorf("%d connections, all HTTP/2: %v; want 2", s.dialed.Load(), s.http2)
-		}
-		s.stop()
 	}
 }
 

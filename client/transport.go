@@ -34,6 +34,7 @@ type login struct {
 type transport struct {
 	server *url.URL          // set once
 	opts   ConnectionOptions // set once
+	turns  *turns            // set once
 
 	current atomic.Pointer[login] // set under reading
 	read    atomic.Int64          // when the files were last read, in Unix nanoseconds; set under reading
@@ -45,7 +46,7 @@ type transport struct {
 }
 
 func newTransport(server *url.URL, opts ConnectionOptions) (*transport, error) {
-	t := &transport{server: server, opts: opts}
+	t := &transport{server: server, opts: opts, turns: newTurns()}
 	if t.opts.OnError == nil {
 		t.opts.OnError = logs.New(nil, "client", "").Error
 	}
@@ -82,7 +83,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		t.report(faults)
 	}
 	used := t.current.Load()
-	resp, err := used.roundTrip(req)
+	resp, err := used.roundTrip(req, t.turns)
 	if !doubtful(resp, err) {
 		return resp, err
 	}
@@ -98,15 +99,15 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 		_, _ = io.CopyN(io.Discard, resp.Body, drainLimit)
 		_ = resp.Body.Close()
 	}
-	return fresh.roundTrip(again)
+	return fresh.roundTrip(again, t.turns)
 }
 
-func (l *login) roundTrip(req *http.Request) (*http.Response, error) {
+func (l *login) roundTrip(req *http.Request, turns *turns) (*http.Response, error) {
 	if l.secrets.token != "" && req.Header.Get("Authorization") == "" {
 		req = req.Clone(req.Context())
 		req.Header.Set("Authorization", "Bearer "+l.secrets.token)
 	}
-	return l.send.RoundTrip(req)
+	return turns.send(l.send, req)
 }
 
 // doubtful reports whether other credentials might have succeeded. In both cases the server

@@ -21,9 +21,8 @@ type Traced struct {
 	Result string
 	// Err is the error that reconcile returned.
 	Err error
-	// Causes are those of [CausesOf], and Adds is the number of all.
-	Causes []Cause
-	Adds   int
+	// Causes are those of [CausesOf].
+	Causes Causes
 }
 
 // trace keeps the reconciles of a controller.
@@ -44,7 +43,7 @@ type endedCall[Q comparable] struct {
 func (t *trace[Q]) call(ctx context.Context, c *Controller[Q], key Q, reconcile func(context.Context, Q) error) (err error) {
 	notes := note.Of(ctx)
 	call, returned := Traced{Began: time.Now()}, false
-	call.Causes, call.Adds = causesOf(c, key, &notes)
+	call.Causes = causesOf(c, key, &notes)
 	t.mu.Lock()
 	t.running[key] = call
 	t.mu.Unlock()

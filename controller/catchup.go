@@ -9,6 +9,8 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/kinform/kinform/internal/verdict"
 )
 
 // listingDelay is how long a key waits for its namespace before it is tried again.
@@ -27,7 +29,7 @@ func caughtUp[Q comparable](c *Controller[Q], reconcile func(context.Context, Q)
 		}
 		name, _ := any(key).(types.NamespacedName)
 		if c.awaits(name.Namespace) {
-			return Again(listingDelay)
+			return &verdict.AgainError{After: listingDelay, PutOff: true}
 		}
 		return reconcile(ctx, key)
 	}

@@ -6,6 +6,7 @@ import (
 	"testing"
 	"testing/synctest"
 	"time"
+	"unsafe"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -59,11 +60,11 @@ func TestManyCauses(t *testing.T) {
 			var counted atomic.Int64
 			c.reconcile = func(ctx context.Context, _ types.NamespacedName) error {
 				time.Sleep(time.Second)
-				newest, adds := CausesOf(ctx)
-				if len(newest) > note.Kept || len(newest) == 0 {
-					t.Errorf("%d causes of %d", len(newest), adds)
+				causes := CausesOf(ctx)
+				if n := len(causes.Newest); n > note.Kept || n == 0 {
+					t.Errorf("%d causes of %d", n, causes.Adds)
 				}
-				counted.Add(int64(adds))
+				counted.Add(int64(causes.Adds))
 				return nil
 			}
 			events := thingEvents(keys)
@@ -117,8 +118,11 @@ func checkBounds(t *testing.T, c *Controller[types.NamespacedName], kept *things
 	}
 }
 
-// An event that queues a key allocates nothing for its cause.
+// An event that queues a key allocates nothing for its cause, and the key takes little more.
 func TestCausesDoNotAllocate(t *testing.T) {
+	if size := unsafe.Sizeof(note.Notes{}); size > 64 {
+		t.Errorf("a queued key has %d bytes of causes", size)
+	}
 	if memtest.Race {
 		t.Skip("the race detector allocates too")
 	}
@@ -134,7 +138,7 @@ func TestCausesDoNotAllocate(t *testing.T) {
 		if n := testing.AllocsPerRun(1000, func() { handle(all[i%len(all)]); i++ }); n > 0 {
 			t.Errorf("%v allocations per event", n)
 		}
-		if n := c.KeyState(all[0].Key).Adds; n < maxEvents {
+		if n := c.KeyState(all[0].Key).Waiting.Adds; n < maxEvents {
 			t.Errorf("%d adds", n)
 		}
 	}
@@ -179,10 +183,13 @@ func TestEventNote(t *testing.T) {
 	for _, of := range []informer.EventType{informer.Added, informer.Updated, informer.Deleted} {
 		for bits := range 16 {
 			flags := [4]bool{bits&1 != 0, bits&2 != 0, bits&4 != 0, bits&8 != 0}
-			got := causeOf(nil, "", eventNote(maxInput+7, maxNumber+5, of, flags))
-			want := Cause{Why: whyEvent, Type: of, Initial: flags[0], Sync: flags[1], Replaced: flags[2], Own: flags[3], note: got.note}
-			if got != want || uint64(got.note)>>numberAt != 4 || uint64(got.note)>>inputAt&maxInput != 6 {
-				t.Errorf("got %+v, want %+v", got, want)
+			is := eventNote(maxInput+7, maxNumber+5, of, flags)
+			got := [4]bool{is&isInitial != 0, is&isSync != 0, is&isReplaced != 0, is&isOwn != 0}
+			if is&note.Event == 0 || typeOf(is) != of || got != flags || uint64(is)>>numberAt != 4 || uint64(is)>>inputAt&maxInput != 6 {
+				t.Errorf("got %x of %v, %v", is, of, flags)
+			}
+			if c := causeOf(nil, "", is); c.Own != flags[3] {
+				t.Errorf("got %+v, want %v", c, flags)
 			}
 		}
 	}
@@ -192,25 +199,27 @@ func TestEventNote(t *testing.T) {
 func TestCauseInWords(t *testing.T) {
 	for is, want := range map[note.Note]string{
 		note.ByHand: "added by hand", note.Delayed: "delay ended", note.Retry: "retry", note.Again: "asked for again",
-		note.CutShort: "cut short", note.Freed: "name freed",
+		note.CutShort: "cut short", note.Freed: "name freed", note.PutOff: "put off",
 	} {
 		if got := causeOf(nil, "", is); got != (Cause{Why: want}) || got.String() != want || got.Changed() != nil {
 			t.Errorf("%d: got %v, want %s", is, got, want)
 		}
 	}
-	of := Cause{Why: whyEvent, Resource: "jobs.batch", Key: "prod/x", Type: informer.Updated, Old: "41", Version: "57"}
-	for want, change := range map[string]func(c *Cause){
-		"jobs.batch prod/x updated 41 → 57":                  func(*Cause) {},
-		"jobs.batch prod/x updated 41 → 57, by this process": func(c *Cause) { c.Own = true },
-		"jobs.batch prod/x replaced 41 → 57":                 func(c *Cause) { c.Replaced = true },
-		"jobs.batch prod/x unchanged 57":                     func(c *Cause) { c.Sync, c.Old = true, "" },
-		"jobs.batch prod/x found 57":                         func(c *Cause) { c.Type, c.Initial, c.Old = informer.Added, true, "" },
-		"jobs.batch prod/x deleted 57":                       func(c *Cause) { c.Type, c.Old = informer.Deleted, "" },
-		"jobs.batch updated":                                 func(c *Cause) { c.Key, c.Old, c.Version = "", "", "" },
-		"an object that is not watched any more updated":     func(c *Cause) { c.Resource, c.Key, c.Old, c.Version = "", "", "", "" },
+	updated := eventNote(1, 1, informer.Updated, [4]bool{})
+	of := Cause{Resource: "jobs.batch", Key: "prod/x", Old: "41", Version: "57"}
+	for want, change := range map[string]func(c *Cause) (is note.Note){
+		"jobs.batch prod/x updated 41 → 57":                  func(*Cause) note.Note { return updated },
+		"jobs.batch prod/x updated 41 → 57, by this process": func(c *Cause) note.Note { c.Own = true; return updated },
+		"jobs.batch prod/x replaced 41 → 57":                 func(c *Cause) note.Note { return updated | isReplaced },
+		"jobs.batch prod/x unchanged 57":                     func(c *Cause) note.Note { c.Old = ""; return updated | isSync },
+		"jobs.batch prod/x found 57":                         func(c *Cause) note.Note { c.Old = ""; return note.Event | note.Note(informer.Added) | isInitial },
+		"jobs.batch prod/x deleted 57":                       func(c *Cause) note.Note { c.Old = ""; return note.Event | note.Note(informer.Deleted) },
+		"jobs.batch updated":                                 func(c *Cause) note.Note { c.Key, c.Old, c.Version = "", "", ""; return updated },
+		"an object that is not watched any more updated":     func(c *Cause) note.Note { *c = Cause{}; return updated },
 	} {
 		c := of
-		if change(&c); c.String() != want {
+		c.note = change(&c)
+		if c.Why = whyOf(c.note); c.String() != want {
 			t.Errorf("got %s, want %s", c, want)
 		}
 	}

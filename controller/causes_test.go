@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"time"
 	"weak"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
@@ -32,17 +34,17 @@ type because struct {
 
 // reconcile notes the causes of the call.
 func (b *because) reconcile(ctx context.Context, k key) error {
-	causes, adds := controller.CausesOf(ctx)
+	causes := controller.CausesOf(ctx)
 	var texts []string
-	for _, cause := range causes {
+	for _, cause := range causes.Newest {
 		text := cause.String()
 		if changed := cause.Changed(); len(changed) > 0 {
 			text += " (" + strings.Join(changed, " ") + ")"
 		}
 		texts = append(texts, text)
 	}
-	if adds > len(causes) {
-		texts = append(texts, fmt.Sprint("and ", adds-len(causes)))
+	if more := causes.Adds - len(causes.Newest); more > 0 {
+		texts = append(texts, fmt.Sprint("and ", more))
 	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -103,7 +105,7 @@ func TestCauses(t *testing.T) {
 		expect("again", time.Hour, "a/one: added by hand", "a/one: asked for again")
 		work = func(context.Context) error { return errors.New("no") }
 		c.Queue().Add(one)
-		expect("a failure", time.Hour, "a/one: added by hand", "a/one: retry")
+		expect("a failure", time.Hour, "a/one: added by hand", "a/one: retry; added by hand")
 		work = func(ctx context.Context) error {
 			time.Sleep(time.Second)
 			for n := range 5 {
@@ -210,6 +212,74 @@ func TestCausesOfOwnWrites(t *testing.T) {
 	})
 }
 
+// The causes of a reconcile that served nothing are causes of the next one: it failed or panicked, more often than a key
+// has causes, or it could not begin because a write cannot be caught up with, or because the namespace is not listed.
+func TestCausesStay(t *testing.T) {
+	one := key{Namespace: "a", Name: "one"}
+	for name, test := range map[string]struct {
+		fails func() error // five times
+		setup func(t *testing.T, w *scene, set *informer.Namespaces)
+		want  string // the calls, by their causes
+	}{
+		"error":  {func() error { return errors.New("no") }, nil, "X" + strings.Repeat("\nretry; X", 5)},
+		"panic":  {func() error { panic("no") }, nil, "X" + strings.Repeat("\nretry; X", 5)},
+		"goexit": {func() error { runtime.Goexit(); return nil }, nil, "X" + strings.Repeat("\nretry; X", 5)},
+		"again":  {func() error { return controller.Again(time.Second) }, nil, "X" + strings.Repeat("\nasked for again", 5)},
+		"catch up": {nil, func(t *testing.T, w *scene, _ *informer.Namespaces) {
+			old, _ := w.handle.Cached(one)
+			ok(t, w.server.Inject(faults.Fault{Verb: faults.VerbWatch, Delay: time.Hour, Times: -1}))
+			w.server.DropWatches()
+			done(fake.Update(w.server, labelled(old, "1")))
+			if _, err := w.handle.Update(t.Context(), labelled(old, "2"), metav1.UpdateOptions{}); err == nil {
+				t.Fatal("no conflict")
+			}
+			ok(t, w.server.Inject(faults.Fault{Verb: faults.VerbGet, Times: 5, Status: apierrors.NewInternalError(errors.New("no"))}))
+		}, "retry; event; X"}, // the object was got at last
+		"namespace": {nil, func(t *testing.T, w *scene, set *informer.Namespaces) {
+			set.Remove("a")
+			synctest.Wait()
+			ok(t, w.server.Inject(faults.Fault{Verb: faults.VerbList, Delay: 59500 * time.Millisecond, Times: 1}))
+			ok(t, set.Add("a"))
+		}, "event; X\nput off"}, // it was listed
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				set := informer.NewNamespaces("a")
+				w := newScene(t, controller.OpenOptions[*gadget]{Namespaces: set})
+				create(t, w.server, newGadget("one", "x"))
+				var got because
+				failures := 5
+				failing := false
+				c := controller.New("", func(ctx context.Context, k key) error {
+					_ = got.reconcile(ctx, k)
+					if failures--; !failing || failures < 0 {
+						return nil
+					}
+					return test.fails()
+				}, controller.Options[key]{Queue: queue.Options[key]{OnError: func(key, error) {}}})
+				controller.For(c, w.handle)
+				stop := started(t, c.Run)
+				time.Sleep(time.Second)
+				synctest.Wait()
+				if test.setup != nil {
+					test.setup(t, w, set)
+				}
+				got.take()
+				failing, failures = test.fails != nil, 5
+				c.Queue().Add(one)
+				time.Sleep(10 * time.Minute)
+				synctest.Wait()
+				text := regexp.MustCompile("gadgets a/one (added|updated) [^;\n]*").ReplaceAllString(got.take(), "event")
+				text = strings.NewReplacer("a/one: ", "", "added by hand", "X").Replace(text)
+				if text != test.want {
+					t.Errorf("got\n%s\nwant\n%s", text, test.want)
+				}
+				stop()
+			})
+		})
+	}
+}
+
 // What waits is known as well, and what the ring or the controller no longer has is said so.
 func TestCausesThatWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -222,9 +292,9 @@ func TestCausesThatWait(t *testing.T) {
 		synctest.Wait()
 		check := func(want string, changed ...string) {
 			t.Helper()
-			s := c.KeyState("x")
-			if len(s.Waiting) != 1 || s.Adds != 1 || s.Waiting[0].String() != want || strings.Join(s.Waiting[0].Changed(), " ") != strings.Join(changed, " ") {
-				t.Errorf("got %v of %d, want %s", s.Waiting, s.Adds, want)
+			got := c.KeyState("x").Waiting
+			if len(got.Newest) != 1 || got.Adds != 1 || got.Newest[0].String() != want || strings.Join(got.Newest[0].Changed(), " ") != strings.Join(changed, " ") {
+				t.Errorf("got %v, want %s", got, want)
 			}
 		}
 		check("gadgets a/first added " + first.ResourceVersion)
@@ -246,7 +316,7 @@ func TestCausesThatWait(t *testing.T) {
 		check("gadgets added")
 		ok(t, controller.Unwatch(c, inf))
 		check("an object that is not watched any more added")
-		if s := c.KeyState("none"); s.Waiting != nil || s.Adds != 0 {
+		if s := c.KeyState("none"); s.Waiting.Newest != nil || s.Waiting.Adds != 0 {
 			t.Errorf("got %v", s)
 		}
 		stopInformer()
@@ -256,7 +326,7 @@ func TestCausesThatWait(t *testing.T) {
 
 // A context of no reconcile has no causes.
 func TestNoCauses(t *testing.T) {
-	if causes, adds := controller.CausesOf(t.Context()); causes != nil || adds != 0 {
+	if causes := controller.CausesOf(t.Context()); causes.Newest != nil || causes.Adds != 0 {
 		t.Errorf("got %v", causes)
 	}
 }
@@ -266,8 +336,7 @@ func TestCausesAfterUnwatch(t *testing.T) {
 	server, inf := setup(t)
 	reconciled := make(chan []controller.Cause, 100)
 	c := controller.New("", func(ctx context.Context, _ key) error {
-		causes, _ := controller.CausesOf(ctx)
-		reconciled <- causes
+		reconciled <- controller.CausesOf(ctx).Newest
 		return nil
 	})
 	c.Trace(10)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"hash/maphash"
 	"log/slog"
 	"slices"
 	"sync"
@@ -304,5 +305,10 @@ func priority(initial, sync bool) int {
 
 // enqueue adds a key. One that waits with a lower priority gets this one.
 func (c *Controller[Q]) enqueue(key Q, priority int, why note.Note) {
+	if byOthers(why) && c.loops.Listens() {
+		if hash := maphash.Comparable(c.loops.Seed, key); c.loops.Hears(hash) {
+			hear(c.loops, hash, causeOf(c.present(), key, why))
+		}
+	}
 	c.queue.AddWith(key, queue.AddOptions{Priority: priority, Note: why})
 }

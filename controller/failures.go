@@ -26,8 +26,9 @@ func explained[Q comparable](c *Controller[Q], reconcile func(context.Context, Q
 		if err == nil {
 			return nil
 		}
-		if notes := note.Of(ctx); notes.Adds() > 0 {
-			err = &failedError{err, notes.Newest()[0]}
+		notes := note.Of(ctx)
+		if newest := notes.Newest(); len(newest) > 0 {
+			err = &failedError{err, newest[0]}
 		}
 		return err
 	}

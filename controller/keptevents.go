@@ -87,9 +87,11 @@ const ownKey note.Note = 1 << 2
 
 // caused reports whether a note is of an event that changed something.
 func caused(is note.Note) bool {
-	const unchanged = 1<<flagsAt | 2<<flagsAt // initial, sync
-	return is&note.Event != 0 && is&unchanged == 0
+	return is&note.Event != 0 && is&(isInitial|isSync) == 0
 }
+
+// typeOf returns the type of the event of a note.
+func typeOf(is note.Note) informer.EventType { return informer.EventType(is & 3) }
 
 // The note of an event has, from the lowest bit on, its type, ownKey and note.Event, its flags, the number of its input, and
 // its number among the events of that input.
@@ -99,6 +101,14 @@ const (
 	maxInput  = 1<<16 - 1
 	numberAt  = 24
 	maxNumber = 1<<40 - 1
+)
+
+// The flags of the note of an event.
+const (
+	isInitial note.Note = 1 << (flagsAt + iota)
+	isSync
+	isReplaced
+	isOwn
 )
 
 // eventNote returns the note of an event. The flags are initial, sync, replaced and own.

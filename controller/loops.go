@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
@@ -41,10 +42,13 @@ type Loop struct {
 // count, and neither do writes other than through handles with the context of reconcile.
 //
 // If others write the object, too, each write may have another reason: an event of an object that reconcile does not
-// write again, a change of more than the object's metadata and status, or more than three causes of one reconcile. It also
-// may if there is more than a minute between the writes. After such a write in the row, only a field that others undo, and
-// that gets the same values again, makes a loop. A number that goes one way, such as a cursor or the partition of a
-// rollout, is progress for 1,000 reconciles.
+// write again, or a change of more than the object's metadata and status. It also may if there is more than a minute
+// between the writes. After such a write in the row, only a field that others undo, and that gets the same values again,
+// makes a loop. So others who answer each write with another spec are not found.
+//
+// Two things are progress for 1,000 reconciles: a number that goes one way, such as the partition of a rollout, and a text
+// of the status that is new each time, such as a cursor. Nobody can tell such a text from a hash. A time is no cursor, and
+// neither is a text in a condition, or in the rest of the object.
 //
 // A reconcile that writes nothing costs 0.1 µs for that, and no allocation. A controller looks at 1,000 keys. If more
 // write, it forgets one with few such reconciles in a row, and never one that was found in the last hour.
@@ -73,8 +77,9 @@ func loopText(l loops.Loop) string {
 
 // madeByCall are the writes of a call of reconcile. The zero value has none.
 type madeByCall struct {
-	mu  sync.Mutex // reconcile may write in several goroutines
-	all *callWrites
+	some atomic.Bool // all is set
+	mu   sync.Mutex  // reconcile may write in several goroutines
+	all  *callWrites
 }
 
 type callWrites struct {
@@ -84,6 +89,9 @@ type callWrites struct {
 
 // take returns the writes so far, nil for none. What still writes with the context gets its own.
 func (m *madeByCall) take() *callWrites {
+	if !m.some.Load() {
+		return nil
+	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	all := m.all
@@ -130,6 +138,7 @@ func noteMade(ctx context.Context, through subject, w *changed, cache requestCac
 	defer m.mu.Unlock()
 	if m.all == nil {
 		m.all = &callWrites{}
+		m.some.Store(true)
 	}
 	m.all.writes.Add(loops.Write{Object: object, Base: of(w.base), Made: of(w.now)})
 	m.all.fields = append(m.all.fields, fields...)
@@ -155,8 +164,11 @@ func changedFields(seed maphash.Seed, object uint64, name string, w *changed, is
 }
 
 // stepOf says which way a number has gone. One that is not there is 0. An observed generation only follows what is
-// written.
+// written. A token goes up.
 func stepOf(path string, old, now any) int {
+	if isToken(path, now) {
+		return 1
+	}
 	was, wasNumber := old.(json.Number)
 	is, isNumber := now.(json.Number)
 	if (old != nil && !wasNumber) || (now != nil && !isNumber) || strings.HasSuffix(path, "observedGeneration") {
@@ -165,6 +177,17 @@ func stepOf(path string, old, now any) int {
 	before, _ := was.Float64() // 0 for ""
 	after, _ := is.Float64()
 	return cmp.Compare(after, before)
+}
+
+// isToken reports whether a value may be a cursor whose next value nobody can foresee: a text of the status, outside
+// conditions, that is no time.
+func isToken(path string, value any) bool {
+	text, ok := value.(string)
+	if !ok || !within(path, "status") || within(path, "status.conditions") {
+		return false
+	}
+	_, err := time.Parse(time.DateOnly, text[:min(len(text), len(time.DateOnly))])
+	return err != nil
 }
 
 // within reports whether a path is that of a member of the object, or of a part of it.
@@ -177,46 +200,33 @@ func within(path, member string) bool {
 func judge(call anyCall, notes *note.Notes, to logs.Log) {
 	made, d, hash := call.made()
 	all := made.take()
-	if all == nil && !d.Idle(hash) {
-		return
-	}
-	now := time.Now()
-	why := loops.Causes{Events: notes.All()&note.Event != 0}
-	why.Own = why.Events && notes.All()&ownKey != 0
-	for _, is := range notes.Newest() {
-		why.Events = why.Events && caused(is)
-	}
-	if !why.Own && d.Suspects(hash, now) {
-		addOthers(&why, d.Seed, call)
-	}
 	if all == nil {
-		d.Hear(hash, &why)
+		d.Idle(hash)
 		return
 	}
-	c := &loops.Call{Key: hash, Why: why, Writes: all.writes, Fields: all.fields, Now: now, Name: call.name()}
+	c := &loops.Call{Key: hash, Events: notes.All()&note.Event != 0, Writes: all.writes, Fields: all.fields, Now: time.Now(), Name: call.name()}
+	c.Own = c.Events && notes.All()&ownKey != 0
+	for _, is := range notes.Newest() {
+		c.Events = c.Events && caused(is)
+	}
 	if l, found := d.Ended(c); found {
-		to.KeyError(c.Name, "reconcile goes in a loop", errors.New(loopText(l)))
+		to.KeyError(c.Name, "reconcile runs in a loop", errors.New(loopText(l)))
 	}
 }
 
-// addOthers adds what others have changed among the causes of a call.
-func addOthers(to *loops.Causes, seed maphash.Seed, call anyCall) {
-	newest, adds := call.causes()
-	to.News = adds > len(newest)
-	for i, c := range newest {
-		if !caused(c.note) || c.note&ownKey != 0 {
-			continue
-		}
-		key, ok := keytext.Parse(c.Key)
-		to.Others[i] = objectHash(seed, c.Resource, key)
-		to.News = to.News || !ok || bringsNews(&c)
-	}
+// byOthers reports whether a note is of a change that the reconcile of the key has not made.
+func byOthers(is note.Note) bool { return caused(is) && is&ownKey == 0 }
+
+// hear tells the detector of loops of a change by others for which a key is queued.
+func hear(d *loops.Detector, hash uint64, c Cause) {
+	key, ok := keytext.Parse(c.Key)
+	d.Hear(hash, objectHash(d.Seed, c.Resource, key), !ok || changesMore(&c))
 }
 
-// bringsNews reports whether the event of a cause has changed more of an object than its metadata and status, or that is
+// changesMore reports whether the event of a cause has changed more of an object than its metadata and status, or that is
 // not known.
-func bringsNews(c *Cause) bool {
-	if c.Type != informer.Updated || c.Replaced || c.Old == "" {
+func changesMore(c *Cause) bool {
+	if typeOf(c.note) != informer.Updated || c.note&isReplaced != 0 || c.Old == "" {
 		return true
 	}
 	return slices.ContainsFunc(c.Changed(), func(path string) bool { return !within(path, "metadata") && !within(path, "status") })

@@ -2,6 +2,7 @@ package controller_test
 
 import (
 	"context"
+	"crypto/rand"
 	"fmt"
 	"maps"
 	"sync"
@@ -127,6 +128,13 @@ func TestFollowingIsNoLoop(t *testing.T) {
 			},
 			[]changes{{settingsKind, false, 1000, 3 * time.Second}, {workKind, true, 1000, 3 * time.Second}},
 		},
+		"a work has a hash of settings, and its status moves ten times in each call": {
+			watchAll,
+			func(ctx context.Context, w *shopWorld, h shopHandle, a *shop) error {
+				return annotate(ctx, w.works, ofSettings(w))
+			},
+			[]changes{{settingsKind, false, 60, 3 * time.Second}, {workKind, true, 1800, 100 * time.Millisecond}},
+		},
 		"settings that change each half an hour": {
 			watchAll,
 			func(ctx context.Context, w *shopWorld, h shopHandle, a *shop) error {
@@ -181,6 +189,11 @@ func TestFollowingIsNoLoop(t *testing.T) {
 
 // A reconcile that goes on by itself, step by step, is no loop.
 func TestStepsAreNoLoop(t *testing.T) {
+	tokens := map[string]string{} // by the one before
+	for last := ""; len(tokens) < 100; {
+		tokens[last] = rand.Text()
+		last = tokens[last]
+	}
 	for name, c := range map[string]struct {
 		opts controller.Options[key]
 		step func(ctx context.Context, h shopHandle, a *shop) error
@@ -196,6 +209,14 @@ func TestStepsAreNoLoop(t *testing.T) {
 				return nil
 			}
 			_, err := h.PatchStatus(ctx, theShop, types.MergePatchType, fmt.Appendf(nil, `{"status":{"ready":%d,"seen":%q}}`, a.Status.Ready+1, time.Now()), metav1.PatchOptions{})
+			return err
+		}},
+		"a cursor of opaque texts, by patches": {controller.Options[key]{}, func(ctx context.Context, h shopHandle, a *shop) error {
+			next := tokens[a.Status.Seen]
+			if next == "" {
+				return nil
+			}
+			_, err := h.PatchStatus(ctx, theShop, types.MergePatchType, fmt.Appendf(nil, `{"status":{"seen":%q}}`, next), metav1.PatchOptions{})
 			return err
 		}},
 	} {

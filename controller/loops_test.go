@@ -3,6 +3,7 @@ package controller_test
 import (
 	"bytes"
 	"context"
+	"crypto/rand"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -122,7 +123,7 @@ func (w *loopWorld) stop() {
 // reports returns the records about loops.
 func (w *loopWorld) reports() (all []string) {
 	for line := range strings.Lines(w.log.String()) {
-		if strings.Contains(line, "reconcile goes in a loop") {
+		if strings.Contains(line, "reconcile runs in a loop") {
 			all = append(all, line)
 		}
 	}
@@ -178,6 +179,24 @@ func TestLoops(t *testing.T) {
 		},
 		"a timestamp in a condition, without own events": {
 			steps: []step{func(ctx context.Context, h shopHandle, a *shop) error { return updateStatus(ctx, h, a, stamp) }},
+		},
+		"a time in the status": {
+			opts: own,
+			steps: []step{func(ctx context.Context, h shopHandle, a *shop) error {
+				return updateStatus(ctx, h, a, func(s *shopStatus) { s.Seen = time.Now().Format(time.RFC3339) })
+			}},
+			report: `after shops.example.com a/one changed status.seen, written by this controller`,
+			lines:  []string{`shops.example.com a/one: "c0" has written status.seen ... times in a row without a reason: it is different each time`},
+		},
+		"a message in a condition, with the number of a request": {
+			opts: own,
+			steps: []step{func(ctx context.Context, h shopHandle, a *shop) error {
+				return updateStatus(ctx, h, a, func(s *shopStatus) {
+					s.Conditions = []metav1.Condition{{Type: "Ready", Status: metav1.ConditionFalse, Reason: "Refused", Message: "refused: request " + rand.Text()}}
+				})
+			}},
+			report: `after shops.example.com a/one changed status.conditions[Ready].message, written by this controller`,
+			lines:  []string{`shops.example.com a/one: "c0" has written status.conditions[Ready].message ... times in a row without a reason: it is different each time`},
 		},
 		"nil against empty": {
 			cache: resync,
@@ -284,6 +303,25 @@ func TestLoops(t *testing.T) {
 						return nil
 					}
 					return updateStatus(ctx, h, a, func(s *shopStatus) { s.Seen = a.Annotations["at"] })
+				},
+			},
+			report: `after shops.example.com a/one changed metadata.annotations.at, written by this controller and answered by others`,
+			quiet:  1,
+		},
+		"a timestamp that another controller answers with eight statuses": {
+			steps: []step{
+				func(ctx context.Context, h shopHandle, a *shop) error {
+					return merge(ctx, h, fmt.Sprintf(`{"metadata":{"annotations":{"at":%q}}}`, time.Now()))
+				},
+				func(ctx context.Context, h shopHandle, a *shop) error {
+					for n := range int64(8) {
+						_, err := h.PatchStatus(ctx, theShop, types.MergePatchType, fmt.Appendf(nil, `{"status":{"ready":%d}}`, a.Status.Ready+n+1), metav1.PatchOptions{})
+						if err != nil {
+							return err
+						}
+						time.Sleep(50 * time.Millisecond)
+					}
+					return nil
 				},
 			},
 			report: `after shops.example.com a/one changed metadata.annotations.at, written by this controller and answered by others`,

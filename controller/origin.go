@@ -54,7 +54,7 @@ func (c *callContext[Q]) made() (writes *madeByCall, to *loops.Detector, key uin
 
 func (c *callContext[Q]) name() string { return keytext.Of(c.from.key) }
 
-func (c *callContext[Q]) causes() ([]Cause, int) {
+func (c *callContext[Q]) causes() Causes {
 	return causesOf(c.from.controller, c.from.key, &c.notes)
 }
 

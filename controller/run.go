@@ -74,12 +74,18 @@ func (c *Controller[Q]) rest(inputs []input, mayBeStuck bool) bool {
 // work waits for the handlers to sync and then runs the workers: in a manager that may lose the leadership, once in each
 // term. Between the terms the queue keeps its keys, and gets more.
 func (c *Controller[Q]) work(ctx context.Context, inputs []input) error {
+	sizes, stop := readSizes(c.opts.Run.Resize)
+	defer stop()
 	if synced, err := c.sync(ctx, inputs); !synced {
 		return err
 	}
 	c.logger.Debug("caches are filled")
 	reconcile := explained(c, caughtUp(c, noted(&c.taken, traced(c, attributed(c, c.reconcile)), c.freed)))
-	return terms.Each(ctx, func(ctx context.Context) error { return queue.Run(ctx, c.queue, c.opts.Run, reconcile) })
+	return terms.Each(ctx, func(ctx context.Context) error {
+		opts := c.opts.Run
+		opts.Resize = sizes.term()
+		return queue.Run(ctx, c.queue, opts, reconcile)
+	})
 }
 
 func (c *Controller[Q]) begin(ctx context.Context) (*session, []input, error) {

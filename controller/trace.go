@@ -21,9 +21,6 @@ func (c *Controller[Q]) Trace(n int) {
 	}
 }
 
-// Tracing reports whether [Controller.Trace] was called.
-func (c *Controller[Q]) Tracing() bool { return c.trace.Load() != nil }
-
 // Traced returns the kept reconciles of the key that has this text in logs and errors, the newest
 // first. O(kept).
 func (c *Controller[Q]) Traced(key string) (all []Traced) {
@@ -45,10 +42,8 @@ func (c *Controller[Q]) Traced(key string) (all []Traced) {
 type KeyState struct {
 	// Running is the reconcile that runs, without a result; its Began is zero if none runs. It needs [Controller.Trace].
 	Running Traced
-	// Waiting are the newest three causes of the next reconcile, the newest first, out of Adds. They are
-	// empty if the key does not wait in the queue.
-	Waiting []Cause
-	Adds    int
+	// Waiting are the causes of the next reconcile. There are none if the key does not wait in the queue.
+	Waiting Causes
 }
 
 // KeyState returns what the controller knows about a key at present. key is a Q.
@@ -58,7 +53,7 @@ func (c *Controller[Q]) KeyState(key any) (s KeyState) {
 		return s
 	}
 	notes := c.queue.Notes(k)
-	s.Waiting, s.Adds = causesOf(c, k, &notes)
+	s.Waiting = causesOf(c, k, &notes)
 	if t := c.trace.Load(); t != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()

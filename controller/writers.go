@@ -47,7 +47,7 @@ type callKey struct{}
 type anyCall interface {
 	origin() any
 	writers() *writers
-	causes() ([]Cause, int)
+	causes() Causes
 	name() string // the key in words
 	// made returns the writes of the call so far, and the detector of loops with the hash of the key.
 	made() (writes *madeByCall, to *loops.Detector, key uint64)

@@ -11,7 +11,7 @@ import (
 	"github.com/kinform/kinform/index"
 )
 
-// While the function of an index does not return, the page says so of its informer, and shows the others. This is in real
+// While the function of an index does not return, page and story say so of its informer, and show the others. This is in real
 // time, because no time passes in a bubble while a goroutine waits for a lock.
 func TestBusyInformer(t *testing.T) {
 	p, other := newProgram(t, debug.Options{}), newProgram(t, debug.Options{})
@@ -33,12 +33,24 @@ func TestBusyInformer(t *testing.T) {
 	if s.Informers[0].State != "busy" || s.Informers[0].Name != "secrets" || s.Informers[1].State != "never started" {
 		t.Errorf("got %+v", s.Informers)
 	}
+	told := p.story("a/good")
+	if told.Informers[0].Name != "secrets" || !told.Informers[0].Busy || len(told.Unknown) != 1 || told.Unknown[0] != "others" {
+		t.Errorf("got %+v", told)
+	}
+	p.story("a/other") // while the look before is still held up
+	late := debug.New(debug.Options{Events: 8})
+	if err := debug.AddInformer(late, "secrets", p.inf, nil); err != nil {
+		t.Error(err)
+	}
 	close(release)
 	if err := p.inf.WaitForSync(t.Context()); err != nil {
 		t.Fatal(err)
 	}
 	for p.state("/state.json").Informers[0].State == "busy" { // viewers share a state for a second
 		time.Sleep(10 * time.Millisecond)
+	}
+	if told := p.story("a/good"); told.Informers[0].Busy || !told.Informers[0].Cached {
+		t.Errorf("got %+v", told)
 	}
 	cancel()
 	if err := <-ended; err != nil {

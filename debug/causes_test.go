@@ -41,7 +41,11 @@ func TestCauses(t *testing.T) {
 		expect("the update", calls[0].Causes, "secrets a/good updated "+first+" → "+good.ResourceVersion+": data.password")
 		expect("the list", calls[1].Causes, "secrets a/good found "+first)
 		expect("merged", p.story(`a/good\u202e`).Controllers[0].Reconciles[0].Causes, "added by hand", "added by hand", "added by hand", "and 1 before")
-		expect("it waits", p.story("a/bad").Controllers[0].Causes, "retry")
+		bad, err := fake.Get[*Secret](p.server, key{Namespace: "a", Name: "bad"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		expect("it waits", p.story("a/bad").Controllers[0].Causes, "retry", "secrets a/bad found "+bad.ResourceVersion)
 		lists := p.state("/state.json").Controllers[0]
 		expect("lists", []string{lists.DelayedKeys[0].Cause, lists.FailingKeys[0].Cause}, "retry", "retry")
 		if runs := lists.RunningKeys[0]; runs.Key != "a/slow" || !strings.HasPrefix(runs.Cause, "secrets a/slow found") {

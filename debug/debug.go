@@ -63,9 +63,10 @@ type Page struct {
 
 	shared struct { // guarded by its own lock, under which mu may be taken
 		sync.Mutex
-		at    time.Time
-		state State
-		text  []byte
+		at       time.Time
+		state    State
+		text     []byte
+		unfilled map[informer.Untyped]string // why the caches are not filled that are not
 	}
 }
 
@@ -91,6 +92,7 @@ func AddInformer[K comparable, T any](p *Page, name string, inf informer.Informe
 		return noPart(p, "informer", name)
 	}
 	v := p.informer(name, inf.AsInformer(), inf)
+	awaitTraces(v)
 	if server != nil {
 		v.ask = func(ctx context.Context, text string) (string, error) {
 			key, ok := keytext.Find(text, inf.AsInformer().Store().Keys())
@@ -198,11 +200,12 @@ func refuse(sort, name string, err error) error {
 
 // informer returns the view of an informer. cache is the handle on it, or the informer.
 func (p *Page) informer(name string, inf informer.Untyped, cache any) *informed {
-	inf.Trace(p.opts.Events)
-	return &informed{name: printable(name), inf: inf, cache: cache, objects: p.opts.Objects, traces: p.opts.Events > 0}
+	v := &informed{name: printable(name), inf: inf, cache: cache, objects: p.opts.Objects, looking: make(chan struct{}, 1)}
+	v.trace(p.opts.Events)
+	return v
 }
 
 func (p *Page) controller(name string, c manager.Controller) *queued {
 	c.Trace(p.opts.Reconciles)
-	return &queued{name: printable(name), queue: c.Untyped(), calls: c}
+	return &queued{name: printable(name), queue: c.Untyped(), calls: c, kept: p.opts.Reconciles}
 }

@@ -141,7 +141,7 @@ func TestOffByDefault(t *testing.T) {
 		if n := len(p.inf.Handlers()); n != 1 {
 			t.Errorf("%d handlers, want the controller's only", n)
 		}
-		if p.control.Tracing() || p.control.Traced("a/good") != nil || p.inf.Traced("a/good") != nil {
+		if p.control.LastErrors() != nil || p.control.Traced("a/good") != nil || p.inf.Traced("a/good") != nil {
 			t.Error("something is recorded")
 		}
 	})

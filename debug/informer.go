@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"strings"
 	"time"
 
 	"github.com/kinform/kinform/informer"
@@ -21,14 +22,42 @@ type informed struct {
 	traces  bool
 	rate    rate // of events; of the one goroutine that reads
 
+	tracing chan struct{} // closed once inf.Trace has returned; nil if nothing is to be kept
+	looking chan struct{} // holds one element while somebody looks a key up
+
 	// Of whoever holds the lock of Page.shared.
 	reading chan Informer // gets what is being read; nil while nothing is
 	waited  bool          // for reading
 	last    Informer      // the last that was read
 }
 
-// busyAfter is how long the page waits for its informers.
+// busyAfter is how long the page waits for its informers. The function of an index that does not return holds them up.
 const busyAfter = time.Second
+
+// trace makes the informer keep its newest events.
+func (v *informed) trace(events int) {
+	if events > 0 {
+		v.traces, v.tracing = true, make(chan struct{})
+		go func() {
+			v.inf.Trace(events)
+			close(v.tracing)
+		}()
+	}
+}
+
+// awaitTraces waits until all keep events, or are busy.
+func awaitTraces(all ...*informed) {
+	late, cancel := context.WithTimeout(context.Background(), busyAfter)
+	defer cancel()
+	for _, v := range all {
+		if v.tracing != nil {
+			select {
+			case <-v.tracing:
+			case <-late.Done():
+			}
+		}
+	}
+}
 
 // begin begins to read the state of an informer, unless that is going on. Its goroutine outlives the page if the function
 // of an index never returns.
@@ -88,13 +117,13 @@ func (v *informed) read(now time.Time) Informer {
 	maps.DeleteFunc(out.Relists, func(_ string, n uint64) bool { return n == 0 })
 	out.LastEvent = age(st.LastEvent, now)
 	if f := st.Failing; f.Err != nil {
-		out.Failing = &Failing{Since: now.Sub(f.Since).Seconds(), Error: errorText(f.Err)}
+		out.Failing = &Failing{Since: now.Sub(f.Since).Seconds(), Error: requestText(f.Err)}
 		if !f.Next.IsZero() {
 			out.Failing.Next = ptr(f.Next.Sub(now).Seconds())
 		}
 	}
 	if st.LastError != nil {
-		out.LastError = &PastError{Age: now.Sub(st.LastErrorAt).Seconds(), Error: errorText(st.LastError)}
+		out.LastError = &PastError{Age: now.Sub(st.LastErrorAt).Seconds(), Error: requestText(st.LastError)}
 	}
 	out.Quiet = age(st.QuietSince, now)
 	for _, h := range v.inf.Handlers() {
@@ -108,7 +137,7 @@ func age(at, now time.Time) *float64 {
 	if at.IsZero() {
 		return nil
 	}
-	return ptr(now.Sub(at).Seconds())
+	return ptr(max(0, now.Sub(at).Seconds())) // it may have come since now
 }
 
 func (v *informed) phase(st informer.Stats) string {
@@ -134,6 +163,31 @@ func (v *informed) phase(st informer.Stats) string {
 func listFails(err error) bool {
 	var failed *reflector.RequestError
 	return errors.As(err, &failed) && failed.Verb == "list"
+}
+
+// requestText returns the text of the error of a list or watch, without the collection and when it is tried again, which the
+// page says beside it.
+func requestText(err error) string {
+	text := errorText(err)
+	var failed *reflector.RequestError
+	if errors.As(err, &failed) {
+		if what, rest, ok := strings.Cut(text, " failed, trying again "); ok {
+			_, why, _ := strings.Cut(rest, ": ")
+			text = strings.TrimPrefix(what, printable(failed.Resource)+": ") + " failed: " + why
+		}
+	}
+	return text
+}
+
+// unfilled says why the cache of an informer is not filled, empty if it is.
+func unfilled(i Informer) string {
+	switch {
+	case i.Lists > 0:
+		return ""
+	case i.Failing != nil:
+		return i.Failing.Error
+	}
+	return i.State
 }
 
 func ptr[T any](v T) *T { return &v }

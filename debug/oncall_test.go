@@ -160,6 +160,80 @@ func TestCausesInARow(t *testing.T) {
 	})
 }
 
+// A key that failed or was given up has its last error in its story even if its reconciles are not recorded any more. Of
+// another one, the story says how many are recorded.
+func TestForgottenReconciles(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram(t, debug.Options{Reconciles: 1})
+		defer p.start("never", "good", "bad")()
+		time.Sleep(time.Second)
+		synctest.Wait()
+		for name, want := range map[string]string{
+			"never": "absent: It was given up, and comes back when something adds it. terminal: no such plan",
+			"good":  "absent: It is not in the queue, and no reconcile of it is recorded: only the newest 1 are, of all keys. ",
+			"bad":   "delayed: It is delayed for another * <b>no such thing</b>",
+		} {
+			c, last := p.story("a/" + name).Controllers[0], ""
+			if c.LastError != nil {
+				last = c.LastError.Error
+			}
+			before, after, _ := strings.Cut(want, "*")
+			if got := fmt.Sprintf("%s: %s %s", c.State, c.Why, last); !strings.HasPrefix(got, before) || !strings.HasSuffix(got, after) {
+				t.Errorf("%s: got %s", name, got)
+			}
+		}
+	})
+}
+
+// A key behind others that hang says which one has been running for longest.
+func TestBehindAHangingKey(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := controller.New("c", func(ctx context.Context, _ string) error {
+			<-ctx.Done()
+			return nil
+		}, controller.Options[string]{})
+		p := &program{t: t, page: debug.New(debug.Options{Reconciles: 8}), run: c.Run}
+		if err := p.page.AddController("c", c); err != nil {
+			t.Fatal(err)
+		}
+		defer p.start()()
+		c.Queue().Add("hangs")
+		time.Sleep(65 * time.Second)
+		c.Queue().Add("waits")
+		const want = "Keys queued before it: 0. Keys running: 1. Of these, hangs has been running for longest: 1m5s."
+		if got := p.story("waits").Controllers[0].Why; got != want {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
+// A controller without workers says which of its caches is not filled, and why. When the list is tried again is not in that
+// text, which would be out of date.
+func TestUnfilledCache(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		p := newProgram(t, debug.Options{})
+		for _, verb := range []faults.Verb{faults.VerbList, faults.VerbWatch} {
+			if err := p.server.Inject(faults.Fault{Verb: verb, Times: 1000, Status: faults.Refusal(403, metav1.StatusReasonForbidden, 0)}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		defer p.start()()
+		time.Sleep(time.Minute)
+		s := p.state("/state.json")
+		const failing = `list at resourceVersion "0" failed: refused by a fault: Forbidden`
+		if f := s.Informers[0].Failing; f == nil || f.Error != failing {
+			t.Errorf("got %+v", f)
+		}
+		const want = "the cache of secrets is not filled: " + failing
+		if got := s.Controllers[0].NoWorkers; got != want {
+			t.Errorf("got %s", got)
+		}
+		if got := p.story("a/one").Controllers[0].Why; got != "It is not in the queue. Reconciles are not recorded. No worker runs: "+want+"." {
+			t.Errorf("got %s", got)
+		}
+	})
+}
+
 // noDelay retries at once.
 type noDelay struct{}
 

@@ -33,6 +33,13 @@ func (p *Page) addSource(parts func() []manager.Part) {
 
 // views returns the parts that exist at present.
 func (p *Page) views() views {
+	all, fresh := p.find()
+	awaitTraces(fresh...)
+	return all
+}
+
+// find returns the parts that exist at present, and the informers among them that are new to the page.
+func (p *Page) find() (all views, fresh []*informed) {
 	p.mu.Lock()
 	sources := p.sources
 	p.mu.Unlock()
@@ -46,7 +53,7 @@ func (p *Page) views() views {
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	all := views{slices.Clone(p.added.informers), slices.Clone(p.added.queues), slices.Clone(p.added.controllers), slices.Clone(p.added.replicas)}
+	all = views{slices.Clone(p.added.informers), slices.Clone(p.added.queues), slices.Clone(p.added.controllers), slices.Clone(p.added.replicas)}
 	there := map[any]bool{}
 	for _, part := range parts {
 		if mistake.IsNil(part.Value) || !reflect.TypeOf(part.Value).Comparable() || there[part.Value] {
@@ -57,6 +64,9 @@ func (p *Page) views() views {
 		if v == nil {
 			v = p.view(part)
 			p.found[part.Value] = v
+			if v, ok := v.(*informed); ok {
+				fresh = append(fresh, v)
+			}
 		}
 		switch v := v.(type) {
 		case *informed:
@@ -79,7 +89,7 @@ func (p *Page) views() views {
 			}
 		}
 	}
-	return all
+	return all, fresh
 }
 
 // ledPart is a part of a manager with the Elector there.
@@ -113,7 +123,7 @@ func (p *Page) view(part ledPart) any {
 		shown.lead = part.lead
 		return shown
 	case queue.Untyped:
-		return &queued{name: printable(p.free("queue", part.Name)), queue: v}
+		return &queued{name: printable(p.free("queue", part.Name)), queue: v, lead: part.lead}
 	case interface{ Untyped() informer.Untyped }:
 		name := p.free("informer", part.Name)
 		shown := p.informer(name, v.Untyped(), v)

@@ -2,11 +2,13 @@ package debug
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 	"time"
 
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/controller/manager"
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/verdict"
 	"github.com/kinform/kinform/queue"
 )
@@ -18,12 +20,14 @@ type queued struct {
 	name  string
 	queue queue.Untyped
 	calls manager.Controller // nil for a queue alone
-	lead  candidate          // that decides when the controller works; nil if none is known
+	lead  candidate          // that decides when the program works on it; nil if none is known
+	kept  int                // the number of reconciles that are recorded
 
 	adds, runs, failures rate
 }
 
-func (v *queued) state(now time.Time) Queue {
+// state returns the state of a queue. unfilled says why caches are not filled.
+func (v *queued) state(now time.Time, unfilled map[informer.Untyped]string) Queue {
 	m, s := v.queue.Metrics(), v.queue.SnapshotAny()
 	out := Queue{
 		Name: v.name, ShuttingDown: v.queue.ShuttingDown(),
@@ -31,7 +35,9 @@ func (v *queued) state(now time.Time) Queue {
 		Adds: m.Adds, Retries: m.Retries, Panics: m.Panics,
 		QueuedKeys: []Key{}, DelayedKeys: []Key{}, RunningKeys: []Key{},
 	}
-	out.NoWorkers = v.noWorkers(m)
+	if v.idles(m) {
+		out.NoWorkers = v.noWorkers(unfilled)
+	}
 	v.addFailing(&out, s, now)
 	for _, k := range first(s.Queued) {
 		out.QueuedKeys = append(out.QueuedKeys, v.waitingKey(k.Key, k.Waited, k.Priority, k.Failures))
@@ -98,26 +104,40 @@ func (v *queued) known(key any) (s controller.KeyState) {
 	return s
 }
 
-// noWorkers says why a controller has no workers, empty if it has. m are the metrics of its queue.
-func (v *queued) noWorkers(m queue.Metrics) string {
-	if v.calls == nil || m.Workers > 0 || v.queue.ShuttingDown() {
-		return ""
-	}
-	const other = "the controller was not started, or waits for its caches"
+// idles reports whether there are no workers, and there may be some later. m are the metrics of the queue. Who works on a
+// queue alone is not known: it idles only if this process does not lead, and nobody works on it.
+func (v *queued) idles(m queue.Metrics) bool {
 	switch {
-	case v.lead == nil:
-		return other + " or for the leadership"
-	case v.lead.Leads():
+	case m.Workers > 0 || v.queue.ShuttingDown():
+		return false
+	case v.calls != nil:
+		return true
+	}
+	return v.lead != nil && !v.lead.Leads() && m.Waiting+m.Running == 0
+}
+
+// noWorkers says why what idles does. unfilled says why caches are not filled.
+func (v *queued) noWorkers(unfilled map[informer.Untyped]string) string {
+	if v.lead != nil && !v.lead.Leads() {
+		switch leader := v.lead.Leader(); leader {
+		case "":
+			return "this process does not lead, and knows of none that does"
+		case v.lead.Identity():
+			return "this process does not lead; the lease still has its name, from an earlier term"
+		default:
+			return "this process does not lead; " + printable(leader) + " does"
+		}
+	}
+	for _, inf := range v.calls.Informers() { // a queue alone idles only if this process does not lead
+		if why := unfilled[inf]; why != "" {
+			return fmt.Sprintf("the cache of %s is not filled: %s", printable(inf.Resource()), why)
+		}
+	}
+	const other = "the controller was not started, is paused by RunOptions.Resize, or waits for its caches"
+	if v.lead != nil {
 		return other
 	}
-	switch leader := v.lead.Leader(); leader {
-	case "":
-		return "this process does not lead, and knows of none that does"
-	case v.lead.Identity():
-		return "this process does not lead; the lease still has its name, from an earlier term"
-	default:
-		return "this process does not lead; " + printable(leader) + " does"
-	}
+	return other + " or for the leadership"
 }
 
 // addFailing adds the keys that fail or were given up: those with the most failures first, and then the ones that failed

@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"time"
+
+	"github.com/kinform/kinform/informer"
 )
 
 // State is the content of the page. Times are ages in seconds at the moment of Time. Lists of keys
@@ -129,8 +131,8 @@ type Queue struct {
 	Idle         int    `json:"idle"` // workers that wait for a key
 	// Workers is the largest number of keys that run at a time, 0 while nothing works on the queue.
 	Workers int `json:"workers"`
-	// NoWorkers says why a controller has no workers, such as "this process does not lead; web-1 does" between two terms
-	// of a manager. It is empty if it has workers, for a queue alone, and if the queue is shut down.
+	// NoWorkers says why nothing works on the queue, such as "this process does not lead; web-1 does" between two terms
+	// of a manager. It is empty if something does, and if the queue is shut down. For a queue alone it says only that.
 	NoWorkers   string `json:"noWorkers,omitempty"`
 	Adds        uint64 `json:"adds"`
 	Retries     uint64 `json:"retries"`
@@ -199,30 +201,45 @@ func (p *Page) snapshot() (State, []byte) {
 	if s.text != nil && now.Sub(s.at) < time.Second {
 		return s.state, s.text
 	}
-	s.at, s.state = now, p.read(now)
+	s.at = now
+	s.state, s.unfilled = p.read(now)
 	s.text, _ = json.Marshal(s.state) // it has nothing that JSON does not have
 	return s.state, s.text
 }
 
-func (p *Page) read(now time.Time) State {
+// unfilled returns why the caches are not filled that are not, a second ago at most.
+func (p *Page) unfilled() map[informer.Untyped]string {
+	p.snapshot()
+	p.shared.Lock()
+	defer p.shared.Unlock()
+	return p.shared.unfilled
+}
+
+// read reads the state, and why the caches are not filled that are not.
+func (p *Page) read(now time.Time) (st State, why map[informer.Untyped]string) {
 	all := p.views()
-	st := State{Time: now.UTC(), Memory: memory(), Informers: []Informer{}, Queues: []Queue{}, Controllers: []Queue{}, Replicas: []ReplicaState{}}
+	why = map[informer.Untyped]string{}
+	st = State{Time: now.UTC(), Memory: memory(), Informers: []Informer{}, Queues: []Queue{}, Controllers: []Queue{}, Replicas: []ReplicaState{}}
 	late, cancel := context.WithTimeout(context.Background(), busyAfter)
 	defer cancel()
 	for _, v := range all.informers {
 		v.begin(now)
 	}
 	for _, v := range all.informers {
-		st.Informers = append(st.Informers, v.state(late.Done()))
+		in := v.state(late.Done())
+		st.Informers = append(st.Informers, in)
+		if text := unfilled(in); text != "" {
+			why[v.inf] = text
+		}
 	}
 	for _, v := range all.queues {
-		st.Queues = append(st.Queues, v.state(now))
+		st.Queues = append(st.Queues, v.state(now, why))
 	}
 	for _, v := range all.controllers {
-		st.Controllers = append(st.Controllers, v.state(now))
+		st.Controllers = append(st.Controllers, v.state(now, why))
 	}
 	for _, v := range all.replicas {
 		st.Replicas = append(st.Replicas, v.state(now))
 	}
-	return st
+	return st, why
 }

@@ -6,13 +6,16 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/internal/verdict"
+	"github.com/kinform/kinform/queue"
 )
 
 // serverTime bounds a question to the server.
@@ -33,6 +36,8 @@ type Story struct {
 type CachedKey struct {
 	Name   string `json:"name"`
 	Cached bool   `json:"cached"`
+	// Busy says that the informer did not answer within a second. Then nothing else is known.
+	Busy bool `json:"busy,omitempty"`
 	// Version is the version of the object in the store. It is empty for objects without one.
 	Version string `json:"version"`
 	// PendingWrite is the version of this process's own write that the watch has not brought.
@@ -75,6 +80,8 @@ type QueuedKey struct {
 	// Why says in words why the key is not running now, or that it is running.
 	Why      string `json:"why"`
 	Failures int    `json:"failures"`
+	// LastError is that of a key that fails or was given up, see [Queue.FailingKeys].
+	LastError *PastError `json:"lastError,omitempty"`
 	// Loop says what goes on if the key was found in a loop in the last hour.
 	Loop string `json:"loop,omitempty"`
 	// Causes say why the key runs (with Options.Reconciles), or else why it waits, the newest first.
@@ -103,23 +110,39 @@ func (p *Page) story(ctx context.Context, key string, askServer bool) Story {
 	now := time.Now()
 	all := p.views()
 	s := Story{Key: key, Informers: []CachedKey{}, Queues: []QueuedKey{}, Controllers: []QueuedKey{}, Unknown: []string{}}
-	for _, v := range all.informers {
-		if one, knows := v.story(ctx, key, askServer, now); knows {
-			s.Informers = append(s.Informers, one)
-		} else {
-			s.Unknown = append(s.Unknown, v.name)
-		}
-	}
+	s.addInformers(ctx, all.informers, askServer, now)
 	for _, v := range all.queues {
-		s.Queues = append(s.Queues, v.story(key, now))
+		s.Queues = append(s.Queues, v.story(key, now, p.unfilled))
 	}
 	for _, v := range all.controllers {
-		s.Controllers = append(s.Controllers, v.story(key, now))
+		s.Controllers = append(s.Controllers, v.story(key, now, p.unfilled))
 	}
 	if slices.ContainsFunc(s.Queues, QueuedKey.knows) || slices.ContainsFunc(s.Controllers, QueuedKey.knows) {
 		s.Queues, s.Controllers = s.without(s.Queues), s.without(s.Controllers)
 	}
 	return s
+}
+
+// addInformers adds what the informers know of the key.
+func (s *Story) addInformers(ctx context.Context, all []*informed, askServer bool, now time.Time) {
+	looks := lookUp(all, s.Key, now)
+	var asking sync.WaitGroup
+	for n, v := range all {
+		if one := &looks[n]; askServer && !one.found.Busy {
+			asking.Go(func() {
+				answer, known := v.answer(ctx, s.Key)
+				one.found.Server, one.knows = answer, one.knows || known
+			})
+		}
+	}
+	asking.Wait()
+	for _, one := range looks {
+		if one.knows {
+			s.Informers = append(s.Informers, one.found)
+		} else {
+			s.Unknown = append(s.Unknown, one.found.Name)
+		}
+	}
 }
 
 // without leaves out, and names, the queues that do not know the key.
@@ -133,26 +156,64 @@ func (s *Story) without(all []QueuedKey) []QueuedKey {
 }
 
 func (k QueuedKey) knows() bool {
-	return k.State != "absent" && k.State != "shut down" || len(k.Reconciles) > 0 || k.Loop != ""
+	return k.State != "absent" && k.State != "shut down" || len(k.Reconciles) > 0 || k.Loop != "" || k.LastError != nil
 }
 
-// story returns what the page knows of a key in an informer. knows is false if that is nothing.
-func (v *informed) story(ctx context.Context, key string, askServer bool, now time.Time) (out CachedKey, knows bool) {
+// look is what an informer knows of a key. knows is false if that is nothing.
+type look struct {
+	found CachedKey
+	knows bool
+}
+
+// lookUp looks a key up in informers, in all of them at once, since any may be busy.
+func lookUp(all []*informed, key string, now time.Time) []look {
+	late, cancel := context.WithTimeout(context.Background(), busyAfter)
+	defer cancel()
+	var coming []<-chan look
+	for _, v := range all {
+		coming = append(coming, v.look(late, key, now))
+	}
+	looks := make([]look, len(all))
+	for n, v := range all {
+		select {
+		case looks[n] = <-coming[n]:
+			continue
+		case <-late.Done():
+		}
+		select {
+		case looks[n] = <-coming[n]:
+		default:
+			looks[n] = look{CachedKey{Name: v.name, Busy: true, Events: []SeenEvent{}}, true}
+		}
+	}
+	return looks
+}
+
+// look looks a key up, for as long as ctx lasts. Its goroutine outlives that if the function of an index never returns, and
+// then the ones after it do not get so far.
+func (v *informed) look(ctx context.Context, key string, now time.Time) <-chan look {
+	done := make(chan look, 1)
+	go func() {
+		select {
+		case v.looking <- struct{}{}:
+			done <- v.story(key, now)
+			<-v.looking
+		case <-ctx.Done():
+		}
+	}()
+	return done
+}
+
+func (v *informed) story(key string, now time.Time) look {
 	found := v.inf.Lookup(key)
-	out = CachedKey{Name: v.name, Cached: found.Cached, Version: found.Version, PendingWrite: found.PendingWrite, Events: []SeenEvent{}}
+	out := CachedKey{Name: v.name, Cached: found.Cached, Version: found.Version, PendingWrite: found.PendingWrite, Events: []SeenEvent{}}
 	if v.traces {
 		out.Events = v.events(key, now)
 	}
 	if found.Cached && v.objects {
 		out.Object = shownObject(v.inf.Resource(), found.Object)
 	}
-	knows = out.Cached || out.PendingWrite != "" || len(out.Events) > 0
-	if askServer {
-		var known bool
-		out.Server, known = v.answer(ctx, key)
-		knows = knows || known
-	}
-	return out, knows
+	return look{out, out.Cached || out.PendingWrite != "" || len(out.Events) > 0}
 }
 
 // answer returns what the server has under key, in words. known is false if nobody can be asked, or the server has
@@ -198,23 +259,50 @@ func (v *informed) events(key string, now time.Time) []SeenEvent {
 	return out
 }
 
-func (v *queued) story(text string, now time.Time) QueuedKey {
+func (v *queued) story(text string, now time.Time, unfilled func() map[informer.Untyped]string) QueuedKey {
 	out := v.position(text, now)
 	out.Name, out.Reconciles = v.name, []Reconcile{}
-	if v.calls == nil {
-		return out
+	if v.calls != nil {
+		v.addCalls(&out, text, now)
 	}
+	if (out.State == "queued" || out.State == "delayed" || v.calls != nil && out.State == "absent") && v.idles(v.queue.Metrics()) {
+		out.Why += " No worker runs: " + v.noWorkers(unfilled()) + "."
+	}
+	return out
+}
+
+// addCalls adds what the controller did with a key.
+func (v *queued) addCalls(out *QueuedKey, text string, now time.Time) {
 	out.Reconciles = reconciles(v.calls.Traced(text), now)
 	for _, l := range v.calls.Loops() {
 		if printable(l.Key) == text {
 			out.Loop = l.Text
 		}
 	}
-	if out.State == "absent" && len(out.Reconciles) > 0 {
-		last := out.Reconciles[0]
-		out.Why = strings.TrimSuffix(fmt.Sprintf("It is not in the queue. Result of the last reconcile: %s: %s", last.Result, last.Error), ": ")
+	givenUp := v.addLastError(out, text, now)
+	switch last := out.Reconciles; {
+	case out.State != "absent":
+	case len(last) > 0:
+		out.Why = strings.TrimSuffix(fmt.Sprintf("It is not in the queue. Result of the last reconcile: %s: %s", last[0].Result, last[0].Error), ": ")
+	case givenUp:
+		out.Why = "It was given up, and comes back when something adds it."
+	case v.kept > 0:
+		out.Why = fmt.Sprintf("It is not in the queue, and no reconcile of it is recorded: only the newest %d are, of all keys.", v.kept)
+	default:
+		out.Why = "It is not in the queue. Reconciles are not recorded."
 	}
-	return out
+}
+
+// addLastError adds the last error of a key that fails or was given up, and reports whether it was.
+func (v *queued) addLastError(out *QueuedKey, text string, now time.Time) (givenUp bool) {
+	is := matches(text)
+	for key, last := range v.calls.LastErrors() {
+		if is(key) {
+			out.LastError = &PastError{Age: now.Sub(last.Began).Seconds(), Error: errorText(last.Err)}
+			return last.Result == verdict.GaveUp.String()
+		}
+	}
+	return false
 }
 
 // reconciles returns reconciles with equal results and causes in a row as one.
@@ -232,14 +320,14 @@ func reconciles(all []controller.Traced, now time.Time) []Reconcile {
 			break
 		}
 		last = why
-		out = append(out, Reconcile{Age: age, Took: c.Took.Seconds(), Count: 1, First: age, Result: c.Result, Error: text, Causes: causeTexts(c.Causes, c.Adds)})
+		out = append(out, Reconcile{Age: age, Took: c.Took.Seconds(), Count: 1, First: age, Result: c.Result, Error: text, Causes: causeTexts(c.Causes)})
 	}
 	return out
 }
 
 // sorts returns what causes are: without versions, and equal ones in a row once.
-func sorts(causes []controller.Cause) (all []string) {
-	for _, c := range causes {
+func sorts(causes controller.Causes) (all []string) {
+	for _, c := range causes.Newest {
 		c.Old, c.Version = "", ""
 		all = append(all, c.String())
 	}
@@ -273,7 +361,7 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 			continue
 		}
 		call := v.known(k.Key).Running
-		if v.calls != nil && v.calls.Tracing() && call.Began.IsZero() {
+		if v.kept > 0 && call.Began.IsZero() {
 			return QueuedKey{State: "held", Failures: k.Failures, Why: "A worker has it, and reconcile has not begun: it waits until the caches have the controller's own writes."}
 		}
 		why := "A worker has been reconciling it"
@@ -283,62 +371,65 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 		if k.Again {
 			why += ", and comes back after that, since it was added meanwhile"
 		}
-		return QueuedKey{State: "running", Failures: k.Failures, Why: why + ".", Causes: causeTexts(call.Causes, call.Adds)}
+		return QueuedKey{State: "running", Failures: k.Failures, Why: why + ".", Causes: causeTexts(call.Causes)}
 	}
 	for i, k := range s.Queued {
 		if is(k.Key) {
-			why := fmt.Sprintf("Keys queued before it: %d. Keys running: %d.", i, len(s.Running)) + v.idleWhy()
+			why := fmt.Sprintf("Keys queued before it: %d. Keys running: %d.", i, len(s.Running)) + v.longest(s.Running, now)
 			return QueuedKey{State: "queued", Failures: k.Failures, Why: why, Causes: v.waiting(k.Key)}
 		}
 	}
 	for _, k := range s.Delayed {
 		if is(k.Key) {
-			return QueuedKey{State: "delayed", Failures: k.Failures, Why: delayedWhy(k.In, k.Debounced, k.Failures) + v.idleWhy(), Causes: v.waiting(k.Key)}
+			return QueuedKey{State: "delayed", Failures: k.Failures, Why: delayedWhy(k.In, k.Debounced, k.Failures), Causes: v.waiting(k.Key)}
 		}
 	}
 	if v.queue.ShuttingDown() {
 		return QueuedKey{State: "shut down", Why: "The queue is shut down and takes no keys."}
 	}
-	return QueuedKey{State: "absent", Why: "It is not in the queue, and no reconcile of it is recorded."}
+	return QueuedKey{State: "absent", Why: "It is not in the queue."}
 }
 
 // waiting returns why a key waits.
-func (v *queued) waiting(key any) []string {
-	s := v.known(key)
-	return causeTexts(s.Waiting, s.Adds)
-}
+func (v *queued) waiting(key any) []string { return causeTexts(v.known(key).Waiting) }
 
 // causeTexts returns causes in words, with the fields that changed.
-func causeTexts(newest []controller.Cause, adds int) []string {
-	all := make([]string, 0, len(newest)+1)
-	for _, c := range newest {
+func causeTexts(causes controller.Causes) []string {
+	all := make([]string, 0, len(causes.Newest)+1)
+	for _, c := range causes.Newest {
 		text := printable(c.String())
 		if changed := c.Changed(); len(changed) > 0 {
 			text += ": " + strings.Join(changed, ", ")
 		}
 		all = append(all, text)
 	}
-	if more := adds - len(newest); more > 0 {
+	if more := causes.Adds - len(causes.Newest); more > 0 {
 		all = append(all, fmt.Sprintf("and %d before", more))
 	}
 	return all
 }
 
 // newest returns the newest of causes in words, and without the fields that changed.
-func newest(causes []controller.Cause) string {
-	if len(causes) == 0 {
+func newest(causes controller.Causes) string {
+	if len(causes.Newest) == 0 {
 		return ""
 	}
-	return printable(causes[0].String())
+	return printable(causes.Newest[0].String())
 }
 
-// idleWhy says why no worker runs, as a sentence that follows another one.
-func (v *queued) idleWhy() string {
-	why := v.noWorkers(v.queue.Metrics())
-	if why == "" {
+// longest names the key that has been running for longest, as a sentence that follows another one, if that is for long.
+func (v *queued) longest(running []queue.RunningKey[any], now time.Time) string {
+	var key any
+	most := 10 * time.Second
+	for _, k := range running {
+		if d := runsFor(k, v.known(k.Key).Running, now); d >= most {
+			key, most = k.Key, d
+		}
+	}
+	if key == nil {
 		return ""
 	}
-	return " No worker runs: " + why + "."
+	return fmt.Sprintf(" Of these, %s has been running for longest: %s.", keyText(key), spoken(most))
 }
 
 func delayedWhy(in time.Duration, debounced bool, failures int) string {
@@ -353,11 +444,14 @@ func delayedWhy(in time.Duration, debounced bool, failures int) string {
 	return why + "."
 }
 
-// spoken returns a duration, in days if it has two or more.
+// spoken returns a duration, in days if it has two or more, and without fractions if it is a minute or more.
 func spoken(d time.Duration) string {
 	const day = 24 * time.Hour
 	if d >= 2*day {
 		return fmt.Sprintf("%.1f days", d.Hours()/day.Hours())
+	}
+	if d >= time.Minute {
+		return d.Round(time.Second).String()
 	}
 	return d.Round(time.Millisecond).String()
 }

@@ -17,6 +17,7 @@ import (
 	"github.com/kinform/kinform/debug"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/shard/leader"
 )
 
@@ -42,6 +43,15 @@ func TestBetweenTerms(t *testing.T) {
 		controller.For(c, controller.Open(conn, secrets))
 		m := manager.New(manager.Options{Elector: elector("web-0"), Logger: quiet})
 		m.AddControllers(c)
+		tasks := queue.New(queue.Options[key]{})
+		tasks.Add(key{Namespace: "a", Name: "task"})
+		m.Show("tasks", tasks)
+		served := queue.New(queue.Options[key]{}) // in all processes
+		m.Show("served", served)
+		m.AddToAll("served", manager.Func(func(ctx context.Context) error { _, err := served.Get(ctx); return err }))
+		m.Add("tasks", manager.Func(func(ctx context.Context) error {
+			return queue.Run(ctx, tasks, queue.RunOptions{}, func(context.Context, key) error { return nil })
+		}))
 		p := &program{t: t, server: server, page: debug.New(debug.Options{Reconciles: 8})}
 		p.page.AddManager(m)
 		p.run = m.Run
@@ -51,8 +61,21 @@ func TestBetweenTerms(t *testing.T) {
 				t.Errorf("%s, the story of %s says %q, want %q", when, name, got.Why, why)
 			}
 			time.Sleep(time.Second) // viewers share a state
-			if got := p.state("/state.json").Controllers[0].NoWorkers; got != noWorkers {
+			s := p.state("/state.json")
+			if got := s.Controllers[0].NoWorkers; got != noWorkers {
 				t.Errorf("%s, the page says %q, want %q", when, got, noWorkers)
+			}
+			if got := s.Queues[0].NoWorkers; got != noWorkers {
+				t.Errorf("%s, the page says %q of a queue alone, want %q", when, got, noWorkers)
+			}
+			if got := s.Queues[1].NoWorkers; when != "before the start" && got != "" {
+				t.Errorf("%s, the page says %q of a queue that somebody waits in", when, got)
+			}
+			tasks.Add(key{Namespace: "a", Name: "task"})
+			synctest.Wait()
+			story := p.story("a/task")
+			if noWorkers != "" && (len(story.Queues) != 1 || !strings.HasSuffix(story.Queues[0].Why, " No worker runs: "+noWorkers+".")) {
+				t.Errorf("%s, the story of a key in a queue alone is %+v", when, story.Queues)
 			}
 		}
 		hold := func(holder string) { // gives it the Lease
@@ -91,12 +114,21 @@ func TestBetweenTerms(t *testing.T) {
 	})
 }
 
-// A page that does not know the Elector says what a controller without workers may wait for.
+// A page that does not know the Elector says what a controller without workers waits for, or may wait for.
 func TestNotStarted(t *testing.T) {
 	p := newProgram(t, debug.Options{})
 	p.control.Queue().Add(key{Namespace: "a", Name: "one"})
-	const want = "No worker runs: the controller was not started, or waits for its caches or for the leadership."
+	const want = "No worker runs: the cache of secrets is not filled: never started."
 	if got := p.story("a/one").Controllers[0].Why; !strings.HasSuffix(got, want) {
+		t.Errorf("got %s", got)
+	}
+	unknown := debug.New(debug.Options{})
+	if err := unknown.AddController("sync", p.control); err != nil {
+		t.Fatal(err)
+	}
+	p.page = unknown
+	const may = "No worker runs: the controller was not started, is paused by RunOptions.Resize, or waits for its caches or for the leadership."
+	if got := p.story("a/one").Controllers[0].Why; !strings.HasSuffix(got, may) {
 		t.Errorf("got %s", got)
 	}
 }

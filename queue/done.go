@@ -64,6 +64,15 @@ func bringBack[K comparable](it Item[K], after time.Duration, forget bool, why n
 	w.signal()
 }
 
+// putBack gives a key back the notes of its hand-out, which have not been served.
+func putBack[K comparable](it Item[K], notes *note.Notes) {
+	it.q.mu.Lock()
+	defer it.q.mu.Unlock()
+	if it.e.gen == it.gen && it.e.state&running != 0 {
+		it.e.notes.PutBack(notes)
+	}
+}
+
 // Done gives a key back like [Item.Done], for callers that have the key and not the item. It costs
 // one more table lookup. It returns false and does nothing if the key is not handed out.
 func (q *Queue[K]) Done(key K) bool {

@@ -39,7 +39,9 @@ type entry[K comparable] struct {
 	state           state
 	why             uint8 // a note: of the pending delay
 
-	notes note.Notes // of the adds since the last hand-out; of those that are delayed, only once their delay has ended
+	// notes are those of the adds since the last hand-out: of those that are delayed, only once their delay has ended.
+	// Those of hand-outs that served nothing come back.
+	notes note.Notes
 
 	pos      [heaps]int32 // place in each heap plus one, zero: not in it
 	later    [heaps]int32 // priority with which it leaves the heap
@@ -89,7 +91,7 @@ func drop[K comparable](s *store[K], e *entry[K]) (over bool) {
 	s.table.remove(e)
 	var none K
 	e.key = none
-	e.class, e.since, e.start = nil, 0, 0
+	e.class, e.since, e.start, e.notes = nil, 0, 0, note.Notes{}
 	if s.nFree < keepFree { // further entries become garbage, so that shrink is fast
 		e.next = s.free
 		s.free = e

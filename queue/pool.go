@@ -39,7 +39,7 @@ func supervise[K comparable](p *pool[K], opts RunOptions, cancelCalls func()) er
 	for !ending || p.live > 0 {
 		select {
 		case <-stopped:
-			ending, stopped, resize = true, nil, nil
+			ending, stopped = true, nil
 			p.resize(0)
 			if _, atOnce := context.Cause(p.stop).(*verdict.AtOnceError); atOnce {
 				cancelCalls()
@@ -47,14 +47,15 @@ func supervise[K comparable](p *pool[K], opts RunOptions, cancelCalls func()) er
 				defer time.AfterFunc(opts.Grace, cancelCalls).Stop()
 			}
 		case <-drained: // also ends a pool that is paused
-			ending, drained, resize = true, nil, nil
+			ending, drained = true, nil
 			p.resize(0)
 		case n, ok := <-resize:
-			if !ok {
+			switch {
+			case !ok:
 				resize = nil
-				break
+			case !ending: // otherwise it is received all the same, because a call may send it
+				p.resize(max(0, n))
 			}
-			p.resize(max(0, n))
 		case w := <-p.exits:
 			p.ended(w)
 		}
@@ -116,7 +117,7 @@ func (p *pool[K]) work(ctx context.Context, w *worker) {
 // handle calls fn for one key and settles the result, even if fn panics or ends the goroutine.
 func handle[K comparable](p *pool[K], w *worker, it Item[K]) {
 	v := verdict.Verdict{Outcome: verdict.Failed, Err: usercode.ErrGoexit}
-	defer func() { settle(p, it, v) }()
+	defer func() { settle(p, w, it, v) }()
 	v = p.call(w.calls, it.Key)
 }
 
@@ -137,8 +138,11 @@ func (p *pool[K]) call(ctx context.Context, key K) verdict.Verdict {
 
 // settle gives a key back according to the result of its call. It gives the key back before it
 // reports an error, because OnError can end the goroutine.
-func settle[K comparable](p *pool[K], it Item[K], v verdict.Verdict) {
+func settle[K comparable](p *pool[K], w *worker, it Item[K], v verdict.Verdict) {
 	p.ran.count(v)
+	if !v.Served() {
+		putBack(it, &w.notes)
+	}
 	switch v.Outcome {
 	case verdict.Succeeded, verdict.GaveUp, verdict.AskedAgain:
 		p.forget(it, v)
@@ -158,7 +162,11 @@ func settle[K comparable](p *pool[K], it Item[K], v verdict.Verdict) {
 func (p *pool[K]) forget(it Item[K], v verdict.Verdict) {
 	defer func() {
 		if v.Outcome == verdict.AskedAgain {
-			bringBack(it, v.After, true, note.Again)
+			why := note.Again
+			if v.PutOff {
+				why = note.PutOff
+			}
+			bringBack(it, v.After, true, why)
 		} else {
 			it.done(true)
 		}

@@ -24,10 +24,26 @@ type RunOptions struct {
 	Grace time.Duration
 
 	// Resize changes the number of workers while Run runs: each value received is the new number;
-	// zero and negative pause the queue. A surplus worker finishes its call first, and until then
-	// counts toward a later value. Nil means that the number is fixed. Once the channel is closed,
-	// the number stays as it is.
+	// zero and negative pause the queue. A value that is there when Run begins counts in place of Workers.
+	// A surplus worker finishes its call first, and until then counts toward a later value. Nil means that
+	// the number is fixed. Once the channel is closed, the number stays as it is.
+	//
+	// Run receives until its calls have returned. So does controller.Controller's Run: also while its caches fill and, in a
+	// manager that may lose the leadership, between two terms. The last value holds in the next term. Before and after that
+	// nobody receives: a sender should also wait for something that ends with Run.
 	Resize <-chan int
+}
+
+// workers returns the number of workers to begin with.
+func (o RunOptions) workers() int {
+	select {
+	case n, ok := <-o.Resize:
+		if ok {
+			return max(0, n)
+		}
+	default:
+	}
+	return max(1, o.Workers)
 }
 
 // Run passes the keys of q to fn, in RunOptions.Workers goroutines, until ctx ends, or until q is
@@ -55,6 +71,6 @@ func Run[K comparable](ctx context.Context, q *Queue[K], opts RunOptions, fn fun
 	defer cancel()
 	calls = verdict.WithCalls(calls)
 	p := &pool[K]{q: q, ran: q.ran(), fn: fn, calls: calls, stop: ctx, timeout: opts.Timeout, exits: make(chan *worker)}
-	p.resize(max(1, opts.Workers))
+	p.resize(opts.workers())
 	return supervise(p, opts, cancel)
 }

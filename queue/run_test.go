@@ -316,6 +316,73 @@ func TestRunResize(t *testing.T) {
 	})
 }
 
+// A number that is there before Run counts from the first call on, and a closed channel leaves RunOptions.Workers.
+func TestRunResizeAtStart(t *testing.T) {
+	const many = 200 // of which one would be fast enough
+	for name, c := range map[string]struct {
+		resize func(chan int)
+		want   int64
+	}{
+		"three":   {func(resize chan int) { resize <- 3 }, 3},
+		"zero":    {func(resize chan int) { resize <- 0 }, 0},
+		"minus":   {func(resize chan int) { resize <- -3 }, 0},
+		"nothing": {func(chan int) {}, many},
+		"closed":  {func(resize chan int) { close(resize) }, many},
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q := New(Options[int]{})
+				for i := range 2 * many {
+					q.Add(i)
+				}
+				resize := make(chan int, 1)
+				c.resize(resize)
+				var calls atomic.Int64
+				ctx, cancel := context.WithCancel(t.Context())
+				wait := startRun(ctx, q, RunOptions{Workers: many, Resize: resize}, func(ctx context.Context, _ int) error {
+					calls.Add(1)
+					<-ctx.Done()
+					return ctx.Err()
+				})
+				synctest.Wait()
+				if n := calls.Load(); n != c.want {
+					t.Errorf("%d calls, want %d", n, c.want)
+				}
+				cancel()
+				if err := wait(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A call that sends a number after the end of the context does not hold Run up, and gets no more workers.
+func TestRunResizeAtEnd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[int]{})
+		q.Add(1)
+		q.Add(2)
+		resize := make(chan int)
+		var calls atomic.Int64
+		ctx, cancel := context.WithCancel(t.Context())
+		wait := startRun(ctx, q, RunOptions{Resize: resize}, func(ctx context.Context, _ int) error {
+			calls.Add(1)
+			<-ctx.Done()
+			for n := range 5 {
+				time.Sleep(time.Second)
+				resize <- n
+			}
+			return nil
+		})
+		synctest.Wait()
+		cancel()
+		if err := wait(); err != nil || calls.Load() != 1 || q.Metrics().Workers != 0 {
+			t.Errorf("Run = %v after %d calls, with %d workers", err, calls.Load(), q.Metrics().Workers)
+		}
+	})
+}
+
 // Pausing and resuming while calls are long must not add workers beyond the number that was asked
 // for.
 func TestRunResizeKeepsToLimit(t *testing.T) {

@@ -112,7 +112,11 @@ func (q *Queue[K]) Notes(key K) (notes note.Notes) {
 	if e == nil {
 		return notes
 	}
-	if notes = e.notes; notes.Adds() == 0 && e.pos[delayed] != 0 {
+	switch {
+	case e.state&(ready|dirty) != 0 || e.pos[held] != 0:
+		notes = e.notes
+	case e.pos[delayed] != 0:
+		notes = e.notes // that were not served
 		notes.Add(note.Note(e.why))
 	}
 	return notes

@@ -49,7 +49,7 @@
 // # Lifetime
 //
 // [Recorder.Run] writes until its context is done. Then it writes the events that still wait, for
-// Options.FlushTimeout at most. It drops events that are recorded after that. So end it after the
-// controllers that use it: manager.Manager.AddToAll does that. Without a manager, give Run a
-// context that you cancel when the controllers have ended.
+// Options.FlushTimeout at most. Events that are recorded after that wait until Run is called again. So
+// end it after the controllers that use it: manager.Manager.AddToAll does that. Without a manager, give
+// Run a context that you cancel when the controllers have ended.
 package events

@@ -14,15 +14,15 @@ var (
 	// It is also the cause of an error of [Recorder.Err]. It matches the ErrInvalid of package controller.
 	ErrInvalid error = mistake.Text("not valid")
 
-	// ErrStarted is returned, with Options.Controller, by a second call of [Recorder.Run].
-	ErrStarted = errors.New("Run was called before")
+	// ErrStarted is returned, with Options.Controller, by a call of [Recorder.Run] while another one runs.
+	ErrStarted = errors.New("it runs already: call Run once, or give it to AddToAll of one manager")
 
 	// ErrLimit is the cause if events were dropped because of Options.MaxSeries or
 	// Options.MaxPerObject. It is reported once per minute at most.
 	ErrLimit = errors.New("too many events")
 
-	// ErrNotRun is the cause if an event is recorded ten seconds or more after the first one, and Run was not called.
-	// It is reported once.
+	// ErrNotRun is the cause if an event is recorded ten seconds or more after the first one that nobody writes, because Run
+	// was not called, or has ended. It is reported once.
 	ErrNotRun = errors.New("nobody runs the recorder: call Run, or give it to AddToAll of the manager")
 
 	// ErrStopped is the cause if events were dropped because Run ended.

@@ -86,7 +86,7 @@ type Dropped struct {
 	Refused uint64
 	// GaveUp are those whose requests failed too often.
 	GaveUp uint64
-	// Stopped are those that were not written in time when Run ended, and those recorded since.
+	// Stopped are those that were not written in time when Run ended.
 	Stopped uint64
 }
 
@@ -114,8 +114,9 @@ type Recorder struct {
 	mu      sync.Mutex
 	faults  []error // of the setup
 	table   *table
-	started bool
-	late    logs.Late // Run, since the first event
+	started bool      // Run was called
+	running bool      // and has not returned
+	late    logs.Late // Run, since the first event without it
 }
 
 // New returns a recorder that writes to server. It sends nothing. What is wrong is kept: [Recorder.Err] and Run return

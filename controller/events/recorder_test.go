@@ -469,9 +469,45 @@ func TestMisuse(t *testing.T) {
 	done, cancel := context.WithCancel(t.Context())
 	cancel()
 	must(t, r.Run(done))
-	if err := r.Run(done); !errors.Is(err, events.ErrStarted) || !strings.HasPrefix(err.Error(), "events: the recorder of \"") {
-		t.Error(err)
-	}
+	must(t, r.Run(done)) // again
+}
+
+// Run can be called again, as in each term of a manager. It writes what was recorded meanwhile, and the next event of a
+// series as a new Event. If nobody calls it for long, that is said. There is one call at a time.
+func TestRunAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := newScene(t, events.Options{})
+		for n := range 50 {
+			s.run()
+			s.sites.Normal(site("a"), "R", "A", "two of each term")
+			settle()
+			s.sites.Normal(site("b"), "R", "A", "%d", n) // written at the end
+			if err := s.recorder.Run(t.Context()); !errors.Is(err, events.ErrStarted) || !strings.HasPrefix(err.Error(), "events: the recorder of \"") {
+				t.Error(err)
+			}
+			s.stop()
+			s.sites.Normal(site("a"), "R", "A", "two of each term")
+			sleep(5 * time.Second)
+		}
+		if stats := s.stats(); stats.Written != 149 || stats.Dropped.Total() != 0 || stats.Waiting != 1 || len(s.stored()) != 100 {
+			t.Errorf("wrong counts: %+v, %d events", stats, len(s.stored()))
+		}
+		if got := s.reported(); len(got) != 0 {
+			t.Errorf("reported %v", got)
+		}
+		sleep(time.Minute)
+		for range 3 {
+			s.sites.Normal(site("a"), "R", "A", "two of each term")
+		}
+		if got := s.reported(); len(got) != 1 || !errors.Is(got[0], events.ErrNotRun) {
+			t.Errorf("reported %v", got)
+		}
+		s.run()
+		sleep(time.Minute)
+		if stats := s.stats(); stats.Written != stats.Recorded {
+			t.Errorf("wrong counts: %+v", stats)
+		}
+	})
 }
 
 // One object cannot fill the recorder, and reports are rare.

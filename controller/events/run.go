@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+
+	"github.com/kinform/kinform/internal/logs"
 )
 
 // requestTimeout limits a request, so that a server that does not answer holds up the others for
@@ -21,17 +23,14 @@ const requestTimeout = 30 * time.Second
 
 // Run writes events until ctx is done, and then those that wait, for Options.FlushTimeout at most.
 // Then it returns nil; the events that are left are dropped and reported. By then every goroutine
-// that it started has ended. It returns [Recorder.Err] at once if that is not nil, and [ErrStarted] when called twice.
+// that it started has ended. Then it can be called again, as a manager does in each term: it writes what was recorded
+// meanwhile, too. It returns [Recorder.Err] at once
+// if that is not nil, and [ErrStarted] while another call runs.
 func (r *Recorder) Run(ctx context.Context) error {
 	if err := r.Err(); err != nil {
 		return err
 	}
-	r.mu.Lock()
-	again := r.started
-	r.started = true
-	r.late.Stop()
-	r.mu.Unlock()
-	if again {
+	if !r.begin() {
 		return fmt.Errorf("events: the recorder of %q: %w", r.opts.Controller, ErrStarted)
 	}
 	send, end := r.flushContext(ctx)
@@ -40,12 +39,25 @@ func (r *Recorder) Run(ctx context.Context) error {
 	}
 	r.mu.Lock()
 	lost, limited := r.table.stop()
+	r.running, r.late = false, logs.Late{}
 	r.mu.Unlock()
 	r.reportLimited(limited)
 	if lost > 0 {
 		r.report(&Error{Lost: lost, Err: ErrStopped})
 	}
 	return nil
+}
+
+// begin reports whether Run may run.
+func (r *Recorder) begin() bool {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.running {
+		return false
+	}
+	r.started, r.running = true, true
+	r.late.Stop()
+	return true
 }
 
 // flushContext returns the context of requests, which is done FlushTimeout after ctx, and a

@@ -54,7 +54,6 @@ type table struct {
 	idle    *list.List // of *series, in the order of their last writes
 
 	hurry    bool      // what waits is due now
-	stopped  bool      // nothing is taken any more
 	failures int       // of requests in a row
 	pause    time.Time // no request before
 	paid     time.Time // the time up to which the requests so far use the pace
@@ -78,9 +77,6 @@ func (t *table) add(k key, now time.Time) {
 		s = nil
 	}
 	switch {
-	case t.stopped:
-		t.stats.Dropped.Stopped++
-		return
 	case s != nil && s.refused:
 		t.stats.Dropped.Refused++
 		return
@@ -262,10 +258,9 @@ func (t *table) forget(s *series) {
 	}
 }
 
-// stop drops the waiting events and all later ones. It returns the number of events that it
+// stop drops the waiting events. It returns the number of events that it
 // dropped, and of those that limits have dropped since the last report.
 func (t *table) stop() (lost, limited uint64) {
-	t.stopped = true
 	for _, s := range t.all {
 		lost += s.count - s.written
 	}

@@ -39,6 +39,9 @@ type twice struct{}
 func (twice) Error() string { return "it was added before: add it once" }
 func (twice) Unwrap() error { return ErrDuplicate }
 
+// errOnce is the error of a part that cannot run in a second term.
+var errOnce = errors.New("it can run once, but Run is called in each term of the Elector: give it to AddToAll, or a cache to AddCaches")
+
 // errNil is the error of a nil Manager.
 var errNil = fmt.Errorf("manager: the Manager: %w", ErrNoPart)
 

@@ -216,10 +216,10 @@ func (m *Manager) AddControllers(controllers ...Controller) {
 //	m.Add("cleanup", manager.Func(func(ctx context.Context) error { ... }))
 //
 // Run calls its method Run when the caches are filled and this process leads: once, or with an Elector once in each
-// term. It must return when its context is done. What runs once only, such as an *events.Recorder, is for AddToAll, or
-// needs Options.EndWithLeadership: here its second Run would end everything.
+// term. It must return when its context is done. What runs once only is for AddToAll, or needs
+// Options.EndWithLeadership: here its second Run would end everything. For a cache or a factory that is an error.
 //
-// The errors are [ErrUnnamed], [ErrNoPart], [ErrDuplicate] and [ErrStarted], with the name. See AddCaches.
+// The errors are [ErrUnnamed], [ErrNoPart], [ErrDuplicate], [ErrStarted] and that one, with the name. See AddCaches.
 func (m *Manager) Add(name string, r Runner) { m.add(part{name: name, of: r}, `""`) }
 
 // AddToAll is Add for a part that serves the others: a recorder of events, or a server for webhooks or metrics.
@@ -266,6 +266,8 @@ func (m *Manager) check(p part) error {
 		return ErrUnnamed
 	case mistake.IsNil(p.of):
 		return ErrNoPart
+	case !p.all && m.opts.Elector != nil && !m.opts.EndWithLeadership && runsOnce(p):
+		return errOnce
 	}
 	for _, o := range m.parts {
 		switch {
@@ -364,6 +366,13 @@ func distinct(errs []error) (all []error) {
 		all = append(all, err)
 	}
 	return all
+}
+
+// runsOnce reports whether a part is a cache or a factory.
+func runsOnce(p part) bool {
+	_, cache := p.of.(controller.Cache)
+	_, informers := p.of.(owner)
+	return cache || informers && !isController(p)
 }
 
 func isController(p part) bool {

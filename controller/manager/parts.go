@@ -18,7 +18,6 @@ type Controller interface {
 	Informers() []informer.Untyped
 	Caches() []controller.Cache
 	Trace(n int)
-	Tracing() bool
 	Traced(key string) []controller.Traced
 	KeyState(key any) controller.KeyState
 	LastErrors() map[any]controller.Traced

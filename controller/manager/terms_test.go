@@ -1,8 +1,10 @@
 package manager_test
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync/atomic"
@@ -11,11 +13,16 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
+	"github.com/kinform/kinform/controller/events"
 	"github.com/kinform/kinform/controller/manager"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/informer/factory"
+	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/queue"
 )
 
@@ -155,6 +162,111 @@ func TestKeysOverTerms(t *testing.T) {
 			t.Error(err)
 		}
 	})
+}
+
+// A reconcile that the loss cuts short has served nothing, whatever it returns: in the next term it is known why its key was
+// queued.
+func TestCausesOverTerms(t *testing.T) {
+	for name, result := range map[string]func(context.Context) error{
+		"cut short": func(ctx context.Context) error { return ctx.Err() },
+		"retry":     func(context.Context) error { return errors.New("refused by the gate") },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				r := newReign(t, manager.Options{})
+				ends := false
+				r.control(func(ctx context.Context, _ key) error {
+					causes := controller.CausesOf(ctx)
+					r.log.add(fmt.Sprint(causes.Newest, " of ", causes.Adds))
+					if ends {
+						return nil
+					}
+					<-ctx.Done()
+					return result(ctx)
+				})
+				end := begin(t, r.m)
+				synctest.Wait()
+				r.win()
+				r.create(t, "one")
+				found := r.log.take()
+				event, alone := strings.CutSuffix(found, "] of 1")
+				if !strings.HasPrefix(event, "[gadgets a/one added ") || !alone {
+					t.Errorf("got %q", found)
+				}
+				again := "[" + name + " " + strings.TrimPrefix(event, "[") + "] of 2"
+				for range 5 {
+					r.lose()
+					r.want(t, "gives up")
+					time.Sleep(time.Minute)
+					r.win()
+					r.want(t, again)
+				}
+				r.lose()
+				ends = true
+				time.Sleep(time.Minute)
+				r.win()
+				r.want(t, again+", gives up")
+				if err := end(); err != nil {
+					t.Error(err)
+				}
+			})
+		})
+	}
+}
+
+// A recorder of events can be a part like any other: it runs once in each term.
+func TestRecorderOverTerms(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		r := newReign(t, manager.Options{})
+		if err := fake.Register(r.server, events.Kind, fake.Rules{}); err != nil {
+			t.Fatal(err)
+		}
+		recorder := events.New(client.Connection{URL: fake.URL, HTTP: r.server.Client()}, events.Options{Controller: "example.com/gadgets"})
+		record := events.For(recorder, kind.Of[*gadget](schema.GroupVersion{Version: "v1"}, "gadgets"))
+		r.m.Add("events", recorder)
+		end := begin(t, r.m)
+		synctest.Wait()
+		for n := range 3 {
+			r.win()
+			record.Normal(&gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "one"}}, "Began", "Begin", "term %d", n)
+			time.Sleep(time.Minute)
+			r.lose()
+		}
+		if stats := recorder.Stats(); stats.Written != 3 || stats.Dropped.Total() != 0 {
+			t.Errorf("the counts are %+v", stats)
+		}
+		if err := end(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// What can run once only is no part of a term, and the error says where it belongs.
+func TestRunsOnce(t *testing.T) {
+	_, inf := setup(t)
+	for name, part := range map[string]manager.Runner{"cache": inf, "factory": factory.New(client.Connection{}, factory.Options{})} {
+		const text = `: it can run once, but Run is called in each term of the Elector: give it to AddToAll, or a cache to AddCaches`
+		for _, test := range []struct {
+			opts manager.Options
+			all  bool
+			want string
+		}{
+			{opts: manager.Options{Elector: flighty{}}, want: `manager: "` + name + `"` + text},
+			{opts: manager.Options{Elector: flighty{}}, all: true},
+			{opts: manager.Options{Elector: flighty{}, EndWithLeadership: true}},
+			{opts: manager.Options{}},
+		} {
+			m := manager.New(test.opts)
+			if test.all {
+				m.AddToAll(name, part)
+			} else {
+				m.Add(name, part)
+			}
+			if got := fmt.Sprint(m.Err()); got != cmp.Or(test.want, "<nil>") {
+				t.Errorf("%s: got %s", name, got)
+			}
+		}
+	}
 }
 
 // hasty is an Elector that does not wait for work, and leads again at once.

@@ -83,6 +83,7 @@ function informer(i) {
       ["own writes pending", i.pendingWrites], ["lost writes", i.lostWrites || null],
       ["list progress", i.state === "first list" ? `${i.listed} of ${i.expected || "?"}` : null],
     ]));
+  if (i.state === "busy") c.append(el("p", "bad", "it does not answer, as while a function of an index does not return; all this is from before"));
   if (i.failing) {
     const next = i.failing.next === undefined ? "" : `; next try in ${secs(Math.max(0, i.failing.next))}`;
     c.append(el("p", "bad", `failing for ${secs(i.failing.since)}${next}: ${i.failing.error}`));
@@ -166,7 +167,7 @@ function draw(state) {
 
 function inQueue(q) {
   return el("article", "card", el("div", "head", el("h3", "", q.name), el("span", "dim", q.state)), el("p", "", q.why),
-    q.failures ? el("p", "bad", `${q.failures} failures`) : null,
+    q.failures || q.lastError ? el("p", "bad", failed({ failures: q.failures, seconds: q.lastError?.age, error: q.lastError?.error })) : null,
     q.loop ? el("p", "bad", `in a loop: ${q.loop}`) : null,
     list("because", (q.causes || []).map((c) => el("li", "", c))),
     list("last reconciles", q.reconciles.map((r) => el("li", "", el("span", ["failed", "gave up", "panicked"].includes(r.result) ? "bad" : "", (r.count > 1 ? `×${r.count} ` : "") + (r.error ? `${r.result}: ${r.error}` : r.result)),
@@ -174,7 +175,7 @@ function inQueue(q) {
 }
 
 function inInformer(i) {
-  return el("article", "card", el("div", "head", el("h3", "", i.name), el("span", "dim", i.cached ? "in the cache" : "not in the cache")),
+  return el("article", "card", el("div", "head", el("h3", "", i.name), el("span", "dim", i.busy ? "busy: it does not answer" : i.cached ? "in the cache" : "not in the cache")),
     facts([["version", i.version || null], ["server", i.server || null], ["own write pending", i.pendingWrite || null]]),
     list("last events", i.events.map((e) => el("li", "", el("span", "", `${e.type} ${e.version}`),
       el("span", "dim", `${secs(e.age)} ago`),

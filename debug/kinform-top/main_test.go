@@ -44,8 +44,8 @@ func TestOnce(t *testing.T) {
 // A key in a loop has a line with all that is known, whatever is in it.
 func TestLoopingKeys(t *testing.T) {
 	text := "16 reconciles in 15s, 16 after " + strings.Repeat("x", 100) + "\x1b changed spec.a, written by this controller"
-	s := debug.State{Controllers: []debug.Queue{{Name: "work", LoopingKeys: []debug.Key{{Key: "a/one", Error: text}}}}}
-	want := "\nIn a loop in work\n  a/one  " + strings.ReplaceAll(text, "\x1b", "?") + "\n"
+	s := debug.State{Controllers: []debug.Queue{{Name: "work", LoopingKeys: []debug.Key{{Key: "a/one", Error: text, Seconds: 90}}}}}
+	want := "\nIn a loop in work\n  a/one  " + strings.ReplaceAll(text, "\x1b", "?") + ", found 1m30s ago\n"
 	if got := render(s); !strings.Contains(got, want) {
 		t.Errorf("got %q", got)
 	}
@@ -61,13 +61,33 @@ func TestCauses(t *testing.T) {
 		Informers: []debug.Informer{{Name: "pods", LastError: &debug.PastError{Age: 90, Error: "refused\x1b"}}},
 		Controllers: []debug.Queue{{
 			Name: "c", NoWorkers: "this process does not lead; web-1\x1b does", FailingKeys: keys[:1], RunningKeys: keys[:1],
-			QueuedKeys: append([]debug.Key{{Key: "unknown"}}, keys[:3]...), DelayedKeys: keys,
+			QueuedKeys: append([]debug.Key{{Key: "unknown", Seconds: 1.5}}, keys[:3]...), DelayedKeys: keys,
 		}},
 	})
 	const line = "  because: secrets a/b? updated 1 → 2\n"
 	want := "\nLast error of pods, 1m30s ago: refused?\n\nNo workers of c: this process does not lead; web-1? does\n" +
-		"\nFailing in c\n  a/b  0 times  " + line + "\nRunning in c\n  a/b" + line + "\nWaiting in c\n" + strings.Repeat("  a/b"+line, 5)
+		"\nFailing in c\n  a/b  " + line + "\nRunning in c\n  a/b" + line +
+		"\nQueued in c\n  unknown  for 1.5s\n" + strings.Repeat("  a/b"+line, 3) + "\nDelayed in c\n" + strings.Repeat("  a/b"+line, 5)
 	if !strings.HasSuffix(text, want) {
+		t.Errorf("got %s", text)
+	}
+}
+
+// What is wrong with an informer, and what needs the memory, is in words.
+func TestTroubles(t *testing.T) {
+	for80 := 80.0
+	text := render(debug.State{
+		Memory: debug.Memory{Heap: 731e6, Total: 2.5e9},
+		Informers: []debug.Informer{
+			{Name: "pods", State: "busy", Bytes: 46e6, Handlers: []debug.Handler{{Name: "billing\x1b", Stuck: &for80, Lag: 7}, {Name: "well"}}},
+			{Name: "jobs", Quiet: &for80, Failing: &debug.Failing{Since: 80, Error: strings.Repeat("x", 100)}, Bytes: 999},
+		},
+		Controllers: []debug.Queue{{Name: "c", RunningKeys: []debug.Key{{Key: "a/b", Seconds: 80}}}},
+	})
+	want := "\npods does not answer, as while a function of an index does not return\n\nHandler billing? of pods has not returned for 1m20s, 7 behind\n" +
+		"\njobs has been failing for 1m20s: " + strings.Repeat("x", 100) + "\n\nThe list of jobs is slow: nothing has come for 1m20s\n" +
+		"\nRunning in c\n  a/b  for 1m20s\n"
+	if !strings.HasSuffix(text, want) || !strings.HasPrefix(text, "00:00:00  heap 731 MB, from the system 2.5 GB, objects in caches about 46 MB\n") || !strings.Contains(text, "999 B") {
 		t.Errorf("got %s", text)
 	}
 }

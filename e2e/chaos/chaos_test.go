@@ -41,7 +41,7 @@ func TestChaos(t *testing.T) {
 	c.rounds(ctx)
 	c.stop()
 	c.report()
-	c.lanes, c.caches = nil, nil
+	c.lanes, c.caches, c.copier = nil, nil, nil
 	if after := heapBack(ctx, before+8<<20); after > before+8<<20 {
 		t.Errorf("the heap grew from %d to %d bytes", before, after)
 	}
@@ -65,6 +65,7 @@ type chaos struct {
 	random *rand.Rand // of the faults
 	lanes  []*lane    // Kinform's, then client-go's
 	caches []checkedCache
+	copier *copier
 	took   []took
 	listed [][2]time.Duration // as in took, while lists alone kept the caches up to date
 	heaps  []uint64
@@ -92,9 +93,14 @@ func (c *chaos) start(ctx context.Context) {
 		c.t.Fatal(err)
 	}
 	c.lanes, c.caches = []*lane{kinform, clientGo}, caches
+	conn, err := c.world.connection(kinform.proxy)
+	if err != nil {
+		c.t.Fatal(err)
+	}
 	for _, l := range c.lanes {
 		l.side.Start()
 	}
+	c.copier = startCopier(ctx, conn)
 	if times, err := c.right(ctx, time.Now()); err != nil {
 		c.t.Errorf("initial lists: %v", err)
 	} else {
@@ -103,6 +109,9 @@ func (c *chaos) start(ctx context.Context) {
 }
 
 func (c *chaos) stop() {
+	if err := c.copier.stop(); err != nil {
+		c.t.Errorf("the copier: %v", err)
+	}
 	for _, l := range c.lanes {
 		if err := l.side.Stop(); err != nil {
 			c.t.Error(err)
@@ -168,6 +177,9 @@ func (c *chaos) round(ctx context.Context, n int, f fault) error {
 		return err
 	}
 	if err := stop(); err != nil {
+		return err
+	}
+	if err := c.copier.copied(ctx, c.world.server); err != nil {
 		return err
 	}
 	return c.compare(ctx)
@@ -256,6 +268,7 @@ func (c *chaos) report() {
 	for _, cache := range c.caches {
 		events += cache.events()
 	}
+	c.t.Logf("the copier: %d reconciles, %d writes", c.copier.calls.Load(), c.copier.writes.Load())
 	c.t.Logf("median time until right\n%s\nby lists: %v; new contents at old versions: %v, and by another Run: %d\n%d writes, %d events; heap by ten rounds: %v", &b, c.listed, c.arrived, c.anew, c.world.churn.written.Load(), events, c.heaps)
 }
 

@@ -24,6 +24,7 @@ const (
 	namespaces = 4
 	perKind    = 60
 	still      = 20 // gadgets that are never written again
+	lasting    = 20 // places of each kind whose objects are never replaced
 	markerName = "chaos-marker"
 )
 
@@ -140,7 +141,7 @@ func (c *churn) write(ctx context.Context, k beside.Kind, random *rand.Rand, ove
 		}
 		p := c.places[k.GVR.Resource][random.IntN(perKind)]
 		err := c.update(ctx, p)
-		if random.IntN(8) == 0 && err == nil {
+		if p.i >= lasting && random.IntN(8) == 0 && err == nil {
 			err = c.replace(ctx, p)
 		}
 		if err != nil {

@@ -29,7 +29,8 @@ type gadget struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata"`
 
-	Spec gadgetSpec `json:"spec"`
+	Spec   gadgetSpec   `json:"spec"`
+	Status gadgetStatus `json:"status"`
 }
 
 type gadgetSpec struct {
@@ -39,6 +40,12 @@ type gadgetSpec struct {
 	Grades map[string]string `json:"grades,omitempty"`
 	// Shade is added by the conversion to v2.
 	Shade string `json:"shade,omitempty"`
+}
+
+// gadgetStatus is what the copier writes.
+type gadgetStatus struct {
+	Copied string `json:"copied,omitempty"` // the size, in words
+	Sizes  int64  `json:"sizes,omitempty"`  // that were copied
 }
 
 // nodeSize is a projection of a Node.
@@ -134,7 +141,7 @@ func (c contents) definition(hook *converter.Converter) map[string]any {
 	grades["default"] = map[string]any{}
 	whole := object(map[string]any{"spec": object(map[string]any{"grades": grades})})
 	version := func(name string, storage bool) map[string]any {
-		return map[string]any{"name": name, "served": true, "storage": storage, "schema": map[string]any{"openAPIV3Schema": whole}}
+		return map[string]any{"name": name, "served": true, "storage": storage, "schema": map[string]any{"openAPIV3Schema": whole}, "subresources": map[string]any{"status": map[string]any{}}}
 	}
 	return map[string]any{
 		"apiVersion": "apiextensions.k8s.io/v1", "kind": "CustomResourceDefinition",

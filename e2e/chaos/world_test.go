@@ -96,6 +96,9 @@ func (w *world) populate(ctx context.Context) error {
 	if err := oracle.GrantReading(ctx, w.server, user); err != nil {
 		return err
 	}
+	if err := allowCopier(ctx, w.server); err != nil {
+		return err
+	}
 	return w.churn.fill(ctx)
 }
 
@@ -137,15 +140,20 @@ func (w *world) proxy() (*proxy.Proxy, error) {
 	return proxy.New(strings.TrimPrefix(w.cluster.URL(), "https://"))
 }
 
+// connection returns a connection of Kinform through a proxy.
+func (w *world) connection(p *proxy.Proxy) (client.Connection, error) {
+	return client.NewConnection("https://"+p.Addr(), client.ConnectionOptions{
+		CAFile: w.file("ca.crt"), TokenFile: w.file("token"), OnError: func(error) {},
+	})
+}
+
 // kinform returns the lane of Kinform and its caches.
 func (w *world) kinform() (*lane, []checkedCache, error) {
 	p, err := w.proxy()
 	if err != nil {
 		return nil, nil, err
 	}
-	conn, err := client.NewConnection("https://"+p.Addr(), client.ConnectionOptions{
-		CAFile: w.file("ca.crt"), TokenFile: w.file("token"), OnError: func(error) {},
-	})
+	conn, err := w.connection(p)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,10 +5,12 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"net/http"
 	"net/http/httptest"
 	"net/url"
 	"os/exec"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -18,6 +20,7 @@ import (
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/debug"
 	"github.com/kinform/kinform/examples/backup"
 	"github.com/kinform/kinform/fake"
@@ -44,19 +47,21 @@ func TestPictures(t *testing.T) {
 	}
 	check(errors.Join(
 		fake.Register(server, backup.Backups, fake.Rules{}), fake.Register(server, batch.Jobs, fake.Rules{}),
-		fake.Register(server, core.ConfigMaps, fake.Rules{}), fake.Register(server, core.Secrets, fake.Rules{}),
+		fake.Register(server, core.ConfigMaps, fake.Rules{}), fake.Register(server, core.Secrets, fake.Rules{}), fake.Register(server, core.Services, fake.Rules{}),
 		fake.Register(server, coordination.Leases, fake.Rules{}), fake.Register(server, events.Events, fake.Rules{}),
 	))
 	cleanup := func(_ context.Context, b *backup.Backup) error {
 		return fmt.Errorf("delete backups-eu/%s: 503 Service Unavailable", b.Name)
 	}
-	m := backup.New(client.Connection{URL: fake.URL, HTTP: server.Client()}, "ops", cleanup)
+	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
+	m := backup.New(conn, "ops", cleanup)
+	m.AddControllers(looping(conn))
 	page := debug.New(debug.Options{Events: 64, Reconciles: 64})
 	page.AddManager(m)
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan error, 1)
 	go func() { ended <- m.Run(ctx) }()
-	web := httptest.NewServer(page)
+	web := httptest.NewServer(slowly(page))
 	defer func() {
 		page.Close()
 		web.Close()
@@ -69,6 +74,8 @@ func TestPictures(t *testing.T) {
 		check(err)
 	}
 	_, err := fake.Create(server, fake.Object(&corev1.ConfigMap{}, "ops", "storage"))
+	check(err)
+	_, err = fake.Create(server, fake.Object(&corev1.Service{}, "shop", "web"))
 	check(err)
 	for _, c := range []struct{ namespace, name, credentials string }{
 		{"shop", "orders-db", "orders"}, {"shop", "customers-db", "orders"}, {"shop", "images", "login"},
@@ -94,15 +101,50 @@ func TestPictures(t *testing.T) {
 	check(err)
 	time.Sleep(4 * time.Second)
 
-	for name, size := range map[string]string{"debug-page-wide.png": "1400,1000", "debug-page-story.png": "420,900"} {
+	for name, size := range map[string]string{"debug-page-wide.png": "1400,1720", "debug-page-story.png": "420,900"} {
 		address := web.URL + "/debug/"
 		if name == "debug-page-story.png" {
 			address += "#" + url.PathEscape(deleted.String())
 		}
 		out, err := exec.CommandContext(ctx, "chromium", "--headless", "--no-sandbox", "--disable-gpu", "--hide-scrollbars", "--user-data-dir="+t.TempDir(),
-			"--window-size="+size, "--timeout=3000", "--screenshot="+filepath.Join(*pictures, name), address).CombinedOutput()
+			"--window-size="+size, "--screenshot="+filepath.Join(*pictures, name), address).CombinedOutput()
 		if err != nil {
 			t.Errorf("%v: %s", err, out)
 		}
 	}
+}
+
+// slowly makes the page load for some seconds, until it has its data: chromium takes the picture then.
+func slowly(page http.Handler) http.Handler {
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		switch {
+		case strings.HasSuffix(r.URL.Path, "/wait.js"):
+			time.Sleep(6 * time.Second)
+		case strings.HasSuffix(r.URL.Path, "/"):
+			rec := httptest.NewRecorder()
+			page.ServeHTTP(rec, r)
+			w.Header().Set("Content-Type", "text/html")
+			_, _ = fmt.Fprint(w, strings.Replace(rec.Body.String(), "</head>", `<script src="wait.js" async></script></head>`, 1))
+		default:
+			page.ServeHTTP(w, r)
+		}
+	})
+}
+
+// looping returns a controller that notes in a Service when it has looked at it, and so has to look again: 40 times.
+func looping(conn client.Connection) *controller.Controller[kinform.Key] {
+	services := kinform.Open(conn, core.Services)
+	left := 40
+	c := controller.New("checks", func(ctx context.Context, k kinform.Key) error {
+		service, found := services.Cached(k)
+		if left--; !found || left < 0 {
+			return nil
+		}
+		service = service.DeepCopy()
+		service.Annotations = map[string]string{"example.com/checked": time.Now().Format(time.RFC3339Nano)}
+		_, err := services.Update(ctx, service, metav1.UpdateOptions{})
+		return err
+	}, controller.Options[kinform.Key]{OwnEvents: true})
+	controller.For(c, services)
+	return c
 }

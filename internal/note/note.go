@@ -15,6 +15,9 @@ const (
 	Again                // the function of Run asked for it
 	CutShort             // Run's context ended during the call
 	Freed                // package controller: a name that the key waits for may be free
+	PutOff               // the function of Run has put it off and served nothing
+
+	unknown // stands for one that is not kept
 
 	Event Note = 8
 )
@@ -46,7 +49,39 @@ func (n *Notes) Adds() int { return int(n.adds) }
 func (n *Notes) All() Note { return Note(n.common) }
 
 // Newest returns the notes that are kept, the newest first.
-func (n *Notes) Newest() []Note { return n.newest[:min(n.adds, Kept)] }
+func (n *Notes) Newest() []Note {
+	kept := min(n.adds, Kept)
+	for kept > 0 && n.newest[kept-1] == unknown {
+		kept--
+	}
+	return n.newest[:kept]
+}
+
+// PutBack adds, as the oldest, the notes of a hand-out that served nothing. It leaves out those that say that the hand-out
+// before did not either: otherwise they would push out the reason of it all.
+func (n *Notes) PutBack(old *Notes) {
+	left, kept := old.adds, len(n.Newest())
+	for _, is := range old.Newest() {
+		switch {
+		case is == Retry || is == CutShort || is == PutOff:
+			left--
+		case kept < Kept:
+			n.newest[kept] = is
+			kept++
+		}
+	}
+	if left == 0 {
+		return
+	}
+	if n.adds == 0 {
+		n.common = old.common
+	}
+	n.common &= old.common
+	n.adds = max(n.adds, left, n.adds+left) // the sum may be too large
+	for ; kept < Kept; kept++ {
+		n.newest[kept] = unknown
+	}
+}
 
 // noted is the context of the calls of one worker.
 type noted struct {

@@ -32,6 +32,57 @@ func TestNotes(t *testing.T) {
 	}
 }
 
+// What comes back is older than what was added meanwhile, and says once that it does: however often a hand-out fails, its
+// reason stays, and the number does not grow.
+func TestPutBack(t *testing.T) {
+	const reason = Event + 5
+	for n, test := range []struct{ old, now, want []Note }{
+		{[]Note{reason}, nil, []Note{reason}},
+		{[]Note{reason}, []Note{Event}, []Note{Event, reason}},
+		{[]Note{Retry, reason, ByHand}, nil, []Note{reason, ByHand}},
+		{[]Note{reason, Retry, ByHand}, []Note{Event}, []Note{Event, reason, ByHand}},
+		{[]Note{Retry, CutShort, PutOff}, nil, nil},
+		{[]Note{Retry, CutShort, PutOff}, []Note{Again}, []Note{Again}},
+		{[]Note{Again, reason}, []Note{Event, Event + 1}, []Note{Event, Event + 1, Again}},
+		{nil, []Note{Event}, []Note{Event}},
+		{nil, nil, nil},
+	} {
+		of := func(newest []Note) (n Notes) {
+			for _, is := range slices.Backward(newest) {
+				n.Add(is)
+			}
+			return n
+		}
+		old, got := of(test.old), of(test.now)
+		got.PutBack(&old)
+		if !slices.Equal(got.Newest(), test.want) {
+			t.Errorf("%d: got %v, want %v", n, got.Newest(), test.want)
+		}
+		if want := len(test.now) + len(slices.DeleteFunc(slices.Clone(test.old), func(is Note) bool { return is == Retry || is == CutShort || is == PutOff })); got.Adds() != want {
+			t.Errorf("%d: %d adds, want %d", n, got.Adds(), want)
+		}
+	}
+	var now Notes
+	for n := range 10 {
+		now.Add(Event + Note(n))
+	}
+	for range 100 { // failures
+		var next Notes
+		next.PutBack(&now)
+		next.Add(Retry)
+		now = next
+	}
+	if want := []Note{Retry, Event + 9, Event + 8}; !slices.Equal(now.Newest(), want) || now.Adds() != 11 || now.All()&Event != 0 {
+		t.Errorf("got %v of %d, in common %b", now.Newest(), now.Adds(), now.All())
+	}
+	now.adds = 1<<32 - 1
+	next := now
+	next.PutBack(&now)
+	if next.Adds() != 1<<32-1 {
+		t.Errorf("%d adds", next.Adds())
+	}
+}
+
 // A context that is derived has the notes of its call; another one has none.
 func TestContext(t *testing.T) {
 	var n Notes

@@ -9,6 +9,8 @@ import (
 type AgainError struct {
 	// After is the delay; zero and negative mean at once.
 	After time.Duration
+	// PutOff says that the call has served nothing: what the key was queued for is still to be done.
+	PutOff bool
 }
 
 // Error implements error. All methods of these errors may be called on nil; a nil

@@ -60,7 +60,13 @@ func WithCalls(ctx context.Context) context.Context { return context.WithValue(c
 type Verdict struct {
 	Outcome Outcome
 	After   time.Duration // for AskedAgain
+	PutOff  bool          // for AskedAgain: AgainError.PutOff
 	Err     error         // to be reported; nil for none
+}
+
+// Served reports whether the call has done what the key was queued for, or will not.
+func (v *Verdict) Served() bool {
+	return v.Outcome != CutShort && v.Outcome != Failed && !v.PutOff
 }
 
 // Of returns the verdict on the result of a call. errors.As and the like run the error's own
@@ -84,7 +90,7 @@ func classify(calls context.Context, err error) Verdict {
 	case errors.As(err, &later):
 		v := Verdict{Outcome: AskedAgain}
 		if later != nil {
-			v.After = later.After
+			v.After, v.PutOff = later.After, later.PutOff
 		}
 		if !onlyAgain(err) {
 			v.Err = err

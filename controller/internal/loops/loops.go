@@ -5,30 +5,32 @@
 // written, too: no resync, no retry, no delay. There are two kinds. In an own round, all events were results of what
 // calls of the key have written, and nobody else has written the object meanwhile. In an answered round somebody has.
 //
-// Counting costs one look into a bounded table. From some rounds in a row on, the detector asks for more: see Suspects.
-// The fields that the writes change tell a loop from progress, such as a rollout. And if there is news among the causes,
-// which may be the reason of the writes, only a fight is a loop: others undo each time what the key writes again.
+// Counting costs one look into a bounded table. From some rounds in a row on, the detector asks for more: see Suspects and
+// Hears. The fields that the writes change tell a loop from progress, such as a rollout. And if there is news among the
+// causes, which may be the reason of the writes, only a fight is a loop: others undo each time what the key writes again.
 package loops
 
 import (
 	"hash/maphash"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/kinform/kinform/internal/fieldpaths"
-	"github.com/kinform/kinform/internal/note"
 )
 
 const (
 	// suspectAfter is the number of rounds in a row after which fields are looked at.
 	suspectAfter = 8
+	// hearAfter is the number after which news is heard: that among the causes of the first look comes before the call.
+	hearAfter = suspectAfter - 1
 	// window is the number of looks that decide.
 	window = 8
 	// pause is how long a loop is not reported again. Rounds that are further apart are not in a row.
 	pause = time.Hour
 	// answer is how far answered rounds may be apart. Those that take longer come of something else.
 	answer = time.Minute
-	// steps is the number of rounds for which a number that goes one way is progress.
+	// steps is the number of rounds for which a number that goes one way, or a cursor, is progress.
 	steps = 1000
 	// maxKeys bounds the keys that a detector knows.
 	maxKeys = 1000
@@ -75,24 +77,15 @@ func (w *Writes) of(object uint64) *Write {
 	return nil
 }
 
-// Causes are why a call was made.
-type Causes struct {
-	// Events says that only events have caused it, and Own that these were all results of what calls of the key wrote.
-	Events, Own bool
-	// Others are the objects that others have changed, zero for none, if the key was suspect. News says that they have
-	// changed more of one than metadata and status, or that not all is known.
-	Others [note.Kept]uint64
-	News   bool
-}
-
 // Call is a call of reconcile that has ended and has written something.
 type Call struct {
-	Key    uint64 // a hash
-	Why    Causes
-	Writes Writes
-	Fields []Field // that the writes changed, if the key was suspect
-	Now    time.Time
-	Name   string // of the key, for people
+	Key uint64 // a hash
+	// Events says that only events have caused it, and Own that these were all results of what calls of the key wrote.
+	Events, Own bool
+	Writes      Writes
+	Fields      []Field // that the writes changed, if the key was suspect
+	Now         time.Time
+	Name        string // of the key, for people
 }
 
 // Field is a field that a write changed.
@@ -102,7 +95,8 @@ type Field struct {
 	Object, Path string
 	// Old and New are hashes of its value before and after.
 	Old, New uint64
-	// Step says how a number has changed: 1 is up and -1 is down. It is 0 for other values.
+	// Step says how a number has changed: 1 is up and -1 is down. It is 1 for a text that may be a cursor, and 0 for other
+	// values.
 	Step int
 	// Progress says that a new value each time is no sign of a loop if others write the object, too: it is a number, or a
 	// part of the status.
@@ -128,6 +122,7 @@ type Detector struct {
 
 	mu   sync.Mutex
 	keys map[uint64]*key
+	near atomic.Int32 // number of the keys that are near
 }
 
 // New returns a detector.
@@ -143,13 +138,14 @@ type key struct {
 	calls    int       // since began
 	rounds   int       // since began
 	news     bool      // among the causes since the row or the looks began
-	stepped  int       // rounds in a row that were progress of a number
+	stepped  int       // rounds in a row that were progress of a number or a cursor
 	looks    int
 	fields   map[fieldName]*history // of the looks; nil before the first
 
 	name     string
 	loop     Loop
 	reported time.Time // when loop was; zero for never
+	near     bool      // has hearAfter rounds in a row, and loop was not reported a short time ago
 }
 
 type fieldName struct{ object, path string }
@@ -160,12 +156,12 @@ type history struct {
 	looks    int // that found it changed
 	back     int // times at which it got a value that it had before
 	undone   int // times at which somebody else had changed it meanwhile
-	up, down int // times at which a number went there
+	up, down int // times at which a number, or a cursor, went there
 	progress bool
 	recent   fieldpaths.Recent
 }
 
-// Suspects reports whether the detector needs all of Causes and, with a write, its fields.
+// Suspects reports whether the detector needs the fields of a write.
 func (d *Detector) Suspects(hash uint64, now time.Time) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
@@ -173,36 +169,51 @@ func (d *Detector) Suspects(hash uint64, now time.Time) bool {
 	return k != nil && k.row >= suspectAfter && !k.resting(now)
 }
 
-// Idle counts a call that has written nothing. It reports whether Hear needs its causes.
-func (d *Detector) Idle(hash uint64) bool {
+// Listens reports whether Hears may be true of a key. It is cheap enough for each event.
+func (d *Detector) Listens() bool { return d.near.Load() > 0 }
+
+// Hears reports whether Hear needs the changes by others that queue a key.
+func (d *Detector) Hears(hash uint64) bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	k := d.keys[hash]
+	return k != nil && k.near
+}
+
+// Hear gets an object that others have changed, for which a key is queued. more says that they have changed more of it
+// than its metadata and status, or that not all is known.
+func (d *Detector) Hear(hash, object uint64, more bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if k := d.keys[hash]; k != nil {
+		k.news = k.news || more || k.wrote.of(object) == nil
+	}
+}
+
+// Idle counts a call that has written nothing.
+func (d *Detector) Idle(hash uint64) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k := d.keys[hash]
 	if k == nil {
-		return false
+		return
 	}
 	k.calls++
 	if !k.answered {
 		k.row, k.stepped = 0, 0 // there is nothing more to do
-	}
-	return k.row >= suspectAfter
-}
-
-// Hear gets the causes of a call that has written nothing.
-func (d *Detector) Hear(hash uint64, why *Causes) {
-	d.mu.Lock()
-	defer d.mu.Unlock()
-	if k := d.keys[hash]; k != nil {
-		k.hear(why)
+		d.mark(k, false)
 	}
 }
 
-// hear notes what is news among the causes of a call.
-func (k *key) hear(why *Causes) {
-	k.news = k.news || why.News
-	for _, object := range why.Others {
-		k.news = k.news || object != 0 && k.wrote.of(object) == nil
+// mark notes whether a key is near.
+func (d *Detector) mark(k *key, near bool) {
+	switch {
+	case near && !k.near:
+		d.near.Add(1)
+	case k.near && !near:
+		d.near.Add(-1)
 	}
+	k.near = near
 }
 
 // Ended counts a call. It returns the loop that the key is in if that is to be reported.
@@ -215,24 +226,22 @@ func (d *Detector) Ended(c *Call) (loop Loop, found bool) {
 		d.keep(c.Key, k, c.Now)
 	}
 	k.calls++
-	k.hear(&c.Why)
 	before := k.wrote
 	k.wrote = c.Writes
-	answered, round := c.round(&before)
-	if !round {
-		return Loop{}, false
+	if answered, round := c.round(&before); round {
+		k.count(answered, c.Now)
+		if k.row > suspectAfter && !k.resting(c.Now) {
+			k.see(c, &before)
+			loop, found = k.decide(c)
+		}
+		d.mark(k, k.row >= hearAfter && !k.resting(c.Now))
 	}
-	k.count(answered, c.Now)
-	if k.row <= suspectAfter || k.resting(c.Now) {
-		return Loop{}, false
-	}
-	k.see(c, &before)
-	return k.decide(c)
+	return loop, found
 }
 
 // round says whether a call is a round, and of which kind.
 func (c *Call) round(before *Writes) (answered, round bool) {
-	if !c.Why.Events {
+	if !c.Events {
 		return false, false
 	}
 	again := false
@@ -240,7 +249,7 @@ func (c *Call) round(before *Writes) (answered, round bool) {
 		again = again || before.of(now.Object) != nil
 		answered = answered || c.answered(before, now.Object)
 	}
-	return answered, answered || again && c.Why.Own
+	return answered, answered || again && c.Own
 }
 
 // answered reports whether others have changed an object between a write of the call before and one of this call.
@@ -297,6 +306,7 @@ func (d *Detector) keep(hash uint64, k *key, now time.Time) {
 		if n == 0 {
 			return
 		}
+		d.mark(d.keys[least], false)
 		delete(d.keys, least)
 	}
 	d.keys[hash] = k
@@ -370,13 +380,13 @@ func (k *key) decide(c *Call) (loop Loop, found bool) {
 	return k.loop, true
 }
 
-// steps reports whether the looks are progress because a number goes one way.
+// steps reports whether the looks are progress because a number goes one way, or a cursor never comes back.
 func (k *key) steps() bool {
 	if k.stepped >= steps {
 		return false
 	}
 	for _, h := range k.fields {
-		if most := max(h.up, h.down); most >= window/2 && most == h.up+h.down && h.undone == 0 {
+		if most := max(h.up, h.down); most >= window/2 && most == h.up+h.down && h.back == 0 && h.undone == 0 {
 			return true
 		}
 	}

@@ -16,7 +16,7 @@ type world struct {
 	d        *Detector
 	now      time.Time
 	versions map[uint64]uint64
-	by       uint64 // the object that others have changed, of the next call
+	by       uint64 // the object that others have changed before the next call
 	news     bool   // more than the status of it
 	found    []Loop
 	asked    int // calls whose fields the detector wanted
@@ -28,9 +28,7 @@ func newWorld(t *testing.T) *world {
 
 const theKey, shop, deployment, settings = 1, 10, 20, 30
 
-var ownEvents = Causes{Events: true, Own: true}
-
-// others change the status of an object, which is a cause of the next call.
+// others change the status of an object, for which the key is queued.
 func (w *world) others(object uint64) {
 	w.versions[object]++
 	w.by = object
@@ -48,7 +46,10 @@ const (
 // call ends a call a second later. It writes the objects of the fields, which are those that changed.
 func (w *world) call(why cause, changed ...Field) {
 	w.now = w.now.Add(time.Second)
-	c := &Call{Key: theKey, Why: Causes{Events: why != other, Own: why == own, News: w.news, Others: [3]uint64{0, w.by}}, Now: w.now, Name: "prod/shop"}
+	if w.by != 0 && w.d.Listens() && w.d.Hears(theKey) {
+		w.d.Hear(theKey, w.by, w.news)
+	}
+	c := &Call{Key: theKey, Events: why != other, Own: why == own, Now: w.now, Name: "prod/shop"}
 	w.news, w.by = false, 0
 	for i, f := range changed {
 		object := uint64(shop)
@@ -61,9 +62,7 @@ func (w *world) call(why cause, changed ...Field) {
 		c.Writes.Add(Write{object, base + 1, w.versions[object] + 1})
 	}
 	if len(changed) == 0 {
-		if w.d.Idle(theKey) {
-			w.d.Hear(theKey, &c.Why)
-		}
+		w.d.Idle(theKey)
 		return
 	}
 	if w.d.Suspects(theKey, w.now) {
@@ -86,6 +85,13 @@ func deploymentField(path string, old, now uint64) Field {
 // ready is a number in the status, which goes up.
 func ready(n uint64) Field {
 	f := field("status.ready", n, n+1)
+	f.Progress, f.Step = true, 1
+	return f
+}
+
+// token is a text in the status that may be a cursor.
+func token(old, now uint64) Field {
+	f := field("status.next", old, now)
 	f.Progress, f.Step = true, 1
 	return f
 }
@@ -128,6 +134,10 @@ func TestLoops(t *testing.T) {
 				w.call(own, changed...)
 			},
 			Loop{Reconciles: 16, Rounds: 16, Time: 15 * time.Second, Object: "shop", Path: "spec.list"},
+		},
+		"texts of the status that come back": {
+			func(w *world, n uint64) { w.call(own, token(n%4, (n+1)%4)) },
+			Loop{Reconciles: 16, Rounds: 16, Time: 15 * time.Second, Object: "shop", Path: "status.next"},
 		},
 		"a field that others set back, with resyncs and calls without work between": {
 			func(w *world, n uint64) {
@@ -254,6 +264,12 @@ func TestProgress(t *testing.T) {
 				w.call(other, ready(2*n+1))
 			}
 		},
+		"a cursor of texts, with a time beside it": func(w *world, n uint64) {
+			w.call(own, token(n, n+1), field("status.time", n, n+1))
+			if n%500 == 0 {
+				w.call(own)
+			}
+		},
 		"a cursor, with a time beside it": func(w *world, n uint64) {
 			w.call(own, ready(n), field("status.time", n, n+1))
 			if n%500 == 0 {
@@ -346,7 +362,7 @@ func TestManyKeys(t *testing.T) {
 	found := 0
 	for n := range uint64(40) {
 		for key := range uint64(3 * maxKeys) {
-			c := &Call{Key: key, Why: ownEvents, Now: now}
+			c := &Call{Key: key, Events: true, Own: true, Now: now}
 			c.Writes.Add(Write{key, n + 1, n + 2})
 			if d.Suspects(key, now) {
 				c.Fields = []Field{field("status.time", n, n+1)}
@@ -366,7 +382,7 @@ func TestManyKeys(t *testing.T) {
 func TestFoundIsKept(t *testing.T) {
 	d, now, found := New(), time.Now(), 0
 	round := func(key, n uint64) {
-		c := &Call{Key: key, Why: ownEvents, Now: now}
+		c := &Call{Key: key, Events: true, Own: true, Now: now}
 		c.Writes.Add(Write{key, n + 1, n + 2})
 		if d.Suspects(key, now) {
 			c.Fields = []Field{field("status.time", n, n+1)}
@@ -399,7 +415,7 @@ func TestManyWrites(t *testing.T) {
 	now := time.Now()
 	found := 0
 	for n := range uint64(20) {
-		c := &Call{Key: theKey, Why: ownEvents, Now: now}
+		c := &Call{Key: theKey, Events: true, Own: true, Now: now}
 		for object := range uint64(1000) {
 			c.Writes.Add(Write{object, n + 1, n + 2})
 		}
@@ -440,7 +456,7 @@ func TestWritesOfOneObject(t *testing.T) {
 func TestAllocations(t *testing.T) {
 	w := newWorld(t)
 	w.call(other, field("x", 0, 1))
-	c := &Call{Key: theKey, Why: Causes{Events: true}, Now: w.now}
+	c := &Call{Key: theKey, Events: true, Now: w.now}
 	c.Writes.Add(Write{shop, 7, 8})
 	for name, call := range map[string]func(){
 		"one that writes nothing": func() { w.d.Idle(theKey) },
