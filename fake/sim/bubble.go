@@ -27,6 +27,9 @@ func (e *explorer) play(lines []line, base *outcome) *outcome {
 			r := newRun(e.program(), lines)
 			r.base, out = base, &r.result
 			r.play()
+			for _, loop := range e.logs.take() {
+				r.find("loop", "%s", loop)
+			}
 		})
 	}()
 	limit := time.NewTimer(e.patience)

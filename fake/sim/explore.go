@@ -2,7 +2,6 @@ package sim
 
 import (
 	"fmt"
-	"log/slog"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -68,9 +67,7 @@ func replay(t *testing.T, program func() Program, schedule string) (*report, err
 func search(t *testing.T, program func() Program, most int) *report {
 	e := newExplorer(t, program)
 	e.most = most
-	before := slog.Default()
-	defer slog.SetDefault(before)
-	slog.SetDefault(slog.New(slog.DiscardHandler))
+	defer e.logs.quiet()()
 	base, bad := e.base()
 	if bad != nil {
 		return bad
@@ -95,7 +92,8 @@ type explorer struct {
 	present  <-chan *outcome // of the schedule that plays, and may never end
 	old      bool            // the program asks for lists that may be old
 	seen     map[string]bool // pairs of requests that followed each other
-	corpus   []known         // schedules that had pairs not seen before
+	logs     logs
+	corpus   []known // schedules that had pairs not seen before
 }
 
 func newExplorer(t *testing.T, program func() Program) *explorer {
