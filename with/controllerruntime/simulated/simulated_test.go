@@ -307,7 +307,17 @@ func TestPlanted(t *testing.T) {
 			if err == nil || !strings.Contains(string(said), planted.finding) {
 				t.Fatalf("%s is not found (%v):\n%s", planted.finding, err, said)
 			}
-			t.Logf("%s", said)
+			_, schedule, _ := strings.Cut(string(said), "repeats:\n")
+			lines := 0
+			for line := range strings.Lines(schedule) {
+				if strings.TrimSpace(line) == "" {
+					break
+				}
+				lines++
+			}
+			if lines < 1 || lines > 3 {
+				t.Errorf("the schedule has %d lines:\n%s", lines, said)
+			}
 		})
 	}
 }
