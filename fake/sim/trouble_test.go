@@ -11,6 +11,7 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
@@ -100,6 +101,16 @@ func TestTrouble(t *testing.T) {
 				return errors.Join(err, idle(ctx, to))
 			},
 			want: []string{"not deterministic", `prod/a`, `prod/aa`},
+		},
+		"it floods the server": {
+			run: func(ctx context.Context, to client.Connection) error {
+				configs, err := client.New(to, planted.Configs, client.Options{})
+				for err == nil && ctx.Err() == nil {
+					_, _ = configs.Get(ctx, types.NamespacedName{Namespace: "prod", Name: "a"}, metav1.GetOptions{})
+				}
+				return err
+			},
+			want: []string{"sends too many requests", "get configs.example.com prod/a"},
 		},
 		"users fail": {
 			run:   idle,

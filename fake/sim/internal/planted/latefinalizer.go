@@ -15,8 +15,8 @@ import (
 // LateFinalizer makes a record in the cloud for each Shop, and then puts its finalizer on the Shop. A Shop that is
 // deleted between the two goes at once, and its record stays.
 //
-// Mechanism: https://github.com/outscale/cluster-api-provider-outscale/issues/917 and
-// https://github.com/crossplane/crossplane-runtime/issues/63 (the finalizer is stored after the resources are made).
+// Mechanism: https://github.com/outscale/cluster-api-provider-outscale/issues/917 (the finalizer is stored after the
+// resources are made).
 func LateFinalizer() sim.Program {
 	records := newCloud()
 	return sim.Program{

@@ -1,0 +1,140 @@
+package sim
+
+import (
+	"fmt"
+	"testing/synctest"
+	"time"
+
+	"github.com/kinform/kinform/fake/faults"
+)
+
+// drive lets things happen until done, which it asks while everything stands still.
+func (r *run) drive(done func() bool) {
+	for {
+		synctest.Wait()
+		switch {
+		case done() || r.result.broken != nil:
+			return
+		case r.user.due(r.rests):
+			r.letUsers("")
+		case !r.next():
+			r.sleep()
+		}
+	}
+}
+
+// sleep waits until something arrives, or something that waits may be due.
+func (r *run) sleep() {
+	now := time.Now()
+	wake := now.Add(rest)
+	sooner := func(t time.Time) {
+		if t.After(now) && t.Before(wake) {
+			wake = t
+		}
+	}
+	sooner(r.changed.Add(rest))
+	sooner(r.user.until())
+	for _, w := range r.windows {
+		sooner(w.until)
+		sooner(w.until.Add(rest))
+	}
+	for _, o := range r.gate.inOrder() {
+		sooner(o.until)
+	}
+	timer := time.NewTimer(wake.Sub(now))
+	defer timer.Stop()
+	select {
+	case <-r.gate.arrived:
+	case <-timer.C:
+	}
+}
+
+// letUsers lets users go on with their next step, and waits until they have done it.
+func (r *run) letUsers(early string) {
+	r.result.log.add("users go on" + early)
+	r.user.release()
+	synctest.Wait()
+	r.changed = time.Now() // the program gets its time to answer
+}
+
+// next lets one op have its turn. It reports false if none may have it now.
+func (r *run) next() bool {
+	waiting := r.gate.inOrder()
+	for _, o := range waiting {
+		r.number(o)
+	}
+	for _, o := range waiting {
+		if o.life.dead.Load() {
+			r.turn(o, verdict{dead: true})
+			return true
+		}
+	}
+	for _, o := range waiting {
+		if r.mayGo(o) {
+			if v, goes := r.decide(o); goes {
+				r.pass(o, v)
+			}
+			return true
+		}
+	}
+	return false
+}
+
+// number counts an op that the run sees for the first time.
+func (r *run) number(o *op) {
+	if o.at.n > 0 {
+		return
+	}
+	r.counts[o.at.call]++
+	o.at.n = r.counts[o.at.call]
+	again := o.at.verb == faults.VerbWatch && o.at.n > 3 // clients draw the end of a watch by lot
+	if r.faults && !again {
+		r.result.points = append(r.result.points, o.at)
+	}
+}
+
+func (r *run) turn(o *op, v verdict) {
+	r.gate.remove(o)
+	o.turn <- v
+	synctest.Wait()
+}
+
+// pass lets o through, and looks at what has come of it.
+func (r *run) pass(o *op, v verdict) {
+	if !o.delivery && !o.at.upkeep() {
+		r.ops++
+	}
+	if r.ops > mostOps {
+		r.result.broken = fmt.Errorf("the program sends too many requests: %d in one schedule, and in the end\n%s", mostOps, r.result.log.last(5))
+		return
+	}
+	if o.delivery {
+		r.turn(o, v)
+		return
+	}
+	r.result.old = r.result.old || o.at.verb == faults.VerbList && mayBeOld(o.query)
+	if time.Sleep(latency); r.ops > flood && r.base != nil {
+		time.Sleep(slow)
+	}
+	if err := r.program.Server.Inject(o.faults...); err != nil {
+		r.result.broken = err
+		return
+	}
+	before := r.program.Server.ResourceVersion()
+	entry := r.result.log.request(o)
+	r.turn(o, v)
+	r.result.log.answer(entry, o)
+	if !o.at.writes() || o.code < 200 || o.code > 299 {
+		return
+	}
+	after := r.program.Server.ResourceVersion()
+	if !o.at.upkeep() && after != before {
+		r.changed = time.Now()
+	}
+	r.eyes.written(o, before, after)
+	if r.program.Always != nil && r.result.finding == nil {
+		if err := r.program.Always(r.world); err != nil {
+			r.find("always", "%v", err)
+		}
+	}
+}
