@@ -26,7 +26,7 @@
 //     it starts again. With behind=3, lists that may be old (resourceVersion=0) are as of three versions before, and
 //     watches come late, for 30 seconds: it has reached another API server.
 //   - lose: the server carries the request out, and the answer is lost. refuse: it answers with an error (code=). delay: it
-//     gets the request later (by=).
+//     gets the request later (by=). late: the answer comes later (by=), after the events.
 //   - touch: another client annotates the object just before. users: users go on with their next step just before.
 //   - From the request on, for some time (by=): hold keeps back the events of a resource (watch=). blind breaks its
 //     watch, which cannot resume afterwards, so that states in between are never seen. forbid takes away the rights

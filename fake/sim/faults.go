@@ -25,7 +25,7 @@ func (k known) faults() (all []line) {
 	reads := func(p point) bool { return !p.writes() && !p.upkeep() }
 	gets := func(p point) bool { return p.verb == faults.VerbGet && !p.upkeep() }
 	updates := func(p point) bool { return writes(p) && (p.verb == faults.VerbUpdate || p.verb == faults.VerbPatch) }
-	add(writes, line{action: crashAfter}, line{action: crashBefore}, line{action: lose}, line{action: users},
+	add(writes, line{action: crashAfter}, line{action: crashBefore}, line{action: lose}, line{action: users}, line{action: late, by: time.Second},
 		line{action: refuse, code: http.StatusInternalServerError})
 	add(updates, line{action: touch}, line{action: refuse, code: http.StatusConflict})
 	for _, resource := range k.watch {

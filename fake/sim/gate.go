@@ -45,6 +45,7 @@ type op struct {
 type verdict struct {
 	dead       bool // its process has crashed
 	crashAfter bool
+	late       time.Duration // until the process gets its answer
 }
 
 // gate holds what all processes send and get, so that one thing happens at a time.
@@ -143,6 +144,12 @@ func (d road) RoundTrip(r *http.Request) (*http.Response, error) {
 		o.code = answer.StatusCode
 		if o.code >= http.StatusBadRequest {
 			o.message = messageOf(answer)
+		}
+	}
+	if v.late > 0 {
+		select {
+		case <-time.After(v.late):
+		case <-o.gone:
 		}
 	}
 	if v.crashAfter {

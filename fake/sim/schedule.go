@@ -32,6 +32,7 @@ const (
 	lose        action = "lose"         // the server carries it out, and the answer is lost
 	refuse      action = "refuse"       // the server refuses it, with a code
 	delay       action = "delay"        // the server gets it later
+	late        action = "late"         // the server carries it out, and the answer comes later than the events of it
 	touch       action = "touch"        // another client annotates the object first
 	users       action = "users"        // users go on with their next step first
 	hold        action = "hold"         // from here on, events of one resource come later
@@ -44,7 +45,7 @@ const (
 type line struct {
 	action action
 	at     point
-	by     time.Duration // how long, for delay, hold, blind, forbid and freeze
+	by     time.Duration // how long, for delay, late, hold, blind, forbid and freeze
 	watch  string        // the resource, for hold and blind
 	code   int           // for refuse
 	behind int           // for crashes: the new process's lists are that many versions old
@@ -122,7 +123,7 @@ func parseLine(words []string) (l line, err error) {
 
 // arguments lists what each action takes beside call. All are needed but behind.
 var arguments = map[action][]string{
-	crashBefore: {"behind"}, crashAfter: {"behind"}, lose: nil, refuse: {"code"}, delay: {"by"}, touch: nil, users: nil,
+	crashBefore: {"behind"}, crashAfter: {"behind"}, lose: nil, refuse: {"code"}, delay: {"by"}, late: {"by"}, touch: nil, users: nil,
 	hold: {"by", "watch"}, blind: {"by", "watch"}, forbid: {"by"}, freeze: {"by"},
 }
 

@@ -16,6 +16,7 @@ func TestScriptRefused(t *testing.T) {
 		"lose create pods prod/a by=3s":                            `"by=3s": lose takes no such argument`,
 		"refuse create pods prod/a":                                "refuse: code= is missing",
 		"refuse create pods prod/a code=200":                       `"code=200": want a code from 400 to 599`,
+		"late create pods prod/a":                                  "late: by= is missing",
 		"delay create pods prod/a by=-1s":                          `"by=-1s": want more than zero`,
 		"hold create pods prod/a by=30s":                           "hold: watch= is missing",
 		"crash after create pods prod/a call=0":                    `"call=0": want a number from 1`,

@@ -108,6 +108,8 @@ func (r *run) strike(o *op, l line) (v verdict, goes bool) {
 	case crashAfter:
 		r.staleFrom(o.life, l.behind)
 		return verdict{crashAfter: true}, true
+	case late:
+		return verdict{late: l.by}, true
 	case lose:
 		r.inject(o, faults.Fault{CutBytes: 1})
 	case refuse:
