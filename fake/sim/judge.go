@@ -48,11 +48,11 @@ func (r *run) judge() {
 	}
 }
 
-// hold checks a rule. What the program mends on its own within half an hour is in order.
+// hold checks a rule. What the program mends on its own within half an hour after the last fault is in order.
 func (r *run) hold(rule string, wrong func() string) {
-	limit, at := time.Now().Add(unrest), r.result.log.len()
+	begun, at := time.Now(), r.result.log.len()
 	text := wrong()
-	for text != "" && time.Now().Before(limit) && r.result.finding == nil {
+	for text != "" && time.Since(later(begun, r.faulted)) < unrest && r.result.finding == nil {
 		until := time.Now().Add(rest)
 		r.drive(func() bool { return !time.Now().Before(until) })
 		text = wrong()

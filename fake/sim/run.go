@@ -37,6 +37,7 @@ type run struct {
 	schedule []line
 	faults   bool // they strike from the start of the program on
 	struck   []bool
+	faulted  time.Time // when the last one did
 	windows  []*window
 	counts   map[call]int
 	ops      int

@@ -55,7 +55,7 @@ func (r *run) decide(o *op) (v verdict, goes bool) {
 		if !r.faults || r.struck[i] || l.at != o.at {
 			continue
 		}
-		r.struck[i] = true
+		r.struck[i], r.faulted = true, time.Now()
 		r.result.log.fault(l)
 		if v, goes = r.strike(o, l); !goes {
 			return v, false
