@@ -160,7 +160,7 @@ func (d road) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errCrashed
 	}
 	if err == nil && o.at.verb == faults.VerbWatch && o.code == http.StatusOK {
-		answer.Body = newStream(d, o, answer.Body)
+		answer.Body = newStream(d, o, answer)
 	}
 	return answer, err
 }
@@ -187,43 +187,4 @@ func bodyOf(r *http.Request) ([]byte, error) {
 	}
 	body, err := io.ReadAll(r.Body)
 	return body, errors.Join(err, r.Body.Close())
-}
-
-// stream is the answer to a watch. Each part of it waits at the gate.
-type stream struct {
-	road road
-	of   *op
-	body io.ReadCloser
-
-	once   sync.Once
-	closed chan struct{}
-}
-
-func newStream(d road, of *op, body io.ReadCloser) *stream {
-	s := &stream{road: d, of: of, body: body, closed: make(chan struct{})}
-	d.run.opened(s)
-	return s
-}
-
-// Read implements io.Reader.
-func (s *stream) Read(into []byte) (int, error) {
-	n, err := s.body.Read(into)
-	if n == 0 {
-		return n, err
-	}
-	part := &op{life: s.road.life, at: s.of.at, delivery: true, decided: true, gone: s.closed}
-	if v, ok := s.road.run.gate.pass(part); !ok || v.dead {
-		return 0, io.ErrUnexpectedEOF
-	}
-	return n, err
-}
-
-// Close implements io.Closer. The run breaks the stream by it, too.
-func (s *stream) Close() (err error) {
-	s.once.Do(func() {
-		close(s.closed)
-		s.road.run.ended(s)
-		err = s.body.Close()
-	})
-	return err
 }
