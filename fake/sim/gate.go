@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"io"
@@ -160,7 +162,7 @@ func (d road) RoundTrip(r *http.Request) (*http.Response, error) {
 		return nil, errCrashed
 	}
 	if err == nil && o.at.verb == faults.VerbWatch && o.code == http.StatusOK {
-		answer.Body = newStream(d, o, answer.Body)
+		answer.Body = newStream(d, o, answer)
 	}
 	return answer, err
 }
@@ -189,33 +191,56 @@ func bodyOf(r *http.Request) ([]byte, error) {
 	return body, errors.Join(err, r.Body.Close())
 }
 
-// stream is the answer to a watch. Each part of it waits at the gate.
+// stream is the answer to a watch. Each event of it waits at the gate, since the server may write one or several at once.
 type stream struct {
-	road road
-	of   *op
-	body io.ReadCloser
+	road   road
+	of     *op
+	body   io.ReadCloser
+	events *bufio.Reader // of body
+	binary bool          // events are protobuf, with their lengths before them, and not lines of JSON
+	event  []byte        // what is left of the present one
 
 	once   sync.Once
 	closed chan struct{}
 }
 
-func newStream(d road, of *op, body io.ReadCloser) *stream {
-	s := &stream{road: d, of: of, body: body, closed: make(chan struct{})}
+func newStream(d road, of *op, answer *http.Response) *stream {
+	s := &stream{road: d, of: of, body: answer.Body, events: bufio.NewReader(answer.Body), closed: make(chan struct{})}
+	s.binary = strings.Contains(answer.Header.Get("Content-Type"), "protobuf")
 	d.run.opened(s)
 	return s
 }
 
 // Read implements io.Reader.
 func (s *stream) Read(into []byte) (int, error) {
-	n, err := s.body.Read(into)
-	if n == 0 {
-		return n, err
+	if len(s.event) == 0 {
+		event, err := s.next()
+		if len(event) == 0 {
+			return 0, err
+		}
+		part := &op{life: s.road.life, at: s.of.at, delivery: true, decided: true, gone: s.closed}
+		if v, ok := s.road.run.gate.pass(part); !ok || v.dead {
+			return 0, io.ErrUnexpectedEOF
+		}
+		s.event = event
 	}
-	part := &op{life: s.road.life, at: s.of.at, delivery: true, decided: true, gone: s.closed}
-	if v, ok := s.road.run.gate.pass(part); !ok || v.dead {
-		return 0, io.ErrUnexpectedEOF
+	n := copy(into, s.event)
+	s.event = s.event[n:]
+	return n, nil
+}
+
+// next returns the next event, or what there is of it before an error.
+func (s *stream) next() ([]byte, error) {
+	if !s.binary {
+		return s.events.ReadBytes('\n')
 	}
-	return n, err
+	length, err := s.events.Peek(4)
+	if err != nil {
+		return nil, err
+	}
+	event := make([]byte, 4+binary.BigEndian.Uint32(length))
+	n, err := io.ReadFull(s.events, event)
+	return event[:n], err
 }
 
 // Close implements io.Closer. The run breaks the stream by it, too.
