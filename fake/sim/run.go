@@ -42,6 +42,7 @@ type run struct {
 	counts   map[call]int
 	ops      int
 	changed  time.Time // the last change by the program
+	unlike   string    // how the objects differ from those at a rest, while users wait for it
 	eyes     *eyes
 
 	mu      sync.Mutex // guards what follows
@@ -62,6 +63,7 @@ type outcome struct {
 	log     transcript
 	points  []point
 	end     state
+	rests   []state        // at each Settle of Users; of the schedule without faults
 	old     bool           // there was a list that may be old
 	alike   map[string]int // see eyes
 	missed  []line         // faults whose points never came
@@ -171,6 +173,8 @@ func (r *run) useAll() {
 	r.changed = time.Now() // the program gets its time to answer
 	switch err := r.user.err(); {
 	case r.result.finding != nil:
+	case r.user.waitsInVain() && r.unlike != "":
+		r.find("converges", "while users wait, the objects are as at no rest without faults (- at the last one, + now):\n%s", r.unlike)
 	case r.user.waitsInVain():
 		r.findRestless()
 	case !r.user.ended():
@@ -192,6 +196,30 @@ func (r *run) rests() bool {
 		since = later(since, o.until)
 	}
 	return time.Since(since) >= rest
+}
+
+// restsWell reports whether the program rests and users may go on: the objects are as at some rest of the schedule without
+// faults. If they are not, the program gets half an hour to mend them.
+func (r *run) restsWell() bool {
+	if !r.rests() {
+		return false
+	}
+	now, _, err := r.look()
+	switch {
+	case err != nil:
+		r.result.broken = err
+		return false
+	case r.base == nil:
+		r.result.rests = append(r.result.rests, now)
+		return true
+	}
+	for _, want := range r.base.rests {
+		if r.unlike = want.differs(now); r.unlike == "" {
+			return true
+		}
+	}
+	r.changed = time.Now()
+	return false
 }
 
 func later(a, b time.Time) time.Time {

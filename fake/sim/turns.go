@@ -15,7 +15,7 @@ func (r *run) drive(done func() bool) {
 		switch {
 		case done() || r.result.broken != nil:
 			return
-		case r.user.due(r.rests):
+		case r.user.due(r.restsWell):
 			r.letUsers("")
 		case !r.next():
 			r.sleep()
