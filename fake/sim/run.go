@@ -212,6 +212,8 @@ func (r *run) restsWell() bool {
 	case r.base == nil:
 		r.result.rests = append(r.result.rests, now)
 		return true
+	case len(r.base.rests) == 0: // users wait for rest only after a fault
+		return true
 	}
 	for _, want := range r.base.rests {
 		if r.unlike = want.differs(now); r.unlike == "" {
