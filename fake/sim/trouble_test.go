@@ -17,6 +17,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/sim"
 	"github.com/kinform/kinform/fake/sim/internal/planted"
+	"github.com/kinform/kinform/reflector"
 )
 
 // idle is a program that does nothing.
@@ -111,6 +112,16 @@ func TestTrouble(t *testing.T) {
 				return err
 			},
 			want: []string{"sends too many requests", "get configs.example.com prod/a"},
+		},
+		"the server lacks a resource": {
+			run: func(ctx context.Context, to client.Connection) error {
+				shops, err := client.New(to, planted.Shops, client.Options{})
+				if err == nil {
+					_, err = shops.List(ctx, metav1.ListOptions{}, func(reflector.Event[*planted.Shop], error) bool { return true })
+				}
+				return errors.Join(err, idle(ctx, to))
+			},
+			want: []string{"list shops.example.com *", "call fake.Register"},
 		},
 		"users fail": {
 			run:   idle,

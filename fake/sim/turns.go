@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"net/http"
 	"testing/synctest"
 	"time"
 
@@ -124,6 +125,10 @@ func (r *run) pass(o *op, v verdict) {
 	entry := r.result.log.request(o)
 	r.turn(o, v)
 	r.result.log.answer(entry, o)
+	if r.base == nil && o.code == http.StatusNotFound && (o.at.verb == faults.VerbList || o.at.verb == faults.VerbWatch) {
+		r.result.broken = fmt.Errorf("the program sends %v, and Server has no such resource: call fake.Register", o.at)
+		return
+	}
 	if !o.at.writes() || o.code < 200 || o.code > 299 {
 		return
 	}
