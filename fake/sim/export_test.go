@@ -15,7 +15,7 @@ type Found struct {
 
 // Search is Explore, but it returns what it finds, or nil.
 func Search(t *testing.T, program func() Program, most int) *Found {
-	bad := search(t, program, most)
+	bad := newExplorer(t, program).search(most)
 	if bad == nil {
 		return nil
 	}

@@ -60,5 +60,6 @@ type World struct {
 // return sooner, so that the users' next write comes between two steps of the program. It is for Program.Users alone.
 func (w *World) Settle() { w.user.wait(0) }
 
-// Wait waits for d of virtual time, more than zero. A schedule may let it return sooner. It is for Program.Users alone.
+// Wait waits for d of virtual time, more than zero. A schedule may let it return sooner, so what depends on the time
+// itself must ask the clock. All of Users may take 48 hours. It is for Program.Users alone.
 func (w *World) Wait(d time.Duration) { w.user.wait(d) }

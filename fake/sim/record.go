@@ -97,6 +97,7 @@ func (d *recorder) answer(verb faults.Verb, of address, body []byte) {
 	switch uid := uidOf(single); {
 	case verb == faults.VerbDelete:
 		d.write(entry{Own: uid + list.Details.UID})
+	case (call{verb: verb}).writes() && ends(single): // the answer has the version of the deletion, which may be another's
 	case (call{verb: verb}).writes() && uid != "":
 		d.write(entry{Own: uid + " " + text(meta(single)["resourceVersion"])})
 	case verb == faults.VerbGet:
@@ -108,6 +109,13 @@ func (d *recorder) answer(verb faults.Verb, of address, body []byte) {
 		}
 		d.write(entry{Path: of.root(), Saw: of.blanked(o)})
 	}
+}
+
+// ends reports whether a write took the last finalizer of an object away that is being deleted.
+func ends(o object) bool {
+	m := meta(o)
+	grace, _ := m["deletionGracePeriodSeconds"].(float64)
+	return m["deletionTimestamp"] != nil && m["finalizers"] == nil && grace == 0
 }
 
 func (d *recorder) write(e entry) {

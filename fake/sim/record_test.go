@@ -10,6 +10,8 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -19,6 +21,7 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faketest"
+	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/fake/sim"
 	"github.com/kinform/kinform/fake/sim/internal/planted"
 )
@@ -204,5 +207,43 @@ func TestBadRecord(t *testing.T) {
 		if _, err := replay(t, []byte(bad)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("the error of %.60q is %v, want %q", bad, err, want)
 		}
+	}
+}
+
+// A user deletes an object that a finalizer holds, and makes another one of the name. The record has both, although the
+// program's last write has the version of the user's deletion.
+func TestRecordOfFinalizer(t *testing.T) {
+	var text bytes.Buffer
+	synctest.Test(t, func(t *testing.T) {
+		program := planted.Jobs()
+		ctx, stop := context.WithCancel(t.Context())
+		ended := make(chan error, 1)
+		through := &http.Client{Transport: sim.Record(&text, program.Server.Client().Transport)}
+		go func() { ended <- program.Run(ctx, client.Connection{URL: fake.URL, HTTP: through}) }()
+		for range 2 {
+			_, err := fake.Create(program.Server, fake.Object(&planted.Shop{Spec: planted.ShopSpec{Host: "h", Size: 1}}, "prod", "one"))
+			time.Sleep(time.Minute)
+			if _, failed := fake.Delete[*planted.Shop](program.Server, one); err != nil || failed != nil {
+				t.Error(err, failed)
+			}
+			time.Sleep(time.Minute)
+		}
+		stop()
+		if err := <-ended; err != nil {
+			t.Error(err)
+		}
+	})
+	deleted := 0
+	found := sim.Search(t, func() sim.Program {
+		program := planted.Jobs()
+		program.Users = sim.Recorded(text.Bytes())
+		program.Finally = func(w *sim.World) error {
+			deleted = w.Server.Requests().Count(faults.VerbDelete, schema.GroupResource{Group: "example.com", Resource: "shops"})
+			return nil
+		}
+		return program
+	}, 30)
+	if found != nil || deleted != 2 {
+		t.Errorf("%d deletions, want 2; %+v\n%s", deleted, found, text.Bytes())
 	}
 }

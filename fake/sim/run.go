@@ -174,7 +174,7 @@ func (r *run) useAll() {
 	case r.user.waitsInVain():
 		r.findRestless()
 	case !r.user.ended():
-		r.result.broken = fmt.Errorf("the script does not end: Users has not returned after %v: %s", patient, where("sim.(*user).run"))
+		r.result.broken = fmt.Errorf("the script does not end: Users has not returned after %v of virtual time, which is the most: %s", patient, where("sim.(*user).run"))
 	case err != nil && r.base == nil:
 		r.result.broken = fmt.Errorf("the script does not apply: Users: %w", err)
 	case err != nil:

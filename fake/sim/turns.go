@@ -125,7 +125,7 @@ func (r *run) pass(o *op, v verdict) {
 	entry := r.result.log.request(o)
 	r.turn(o, v)
 	r.result.log.answer(entry, o)
-	if r.base == nil && o.code == http.StatusNotFound && (o.at.verb == faults.VerbList || o.at.verb == faults.VerbWatch) {
+	if r.base == nil && o.code == http.StatusNotFound && r.eyes.paths[o.at.collection()] == "" {
 		r.result.broken = fmt.Errorf("the program sends %v, and Server has no such resource: call fake.Register", o.at)
 		return
 	}
