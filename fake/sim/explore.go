@@ -21,8 +21,11 @@ func Explore(t *testing.T, program func() Program, schedules ...int) {
 	if testing.Short() {
 		most = 200
 	}
-	if len(schedules) > 0 {
+	if len(schedules) > 0 && schedules[0] != 0 {
 		most = schedules[0]
+	}
+	if most < 0 {
+		t.Fatalf("sim: Explore of %d schedules: want more than zero, or zero for the default", most)
 	}
 	if f := search(t, program, most); f != nil {
 		t.Fatal(f)

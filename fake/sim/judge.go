@@ -15,7 +15,7 @@ func (r *run) judge() {
 	r.mu.Unlock()
 	if r.program.Finally != nil {
 		r.hold("finally", func() string {
-			if err := r.program.Finally(r.world); err != nil {
+			if err := apart(func() error { return r.program.Finally(r.world) }); err != nil {
 				return err.Error()
 			}
 			return ""

@@ -133,7 +133,7 @@ func (r *run) pass(o *op, v verdict) {
 	}
 	r.eyes.written(o, before, after)
 	if r.program.Always != nil && r.result.finding == nil {
-		if err := r.program.Always(r.world); err != nil {
+		if err := apart(func() error { return r.program.Always(r.world) }); err != nil {
 			r.find("always", "%v", err)
 		}
 	}
