@@ -63,7 +63,8 @@ func (r *run) hold(rule string, wrong func() string) {
 	}
 }
 
-// staleStatus returns the objects whose status the program wrote for an older generation.
+// staleStatus returns the objects whose status the program wrote for an older generation. A deletion is one, too, and
+// nobody needs to report on it.
 func (r *run) staleStatus() string {
 	_, all, err := r.look()
 	if err != nil {
@@ -71,7 +72,7 @@ func (r *run) staleStatus() string {
 	}
 	for _, s := range all {
 		status, _ := s.object["status"].(object)
-		if !r.eyes.status[s.String()] || status == nil {
+		if !r.eyes.status[s.String()] || status == nil || meta(s.object)["deletionTimestamp"] != nil {
 			continue
 		}
 		present := meta(s.object)["generation"]
