@@ -159,10 +159,10 @@ func (e *eyes) written(o *op, before, after string) {
 		e.lease(o)
 	case o.at.upkeep():
 		return
-	case before == after && !o.apply:
+	case before == after && o.changes():
 		e.idle = append(e.idle, o.at.String())
 	}
-	if at, ok := e.lost[o.life]; ok && o.sent.After(at) && !o.at.upkeep() {
+	if at, ok := e.lost[o.life]; ok && o.sent.After(at) && !o.at.upkeep() && !e.leads(o.life) {
 		e.run.find("lease", "process %d sent %v after another one had taken its lease", o.life.process, o.at)
 	}
 	if strings.HasSuffix(o.at.resource, "/status") {
@@ -232,6 +232,16 @@ func (e *eyes) lease(o *op) {
 		e.held[s.key()+" "+now] = o.life
 		delete(e.lost, o.life)
 	}
+}
+
+// leads reports whether a process has some lease. If it has several, nobody knows which of them a write needs.
+func (e *eyes) leads(l *life) bool {
+	for key, owner := range e.owner {
+		if owner != "" && e.held[key+" "+owner] == l {
+			return true
+		}
+	}
+	return false
 }
 
 // annotate changes an annotation of the object that a call is for, if it is there.

@@ -43,3 +43,15 @@ func TestFindsNothingInCorrectPrograms(t *testing.T) {
 		})
 	}
 }
+
+// A process that loses one of its two leases goes on with what the other one is for.
+func TestTwoLeases(t *testing.T) {
+	for _, lease := range []string{"configs", "statuses"} {
+		const lose, freeze = "lose patch leases.coordination.k8s.io prod/", "freeze patch leases.coordination.k8s.io prod/"
+		for _, schedule := range []string{lose + lease, lose + lease + " call=2", freeze + lease + " by=40s"} {
+			if found := sim.Again(t, planted.TwoLeases, schedule); found != "" {
+				t.Error(found)
+			}
+		}
+	}
+}

@@ -40,6 +40,7 @@ type run struct {
 	windows  []*window
 	counts   map[call]int
 	ops      int
+	last     *op       // the last request that had its turn
 	changed  time.Time // the last change by the program
 	eyes     *eyes
 
