@@ -155,16 +155,17 @@ func (r *run) judgeRest() {
 		if err != nil {
 			return err.Error()
 		}
+		left := ""
 		for _, s := range all {
 			switch uid := uidOf(s.object); {
 			case r.eyes.there[uid]:
-			case !r.eyes.created[uid]:
+			case !r.eyes.created[uid]: // what it owns is left, too, but that is no wonder
 				return fmt.Sprintf("%v was deleted, and is still there with the finalizers %v", s, meta(s.object)["finalizers"])
-			case !r.keeps(s.collection):
-				return fmt.Sprintf("%v is left, and all that users created was deleted", s)
+			case left == "" && !r.keeps(s.collection):
+				left = fmt.Sprintf("%v is left, and all that users created was deleted", s)
 			}
 		}
-		return ""
+		return left
 	})
 	for _, l := range r.program.Server.Loops() {
 		r.find("loop", "%s", l)

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"regexp"
 	"slices"
 	"strings"
 )
@@ -30,9 +31,18 @@ func (r *run) name(s seen, at point) {
 	r.named[at.collection()+at.key]++
 }
 
-// digest notes a name that the program chose. If it ends in a hash or a time, that end may come of uids, versions and the
-// clock, so it counts as generated.
+// uidForm is the form of a uid in another text.
+var uidForm = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// digest notes a name that the program chose. If it has a uid in it, or ends in a hash or a time, which may come of uids,
+// versions and the clock, that counts as generated.
 func (r *run) digest(name string) {
+	if generic := uidForm.ReplaceAllString(name, "*"); generic != name {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.generalize(name, generic)
+		return
+	}
 	i := strings.LastIndexAny(name, "-.") + 1
 	end := name[i:]
 	if len(end) < 8 || strings.Trim(end, "0123456789abcdefghijklmnopqrstuvwxyz") != "" || !strings.ContainsAny(end, "0123456789") {

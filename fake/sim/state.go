@@ -116,7 +116,12 @@ func (r *run) simple(value any, uids map[string]string) any {
 		if name, ok := uids[v]; ok {
 			return "uid of " + name
 		}
-		return r.generated(v)
+		return r.generated(uidForm.ReplaceAllStringFunc(v, func(uid string) string {
+			if name, ok := uids[uid]; ok {
+				return "uid of " + name
+			}
+			return uid
+		}))
 	}
 	return value
 }

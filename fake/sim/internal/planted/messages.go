@@ -12,8 +12,9 @@ import (
 	"github.com/kinform/kinform/fake/sim"
 )
 
-// Messages is correct. Its status has a message with the generated name of a ticket (a Config). One of the Shops has
-// a finalizer of others, which outlasts its own.
+// Messages is correct. Its status has a message with the generated name of a ticket (a Config), and a Volume has the
+// Shop's UID in its name and in a URL. It asks the server by a dry run whether it would take an update. One of the Shops
+// has a finalizer of others, which outlasts its own.
 func Messages() sim.Program {
 	return sim.Program{
 		Server: newServer(),
@@ -25,7 +26,8 @@ func Messages() sim.Program {
 				_, err := fake.Create(w.Server, shop)
 				return err
 			}, settle,
-			create("shop", ShopSpec{Size: 1}), settle,
+			create("shop", ShopSpec{Host: "a.example.com"}), settle,
+			patch("shop", `{"spec":{"host":"b.example.com"}}`), settle,
 			remove("held"), settle,
 			create("cafe", ShopSpec{Size: 1}), settle,
 			patch("held", `{"metadata":{"finalizers":null}}`), settle,
@@ -34,7 +36,7 @@ func Messages() sim.Program {
 }
 
 func runMessages(ctx context.Context, to client.Connection) error {
-	shops, tickets := kinform.Open(to, Shops), kinform.Open(to, Configs)
+	shops, tickets, volumes := kinform.Open(to, Shops), kinform.Open(to, Configs), kinform.Open(to, Volumes)
 	now, err := client.New(to, Configs, client.Options{Namespace: namespace})
 	if err != nil {
 		return err
@@ -58,6 +60,12 @@ func runMessages(ctx context.Context, to client.Connection) error {
 			}
 			ticket, err = tickets.Create(ctx, ticket, metav1.CreateOptions{})
 		}
+		if err == nil {
+			_, err = shops.Update(ctx, shop, metav1.UpdateOptions{DryRun: []string{metav1.DryRunAll}})
+		}
+		if err == nil {
+			err = mailbox(ctx, shop, volumes)
+		}
 		if err != nil {
 			return err
 		}
@@ -69,5 +77,17 @@ func runMessages(ctx context.Context, to client.Connection) error {
 	})
 	controller.For(c, shops)
 	controller.Owns(c, shops, tickets)
+	controller.Owns(c, shops, volumes)
 	return c.Run(ctx)
+}
+
+// mailbox makes a Volume with the UID of a Shop.
+func mailbox(ctx context.Context, shop *Shop, volumes *kinform.Handle[*Volume]) error {
+	box := &Volume{}
+	box.Namespace, box.Name = shop.Namespace, "mailbox-"+string(shop.UID)
+	_, _, err := controller.CreateOrUpdate(ctx, volumes, box, func(box *Volume) error {
+		box.Data = map[string]string{"url": "https://" + shop.Spec.Host + "/" + string(shop.UID) + "/mail"}
+		return controller.SetController(box, shop, Shops)
+	})
+	return err
 }
