@@ -52,6 +52,7 @@ func replay(t *testing.T, program func() Program, schedule string) (*report, err
 		return nil, err
 	}
 	e := newExplorer(t, program)
+	defer e.logs.quiet()()
 	base, bad := e.base()
 	if bad != nil {
 		return bad, nil
