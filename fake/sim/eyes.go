@@ -67,6 +67,9 @@ func (e *eyes) discover() error {
 	}
 	for _, g := range groups.Groups {
 		versions = append(versions, "/apis/"+g.PreferredVersion.GroupVersion)
+		for _, v := range g.Versions { // one that others prefer may lack a resource
+			versions = append(versions, "/apis/"+v.GroupVersion)
+		}
 	}
 	for _, v := range versions {
 		var resources metav1.APIResourceList
@@ -74,7 +77,8 @@ func (e *eyes) discover() error {
 			continue // the core group may have none
 		}
 		for _, res := range resources.APIResources {
-			if a, _ := parseAddress(v + "/" + res.Name); !strings.Contains(res.Name, "/") && slices.Contains(res.Verbs, "list") {
+			a, _ := parseAddress(v + "/" + res.Name)
+			if !strings.Contains(res.Name, "/") && slices.Contains(res.Verbs, "list") && e.paths[a.collection()] == "" {
 				e.paths[a.collection()] = v
 				e.names = append(e.names, a.collection())
 			}
