@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"testing/synctest"
@@ -24,7 +25,12 @@ func (e *explorer) play(lines []line, base *outcome) *outcome {
 			done <- out
 		}()
 		synctest.Test(e.t, func(*testing.T) {
-			r := newRun(e.program(), lines)
+			out = &outcome{}
+			var p Program
+			if out.broken = apart(func() (err error) { p, err = e.make(); return err }); out.broken != nil {
+				return
+			}
+			r := newRun(p, lines)
 			r.base, out = base, &r.result
 			r.play()
 			for _, loop := range e.logs.take() {
@@ -40,4 +46,22 @@ func (e *explorer) play(lines []line, base *outcome) *outcome {
 	case <-limit.C:
 		return &outcome{broken: fmt.Errorf("a schedule has not ended after %v of real time: %s", e.patience, restless())}
 	}
+}
+
+// make makes the program, or says what it lacks.
+func (e *explorer) make() (p Program, _ error) {
+	if e.program == nil {
+		return p, errors.New("the function that makes the Program is nil")
+	}
+	switch p = e.program(); {
+	case p.Server == nil:
+		return p, errors.New("Program.Server is nil: make one with fake.New in the function that returns the Program")
+	case p.Run == nil:
+		return p, errors.New("Program.Run is nil: set it to the function that runs your program")
+	case p.Users == nil:
+		return p, errors.New("Program.Users is nil: set it to a function that creates, changes and deletes your objects")
+	case p.Replicas < 0:
+		return p, fmt.Errorf("Program.Replicas is %d: want zero, which means one, or more", p.Replicas)
+	}
+	return p, nil
 }

@@ -55,5 +55,6 @@
 // outside, or a mutex that is held during a request. It must do the same in each run: it must not draw lots, nor depend on
 // the order of a map. What hinders is reported with the place. The clocks of all processes are the same one.
 // Lists ask for the newest state unless the server refuses WatchList or the client says resourceVersion=0, so only
-// then behind is explored.
+// then behind is explored. A program that always writes, such as a heartbeat into a status, does not rest. Replicas of
+// package shard cannot be explored, since they draw the names of their Leases by lot.
 package sim

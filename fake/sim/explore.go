@@ -21,8 +21,11 @@ func Explore(t *testing.T, program func() Program, schedules ...int) {
 	if testing.Short() {
 		most = 200
 	}
-	if len(schedules) > 0 {
+	if len(schedules) > 0 && schedules[0] != 0 {
 		most = schedules[0]
+	}
+	if most < 0 {
+		t.Fatalf("sim: Explore of %d schedules: want more than zero, or zero for the default", most)
 	}
 	e := newExplorer(t, program)
 	if bad := e.search(most); bad != nil {
@@ -51,6 +54,7 @@ func replay(t *testing.T, program func() Program, schedule string) (*report, err
 		return nil, err
 	}
 	e := newExplorer(t, program)
+	defer e.logs.quiet()()
 	base, bad := e.base()
 	if bad != nil {
 		return bad, nil
@@ -137,7 +141,8 @@ func (e *explorer) try(lines []line, base *outcome) *report {
 		bad.script = script(lines)
 		return bad
 	}
-	bad.script, _ = faults.Shrink(script(lines), func(text string) error {
+	struck := slices.DeleteFunc(slices.Clone(lines), func(l line) bool { return slices.Contains(out.missed, l) })
+	bad.script, _ = faults.Shrink(script(struck), func(text string) error {
 		some, err := parseScript(text)
 		if err != nil {
 			return nil
@@ -148,7 +153,19 @@ func (e *explorer) try(lines []line, base *outcome) *report {
 		}
 		return nil
 	})
+	bad.atTimes = !e.failsAgain(bad.script, base)
 	return bad
+}
+
+// failsAgain reports whether a schedule breaks a rule three times in a row.
+func (e *explorer) failsAgain(text string, base *outcome) bool {
+	lines, err := parseScript(text)
+	for range 3 {
+		if err != nil || e.play(lines, base).finding == nil {
+			return false
+		}
+	}
+	return true
 }
 
 // learn keeps a schedule in which requests followed each other that did not before.

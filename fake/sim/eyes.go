@@ -67,6 +67,9 @@ func (e *eyes) discover() error {
 	}
 	for _, g := range groups.Groups {
 		versions = append(versions, "/apis/"+g.PreferredVersion.GroupVersion)
+		for _, v := range g.Versions { // one that others prefer may lack a resource
+			versions = append(versions, "/apis/"+v.GroupVersion)
+		}
 	}
 	for _, v := range versions {
 		var resources metav1.APIResourceList
@@ -74,7 +77,8 @@ func (e *eyes) discover() error {
 			continue // the core group may have none
 		}
 		for _, res := range resources.APIResources {
-			if a, _ := parseAddress(v + "/" + res.Name); !strings.Contains(res.Name, "/") && slices.Contains(res.Verbs, "list") {
+			a, _ := parseAddress(v + "/" + res.Name)
+			if !strings.Contains(res.Name, "/") && slices.Contains(res.Verbs, "list") && e.paths[a.collection()] == "" {
 				e.paths[a.collection()] = v
 				e.names = append(e.names, a.collection())
 			}
@@ -159,10 +163,10 @@ func (e *eyes) written(o *op, before, after string) {
 		e.lease(o)
 	case o.at.upkeep():
 		return
-	case before == after && !o.apply:
+	case before == after && o.changes():
 		e.idle = append(e.idle, o.at.String())
 	}
-	if at, ok := e.lost[o.life]; ok && o.sent.After(at) && !o.at.upkeep() {
+	if at, ok := e.lost[o.life]; ok && o.sent.After(at) && !o.at.upkeep() && !e.leads(o.life) {
 		e.run.find("lease", "process %d sent %v after another one had taken its lease", o.life.process, o.at)
 	}
 	if strings.HasSuffix(o.at.resource, "/status") {
@@ -232,6 +236,16 @@ func (e *eyes) lease(o *op) {
 		e.held[s.key()+" "+now] = o.life
 		delete(e.lost, o.life)
 	}
+}
+
+// leads reports whether a process has some lease. If it has several, nobody knows which of them a write needs.
+func (e *eyes) leads(l *life) bool {
+	for key, owner := range e.owner {
+		if owner != "" && e.held[key+" "+owner] == l {
+			return true
+		}
+	}
+	return false
 }
 
 // annotate changes an annotation of the object that a call is for, if it is there.

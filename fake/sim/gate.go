@@ -41,6 +41,12 @@ type op struct {
 	message  string         // of a refusal
 }
 
+// changes reports whether o is for a change alone. Applies and deletes may find that there is nothing to do, a dry run
+// leaves all as it was, and some creates are questions.
+func (o *op) changes() bool {
+	return (o.at.verb == faults.VerbUpdate || o.at.verb == faults.VerbPatch) && !o.apply && !strings.Contains(o.query, "dryRun=")
+}
+
 // verdict is what happens to an op that has its turn. The zero value lets it through.
 type verdict struct {
 	dead       bool // its process has crashed
@@ -90,14 +96,17 @@ func (g *gate) inOrder() []*op {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	all := slices.Clone(g.waiting)
-	slices.SortStableFunc(all, func(a, b *op) int {
-		return cmp.Or(
-			rank(a)-rank(b), a.sent.Compare(b.sent), a.life.process-b.life.process,
-			cmp.Compare(a.at.resource, b.at.resource), cmp.Compare(a.at.key, b.at.key), cmp.Compare(a.at.verb, b.at.verb),
-			bytes.Compare(a.body, b.body),
-		)
-	})
+	slices.SortStableFunc(all, order)
 	return all
+}
+
+// order returns zero for ops of two goroutines that nobody can tell apart.
+func order(a, b *op) int {
+	return cmp.Or(
+		rank(a)-rank(b), a.sent.Compare(b.sent), a.life.process-b.life.process,
+		cmp.Compare(a.at.resource, b.at.resource), cmp.Compare(a.at.key, b.at.key), cmp.Compare(a.at.verb, b.at.verb),
+		bytes.Compare(a.body, b.body), cmp.Compare(a.query, b.query),
+	)
 }
 
 func rank(o *op) int {

@@ -15,7 +15,7 @@ func (r *run) judge() {
 	r.mu.Unlock()
 	if r.program.Finally != nil {
 		r.hold("finally", func() string {
-			if err := r.program.Finally(r.world); err != nil {
+			if err := apart(func() error { return r.program.Finally(r.world) }); err != nil {
 				return err.Error()
 			}
 			return ""
@@ -63,7 +63,8 @@ func (r *run) hold(rule string, wrong func() string) {
 	}
 }
 
-// staleStatus returns the objects whose status the program wrote for an older generation.
+// staleStatus returns the objects whose status the program wrote for an older generation. A deletion is one, too, and
+// nobody needs to report on it.
 func (r *run) staleStatus() string {
 	_, all, err := r.look()
 	if err != nil {
@@ -71,7 +72,7 @@ func (r *run) staleStatus() string {
 	}
 	for _, s := range all {
 		status, _ := s.object["status"].(object)
-		if !r.eyes.status[s.String()] || status == nil {
+		if !r.eyes.status[s.String()] || status == nil || meta(s.object)["deletionTimestamp"] != nil {
 			continue
 		}
 		present := meta(s.object)["generation"]
@@ -154,16 +155,17 @@ func (r *run) judgeRest() {
 		if err != nil {
 			return err.Error()
 		}
+		left := ""
 		for _, s := range all {
 			switch uid := uidOf(s.object); {
 			case r.eyes.there[uid]:
-			case !r.eyes.created[uid]:
+			case !r.eyes.created[uid]: // what it owns is left, too, but that is no wonder
 				return fmt.Sprintf("%v was deleted, and is still there with the finalizers %v", s, meta(s.object)["finalizers"])
-			case !r.keeps(s.collection):
-				return fmt.Sprintf("%v is left, and all that users created was deleted", s)
+			case left == "" && !r.keeps(s.collection):
+				left = fmt.Sprintf("%v is left, and all that users created was deleted", s)
 			}
 		}
-		return ""
+		return left
 	})
 	for _, l := range r.program.Server.Loops() {
 		r.find("loop", "%s", l)

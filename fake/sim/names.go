@@ -2,6 +2,8 @@ package sim
 
 import (
 	"fmt"
+	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -9,28 +11,38 @@ import (
 // not have them. The mutex of the run guards them.
 type names struct {
 	generics map[string]string // by generated name: its beginning and a star
+	longest  []string          // the generated names, the longest first
 	aliases  map[string]string // by resource and key: the key in schedules
 	actual   map[string]string // the other way round
 	named    map[string]int    // how many names of one beginning there were
 }
 
 func newNames() names {
-	return names{map[string]string{}, map[string]string{}, map[string]string{}, map[string]int{}}
+	return names{generics: map[string]string{}, aliases: map[string]string{}, actual: map[string]string{}, named: map[string]int{}}
 }
 
 // name notes that the server has generated the name of s, whose create was at.
 func (r *run) name(s seen, at point) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.generics[text(meta(s.object)["name"])] = strings.TrimSuffix(at.key[strings.Index(at.key, "/")+1:], "*") + "*"
+	r.generalize(text(meta(s.object)["name"]), strings.TrimSuffix(at.key[strings.Index(at.key, "/")+1:], "*")+"*")
 	r.aliases[s.String()] = fmt.Sprint(at.key, r.named[at.collection()+at.key]+1)
 	r.actual[at.collection()+" "+r.aliases[s.String()]] = s.key()
 	r.named[at.collection()+at.key]++
 }
 
-// digest notes a name that the program chose. If it ends in a hash or a time, that end may come of uids, versions and the
-// clock, so it counts as generated.
+// uidForm is the form of a uid in another text.
+var uidForm = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
+
+// digest notes a name that the program chose. If it has a uid in it, or ends in a hash or a time, which may come of uids,
+// versions and the clock, that counts as generated.
 func (r *run) digest(name string) {
+	if generic := uidForm.ReplaceAllString(name, "*"); generic != name {
+		r.mu.Lock()
+		defer r.mu.Unlock()
+		r.generalize(name, generic)
+		return
+	}
 	i := strings.LastIndexAny(name, "-.") + 1
 	end := name[i:]
 	if len(end) < 8 || strings.Trim(end, "0123456789abcdefghijklmnopqrstuvwxyz") != "" || !strings.ContainsAny(end, "0123456789") {
@@ -38,7 +50,15 @@ func (r *run) digest(name string) {
 	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.generics[name] = name[:i] + "*"
+	r.generalize(name, name[:i]+"*")
+}
+
+func (n *names) generalize(name, generic string) {
+	if _, known := n.generics[name]; !known {
+		n.longest = append(n.longest, name)
+		slices.SortStableFunc(n.longest, func(a, b string) int { return len(b) - len(a) })
+	}
+	n.generics[name] = generic
 }
 
 // aliased gives a generated name the name that schedules have for it: the beginning, a star and a number. Clients make up
@@ -71,12 +91,17 @@ func (r *run) generic(s seen) string {
 	return s.collection + " " + keyText(text(m["namespace"]), r.generated(text(m["name"])))
 }
 
-// generated returns a value, or the beginning of a generated name and a star.
+// generated returns a value with the beginning and a star for each generated name in it: it may be a message or a URL.
 func (r *run) generated(value string) string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if generic, ok := r.generics[value]; ok {
 		return generic
+	}
+	for _, name := range r.longest {
+		if len(value) > len(name) {
+			value = strings.ReplaceAll(value, name, r.generics[name])
+		}
 	}
 	return value
 }

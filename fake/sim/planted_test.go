@@ -1,10 +1,18 @@
 package sim_test
 
 import (
+	"context"
+	"errors"
 	"strings"
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform"
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/sim"
 	"github.com/kinform/kinform/fake/sim/internal/planted"
 	"github.com/kinform/kinform/internal/longtest"
@@ -41,5 +49,38 @@ func TestFindsNothingInCorrectPrograms(t *testing.T) {
 				t.Error(found.Text)
 			}
 		})
+	}
+}
+
+// A process that loses one of its two leases goes on with what the other one is for.
+func TestTwoLeases(t *testing.T) {
+	for _, lease := range []string{"configs", "statuses"} {
+		const lose, freeze = "lose patch leases.coordination.k8s.io prod/", "freeze patch leases.coordination.k8s.io prod/"
+		for _, schedule := range []string{lose + lease, lose + lease + " call=2", freeze + lease + " by=40s"} {
+			if found := sim.Again(t, planted.TwoLeases, schedule); found != "" {
+				t.Error(found)
+			}
+		}
+	}
+}
+
+// alphas are in a version that is not the preferred one of their group.
+var alphas = kinform.KindOf[*secret](schema.GroupVersion{Group: "example.com", Version: "v1alpha1"}, "alphas")
+
+// A resource that the preferred version of its group lacks is seen, too.
+func TestSeesEachVersion(t *testing.T) {
+	got := sim.Again(t, func() sim.Program {
+		p := planted.Tickets()
+		if err := fake.Register(p.Server, alphas, fake.Rules{}); err != nil {
+			t.Error(err)
+		}
+		p.Run = func(ctx context.Context, to client.Connection) error {
+			_, err := kinform.Open(to, alphas).Create(ctx, fake.Object(&secret{}, "prod", "left"), metav1.CreateOptions{})
+			return errors.Join(err, idle(ctx, to))
+		}
+		return p
+	}, "")
+	if !strings.Contains(got, "alphas.example.com prod/left is left") {
+		t.Errorf("got %q", got)
 	}
 }

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"runtime/debug"
@@ -58,9 +59,10 @@ func (l *life) age(r *http.Request, c call) {
 
 // live runs a process again and again, until ctx ends. No two processes start at once.
 func (r *run) live(ctx context.Context, process int) {
-	defer r.leaves()
-	apart := time.Duration(process-1) * latency
-	time.Sleep(apart)
+	quit := true
+	defer func() { r.leaves(process, quit) }()
+	wait := time.Duration(process-1) * latency
+	time.Sleep(wait)
 	for ctx.Err() == nil {
 		lifetime, end := context.WithCancel(ctx)
 		l := &life{process: process, end: end}
@@ -70,7 +72,7 @@ func (r *run) live(ctx context.Context, process int) {
 		crashed := l.dead.Swap(true)
 		if ctx.Err() != nil {
 			r.endsWith(err)
-			return
+			break
 		}
 		pause := afterCrash
 		if !crashed {
@@ -79,13 +81,28 @@ func (r *run) live(ctx context.Context, process int) {
 		}
 		select {
 		case <-ctx.Done():
-		case <-time.After(pause + apart):
+		case <-time.After(pause + wait):
 		}
 	}
+	quit = false
 }
 
 func (r *run) connection(l *life) client.Connection {
 	return client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: road{r, l}}}
+}
+
+// errQuit is what becomes of a function that calls t.Fatal or runtime.Goexit.
+var errQuit = errors.New("it ended its goroutine, as t.Fatal does: return an error instead")
+
+// apart is guarded in a goroutine of its own, so that the end of it is an error, too.
+func apart(f func() error) error {
+	done := make(chan error, 1)
+	go func() {
+		err := errQuit
+		defer func() { done <- err }()
+		err = guarded(f)
+	}()
+	return <-done
 }
 
 // guarded turns a panic into an error.

@@ -9,6 +9,7 @@ import (
 type report struct {
 	script    string // one line for each fault; empty if the rule is broken without faults
 	schedules int    // how many were played until then
+	atTimes   bool   // not each run with it breaks a rule
 
 	outcome *outcome
 }
@@ -26,6 +27,9 @@ func (r *report) Error() string {
 	how := "without any fault"
 	if r.script != "" {
 		how = fmt.Sprintf("with these faults, which sim.Replay repeats:\n%s", indent(r.script))
+	}
+	if r.atTimes {
+		how += "(not each time: something depends on which of two goroutines is first)\n"
 	}
 	return fmt.Sprintf("sim: rule %q does not hold %s\n%s\nwhat happened around it:\n%s", f.rule, how, f.text, r.outcome.log.around(f.at, 15, 5))
 }

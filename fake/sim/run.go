@@ -41,6 +41,7 @@ type run struct {
 	windows  []*window
 	counts   map[call]int
 	ops      int
+	last     *op       // the last request that had its turn
 	changed  time.Time // the last change by the program
 	eyes     *eyes
 
@@ -51,6 +52,7 @@ type run struct {
 	names
 	ends    []string // of processes that ended on their own
 	badEnds []error  // of processes that should have ended
+	quits   []error  // of those that ended their goroutine
 
 	result outcome
 }
@@ -127,6 +129,9 @@ func (r *run) close(stop context.CancelFunc) {
 	r.part()
 	if len(r.badEnds) > 0 && r.result.broken == nil && r.result.finding == nil {
 		r.find("ends", "Run returned an error after its context had ended: %v", r.badEnds[0])
+	}
+	if len(r.quits) > 0 && r.result.broken == nil && r.result.finding == nil {
+		r.find("ends", "%v", r.quits[0])
 	}
 	for i, struck := range r.struck {
 		if !struck {
@@ -235,11 +240,14 @@ func (r *run) endsWith(err error) {
 	}
 }
 
-// leaves notes that a process is not started any more.
-func (r *run) leaves() {
+// leaves notes that a process is not started any more. If it has quit, it left nothing that can be.
+func (r *run) leaves(process int, quit bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.alive--
+	if quit {
+		r.quits = append(r.quits, fmt.Errorf("process %d: Run: %w", process, errQuit))
+	}
 	r.gate.notify()
 }
 

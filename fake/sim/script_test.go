@@ -1,10 +1,16 @@
 package sim_test
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"strings"
 	"testing"
 
+	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/sim"
+	"github.com/kinform/kinform/fake/sim/internal/planted"
 )
 
 // TestScriptRefused reads schedules that make no sense. The error says which line, and why.
@@ -42,4 +48,42 @@ func FuzzScript(f *testing.F) {
 			t.Errorf("%q became %q and then %q, %v", text, once, twice, err)
 		}
 	})
+}
+
+// What a controller reports about loops is a finding of Replay, too.
+func TestReplayFindsLoopsInLogs(t *testing.T) {
+	got := sim.Again(t, func() sim.Program {
+		p := planted.Tickets()
+		p.Run = func(ctx context.Context, to client.Connection) error {
+			slog.Error("reconcile runs in a loop", "key", "prod/shop")
+			return idle(ctx, to)
+		}
+		return p
+	}, "")
+	if !strings.Contains(got, `rule "loop"`) || !strings.Contains(got, "key=prod/shop") {
+		t.Errorf("got %q", got)
+	}
+}
+
+// The report of a large difference has its first lines only.
+func TestLargeDifference(t *testing.T) {
+	played := 0
+	got := sim.Again(t, func() sim.Program {
+		played++
+		value := strings.Repeat(fmt.Sprint(played/3), 20) // another one after the two schedules without faults
+		p := planted.Tickets()
+		p.Run = idle
+		p.Users = func(w *sim.World) error {
+			config := fake.Object(&planted.Config{Data: map[string]string{}}, "prod", "large")
+			for i := range 500 {
+				config.Data[fmt.Sprint(i)] = value
+			}
+			_, err := fake.Create(w.Server, config)
+			return err
+		}
+		return p
+	}, "")
+	if !strings.Contains(got, `rule "converges"`) || !strings.Contains(got, "bytes more") || len(got) > 20_000 {
+		t.Errorf("%d bytes: %.2000s", len(got), got)
+	}
 }

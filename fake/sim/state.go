@@ -55,7 +55,19 @@ func (r *run) look() (state, []seen, error) {
 // differs returns how seen differs from want, or "".
 func (want state) differs(seen state) string {
 	// Package cmp writes some spaces as others on purpose, at random.
-	return strings.ReplaceAll(cmp.Diff(want, seen), "\u00a0", " ")
+	return short(strings.ReplaceAll(cmp.Diff(want, seen), "\u00a0", " "))
+}
+
+// mostDiff is how many bytes of a diff are shown.
+const mostDiff = 16 << 10
+
+// short returns the first lines of a text.
+func short(text string) string {
+	if len(text) <= mostDiff {
+		return text
+	}
+	head := text[:strings.LastIndexByte(text[:mostDiff], '\n')+1]
+	return head + fmt.Sprintf("… and %d bytes more\n", len(text)-len(head))
 }
 
 // plain returns a copy of an object without what differs between two runs. uids maps those that are known to names.
@@ -116,7 +128,12 @@ func (r *run) simple(value any, uids map[string]string) any {
 		if name, ok := uids[v]; ok {
 			return "uid of " + name
 		}
-		return r.generated(v)
+		return r.generated(uidForm.ReplaceAllStringFunc(v, func(uid string) string {
+			if name, ok := uids[uid]; ok {
+				return "uid of " + name
+			}
+			return uid
+		}))
 	}
 	return value
 }

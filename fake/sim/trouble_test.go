@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"net"
+	"runtime"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -84,6 +85,10 @@ func TestTrouble(t *testing.T) {
 			run:  func(context.Context, client.Connection) error { panic("no shop") },
 			want: []string{"process 1 ended on its own", "panic: no shop"},
 		},
+		"it quits": {
+			run:  func(context.Context, client.Connection) error { runtime.Goexit(); return nil },
+			want: []string{"process 1: Run: it ended its goroutine, as t.Fatal does"},
+		},
 		"it ends": {
 			run:  func(context.Context, client.Connection) error { return errors.New("no license") },
 			want: []string{"process 1 ended on its own", "no license"},
@@ -128,6 +133,11 @@ func TestTrouble(t *testing.T) {
 			users: func(*sim.World) error { return errors.New("no such shop") },
 			want:  []string{"the script does not apply: Users: no such shop"},
 		},
+		"users quit": {
+			run:   idle,
+			users: func(*sim.World) error { runtime.Goexit(); return nil },
+			want:  []string{"the script does not apply: Users: it ended its goroutine, as t.Fatal does"},
+		},
 		"users never return": {
 			run:   idle,
 			users: func(*sim.World) error { return stay() },
@@ -156,5 +166,39 @@ func TestTrouble(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// A Program that lacks something gets an error with the name of the field, and so does one whose functions go wrong.
+func TestBadProgram(t *testing.T) {
+	for name, c := range map[string]struct {
+		change func(p *sim.Program)
+		want   string
+	}{
+		"no server":         {func(p *sim.Program) { p.Server = nil }, "Program.Server is nil"},
+		"no run":            {func(p *sim.Program) { p.Run = nil }, "Program.Run is nil"},
+		"no users":          {func(p *sim.Program) { p.Users = nil }, "Program.Users is nil"},
+		"negative replicas": {func(p *sim.Program) { p.Replicas = -3 }, "Program.Replicas is -3"},
+		"it quits":          {func(*sim.Program) { runtime.Goexit() }, "cannot explore: it ended its goroutine"},
+		"it panics":         {func(*sim.Program) { panic("no server") }, "cannot explore: panic: no server"},
+		"finally panics":    {func(p *sim.Program) { p.Finally = func(*sim.World) error { panic("oh") } }, `rule "finally" does not hold without any fault` + "\npanic: oh"},
+		"finally quits":     {func(p *sim.Program) { p.Finally = func(*sim.World) error { runtime.Goexit(); return nil } }, "it ended its goroutine"},
+		"finally waits":     {func(p *sim.Program) { p.Finally = func(w *sim.World) error { w.Settle(); return nil } }, "for the goroutine of Program.Users alone"},
+		"always panics":     {func(p *sim.Program) { p.Always = func(*sim.World) error { panic("oh") } }, `rule "always" does not hold without any fault` + "\npanic: oh"},
+		"always waits":      {func(p *sim.Program) { p.Always = func(w *sim.World) error { w.Settle(); return nil } }, "for the goroutine of Program.Users alone"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			got := sim.Trouble(t, func() sim.Program {
+				p := planted.Tickets()
+				c.change(&p)
+				return p
+			}, time.Minute, nil)
+			if !strings.Contains(got, c.want) {
+				t.Errorf("got %q, want %q in it", got, c.want)
+			}
+		})
+	}
+	if got := sim.Trouble(t, nil, time.Minute, nil); !strings.Contains(got, "the function that makes the Program is nil") {
+		t.Errorf("got %q of no function", got)
 	}
 }

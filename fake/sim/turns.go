@@ -114,9 +114,12 @@ func (r *run) pass(o *op, v verdict) {
 		return
 	}
 	r.result.old = r.result.old || o.at.verb == faults.VerbList && mayBeOld(o.query)
-	if time.Sleep(latency); r.ops > flood && r.base != nil {
-		time.Sleep(slow)
+	if r.last == nil || order(r.last, o) != 0 { // the twin goes at once, so that it is the same which of them was first
+		if time.Sleep(latency); r.ops > flood && r.base != nil {
+			time.Sleep(slow)
+		}
 	}
+	r.last = o
 	if err := r.program.Server.Inject(o.faults...); err != nil {
 		r.result.broken = err
 		return
@@ -138,7 +141,7 @@ func (r *run) pass(o *op, v verdict) {
 	}
 	r.eyes.written(o, before, after)
 	if r.program.Always != nil && r.result.finding == nil {
-		if err := r.program.Always(r.world); err != nil {
+		if err := apart(func() error { return r.program.Always(r.world) }); err != nil {
 			r.find("always", "%v", err)
 		}
 	}

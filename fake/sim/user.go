@@ -14,6 +14,7 @@ type user struct {
 	turn    chan bool // not nil while it waits; false ends it
 	dueAt   time.Time // zero: when the program rests
 	since   time.Time // when it began to wait
+	begun   bool
 	done    bool
 	aborted bool
 	failed  error
@@ -25,6 +26,10 @@ func (u *user) wait(d time.Duration) {
 	if u.aborted {
 		u.mu.Unlock()
 		runtime.Goexit()
+	}
+	if !u.begun || u.done || u.turn != nil {
+		u.mu.Unlock()
+		panic("sim: World.Settle and World.Wait are for the goroutine of Program.Users alone")
 	}
 	turn := make(chan bool, 1)
 	u.turn, u.dueAt, u.since = turn, time.Time{}, time.Now()
@@ -39,7 +44,10 @@ func (u *user) wait(d time.Duration) {
 }
 
 func (u *user) run(steps func() error) {
-	var err error
+	err := errQuit
+	u.mu.Lock()
+	u.begun = true
+	u.mu.Unlock()
 	defer func() {
 		u.mu.Lock()
 		u.done, u.failed = true, err

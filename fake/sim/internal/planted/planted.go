@@ -59,5 +59,5 @@ func Bugs() []Bug {
 
 // Correct returns the programs without bugs.
 func Correct() []Case {
-	return []Case{{"jobs", Jobs}, {"tickets", Tickets}, {"elected", Elected}}
+	return []Case{{"jobs", Jobs}, {"tickets", Tickets}, {"elected", Elected}, {"messages", Messages}}
 }
