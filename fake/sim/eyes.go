@@ -170,7 +170,7 @@ func (e *eyes) written(o *op, before, after string) {
 		e.run.find("lease", "process %d sent %v after another one had taken its lease", o.life.process, o.at)
 	}
 	if strings.HasSuffix(o.at.resource, "/status") {
-		e.status[o.at.collection()+" "+o.at.key] = true
+		e.status[o.at.collection()+" "+e.run.unaliased(o.at.call)] = true
 	}
 	if o.code == http.StatusCreated && !strings.Contains(o.at.resource, "/") {
 		e.creates(o, after)

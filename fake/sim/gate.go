@@ -18,8 +18,12 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 )
 
-// errCrashed is what the requests of a process get that has crashed.
-var errCrashed = errors.New("sim: the process has crashed")
+var (
+	// errCrashed is what the requests of a process get that has crashed.
+	errCrashed = errors.New("sim: the process has crashed")
+	// errUnwanted says that nobody waits for an op any more.
+	errUnwanted = errors.New("sim: the request has ended")
+)
 
 // op waits at the gate for its turn. It is a request that the server does not have yet, or a part of a watch's answer
 // that the process does not have yet.
@@ -30,28 +34,24 @@ type op struct {
 	body  []byte // of the request
 	apply bool   // it is a server-side apply
 	gone  <-chan struct{}
-	turn  chan verdict
+	turn  chan bool // true: its process has crashed
 	sent  time.Time
 
-	delivery bool           // it is a part of an answer
-	until    time.Time      // not before that
-	decided  bool           // the schedule's faults have been looked up
-	faults   []faults.Fault // of the server, at most one
-	code     int            // of its answer, zero if it got none
-	message  string         // of a refusal
+	part       int            // of a delivery: the number of its watch
+	delivery   bool           // it is a part of an answer
+	until      time.Time      // not before that
+	decided    bool           // the schedule's faults have been looked up
+	late       time.Duration  // until the process gets its answer
+	crashAfter bool           // the process ends when the server has carried it out
+	faults     []faults.Fault // of the server, at most one
+	code       int            // of its answer, zero if it got none
+	message    string         // of a refusal
 }
 
 // changes reports whether o is for a change alone. Applies and deletes may find that there is nothing to do, a dry run
 // leaves all as it was, and some creates are questions.
 func (o *op) changes() bool {
 	return (o.at.verb == faults.VerbUpdate || o.at.verb == faults.VerbPatch) && !o.apply && !strings.Contains(o.query, "dryRun=")
-}
-
-// verdict is what happens to an op that has its turn. The zero value lets it through.
-type verdict struct {
-	dead       bool // its process has crashed
-	crashAfter bool
-	late       time.Duration // until the process gets its answer
 }
 
 // gate holds what all processes send and get, so that one thing happens at a time.
@@ -68,26 +68,41 @@ func (g *gate) notify() {
 	}
 }
 
-// pass waits for the turn of o. It reports false if o is not wanted any more.
-func (g *gate) pass(o *op) (verdict, bool) {
-	o.sent, o.turn = time.Now(), make(chan verdict, 1)
+// pass waits for the turn of o. It returns an error if the process has crashed, or if o is not wanted any more.
+func (g *gate) pass(o *op) error {
+	o.sent, o.turn = time.Now(), make(chan bool, 1)
 	g.mu.Lock()
 	g.waiting = append(g.waiting, o)
 	g.mu.Unlock()
 	g.notify()
 	select {
-	case v := <-o.turn:
-		return v, true
+	case dead := <-o.turn:
+		if dead {
+			return errCrashed
+		}
+		return nil
 	case <-o.gone:
 		g.remove(o)
-		return verdict{}, false
+		return errUnwanted
 	}
 }
 
-func (g *gate) remove(o *op) {
+// remove reports whether o still waited.
+func (g *gate) remove(o *op) (waited bool) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.waiting = slices.DeleteFunc(g.waiting, func(w *op) bool { return w == o })
+	i := slices.Index(g.waiting, o)
+	if i >= 0 {
+		g.waiting = slices.Delete(g.waiting, i, i+1)
+	}
+	return i >= 0
+}
+
+// has reports whether o waits.
+func (g *gate) has(o *op) bool {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return slices.Contains(g.waiting, o)
 }
 
 // inOrder returns what waits, in an order that does not depend on goroutines: what processes get comes before what they
@@ -100,12 +115,12 @@ func (g *gate) inOrder() []*op {
 	return all
 }
 
-// order returns zero for ops of two goroutines that nobody can tell apart.
+// order returns zero for requests of two goroutines that nobody can tell apart.
 func order(a, b *op) int {
 	return cmp.Or(
 		rank(a)-rank(b), a.sent.Compare(b.sent), a.life.process-b.life.process,
 		cmp.Compare(a.at.resource, b.at.resource), cmp.Compare(a.at.key, b.at.key), cmp.Compare(a.at.verb, b.at.verb),
-		bytes.Compare(a.body, b.body), cmp.Compare(a.query, b.query),
+		bytes.Compare(a.body, b.body), cmp.Compare(a.query, b.query), cmp.Compare(a.part, b.part),
 	)
 }
 
@@ -138,12 +153,8 @@ func (d road) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	o := &op{life: d.life, at: point{call: d.run.aliased(callOf(r, body))}, query: r.URL.RawQuery, body: body, gone: r.Context().Done()}
 	o.apply = strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
-	v, ok := d.run.gate.pass(o)
-	switch {
-	case !ok:
-		return nil, r.Context().Err()
-	case v.dead:
-		return nil, errCrashed
+	if err := d.run.gate.pass(o); err != nil {
+		return nil, cmp.Or(r.Context().Err(), err)
 	}
 	sent := r.Clone(r.Context())
 	sent.Body = io.NopCloser(bytes.NewReader(body))
@@ -155,13 +166,13 @@ func (d road) RoundTrip(r *http.Request) (*http.Response, error) {
 			o.message = messageOf(answer)
 		}
 	}
-	if v.late > 0 {
+	if o.late > 0 {
 		select {
-		case <-time.After(v.late):
+		case <-time.After(o.late):
 		case <-o.gone:
 		}
 	}
-	if v.crashAfter {
+	if o.crashAfter {
 		d.life.crash()
 		if err == nil {
 			_ = answer.Body.Close()

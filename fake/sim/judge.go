@@ -2,6 +2,7 @@ package sim
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -117,9 +118,10 @@ func (r *run) startAgain() {
 	}
 	r.mu.Unlock()
 	r.eyes.idle, r.changed = nil, time.Now()
+	counts := maps.Clone(r.counts) // other schedules do not start again
 	r.faults = false
 	r.settle()
-	r.faults = true
+	r.faults, r.counts = true, counts
 	if r.result.finding != nil || r.result.broken != nil {
 		return
 	}

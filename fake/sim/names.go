@@ -45,7 +45,7 @@ func (r *run) digest(name string) {
 	}
 	i := strings.LastIndexAny(name, "-.") + 1
 	end := name[i:]
-	if len(end) < 8 || strings.Trim(end, "0123456789abcdefghijklmnopqrstuvwxyz") != "" || !strings.ContainsAny(end, "0123456789") {
+	if i == 0 || len(end) < 8 || strings.Trim(end, "0123456789abcdefghijklmnopqrstuvwxyz") != "" || !strings.ContainsAny(end, "0123456789") {
 		return
 	}
 	r.mu.Lock()

@@ -209,6 +209,7 @@ func (p *player) do(method, path string, body []byte, into *object) error {
 		return err
 	}
 	r.Header.Set("Content-Type", "application/json")
+	r.Header.Set("User-Agent", "/users") // it gives no field manager: others are no client that is judged
 	if method == http.MethodPatch {
 		r.Header.Set("Content-Type", "application/merge-patch+json")
 	}

@@ -10,11 +10,11 @@ import (
 
 // Times of the program's world, all virtual.
 const (
-	latency = 5 * time.Millisecond // of each request
-	slow    = time.Second          // of each request of a program that floods the server under faults
-	rest    = time.Minute          // without a change by the program, after which it rests
-	unrest  = 30 * time.Minute     // after which it should rest
-	patient = 48 * time.Hour       // after which Users should have returned, beside what it waits for
+	latency = 5011 * time.Microsecond // of each request; it meets no timer of the program
+	slow    = time.Second             // of each request of a program that floods the server under faults
+	rest    = time.Minute             // without a change by the program, after which it rests
+	unrest  = 30 * time.Minute        // after which it should rest
+	patient = 48 * time.Hour          // after which Users should have returned, beside what it waits for
 )
 
 // Numbers of requests in one run, without those of elections.
@@ -148,7 +148,7 @@ func (r *run) part() {
 	}
 	r.mu.Unlock()
 	for waiting := r.gate.inOrder(); len(waiting) > 0; waiting = r.gate.inOrder() {
-		r.turn(waiting[0], verdict{dead: true})
+		r.turn(waiting[0], true)
 	}
 }
 

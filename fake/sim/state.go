@@ -125,9 +125,6 @@ func (r *run) simple(value any, uids map[string]string) any {
 		if _, err := time.Parse(time.RFC3339, v); err == nil {
 			return "a time"
 		}
-		if name, ok := uids[v]; ok {
-			return "uid of " + name
-		}
 		return r.generated(uidForm.ReplaceAllStringFunc(v, func(uid string) string {
 			if name, ok := uids[uid]; ok {
 				return "uid of " + name

@@ -53,8 +53,8 @@ func (s *stream) Read(into []byte) (int, error) {
 		if len(event) == 0 {
 			return 0, err
 		}
-		part := &op{life: s.road.life, at: s.of.at, delivery: true, decided: true, gone: s.closed}
-		if v, ok := s.road.run.gate.pass(part); !ok || v.dead {
+		part := &op{life: s.road.life, at: s.of.at, query: s.of.query, part: s.of.at.n, delivery: true, decided: true, gone: s.closed}
+		if s.road.run.gate.pass(part) != nil {
 			return 0, io.ErrUnexpectedEOF
 		}
 		s.event = event // if it broke off, the next one has the error

@@ -43,13 +43,13 @@ func (r *run) mayGo(o *op) bool {
 }
 
 // decide applies the faults of the schedule to o. It reports false if o does not go on now.
-func (r *run) decide(o *op) (v verdict, goes bool) {
+func (r *run) decide(o *op) (goes bool) {
 	if code := r.barred(o); code > 0 {
 		r.refuse(o, code)
-		return v, true
+		return true
 	}
 	if o.decided {
-		return v, true
+		return true
 	}
 	for i, l := range r.schedule {
 		if !r.faults || r.struck[i] || l.at != o.at {
@@ -57,12 +57,12 @@ func (r *run) decide(o *op) (v verdict, goes bool) {
 		}
 		r.struck[i], r.faulted = true, time.Now()
 		r.result.log.fault(l)
-		if v, goes = r.strike(o, l); !goes {
-			return v, false
+		if !r.strike(o, l) {
+			return false
 		}
 	}
 	o.decided = true
-	return v, true
+	return true
 }
 
 // barred returns the code by which a window refuses o, or zero.
@@ -97,33 +97,32 @@ func mayBeOld(query string) bool {
 }
 
 // strike lets l happen. It reports false if o does not go on now.
-func (r *run) strike(o *op, l line) (v verdict, goes bool) {
+func (r *run) strike(o *op, l line) (goes bool) {
 	window := &window{action: l.action, until: time.Now().Add(l.by), process: o.life.process, resource: l.watch}
 	switch l.action {
 	case crashBefore:
 		r.staleFrom(o.life, l.behind)
 		o.life.crash()
-		r.turn(o, verdict{dead: true})
-		return v, false
+		return false
 	case crashAfter:
 		r.staleFrom(o.life, l.behind)
-		return verdict{crashAfter: true}, true
+		o.crashAfter = true
 	case late:
-		return verdict{late: l.by}, true
+		o.late = l.by
 	case lose:
 		r.inject(o, faults.Fault{CutBytes: 1})
 	case refuse:
 		r.refuse(o, l.code)
 	case delay:
 		o.until, o.decided = window.until, true
-		return v, false
+		return false
 	case touch:
 		r.touch(o)
 	case users:
 		if r.user.waits() {
 			r.letUsers(" before the program rests")
 		}
-		return v, false // what waits may be other things now
+		return false // what waits may be other things now
 	case forbid:
 		window.resource = o.at.collection()
 		namespace, _, namespaced := strings.Cut(o.at.key, "/")
@@ -131,17 +130,17 @@ func (r *run) strike(o *op, l line) (v verdict, goes bool) {
 			window.scope = namespace + "/"
 		}
 		r.windows = append(r.windows, window)
-		return v, false
+		return false
 	case freeze:
 		r.windows = append(r.windows, window)
-		return v, false
+		return false
 	case hold:
 		r.windows = append(r.windows, window)
 	case blind:
 		r.windows = append(r.windows, window)
 		r.breakWatches(l.watch)
 	}
-	return v, true
+	return true
 }
 
 // behindFor is how long a server that is behind sends no newer events.
@@ -200,5 +199,5 @@ func (r *run) refuse(o *op, code int) {
 // inject makes the server do something to o. Another fault may still hold o up, so the server learns of it when o goes.
 func (r *run) inject(o *op, f faults.Fault) {
 	f.Verb, f.Resource = o.at.verb, schema.ParseGroupResource(o.at.collection())
-	o.faults = []faults.Fault{f}
+	o.faults = append(o.faults, f)
 }

@@ -66,14 +66,14 @@ func (r *run) next() bool {
 	}
 	for _, o := range waiting {
 		if o.life.dead.Load() {
-			r.turn(o, verdict{dead: true})
+			r.turn(o, true)
 			return true
 		}
 	}
 	for _, o := range waiting {
 		if r.mayGo(o) {
-			if v, goes := r.decide(o); goes {
-				r.pass(o, v)
+			if r.decide(o) {
+				r.pass(o)
 			}
 			return true
 		}
@@ -94,14 +94,16 @@ func (r *run) number(o *op) {
 	}
 }
 
-func (r *run) turn(o *op, v verdict) {
-	r.gate.remove(o)
-	o.turn <- v
+// turn lets o go on, if it is still wanted.
+func (r *run) turn(o *op, dead bool) {
+	if r.gate.remove(o) {
+		o.turn <- dead
+	}
 	synctest.Wait()
 }
 
 // pass lets o through, and looks at what has come of it.
-func (r *run) pass(o *op, v verdict) {
+func (r *run) pass(o *op) {
 	if !o.delivery && !o.at.upkeep() {
 		r.ops++
 	}
@@ -110,7 +112,7 @@ func (r *run) pass(o *op, v verdict) {
 		return
 	}
 	if o.delivery {
-		r.turn(o, v)
+		r.turn(o, false)
 		return
 	}
 	r.result.old = r.result.old || o.at.verb == faults.VerbList && mayBeOld(o.query)
@@ -120,13 +122,16 @@ func (r *run) pass(o *op, v verdict) {
 		}
 	}
 	r.last = o
+	if synctest.Wait(); o.life.dead.Load() || !r.gate.has(o) { // what was due meanwhile comes first
+		return
+	}
 	if err := r.program.Server.Inject(o.faults...); err != nil {
 		r.result.broken = err
 		return
 	}
 	before := r.program.Server.ResourceVersion()
 	entry := r.result.log.request(o)
-	r.turn(o, v)
+	r.turn(o, false)
 	r.result.log.answer(entry, o)
 	if r.base == nil && o.code == http.StatusNotFound && r.eyes.paths[o.at.collection()] == "" {
 		r.result.broken = fmt.Errorf("the program sends %v, and Server has no such resource: call fake.Register", o.at)
