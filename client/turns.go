@@ -11,8 +11,13 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// turnLimit is how long a request waits for its turn, so that a connection that cannot be made holds up no other for long.
-const turnLimit = 10 * time.Second
+const (
+	// turnLimit is how long a request waits for its turn.
+	turnLimit = 10 * time.Second
+	// turnTime is how long a turn lasts, so that a connection that cannot be made does not hold up the probes of a server
+	// that has come back.
+	turnTime = time.Second
+)
 
 // turns lets the lists and watches of reflectors look for a connection one after the other. net/http makes a connection
 // for each request that finds no free stream, even if the one that is being made has room for a hundred: a thousand
@@ -45,6 +50,7 @@ func (t *turns) send(rt http.RoundTripper, req *http.Request) (*http.Response, e
 	}
 	end := sync.OnceFunc(func() { <-t.taken })
 	defer end()
+	defer time.AfterFunc(turnTime, end).Stop()
 	trace := &httptrace.ClientTrace{GotConn: func(info httptrace.GotConnInfo) {
 		if c, ok := info.Conn.(*tls.Conn); ok && c.ConnectionState().NegotiatedProtocol != "h2" {
 			t.useless.Store(true)

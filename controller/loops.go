@@ -183,11 +183,20 @@ func stepOf(path string, old, now any) int {
 // conditions, that is no time.
 func isToken(path string, value any) bool {
 	text, ok := value.(string)
-	if !ok || !within(path, "status") || within(path, "status.conditions") {
-		return false
+	return ok && within(path, "status") && !strings.Contains(path, ".conditions[") && !isTime(text)
+}
+
+// isTime reports whether a text begins with a date, or is a time in one of the older formats.
+func isTime(text string) bool {
+	if _, err := time.Parse(time.DateOnly, text[:min(len(text), len(time.DateOnly))]); err == nil {
+		return true
 	}
-	_, err := time.Parse(time.DateOnly, text[:min(len(text), len(time.DateOnly))])
-	return err != nil
+	for _, layout := range []string{time.RFC1123, time.RFC1123Z, time.RFC850, time.UnixDate, time.ANSIC} {
+		if _, err := time.Parse(layout, text); err == nil {
+			return true
+		}
+	}
+	return false
 }
 
 // within reports whether a path is that of a member of the object, or of a part of it.

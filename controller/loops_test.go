@@ -188,6 +188,14 @@ func TestLoops(t *testing.T) {
 			report: `after shops.example.com a/one changed status.seen, written by this controller`,
 			lines:  []string{`shops.example.com a/one: "c0" has written status.seen ... times in a row without a reason: it is different each time`},
 		},
+		"a time of another format in the status": {
+			opts: own,
+			steps: []step{func(ctx context.Context, h shopHandle, a *shop) error {
+				return updateStatus(ctx, h, a, func(s *shopStatus) { s.Seen = time.Now().Format(time.RFC1123) })
+			}},
+			report: `after shops.example.com a/one changed status.seen, written by this controller`,
+			lines:  []string{`shops.example.com a/one: "c0" has written status.seen ... times in a row without a reason: it is different each time`},
+		},
 		"a message in a condition, with the number of a request": {
 			opts: own,
 			steps: []step{func(ctx context.Context, h shopHandle, a *shop) error {

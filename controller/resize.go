@@ -12,12 +12,20 @@ type sizes struct {
 	known bool // there is a last number
 }
 
-// readSizes reads from a channel in a goroutine, until stop is called. Without a channel it does nothing.
+// readSizes reads from a channel in a goroutine, until stop is called. A number that is in the channel already is read when
+// it returns. Without a channel it does nothing.
 func readSizes(from <-chan int) (s *sizes, stop func()) {
 	if from == nil {
 		return nil, func() {}
 	}
 	s = &sizes{terms: make(chan int, 1)}
+	select {
+	case n, ok := <-from:
+		if ok {
+			s.set(n)
+		}
+	default:
+	}
 	over := make(chan struct{})
 	var reader sync.WaitGroup
 	reader.Go(func() {

@@ -60,12 +60,15 @@ func (n *Notes) Newest() []Note {
 // PutBack adds, as the oldest, the notes of a hand-out that served nothing. It leaves out those that say that the hand-out
 // before did not either: otherwise they would push out the reason of it all.
 func (n *Notes) PutBack(old *Notes) {
-	left, kept := old.adds, len(n.Newest())
+	left, known, kept, common := old.adds, uint32(0), len(n.Newest()), ^uint32(0)
 	for _, is := range old.Newest() {
-		switch {
-		case is == Retry || is == CutShort || is == PutOff:
+		if is == Retry || is == CutShort || is == PutOff {
 			left--
-		case kept < Kept:
+			continue
+		}
+		known++
+		common &= uint32(is)
+		if kept < Kept {
 			n.newest[kept] = is
 			kept++
 		}
@@ -73,10 +76,13 @@ func (n *Notes) PutBack(old *Notes) {
 	if left == 0 {
 		return
 	}
-	if n.adds == 0 {
-		n.common = old.common
+	if left > known {
+		common &= old.common // of the others only that is known
 	}
-	n.common &= old.common
+	if n.adds > 0 {
+		common &= n.common
+	}
+	n.common = common
 	n.adds = max(n.adds, left, n.adds+left) // the sum may be too large
 	for ; kept < Kept; kept++ {
 		n.newest[kept] = unknown

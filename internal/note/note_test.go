@@ -61,6 +61,13 @@ func TestPutBack(t *testing.T) {
 		if want := len(test.now) + len(slices.DeleteFunc(slices.Clone(test.old), func(is Note) bool { return is == Retry || is == CutShort || is == PutOff })); got.Adds() != want {
 			t.Errorf("%d: %d adds, want %d", n, got.Adds(), want)
 		}
+		common := ^uint32(0)
+		for _, is := range test.want {
+			common &= uint32(is)
+		}
+		if len(test.want) > 0 && len(test.old)+len(test.now) <= Kept && uint32(got.All()) != common {
+			t.Errorf("%d: %b in common, want %b: notes that are left out do not count", n, got.All(), common)
+		}
 	}
 	var now Notes
 	for n := range 10 {

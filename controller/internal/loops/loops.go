@@ -172,12 +172,13 @@ func (d *Detector) Suspects(hash uint64, now time.Time) bool {
 // Listens reports whether Hears may be true of a key. It is cheap enough for each event.
 func (d *Detector) Listens() bool { return d.near.Load() > 0 }
 
-// Hears reports whether Hear needs the changes by others that queue a key.
+// Hears reports whether Hear needs the changes by others that queue a key: one that says something new is enough for a
+// round.
 func (d *Detector) Hears(hash uint64) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	k := d.keys[hash]
-	return k != nil && k.near
+	return k != nil && k.near && !k.news
 }
 
 // Hear gets an object that others have changed, for which a key is queued. more says that they have changed more of it
