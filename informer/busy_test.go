@@ -2,7 +2,6 @@ package informer_test
 
 import (
 	"fmt"
-	"math/rand/v2"
 	"net/http"
 	"sync/atomic"
 	"testing"
@@ -45,10 +44,8 @@ func busyServer(t *testing.T, code, informers int, outage time.Duration) {
 		return inner.Transport.RoundTrip(req)
 	})}, Breaker: new(reflector.Breaker)}
 	var all []*informer.Informer[key, *widget]
-	// By default the clock decides the jitter, and the clock of a bubble is the same for all informers.
-	opts := informer.Options[*widget]{OnError: ignore, Reflector: reflector.Tuning{Backoff: reflector.Backoff{Random: rand.Float64}}}
 	for range informers {
-		inf := newInformer(t, must1(client.New(conn, kind.OfResource[*widget](widgetsResource).Named("Widget"), client.Options{}))(t), opts)
+		inf := newInformer(t, must1(client.New(conn, kind.OfResource[*widget](widgetsResource).Named("Widget"), client.Options{}))(t), informer.Options[*widget]{OnError: ignore})
 		defer run(t, inf)()
 		all = append(all, inf)
 	}

@@ -14,7 +14,7 @@ const resyncStride = 32
 
 // firstResync spreads the phases of handlers over one period.
 func firstResync[K comparable, T any](l *listener[K, T]) time.Duration {
-	return time.Duration((0.5 + lot.Fraction()) * float64(l.opts.Resync))
+	return time.Duration((0.5 + lot.Fraction(0)) * float64(l.opts.Resync))
 }
 
 func setDue[K comparable, T any](l *listener[K, T], at time.Time) {

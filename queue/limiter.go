@@ -142,7 +142,7 @@ func (l Jitter[K]) Delay(key K, failures int) time.Duration {
 	if !(l.Factor > 0) || d <= 0 {
 		return d
 	}
-	f := float64(d) * (1 + l.Factor*lot.Fraction())
+	f := float64(d) * (1 + l.Factor*lot.Fraction(0))
 	if f >= math.MaxInt64 {
 		return math.MaxInt64
 	}

@@ -68,7 +68,7 @@ func (b Backoff) withDefaults() Backoff {
 		b.Max = 30 * time.Second
 	}
 	if b.Random == nil {
-		b.Random = lot.Fraction
+		b.Random = func() float64 { return lot.Fraction(0) }
 	}
 	return b
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 )
 
@@ -67,6 +68,8 @@ const (
 // use and must not be copied. It starts no goroutine, only timers for requests that may hang.
 // A source hands out its breaker as a [Server]. For any other source, the reflector makes one.
 type Breaker struct {
+	reflectors atomic.Uint64 // how many it was handed to, so that each draws lots of its own
+
 	mu          sync.Mutex
 	outage      outage
 	suspect     bool                  // a watch broke, and nothing has been answered since

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/lot"
 	"github.com/kinform/kinform/internal/mistake"
 )
 
@@ -84,6 +85,10 @@ func (r *core) init(source interface{ Resource() string }, sink listSink, change
 	} else if changes {
 		r.follows.sink = pruner
 	}
+	r.breaker, r.server = breakerOf(source)
+	if n := r.breaker.reflectors.Add(1); opts.Backoff.Random == nil {
+		opts.Backoff.Random = func() float64 { return lot.Fraction(n) }
+	}
 	opts.Tuning = opts.withDefaults()
 	r.log = logs.New(opts.Logger, "reflector", r.resource)
 	if opts.OnError == nil {
@@ -94,7 +99,6 @@ func (r *core) init(source interface{ Resource() string }, sink listSink, change
 	if s, ok := source.(omitter); ok {
 		r.omitted = s.omitted
 	}
-	r.breaker, r.server = breakerOf(source)
 	r.state = initialState(opts.Tuning)
 	r.state.server = r.server
 	r.waits.Backoff = &r.opts.Backoff

@@ -328,12 +328,10 @@ func TestSilenceIsSpread(t *testing.T) {
 				ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 				defer cancel()
 				began, all, breaker := time.Now(), make([]*courses, size), new(Breaker)
-				o := listsOnly
-				o.Backoff.Random = rand.Float64 // by default the clock decides, and here it is the same for all
 				var running sync.WaitGroup
 				for k := range all {
 					all[k] = &courses{breaker: breaker, next: func(int) course { return course{lasts: time.Minute - time.Since(began)%time.Minute, err: err} }}
-					r, _ := reflectorOf(t, all[k], o)
+					r, _ := reflectorOf(t, all[k], listsOnly)
 					running.Go(func() { _ = r.Run(ctx) })
 				}
 				running.Wait()

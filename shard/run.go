@@ -133,7 +133,7 @@ func (x *run) loop(ctx context.Context) {
 		}
 		ev.Busy = x.busy
 		now := time.Now()
-		do := x.core.Step(replica.Moment{Mono: now.Sub(x.begun), Wall: now, Rand: lot.Fraction()}, ev)
+		do := x.core.Step(replica.Moment{Mono: now.Sub(x.begun), Wall: now, Rand: lot.Fraction(0)}, ev)
 		x.apply(do)
 		if do.Over {
 			x.unprepare()

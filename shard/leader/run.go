@@ -109,7 +109,7 @@ func (r *run) loop() {
 
 func (r *run) now() moment {
 	now := time.Now()
-	return moment{mono: now.Sub(r.begun), wall: now, rand: lot.Fraction()}
+	return moment{mono: now.Sub(r.begun), wall: now, rand: lot.Fraction(0)}
 }
 
 // apply carries out the actions of the core.

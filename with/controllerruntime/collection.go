@@ -127,7 +127,7 @@ func (c *objectCache) part(of *collection, resource string, like client.Object, 
 		resync = *config.SyncPeriod
 	}
 	if resync > 0 {
-		spread := 0.9 + lot.Fraction()/5 // informers that began together do not resync together
+		spread := 0.9 + lot.Fraction(0)/5 // informers that began together do not resync together
 		opts.Resync = max(time.Duration(float64(resync)*spread), minResync)
 	}
 	if p.Informer, err = informer.New(source, store.ObjectKey, opts); err != nil {

@@ -18,7 +18,7 @@ var prepare = sync.OnceFunc(func() {
 	metrics.DefaultBindAddress = "0"
 	utilruntime.ErrorHandlers = nil // one sleeps until the time of the last error, which was later in another schedule
 	klog.SetLogger(logr.Discard())
-	jitterRand = lot.Fraction
+	jitterRand = func() float64 { return lot.Fraction(0) }
 })
 
 // forgetNames forgets which controllers there are: controller-runtime lets each name be used once in a process.
