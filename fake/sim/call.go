@@ -103,6 +103,14 @@ func keyText(namespace, name string) string {
 	return "*"
 }
 
+// parts is the inverse of keyText.
+func parts(key string) (namespace, name string) {
+	if namespace, name, ok := strings.Cut(key, "/"); ok {
+		return namespace, name
+	}
+	return "", key
+}
+
 func verbOf(r *http.Request, a address) faults.Verb {
 	switch r.Method {
 	case http.MethodPost:
@@ -130,16 +138,23 @@ func verbOf(r *http.Request, a address) faults.Verb {
 // nameIn returns the name of the object in the body of a create, or the beginning of its generated name with a star.
 func nameIn(body []byte, contentType string) string {
 	var obj metav1.PartialObjectMetadata
-	if strings.Contains(contentType, "protobuf") {
-		var whole runtime.Unknown
-		if whole.Unmarshal(bytes.TrimPrefix(body, []byte("k8s\x00"))) != nil || obj.Unmarshal(whole.Raw) != nil {
-			return ""
-		}
-	} else if json.Unmarshal(body, &obj) != nil {
+	if decode(body, contentType, &obj) != nil {
 		return ""
 	}
 	if obj.Name == "" && obj.GenerateName != "" {
 		return obj.GenerateName + "*"
 	}
 	return obj.Name
+}
+
+// decode decodes a body in JSON or protobuf.
+func decode(body []byte, contentType string, into interface{ Unmarshal([]byte) error }) error {
+	if !strings.Contains(contentType, "protobuf") {
+		return json.Unmarshal(body, into)
+	}
+	var whole runtime.Unknown
+	if err := whole.Unmarshal(bytes.TrimPrefix(body, []byte("k8s\x00"))); err != nil {
+		return err
+	}
+	return into.Unmarshal(whole.Raw)
 }

@@ -119,15 +119,20 @@ func (s seen) key() string {
 
 func (s seen) String() string { return s.collection + " " + s.key() }
 
+// path returns the path of a collection, in all namespaces if namespace is empty.
+func (e *eyes) path(collection, namespace string) string {
+	plain, _, _ := strings.Cut(collection, ".")
+	if namespace != "" {
+		plain = "namespaces/" + namespace + "/" + plain
+	}
+	return e.paths[collection] + "/" + plain
+}
+
 // list returns the objects of a resource, in all namespaces or in that of a key.
 func (e *eyes) list(collection, key string) ([]seen, error) {
-	plain, _, _ := strings.Cut(collection, ".")
-	path := e.paths[collection] + "/" + plain
-	if namespace, _, namespaced := strings.Cut(key, "/"); namespaced {
-		path = e.paths[collection] + "/namespaces/" + namespace + "/" + plain
-	}
+	namespace, _ := parts(key)
 	var list struct{ Items []object }
-	err := e.read(path, &list)
+	err := e.read(e.path(collection, namespace), &list)
 	var all []seen
 	for _, o := range list.Items {
 		all = append(all, seen{collection, o})
@@ -250,25 +255,15 @@ func (e *eyes) leads(l *life) bool {
 
 // annotate changes an annotation of the object that a call is for, if it is there.
 func (e *eyes) annotate(c call) {
-	namespace, name, namespaced := strings.Cut(e.run.unaliased(c), "/")
-	plain, _, _ := strings.Cut(c.collection(), ".")
-	path := e.paths[c.collection()] + "/" + plain + "/" + namespace
-	if namespaced {
-		path = e.paths[c.collection()] + "/namespaces/" + namespace + "/" + plain + "/" + name
-	}
+	namespace, name := parts(e.run.unaliased(c))
 	e.touch++
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, touched, e.touch)
-	e.write(http.MethodPatch, path, "application/merge-patch+json", patch)
+	e.write(http.MethodPatch, e.path(c.collection(), namespace)+"/"+name, "application/merge-patch+json", patch)
 }
 
 // remove deletes an object in the background, and at once: nothing stops the pods of a fake server.
 func (e *eyes) remove(s seen) {
-	m := meta(s.object)
-	plain, _, _ := strings.Cut(s.collection, ".")
-	path := e.paths[s.collection] + "/" + plain + "/" + text(m["name"])
-	if namespace := text(m["namespace"]); namespace != "" {
-		path = e.paths[s.collection] + "/namespaces/" + namespace + "/" + plain + "/" + text(m["name"])
-	}
+	path := e.path(s.collection, text(meta(s.object)["namespace"])) + "/" + text(meta(s.object)["name"])
 	e.write(http.MethodDelete, path, "application/json", []byte(`{"propagationPolicy":"Background","gracePeriodSeconds":0}`))
 }
 

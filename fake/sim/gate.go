@@ -3,7 +3,6 @@ package sim
 import (
 	"bytes"
 	"cmp"
-	"encoding/json"
 	"errors"
 	"io"
 	"net/http"
@@ -13,7 +12,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-	"k8s.io/apimachinery/pkg/runtime"
 
 	"github.com/kinform/kinform/fake/faults"
 )
@@ -191,13 +189,7 @@ func messageOf(answer *http.Response) string {
 	_ = answer.Body.Close()
 	answer.Body = io.NopCloser(bytes.NewReader(body))
 	var status metav1.Status
-	if strings.Contains(answer.Header.Get("Content-Type"), "protobuf") {
-		var whole runtime.Unknown
-		_ = whole.Unmarshal(bytes.TrimPrefix(body, []byte("k8s\x00")))
-		_ = status.Unmarshal(whole.Raw)
-	} else {
-		_ = json.Unmarshal(body, &status)
-	}
+	_ = decode(body, answer.Header.Get("Content-Type"), &status)
 	return status.Message
 }
 

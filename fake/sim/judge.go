@@ -163,7 +163,7 @@ func (r *run) judgeRest() {
 			case r.eyes.there[uid]:
 			case !r.eyes.created[uid]: // what it owns is left, too, but that is no wonder
 				return fmt.Sprintf("%v was deleted, and is still there with the finalizers %v", s, meta(s.object)["finalizers"])
-			case left == "" && !r.keeps(s.collection):
+			case left == "" && !slices.Contains(r.program.Keeps, s.collection):
 				left = fmt.Sprintf("%v is left, and all that users created was deleted", s)
 			}
 		}
@@ -172,8 +172,4 @@ func (r *run) judgeRest() {
 	for _, l := range r.program.Server.Loops() {
 		r.find("loop", "%s", l)
 	}
-}
-
-func (r *run) keeps(collection string) bool {
-	return slices.Contains(r.program.Keeps, collection)
 }

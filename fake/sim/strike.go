@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -8,7 +9,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake/faults"
@@ -117,7 +117,7 @@ func (r *run) strike(o *op, l line) (goes bool) {
 		o.until, o.decided = window.until, true
 		return false
 	case touch:
-		r.touch(o)
+		r.eyes.annotate(o.at.call) // as another client might
 	case users:
 		if r.user.waits() {
 			r.letUsers(" before the program rests")
@@ -176,24 +176,18 @@ func (r *run) breakWatches(resource string) {
 	synctest.Wait()
 }
 
-// touch annotates the object that o is about to write, as another client might.
-func (r *run) touch(o *op) {
-	r.eyes.annotate(o.at.call)
-}
-
-// reasons are those that an API server sends with the codes.
-var reasons = map[int]metav1.StatusReason{
-	http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusConflict: metav1.StatusReasonConflict,
-	http.StatusGone: metav1.StatusReasonExpired, http.StatusTooManyRequests: metav1.StatusReasonTooManyRequests,
-	http.StatusInternalServerError: metav1.StatusReasonInternalError, http.StatusServiceUnavailable: metav1.StatusReasonServiceUnavailable,
-}
-
+// refuse makes the server refuse o, with the reason that an API server sends with the code.
 func (r *run) refuse(o *op, code int) {
-	after := 0
+	refusal := fmt.Sprintf("refuse %s %s code=%d", o.at.verb, o.at.collection(), code)
 	if code == http.StatusTooManyRequests {
-		after = 1
+		refusal += " retry-after=1"
 	}
-	r.inject(o, faults.Fault{Status: faults.Refusal(code, reasons[code], after)})
+	all, err := faults.Parse(refusal)
+	if err != nil {
+		r.result.broken = err
+		return
+	}
+	r.inject(o, all[0])
 }
 
 // inject makes the server do something to o. Another fault may still hold o up, so the server learns of it when o goes.
