@@ -39,6 +39,15 @@ type Causes struct {
 	Adds   int     // the number of all
 }
 
+// Reason returns the newest cause that does not only say that the reconcile before came to nothing, as "retry", "cut
+// short" and "put off" do, or the newest cause if all do. It returns the zero value if there are none.
+func (c Causes) Reason() Cause {
+	if len(c.Newest) == 0 {
+		return Cause{}
+	}
+	return c.Newest[max(0, slices.IndexFunc(c.Newest, func(one Cause) bool { return !one.note.Repeats() }))]
+}
+
 // Cause is why a key was queued: see [CausesOf].
 type Cause struct {
 	// Why is "added by hand", "delay ended" (queue.Queue.AddAfter), "retry", "asked for again" ([Again]), "cut short" if the
@@ -148,11 +157,11 @@ func inWords(inputs []input, key any, notes *note.Notes) Causes {
 
 // causeOf returns the cause of a note about key.
 func causeOf(inputs []input, key any, is note.Note) Cause {
-	c := Cause{Why: whyOf(is)}
+	c := Cause{Why: whyOf(is), note: is}
 	if is&note.Event == 0 {
 		return c
 	}
-	c.note, c.Own = is, is&isOwn != 0
+	c.Own = is&isOwn != 0
 	n := slices.IndexFunc(inputs, func(in input) bool { return (uint64(is)>>inputAt^in.number)&maxInput == 0 })
 	if n < 0 {
 		return c

@@ -201,7 +201,7 @@ func TestCauseInWords(t *testing.T) {
 		note.ByHand: "added by hand", note.Delayed: "delay ended", note.Retry: "retry", note.Again: "asked for again",
 		note.CutShort: "cut short", note.Freed: "name freed", note.PutOff: "put off",
 	} {
-		if got := causeOf(nil, "", is); got != (Cause{Why: want}) || got.String() != want || got.Changed() != nil {
+		if got := causeOf(nil, "", is); got != (Cause{Why: want, note: is}) || got.String() != want || got.Changed() != nil {
 			t.Errorf("%d: got %v, want %s", is, got, want)
 		}
 	}

@@ -52,7 +52,7 @@ type Options[Q comparable] struct {
 	// lists, and when Run ends; one at level Warn if Run begins without a watch and without a queued
 	// key, although both may come later. If Queue.OnError is nil, it also gets a record at level Warn for a
 	// key whose reconcile failed, at most one per key and minute. The attributes are the key, the
-	// error, the newest cause of the reconcile unless it panicked (see [CausesOf]), and the number of
+	// error, the cause of the reconcile unless it panicked (see [CausesOf]), and the number of
 	// failures omitted since the last record. Informers have their own loggers. Nil means slog.Default().
 	Logger *slog.Logger
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/kinform/kinform/internal/note"
 )
 
-// failedError is the error of a reconcile on its way to the log, which has the newest cause as an attribute.
+// failedError is the error of a reconcile on its way to the log, which has its cause as an attribute.
 type failedError struct {
 	error
 	why note.Note
@@ -16,7 +16,7 @@ type failedError struct {
 
 func (e *failedError) Unwrap() error { return e.error }
 
-// explained adds the newest cause to the errors of reconcile, if the controller logs them.
+// explained adds the cause to the errors of reconcile, if the controller logs them.
 func explained[Q comparable](c *Controller[Q], reconcile func(context.Context, Q) error) func(context.Context, Q) error {
 	if !c.logs {
 		return reconcile
@@ -27,8 +27,8 @@ func explained[Q comparable](c *Controller[Q], reconcile func(context.Context, Q
 			return nil
 		}
 		notes := note.Of(ctx)
-		if newest := notes.Newest(); len(newest) > 0 {
-			err = &failedError{err, newest[0]}
+		if why, ok := notes.Reason(); ok {
+			err = &failedError{err, why}
 		}
 		return err
 	}

@@ -47,7 +47,8 @@ func TestCauses(t *testing.T) {
 		}
 		expect("it waits", p.story("a/bad").Controllers[0].Causes, "retry", "secrets a/bad found "+bad.ResourceVersion)
 		lists := p.state("/state.json").Controllers[0]
-		expect("lists", []string{lists.DelayedKeys[0].Cause, lists.FailingKeys[0].Cause}, "retry", "retry")
+		expect("lists", []string{lists.DelayedKeys[0].Cause, lists.FailingKeys[0].Cause},
+			"secrets a/bad found "+bad.ResourceVersion, "secrets a/bad found "+bad.ResourceVersion)
 		if runs := lists.RunningKeys[0]; runs.Key != "a/slow" || !strings.HasPrefix(runs.Cause, "secrets a/slow found") {
 			t.Errorf("it runs: got %+v", runs)
 		}

@@ -106,6 +106,9 @@ func (v *informed) read(now time.Time) Informer {
 		Bytes: v.inf.Bytes(), Marks: marks(v.cache, v.inf), EventRate: v.rate.of(st.Events, now),
 		LastRelists: []Relist{}, Indexes: []Index{}, Handlers: []Handler{},
 	}
+	if out.unfilled = shortText(st.Unfilled(v.inf.Resource())); !v.inf.Started() {
+		out.unfilled = out.State
+	}
 	for _, one := range st.LastRelists {
 		if !one.At.IsZero() {
 			out.LastRelists = append(out.LastRelists, Relist{now.Sub(one.At).Seconds(), one.Reason})
@@ -177,17 +180,6 @@ func requestText(err error) string {
 		}
 	}
 	return text
-}
-
-// unfilled says why the cache of an informer is not filled, empty if it is.
-func unfilled(i Informer) string {
-	switch {
-	case i.Lists > 0:
-		return ""
-	case i.Failing != nil:
-		return i.Failing.Error
-	}
-	return i.State
 }
 
 func ptr[T any](v T) *T { return &v }

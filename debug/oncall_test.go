@@ -224,7 +224,8 @@ func TestUnfilledCache(t *testing.T) {
 		if f := s.Informers[0].Failing; f == nil || f.Error != failing {
 			t.Errorf("got %+v", f)
 		}
-		const want = "the cache of secrets is not filled: " + failing
+		const want = `the cache of secrets is not filled: requests have failed for 1m0s; the last: list at resourceVersion "0" failed, ` +
+			"trying again in 4.988s: refused by a fault: Forbidden"
 		if got := s.Controllers[0].NoWorkers; got != want {
 			t.Errorf("got %s", got)
 		}

@@ -80,12 +80,12 @@ func mean(h *queue.Histogram) *float64 {
 func first[E any](all []E) []E { return all[:min(len(all), shown)] }
 
 func (v *queued) waitingKey(key any, time time.Duration, priority, failures int) Key {
-	return Key{Key: keyText(key), Seconds: time.Seconds(), Priority: priority, Failures: failures, Cause: newest(v.known(key).Waiting)}
+	return Key{Key: keyText(key), Seconds: time.Seconds(), Priority: priority, Failures: failures, Cause: reason(v.known(key).Waiting)}
 }
 
 func (v *queued) runningKey(k queue.RunningKey[any], now time.Time) Key {
 	call := v.known(k.Key).Running
-	return Key{Key: keyText(k.Key), Seconds: runsFor(k, call, now).Seconds(), Priority: k.Priority, Failures: k.Failures, Cause: newest(call.Causes)}
+	return Key{Key: keyText(k.Key), Seconds: runsFor(k, call, now).Seconds(), Priority: k.Priority, Failures: k.Failures, Cause: reason(call.Causes)}
 }
 
 // runsFor returns how long a key has been running, in the call that is known of it.
@@ -169,7 +169,7 @@ func (v *queued) addFailing(out *Queue, s queue.Snapshot[any], now time.Time) {
 		}
 	}
 	for key, one := range last {
-		k := Key{Key: keyText(key), Seconds: now.Sub(one.Began).Seconds(), Failures: failures[key], Error: errorText(one.Err), Cause: newest(one.Causes)}
+		k := Key{Key: keyText(key), Seconds: now.Sub(one.Began).Seconds(), Failures: failures[key], Error: errorText(one.Err), Cause: reason(one.Causes)}
 		if one.Result == verdict.GaveUp.String() {
 			givenUp = append(givenUp, k)
 		} else {

@@ -35,6 +35,8 @@ type Memory struct {
 
 // Informer is the state of an informer.
 type Informer struct {
+	unfilled string // why its cache is not filled, empty if it is
+
 	Name     string `json:"name"`
 	Resource string `json:"resource"`
 	// State is "never started", "first list", "watching", "failing", "stopped", "lists every 30s" if watches bring
@@ -187,7 +189,7 @@ type Key struct {
 	// Error is the last reconcile's, for a key that fails or was given up, and needs Options.Reconciles. For a key in a
 	// loop it says what goes on.
 	Error string `json:"error,omitempty"`
-	// Cause is the newest cause for which a controller's key waits or runs, or of the last reconcile of one that fails or
+	// Cause is the cause for which a controller's key waits or runs, or of the last reconcile of one that fails or
 	// was given up: see controller.CausesOf. Only the cause of a waiting key is known without Options.Reconciles.
 	Cause string `json:"cause,omitempty"`
 }
@@ -228,8 +230,8 @@ func (p *Page) read(now time.Time) (st State, why map[informer.Untyped]string) {
 	for _, v := range all.informers {
 		in := v.state(late.Done())
 		st.Informers = append(st.Informers, in)
-		if text := unfilled(in); text != "" {
-			why[v.inf] = text
+		if in.unfilled != "" {
+			why[v.inf] = in.unfilled
 		}
 	}
 	for _, v := range all.queues {

@@ -409,12 +409,12 @@ func causeTexts(causes controller.Causes) []string {
 	return all
 }
 
-// newest returns the newest of causes in words, and without the fields that changed.
-func newest(causes controller.Causes) string {
+// reason returns the reason of causes in words, and without the fields that changed.
+func reason(causes controller.Causes) string {
 	if len(causes.Newest) == 0 {
 		return ""
 	}
-	return printable(causes.Newest[0].String())
+	return printable(causes.Reason().String())
 }
 
 // longest names the key that has been running for longest, as a sentence that follows another one, if that is for long.

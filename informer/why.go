@@ -2,6 +2,7 @@ package informer
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -27,6 +28,16 @@ func unsynced(resource string, started bool, mu *sync.Mutex, stats func() Stats,
 		time.Sleep(10 * time.Millisecond)
 	}
 	return e
+}
+
+// Unfilled says why the initial list of the resource is not complete, as it is at this moment. Of several namespaces it
+// names one. It returns "" once each namespace has listed, or is late.
+func (s *Stats) Unfilled(resource string) string {
+	awaited := func(n NamespaceStats) bool { return !n.Synced && !n.Late }
+	if len(s.Namespaces) == 0 && s.Lists == 0 || slices.ContainsFunc(s.Namespaces, awaited) {
+		return whyUnfilled(resource, *s, time.Now())
+	}
+	return ""
 }
 
 // whyUnfilled says what a cache waits for before its initial list is in the store. Of several namespaces it names one.

@@ -35,6 +35,18 @@ func TestWhyUnfilled(t *testing.T) {
 			t.Errorf("got  %s\nwant %s", got, want)
 		}
 	}
+	for n, s := range []Stats{
+		{Stats: reflector.Stats{Lists: 1, Failing: reflector.Failing{Since: ago(1), Err: failed}}},
+		{Namespaces: []NamespaceStats{{Synced: true}, {Late: true}}},
+	} {
+		if got := s.Unfilled("pods"); got != "" {
+			t.Errorf("%d is filled: got %s", n, got)
+		}
+	}
+	some := Stats{Stats: reflector.Stats{Lists: 1}, Namespaces: []NamespaceStats{{Synced: true}, {Namespace: "prod"}}}
+	if got, want := some.Unfilled("pods"), "in namespace prod: the first list has not begun"; got != want {
+		t.Errorf("got %s, want %s", got, want)
+	}
 	err := &UnsyncedError{Resource: "pods", Why: "the first list has not begun", Err: context.DeadlineExceeded}
 	if want := "pods: the cache is not filled: context deadline exceeded; the first list has not begun"; err.Error() != want {
 		t.Errorf("got %s, want %s", err, want)

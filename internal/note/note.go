@@ -2,7 +2,10 @@
 // them out with it: see Of. Package controller makes the notes of events, and puts them into words.
 package note
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
 // Note says why a key was added.
 type Note uint64
@@ -57,12 +60,25 @@ func (n *Notes) Newest() []Note {
 	return n.newest[:kept]
 }
 
+// Reason returns the newest note that does not only say that the hand-out before served nothing, or the newest if all do.
+// ok is false if there are none.
+func (n *Notes) Reason() (is Note, ok bool) {
+	newest := n.Newest()
+	if len(newest) == 0 {
+		return 0, false
+	}
+	return newest[max(0, slices.IndexFunc(newest, func(is Note) bool { return !is.Repeats() }))], true
+}
+
+// Repeats reports whether a note says that the hand-out before served nothing.
+func (is Note) Repeats() bool { return is == Retry || is == CutShort || is == PutOff }
+
 // PutBack adds, as the oldest, the notes of a hand-out that served nothing. It leaves out those that say that the hand-out
 // before did not either: otherwise they would push out the reason of it all.
 func (n *Notes) PutBack(old *Notes) {
 	left, known, kept, common := old.adds, uint32(0), len(n.Newest()), ^uint32(0)
 	for _, is := range old.Newest() {
-		if is == Retry || is == CutShort || is == PutOff {
+		if is.Repeats() {
 			left--
 			continue
 		}

@@ -58,7 +58,7 @@ func TestPutBack(t *testing.T) {
 		if !slices.Equal(got.Newest(), test.want) {
 			t.Errorf("%d: got %v, want %v", n, got.Newest(), test.want)
 		}
-		if want := len(test.now) + len(slices.DeleteFunc(slices.Clone(test.old), func(is Note) bool { return is == Retry || is == CutShort || is == PutOff })); got.Adds() != want {
+		if want := len(test.now) + len(slices.DeleteFunc(slices.Clone(test.old), Note.Repeats)); got.Adds() != want {
 			t.Errorf("%d: %d adds, want %d", n, got.Adds(), want)
 		}
 		common := ^uint32(0)
@@ -87,6 +87,29 @@ func TestPutBack(t *testing.T) {
 	next.PutBack(&now)
 	if next.Adds() != 1<<32-1 {
 		t.Errorf("%d adds", next.Adds())
+	}
+}
+
+// The reason is behind the retries.
+func TestReason(t *testing.T) {
+	for _, test := range []struct {
+		newest []Note
+		want   Note
+		none   bool
+	}{
+		{none: true},
+		{newest: []Note{Retry}, want: Retry},
+		{newest: []Note{CutShort, PutOff, Retry}, want: CutShort},
+		{newest: []Note{Retry, Event + 5, Event}, want: Event + 5},
+		{newest: []Note{ByHand, Retry, Event}, want: ByHand},
+	} {
+		var n Notes
+		for _, is := range slices.Backward(test.newest) {
+			n.Add(is)
+		}
+		if got, ok := n.Reason(); got != test.want || ok == test.none {
+			t.Errorf("%v: got %v, %t", test.newest, got, ok)
+		}
 	}
 }
 
