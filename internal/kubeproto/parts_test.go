@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"unsafe"
 	"weak"
 
 	"github.com/google/go-cmp/cmp"
@@ -150,9 +151,11 @@ func TestPartsOfOneObject(t *testing.T) {
 			t.Fatal("allocated twice")
 		}
 	}
-	for i := range parts.slots {
-		if p := parts.slots[i].Load(); p != nil {
-			t.Fatalf("%x entered", p.raw)
+	for i := range parts.rows {
+		for j := range parts.rows[i].parts {
+			if p := parts.rows[i].parts[j].Load(); p != nil {
+				t.Fatalf("%x entered", p.raw)
+			}
 		}
 	}
 }
@@ -417,4 +420,54 @@ func TestNumbersKeepNoParts(t *testing.T) {
 		t.Error("the parts are alive")
 	}
 	runtime.KeepAlive(got)
+}
+
+// TestPartsOfOneRow fills a row. The next part replaces one, and the others are still found. A part is known by its
+// bytes and field, whatever its mark.
+func TestPartsOfOneRow(t *testing.T) {
+	parts, of := NewParts(1), new(naming)
+	hashes := func(i int) uint64 { return uint64(i+1)<<33 | uint64(i)<<30 }
+	raw := func(i int) []byte { return []byte{byte(i)} }
+	for i := range rowParts {
+		parts.add(&part{of: of, raw: raw(i)}, hashes(i))
+	}
+	found := func(n int) (known int) {
+		for i := range n {
+			p, _ := parts.find(of, raw(i), hashes(i))
+			if p != nil && !bytes.Equal(p.raw, raw(i)) {
+				t.Errorf("part %d is %x", i, p.raw)
+			}
+			if p != nil {
+				known++
+			}
+		}
+		return known
+	}
+	if n := found(rowParts); n != rowParts {
+		t.Errorf("%d parts in a row of %d", n, rowParts)
+	}
+	parts.add(&part{of: of, raw: raw(rowParts)}, hashes(rowParts))
+	if p, _ := parts.find(of, raw(rowParts), hashes(rowParts)); p == nil || found(rowParts+1) != rowParts {
+		t.Errorf("of %d parts, %d are known", rowParts+1, found(rowParts+1))
+	}
+	for name, wrong := range map[string]func() (*part, bool){
+		"other bytes":   func() (*part, bool) { return parts.find(of, raw(9), hashes(rowParts)) },
+		"another field": func() (*part, bool) { return parts.find(new(naming), raw(rowParts), hashes(rowParts)) },
+	} {
+		if p, _ := wrong(); p != nil {
+			t.Errorf("%s: %x is known", name, p.raw)
+		}
+	}
+}
+
+// TestPartsSize: a Parts has the places that were asked for, in whole rows.
+func TestPartsSize(t *testing.T) {
+	for most, want := range map[int]int{-1: 1, 0: 1, 1: 1, 4: 1, 5: 2, 8: 2, 9: 4, 1 << 16: 1 << 14} {
+		if n := len(NewParts(most).rows); n != want {
+			t.Errorf("%d parts: %d rows, want %d", most, n, want)
+		}
+	}
+	if n := unsafe.Sizeof(row{}); n > 64 {
+		t.Errorf("a row takes %d bytes, more than a line", n)
+	}
 }
