@@ -2,6 +2,7 @@ package reflector
 
 import (
 	"errors"
+	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -101,7 +102,7 @@ func (q *question) take(e *notice) bool {
 	case !q.object.isNamed():
 	case found.key != q.object.key: // the source ignores the selector
 		q.answer = noAnswer
-	case q.object.is(found) && e.hasOtherContents(q.object):
+	case q.object.is(found) && slices.Contains(e.differs[:], true):
 		q.answer = doubtful
 	case q.object.is(found):
 		q.answer = asItWas

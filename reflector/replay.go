@@ -56,10 +56,10 @@ func (s *recentEvents) verifyEvent(j replay, e *notice, seen string) (next repla
 // verifyPending is verifyEvent while a known event is still to come.
 func (s *recentEvents) verifyPending(j replay, e *notice) (next replay, isNew bool, err error) {
 	k := s.recentAt(j.next)
-	again, differs := k.isAgain(e)
+	again, differs := s.isAgain(j.next, e)
 	atOnce := e.rv == k.known.rv
 	switch {
-	case !k.isCertainlyAgain(e) && e.typ != Bookmark && atOnce && (e.rv == s.pushed || s.isRecent(e)):
+	case !s.isCertainlyAgain(j.next, e) && e.typ != Bookmark && atOnce && (e.rv == s.pushed || s.isRecent(e)):
 		return j, false, nil // an earlier event of the same version
 	case again:
 		j.next++

@@ -39,8 +39,7 @@ func (s *eventsOf[T]) add(at time.Duration, before string, ev Event[T]) {
 
 // list makes ev the newest of the list.
 func (s *eventsOf[T]) list(ev Event[T]) {
-	s.listed, s.kept[listedSlot] = knownFrom(ev.ResourceVersion, ev.Object), ev.Object
-	s.listed.keepIn(listedSlot)
+	s.listed, s.kept[0] = knownFrom(ev.ResourceVersion, ev.Object), ev.Object
 }
 
 // Only the newest event, or the newest object of the list before the first event, keeps its object:
@@ -49,15 +48,12 @@ func TestRecentEventsKeepOneObject(t *testing.T) {
 	var s knownEvents
 	s.list(metaEvent(Added, "a", "5"))
 	kept := func() (n int) {
-		all := map[slot]knownObject{listedSlot: s.listed}
-		if s.events != nil {
-			all[0], all[1], all[2] = s.events[0].known, s.events[1].known, s.events[2].known
-		}
-		for at, o := range all {
-			if o.whole != (s.kept[at] != nil) || o.whole && o.slot != at {
-				t.Errorf("%v: whole is %v", o, o.whole)
+		for slot, object := range s.kept {
+			o := s.keptIn(slot)
+			if (o == nil) != (object == nil) || o != nil && o.key.Name != object.Name {
+				t.Errorf("slot %d: %v is kept as %v", slot, o, object)
 			}
-			if o.whole {
+			if o != nil {
 				n++
 			}
 		}
@@ -67,11 +63,11 @@ func TestRecentEventsKeepOneObject(t *testing.T) {
 		t.Error("the newest of the list is not kept")
 	}
 	s.add(0, "5", metaEvent(Modified, "a", "6"))
-	if kept() != 1 || !s.recentAt(0).known.whole {
+	if kept() != 1 || s.keptIn(0) != &s.recentAt(0).known {
 		t.Error("the first event is kept besides others, or is not")
 	}
 	s.add(0, "6", metaEvent(Modified, "b", "7"))
-	if kept() != 1 || !s.recentAt(1).known.whole {
+	if kept() != 1 || s.keptIn(1) != &s.recentAt(1).known {
 		t.Error("the second event is kept besides others, or is not")
 	}
 	if s.add(0, "7", metaEvent(Deleted, "b", "8")); kept() != 0 {
@@ -138,7 +134,7 @@ func TestIsAgain(t *testing.T) {
 	}{
 		{Added, "6", true}, {Modified, "6", true}, {Deleted, "6", false}, {Bookmark, "6", false}, {Added, "7", false},
 	} {
-		if got, _ := s.recentAt(0).isAgain(s.notice(Event[string]{Type: c.typ, Object: "a", ResourceVersion: c.rv})); got != c.want {
+		if got, _ := s.isAgain(0, s.notice(Event[string]{Type: c.typ, Object: "a", ResourceVersion: c.rv})); got != c.want {
 			t.Errorf("%v at %s: %v, want %v", c.typ, c.rv, got, c.want)
 		}
 	}
@@ -146,7 +142,7 @@ func TestIsAgain(t *testing.T) {
 	one.add(0, "5", metaEvent(Added, "a", "6"))
 	other := metaEvent(Added, "b", "6")
 	other.Object.UID = "a"
-	if again, _ := one.recentAt(0).isAgain(one.notice(other)); again {
+	if again, _ := one.isAgain(0, one.notice(other)); again {
 		t.Error("an object of another name is the same")
 	}
 }
