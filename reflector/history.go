@@ -2,12 +2,9 @@ package reflector
 
 // verifyHistory has the server show its history before the watch goes on. why is the pause before that.
 func (r *core) verifyHistory(why pause) {
-	switch from, _ := r.recent.replayFrom(); {
-	case r.opts.TrustVersions:
-	case from != "":
+	from, _ := r.recent.replayFrom()
+	if !r.opts.TrustVersions && (from != "" || why != pauseDenied) { // a second request would only be denied, too
 		r.state = r.state.verifyFrom(from)
-	case why != pauseDenied: // a second request would only be denied, too
-		r.state = r.state.verifyFrom("")
 	}
 }
 
@@ -33,7 +30,7 @@ func (r *core) repeatLess(w *watchRequest) (st step) {
 		return step{}
 	}
 	if r.recent.mayLack(r.state.rv) {
-		r.state, st = r.state.doubted(becauseRestored)
+		r.state, st = r.state.doubted(becauseRestored, nil)
 		return st
 	}
 	r.recent.open.whole = true

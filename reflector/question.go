@@ -26,7 +26,6 @@ type question struct {
 	object  knownObject // to ask for; the zero value asks for any object
 	empty   bool        // at version seen, the collection had no objects
 	objects int
-	found   knownObject // the first of them
 	verdict
 }
 
@@ -93,12 +92,11 @@ func (q *question) take(e *notice) bool {
 		return false
 	}
 	found := e.object
-	q.found = found
 	// Unless the object is as it was, its state would have been seen.
 	lost := !isOlder(q.seen, found.rv) && !(q.open && q.seen == found.rv)
 	switch {
 	case q.empty && lost && comparable(found.rv):
-		q.answer = refuted
+		q.answer, q.refutes = refuted, otherHistory("it has %s, and there was no object at %s", found.nameOf(), q.seen)
 	case !q.object.isNamed():
 	case found.key != q.object.key: // the source ignores the selector
 		q.answer = noAnswer
@@ -107,17 +105,9 @@ func (q *question) take(e *notice) bool {
 	case q.object.is(found):
 		q.answer = asItWas
 	case lost:
-		q.answer = refuted
+		q.answer, q.refutes = refuted, otherHistory("it has %s in place of %s", found.nameOf(), q.object.nameOf())
 	}
 	return true
-}
-
-// refutation describes the server's state that contradicts an observed one.
-func (q *question) refutation() error {
-	if q.empty {
-		return otherHistory("it has %s, and there was no object at %s", q.found.nameOf(), q.seen)
-	}
-	return otherHistory("it has %s in place of %s", q.found.nameOf(), q.object.nameOf())
 }
 
 // endQuestion follows the end of the list.
@@ -126,11 +116,8 @@ func (q *question) endQuestion(page metav1.ListMeta, err error) (metav1.ListMeta
 		q.answer = noAnswer
 		return metav1.ListMeta{ResourceVersion: q.seen}, nil
 	}
-	switch {
-	case q.objects == 0 && page.Continue != "": // the object may follow
+	if q.objects == 0 && page.Continue != "" { // the object may follow
 		q.answer = noAnswer
-	case q.answer == refuted:
-		q.refutes = q.refutation()
 	}
 	return page, err
 }

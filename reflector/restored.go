@@ -70,25 +70,17 @@ func (s state) believed() state {
 	return s
 }
 
-// restored follows a watch that showed another history. Only a list at "" does not depend on
-// the history seen.
-func (s state) restored(err error) (state, step) {
-	st := step{relist: becauseRestored, err: err}
+// doubted lists again because the server was restored, if err says so, or may have been. Only a list at
+// "" does not depend on the history seen. If nothing proves a restore, the sink also compares contents.
+func (s state) doubted(why relistReason, err error) (state, step) {
+	st, how := step{relist: why, err: err}, perhapsRewound
 	if s.relisted {
 		st.pause = pauseBusy // the last list was no repair
 	}
-	s.rewound, s.relisted = rewound, true
-	return s.relist(""), st
-}
-
-// doubted lists again because the server may have been restored, which nothing proves. The
-// sink compares the contents of the objects then, too.
-func (s state) doubted(why relistReason) (state, step) {
-	st := step{relist: why}
-	if s.relisted {
-		st.pause = pauseBusy // the last list was no repair
+	if errors.Is(err, ErrRestored) {
+		how = rewound
 	}
-	s.rewound, s.relisted = max(s.rewound, perhapsRewound), true
+	s.rewound, s.relisted = max(s.rewound, how), true
 	return s.relist(""), st
 }
 

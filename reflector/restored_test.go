@@ -252,14 +252,14 @@ func TestVerifyFrom(t *testing.T) {
 
 // A doubt takes nothing back from a proof.
 func TestDoubtAfterProof(t *testing.T) {
-	s, st := state{phase: phaseWatching, rv: "10"}.restored(ErrRestored)
+	s, st := state{phase: phaseWatching, rv: "10"}.doubted(becauseRestored, ErrRestored)
 	if s.rewound != rewound || st.pause != noPause {
 		t.Errorf("a proof: %v, %s", s.rewound, st.text())
 	}
-	if s, st = s.doubted(becauseRestored); s.rewound != rewound || st.pause != pauseBusy {
+	if s, st = s.doubted(becauseRestored, nil); s.rewound != rewound || st.pause != pauseBusy {
 		t.Errorf("a doubt after it: %v, %s", s.rewound, st.text())
 	}
-	if _, st = s.restored(ErrRestored); st.pause != pauseBusy {
+	if _, st = s.doubted(becauseRestored, ErrRestored); st.pause != pauseBusy {
 		t.Errorf("a proof in a row: %s", st.text())
 	}
 }

@@ -76,9 +76,7 @@ func judged(s state, page metav1.ListMeta, err error, v verdict) (state, step) {
 		if err == nil && s.relisted {
 			err = errListTooOld
 		}
-		s, st := s.doubted(becauseTooLarge)
-		st.err = err
-		return s, st
+		return s.doubted(becauseTooLarge, err)
 	case v.named && (apierrors.IsBadRequest(err) || apierrors.IsInvalid(err)):
 		s.nameless = true
 		return s, step{}
@@ -115,12 +113,12 @@ func judged(s state, page metav1.ListMeta, err error, v verdict) (state, step) {
 func answeredQuestion(s state, v verdict) (state, step) {
 	switch {
 	case v.answer == refuted:
-		return s.restored(v.refutes)
+		return s.doubted(becauseRestored, v.refutes)
 	case v.answer == unproven && !v.last:
 		s.asked++
 		return s, step{}
 	case v.answer == doubtful && !s.relisted, v.answer == unproven && s.replayRV == "" && !s.relisted:
-		return s.doubted(becauseRestored)
+		return s.doubted(becauseRestored, nil)
 	case v.answer == unproven && s.replayRV == "":
 		s.rewound = perhapsRewound // the list waits, see listsLater
 	}
