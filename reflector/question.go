@@ -12,11 +12,10 @@ import (
 type finding uint8
 
 const (
-	noAnswer finding = iota // the question was about the version alone, or was not understood
-	asItWas                 // the object is as it was
-	doubtful                // it has its uid and version, and other contents
-	unproven                // it changed or is gone, or there is none to ask for
-	refuted                 // the history seen excludes what the server has
+	plausible finding = iota // the object is as it was; or the question was about the version alone, or was not understood
+	doubtful                 // it has its uid and version, and other contents
+	unproven                 // it changed or is gone, or there is none to ask for
+	refuted                  // the history seen excludes what the server has
 )
 
 // question is a list of one object that has to show whether the server was restored.
@@ -98,12 +97,10 @@ func (q *question) take(e *notice) bool {
 	case q.empty && lost && comparable(found.rv):
 		q.answer, q.refutes = refuted, otherHistory("it has %s, and there was no object at %s", found.nameOf(), q.seen)
 	case !q.object.isNamed():
-	case found.key != q.object.key: // the source ignores the selector
-		q.answer = noAnswer
 	case q.object.is(found) && slices.Contains(e.differs[:], true):
 		q.answer = doubtful
-	case q.object.is(found):
-		q.answer = asItWas
+	case q.object.is(found), q.object.key != found.key: // or the source ignores the selector
+		q.answer = plausible
 	case lost:
 		q.answer, q.refutes = refuted, otherHistory("it has %s in place of %s", found.nameOf(), q.object.nameOf())
 	}
@@ -113,11 +110,11 @@ func (q *question) take(e *notice) bool {
 // endQuestion follows the end of the list.
 func (q *question) endQuestion(page metav1.ListMeta, err error) (metav1.ListMeta, error) {
 	if errors.Is(err, ErrListStopped) {
-		q.answer = noAnswer
+		q.answer = plausible
 		return metav1.ListMeta{ResourceVersion: q.seen}, nil
 	}
 	if q.objects == 0 && page.Continue != "" { // the object may follow
-		q.answer = noAnswer
+		q.answer = plausible
 	}
 	return page, err
 }

@@ -145,15 +145,6 @@ func (s *recentEvents) mayLack(seen string) bool {
 	return o.rv == seen && !o.alone && !o.whole && o.until-o.at < wholeAfter
 }
 
-// firstOpen is the number of the first event that has the open version.
-func (s *recentEvents) firstOpen() int {
-	n := s.n
-	for n > s.oldest() && s.recentAt(n-1).known.rv == s.open.rv {
-		n--
-	}
-	return n
-}
-
 // isAgain reports whether e repeats event n, and is not another event of the same version. If it
 // does, differs reports whether the object has other contents.
 func (s *recentEvents) isAgain(n int, e *notice) (again, differs bool) {

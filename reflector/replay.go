@@ -18,15 +18,23 @@ type replay struct {
 // pending reports whether a known event is still to come.
 func (j replay) pending() bool { return j.next < j.known }
 
-// replayFrom returns the version from which a watch begins with known events, and the number
-// of the first of them. The version is empty if there is none.
-func (s *recentEvents) replayFrom() (from string, first int) {
+// replayFrom returns the version from which a watch begins with as many known events as possible, or "".
+func (s *recentEvents) replayFrom() string {
 	for n := max(s.lost, s.oldest()); n < s.n; n++ {
 		if e := s.recentAt(n); isOlder(e.before, e.known.rv) {
-			return e.before, n
+			return e.before
 		}
 	}
-	return "", s.n
+	return ""
+}
+
+// firstAfter is the number of the first event that a watch from such a version brings.
+func (s *recentEvents) firstAfter(from string) int {
+	n := max(s.lost, s.oldest())
+	for n < s.n && s.recentAt(n).before != from {
+		n++
+	}
+	return n
 }
 
 // newestAfter keeps only the newest event if it comes after that with number n, which the server
