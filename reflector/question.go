@@ -1,8 +1,11 @@
 package reflector
 
 import (
+	"context"
 	"errors"
+	"log/slog"
 	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -117,4 +120,35 @@ func (q *question) endQuestion(page metav1.ListMeta, err error) (metav1.ListMeta
 		q.answer = plausible
 	}
 	return page, err
+}
+
+// checkServer asks the server for one object.
+func (r *core) checkServer(ctx context.Context) {
+	q, began := newQuestion(&r.state, &r.recent), time.Now()
+	limit := checkTimeout
+	if r.state.unverified > 0 {
+		limit = recheckTimeout
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c := r.beginCall(limited, false, q.seen)
+	defer c.stop()
+	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", q.seen), slog.String("name", q.object.key.Name))
+	r.requests.ask(c, q)
+	r.endCall(c)
+	page, err := q.endQuestion(c.page, c.err)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil && !errors.Is(err, errUnanswered) && limited.Err() != nil {
+		err = errSlowCheck // a watch may take its time
+	} else if isUnanswered(err) && wasUnreached(c.attempt, err) { // other errors may be about the question alone
+		q.unreached = true
+		r.spareList() // it could not come either
+	}
+	var st step
+	if r.state, st = checked(r.state, page, err, q.verdict); err == nil {
+		r.breaker.answered()
+	}
+	r.carryOut(ctx, st, c.asked, began)
 }
