@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -294,5 +295,29 @@ func TestNothingAndAnOpaqueVersion(t *testing.T) {
 		if q.take(&notice{typ: Added, rv: rv, object: knownObject{rv: rv}}); q.answer != want {
 			t.Errorf("an object at %s where there was none at 7: answer %d, want %d", rv, q.answer, want)
 		}
+	}
+}
+
+// A watch that the server has not answered says nothing about its history, even if the server has come as far
+// as the newest version seen.
+func TestUnansweredReplay(t *testing.T) {
+	for _, answered := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			r, _ := endedReflector(t)
+			r.core.state.replayRV, r.core.state.confirmed = "4", true
+			_, a := r.core.breaker.begin(t.Context(), false, nil)
+			defer a.end()
+			if answered {
+				a.Answered()
+			}
+			w := &watchRequest{attempt: a, replay: replay{active: true, strict: true, known: 1}}
+			w.aborted.Store(true)
+			st := r.core.stepAfter(w, watchEnd{rv: "5", at: time.Now(), early: true})
+			lists := r.core.state.lists() && st.relist == becauseRestored
+			asks := r.core.state.phase == phaseChecking && errors.Is(st.err, errUnanswered) && st.pause == pauseAway
+			if lists != answered || asks == answered {
+				t.Errorf("answered %t: %s, %s", answered, r.core.state.text(), st.text())
+			}
+		})
 	}
 }
