@@ -41,7 +41,6 @@ func (r *core) carryOut(ctx context.Context, st step, report RequestError, began
 		// Nobody knows what has become of the server since that watch. To have it repeat events costs
 		// nothing. A doubt would cost a list, and lists fail.
 		if r.recent.replayFrom() != "" || st.pause.connectionLost() {
-			r.state.confirmed = false
 			r.verifyHistory(st.pause)
 		}
 		return
