@@ -49,7 +49,10 @@ func (o knownObject) nameOf() string {
 	return fmt.Sprintf("%s (uid %s) at resourceVersion %s", name, o.uid, o.rv)
 }
 
-// isNamed reports whether the object can be told from others, and asked for.
+// hasMetadata reports whether the object has a name to know it by.
+func (o knownObject) hasMetadata() bool { return o.key.Name != "" }
+
+// isNamed reports whether the object can be asked for.
 func (o knownObject) isNamed() bool { return o.key.Name != "" && o.uid != "" }
 
 // selector selects the object by its name.

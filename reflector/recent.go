@@ -67,9 +67,9 @@ func (s *recentEvents) addRecent(at time.Duration, before string, e *notice) {
 	s.n++
 }
 
-// keptIn returns the object that is kept in a slot, or nil. One with a name is kept where a cache holds it as
-// well: that of the newest event or, before the first event and in slot 0, the newest of the list. Nothing but
-// its contents identifies another one, so it is kept while it is known.
+// keptIn returns the object that is kept in a slot, or nil. One is kept where a cache holds it as well: that of
+// the newest event or, before the first event and in slot 0, the newest of the list. Without metadata, only its
+// contents identify it, so it is kept while it is known.
 func (s *recentEvents) keptIn(slot int) *knownObject {
 	if s.n == 0 {
 		if slot == 0 && s.listed.isNamed() {
@@ -78,7 +78,7 @@ func (s *recentEvents) keptIn(slot int) *knownObject {
 		return nil
 	}
 	k := &s.events[slot]
-	if slot >= s.n || k.known.isNamed() && (k.gone || slot != (s.n-1)%maxRecent) {
+	if slot >= s.n || k.known.hasMetadata() && (k.gone || slot != (s.n-1)%maxRecent) {
 		return nil
 	}
 	return &k.known
@@ -153,9 +153,9 @@ func (s *recentEvents) isAgain(n int, e *notice) (again, differs bool) {
 	return again, again && e.differs[n%maxRecent]
 }
 
-// isCertainlyAgain is isAgain, except that objects without a name must have equal contents:
+// isCertainlyAgain is isAgain, except that objects without metadata must have equal contents:
 // otherwise they may be two objects of one version.
 func (s *recentEvents) isCertainlyAgain(n int, e *notice) bool {
 	again, differs := s.isAgain(n, e)
-	return again && (!differs || e.object.isNamed())
+	return again && (!differs || e.object.hasMetadata())
 }
