@@ -72,7 +72,7 @@ func (s *recentEvents) addRecent(at time.Duration, before string, e *notice) {
 // contents identify it, so it is kept while it is known.
 func (s *recentEvents) keptIn(slot int) *knownObject {
 	if s.n == 0 {
-		if slot == 0 && s.listed.isNamed() {
+		if slot == 0 {
 			return &s.listed
 		}
 		return nil
