@@ -2,25 +2,19 @@ package reflector
 
 // verifyHistory has the server show its history before the watch goes on. why is the pause before that.
 func (r *core) verifyHistory(why pause) {
-	switch from, _ := r.recent.replayFrom(); {
-	case r.opts.TrustVersions:
-	case from != "":
+	from := r.recent.replayFrom()
+	if !r.opts.TrustVersions && (from != "" || why != pauseDenied) { // a second request would only be denied, too
 		r.state = r.state.verifyFrom(from)
-	case why != pauseDenied: // a second request would only be denied, too
-		r.state = r.state.verifyFrom("")
 	}
 }
 
 // newReplay returns the replay that a watch from version asked begins with.
 func (r *core) newReplay(asked string) replay {
-	switch {
-	case r.state.replayRV != "":
-		_, first := r.recent.replayFrom()
-		return replay{active: true, strict: true, next: first, known: r.recent.n}
-	case asked != r.state.rv:
-		return replay{active: true, next: r.recent.firstOpen(), known: r.recent.n}
+	strict := r.state.replayRV != ""
+	if !strict && asked == r.state.rv {
+		return replay{}
 	}
-	return replay{}
+	return replay{active: true, strict: strict, next: r.recent.firstAfter(asked), known: r.recent.n}
 }
 
 // repeatLess follows a watch that had to repeat known events from a version that the server no
@@ -29,11 +23,11 @@ func (r *core) newReplay(asked string) replay {
 // because nothing else shows what they changed.
 func (r *core) repeatLess(w *watchRequest) (st step) {
 	r.recent.newestAfter(w.replay.next)
-	if r.state.replayRV, _ = r.recent.replayFrom(); r.state.replayRV != "" {
+	if r.state.replayRV = r.recent.replayFrom(); r.state.replayRV != "" {
 		return step{}
 	}
 	if r.recent.mayLack(r.state.rv) {
-		r.state, st = r.state.doubted(becauseRestored)
+		r.state, st = r.state.doubted(becauseRestored, nil)
 		return st
 	}
 	r.recent.open.whole = true

@@ -6,9 +6,9 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// keptObjects are the objects whose contents may have to be compared. Which of them are kept is up to
-// recentEvents; the others are zero.
-type keptObjects[T any] [allSlots]T
+// keptObjects are the objects whose contents may have to be compared, as recentEvents.keptIn says. The others
+// are zero.
+type keptObjects[T any] [maxRecent]T
 
 // knownFrom describes the object of an event.
 func knownFrom[T any](rv string, object T) knownObject {
@@ -24,18 +24,18 @@ func noticeOf[T any](ev *Event[T]) notice {
 // compareKept adds to e what is known of its object, and how it differs from those kept.
 func compareKept[T any](k *keptObjects[T], s *recentEvents, e *notice, object T) {
 	e.object = knownFrom(e.rv, object)
-	for n := range slot(allSlots) {
-		o := s.keptIn(n)
-		e.differs[n] = o != nil && o.is(e.object) && !reflect.DeepEqual(k[n], object)
+	for slot := range k {
+		o := s.keptIn(slot)
+		e.differs[slot] = o != nil && o.is(e.object) && !reflect.DeepEqual(k[slot], object)
 	}
 }
 
 // keepNewest keeps the object of the newest event, and lets go of those that are not needed any more.
 func keepNewest[T any](k *keptObjects[T], s *recentEvents, object T) {
-	k[s.newestSlot()] = object
-	for n := range slot(allSlots) {
-		if s.keptIn(n) == nil {
-			k[n] = *new(T)
+	k[(s.n-1)%maxRecent] = object
+	for slot := range k {
+		if s.keptIn(slot) == nil {
+			k[slot] = *new(T)
 		}
 	}
 }

@@ -30,9 +30,9 @@ func TestListedObjectIsLetGo(t *testing.T) {
 		t.Fatal(err)
 	}
 	kept := func() bool {
-		whole := r.core.recent.listed.whole
-		if whole != (r.transfer.kept[listedSlot] != nil) {
-			t.Errorf("the events keep the object: %t, and it is %v", whole, r.transfer.kept[listedSlot])
+		whole := r.core.recent.keptIn(0) == &r.core.recent.listed
+		if whole != (r.transfer.kept[0] == ev.Object) {
+			t.Errorf("the events keep the object: %t, and it is %v", whole, r.transfer.kept[0])
 		}
 		return whole
 	}

@@ -13,20 +13,7 @@ type knownObject struct {
 	key types.NamespacedName
 	uid types.UID
 	rv  string
-	// The object itself is kept where a cache holds it as well: that of the newest event, or the newest of
-	// a list. Without metadata, only its contents identify it, so it is kept while it is known.
-	whole bool // the object is kept in slot
-	slot  slot
 }
-
-// slot is the place of an object that is kept: see keptObjects.
-type slot uint8
-
-const (
-	// The first maxRecent slots are for events.
-	listedSlot slot = maxRecent // of the newest object of the list
-	allSlots        = maxRecent + 1
-)
 
 // describeObject is the known object at version rv whose metadata is about, which is nil if it has none. Key
 // and uid are empty then.
@@ -45,19 +32,10 @@ func describeObject(rv string, about metav1.Object) (o knownObject) {
 	return o
 }
 
-// keepIn says that the object is kept in a slot.
-func (o *knownObject) keepIn(n slot) { o.whole, o.slot = true, n }
-
 // is reports whether found is the same object at the same version.
 func (o knownObject) is(found knownObject) bool {
 	return o.key == found.key && o.uid == found.uid && o.rv == found.rv
 }
-
-// forgetUnlessNeeded lets go of the object, unless nothing else identifies it.
-func (o *knownObject) forgetUnlessNeeded() { o.whole = o.whole && !o.hasMetadata() }
-
-// hasMetadata reports whether the object has a name to know it by.
-func (o knownObject) hasMetadata() bool { return o.key.Name != "" }
 
 // nameOf names the object in errors.
 func (o knownObject) nameOf() string {
@@ -70,6 +48,9 @@ func (o knownObject) nameOf() string {
 	}
 	return fmt.Sprintf("%s (uid %s) at resourceVersion %s", name, o.uid, o.rv)
 }
+
+// hasMetadata reports whether the object has a name to know it by.
+func (o knownObject) hasMetadata() bool { return o.key.Name != "" }
 
 // isNamed reports whether the object can be asked for.
 func (o knownObject) isNamed() bool { return o.key.Name != "" && o.uid != "" }
@@ -91,14 +72,11 @@ type notice struct {
 	rv          string
 
 	// Not set before they are needed.
-	object  knownObject
-	differs [allSlots]bool // the same object was kept in this slot, and had other contents
+	object knownObject
+	// In which slots the same object was kept, and had other contents. That alone is no proof: a server with
+	// other defaults sends an object differently, and a handler may have changed it in the cache.
+	differs [maxRecent]bool
 }
-
-// hasOtherContents reports whether the event's object, which is the known one at the same version, has other
-// contents. That alone is no proof: a server with other defaults sends an object differently, and a handler
-// may have changed it in the cache.
-func (e *notice) hasOtherContents(o knownObject) bool { return o.whole && e.differs[o.slot] }
 
 // describe names the event.
 func (e *notice) describe() string {

@@ -80,7 +80,6 @@ func compare[T any](l *recentlyListed[T], n *newestListed, ev *Event[T]) {
 		}
 	case isNewest:
 		n.object = knownFrom(ev.ResourceVersion, ev.Object)
-		n.object.keepIn(listedSlot)
 		l.newest = ev.Object
 	}
 }

@@ -40,8 +40,7 @@ func (r *core) carryOut(ctx context.Context, st step, report RequestError, began
 	if r.follows.goOn(&r.state, wait) {
 		// Nobody knows what has become of the server since that watch. To have it repeat events costs
 		// nothing. A doubt would cost a list, and lists fail.
-		if from, _ := r.recent.replayFrom(); from != "" || st.pause.connectionLost() {
-			r.state.confirmed = false
+		if r.recent.replayFrom() != "" || st.pause.connectionLost() {
 			r.verifyHistory(st.pause)
 		}
 		return

@@ -1,7 +1,11 @@
 package reflector
 
 import (
+	"context"
 	"errors"
+	"log/slog"
+	"slices"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -11,11 +15,10 @@ import (
 type finding uint8
 
 const (
-	noAnswer finding = iota // the question was about the version alone, or was not understood
-	asItWas                 // the object is as it was
-	doubtful                // it has its uid and version, and other contents
-	unproven                // it changed or is gone, or there is none to ask for
-	refuted                 // the history seen excludes what the server has
+	plausible finding = iota // the object is as it was; or the question was about the version alone, or was not understood
+	doubtful                 // it has its uid and version, and other contents
+	unproven                 // it changed or is gone, or there is none to ask for
+	refuted                  // the history seen excludes what the server has
 )
 
 // question is a list of one object that has to show whether the server was restored.
@@ -25,7 +28,6 @@ type question struct {
 	object  knownObject // to ask for; the zero value asks for any object
 	empty   bool        // at version seen, the collection had no objects
 	objects int
-	found   knownObject // the first of them
 	verdict
 }
 
@@ -92,44 +94,61 @@ func (q *question) take(e *notice) bool {
 		return false
 	}
 	found := e.object
-	q.found = found
 	// Unless the object is as it was, its state would have been seen.
 	lost := !isOlder(q.seen, found.rv) && !(q.open && q.seen == found.rv)
 	switch {
 	case q.empty && lost && comparable(found.rv):
-		q.answer = refuted
+		q.answer, q.refutes = refuted, otherHistory("it has %s, and there was no object at %s", found.nameOf(), q.seen)
 	case !q.object.isNamed():
-	case found.key != q.object.key: // the source ignores the selector
-		q.answer = noAnswer
-	case q.object.is(found) && e.hasOtherContents(q.object):
+	case q.object.is(found) && slices.Contains(e.differs[:], true):
 		q.answer = doubtful
-	case q.object.is(found):
-		q.answer = asItWas
+	case q.object.is(found), q.object.key != found.key: // or the source ignores the selector
+		q.answer = plausible
 	case lost:
-		q.answer = refuted
+		q.answer, q.refutes = refuted, otherHistory("it has %s in place of %s", found.nameOf(), q.object.nameOf())
 	}
 	return true
-}
-
-// refutation describes the server's state that contradicts an observed one.
-func (q *question) refutation() error {
-	if q.empty {
-		return otherHistory("it has %s, and there was no object at %s", q.found.nameOf(), q.seen)
-	}
-	return otherHistory("it has %s in place of %s", q.found.nameOf(), q.object.nameOf())
 }
 
 // endQuestion follows the end of the list.
 func (q *question) endQuestion(page metav1.ListMeta, err error) (metav1.ListMeta, error) {
 	if errors.Is(err, ErrListStopped) {
-		q.answer = noAnswer
+		q.answer = plausible
 		return metav1.ListMeta{ResourceVersion: q.seen}, nil
 	}
-	switch {
-	case q.objects == 0 && page.Continue != "": // the object may follow
-		q.answer = noAnswer
-	case q.answer == refuted:
-		q.refutes = q.refutation()
+	if q.objects == 0 && page.Continue != "" { // the object may follow
+		q.answer = plausible
 	}
 	return page, err
+}
+
+// checkServer asks the server for one object.
+func (r *core) checkServer(ctx context.Context) {
+	q, began := newQuestion(&r.state, &r.recent), time.Now()
+	limit := checkTimeout
+	if r.state.unverified > 0 {
+		limit = recheckTimeout
+	}
+	limited, cancel := context.WithTimeout(ctx, limit)
+	defer cancel()
+	c := r.beginCall(limited, false, q.seen)
+	defer c.stop()
+	r.log.Debug("asks whether the server was restored", slog.String("resourceVersion", q.seen), slog.String("name", q.object.key.Name))
+	r.requests.ask(c, q)
+	r.endCall(c)
+	page, err := q.endQuestion(c.page, c.err)
+	if ctx.Err() != nil {
+		return
+	}
+	if err != nil && !errors.Is(err, errUnanswered) && limited.Err() != nil {
+		err = errSlowCheck // a watch may take its time
+	} else if isUnanswered(err) && wasUnreached(c.attempt, err) { // other errors may be about the question alone
+		q.unreached = true
+		r.spareList() // it could not come either
+	}
+	var st step
+	if r.state, st = checked(r.state, page, err, q.verdict); err == nil {
+		r.breaker.answered()
+	}
+	r.carryOut(ctx, st, c.asked, began)
 }

@@ -10,7 +10,7 @@ import (
 // holds none. They decide whether the next event is in order, and where a watch resumes. The
 // check for a restored server compares them with what the server repeats (replay.go).
 type recentEvents struct {
-	events *[maxRecent]knownEvent // a ring; nil before the first event
+	events *[maxRecent]knownEvent // event n is in slot n%maxRecent; nil before the first event
 	n      int                    // number of events so far; the newest is number n-1
 	lost   int                    // the server no longer has the events before this number
 	pushed string                 // version of the newest event that left the ring
@@ -58,39 +58,30 @@ func (s *recentEvents) addRecent(at time.Duration, before string, e *notice) {
 	if e.typ == Bookmark {
 		return
 	}
-	s.listed.whole = false
 	if s.events == nil {
 		s.events = new([maxRecent]knownEvent)
-	}
-	if s.n > 0 {
-		s.recentAt(s.n - 1).known.forgetUnlessNeeded()
 	}
 	k := s.recentAt(s.n)
 	s.pushed = k.known.rv
 	k.before, k.gone, k.known = s.open.before, e.typ == Deleted, e.object
-	k.known.keepIn(slot(s.n % maxRecent))
-	if k.gone {
-		k.known.forgetUnlessNeeded()
-	}
 	s.n++
 }
 
-// newestSlot is the slot of the object of the newest event.
-func (s *recentEvents) newestSlot() slot { return slot((s.n - 1) % maxRecent) }
-
-// keptIn returns the object that is kept in a slot, or nil. The object of event n is in slot n%maxRecent.
-func (s *recentEvents) keptIn(n slot) *knownObject {
-	o := &s.listed
-	if n != listedSlot {
-		if s.events == nil {
-			return nil
+// keptIn returns the object that is kept in a slot, or nil. One is kept where a cache holds it as well: that of
+// the newest event or, before the first event and in slot 0, the newest of the list. Without metadata, only its
+// contents identify it, so it is kept while it is known.
+func (s *recentEvents) keptIn(slot int) *knownObject {
+	if s.n == 0 {
+		if slot == 0 {
+			return &s.listed
 		}
-		o = &s.events[n].known
-	}
-	if !o.whole {
 		return nil
 	}
-	return o
+	k := &s.events[slot]
+	if slot >= s.n || k.known.hasMetadata() && (k.gone || slot != (s.n-1)%maxRecent) {
+		return nil
+	}
+	return &k.known
 }
 
 // recentAt returns event n, one of the newest.
@@ -122,7 +113,7 @@ func (s *recentEvents) inOrder(e *notice, seen string) (fresh bool, err error) {
 // isRecent reports whether e repeats an event in the ring.
 func (s *recentEvents) isRecent(e *notice) bool {
 	for n := s.oldest(); n < s.n; n++ {
-		if s.recentAt(n).isCertainlyAgain(e) {
+		if s.isCertainlyAgain(n, e) {
 			return true
 		}
 	}
@@ -154,27 +145,17 @@ func (s *recentEvents) mayLack(seen string) bool {
 	return o.rv == seen && !o.alone && !o.whole && o.until-o.at < wholeAfter
 }
 
-// firstOpen is the number of the first event that has the open version.
-func (s *recentEvents) firstOpen() int {
-	n := s.n
-	for n > s.oldest() && s.recentAt(n-1).known.rv == s.open.rv {
-		n--
-	}
-	return n
-}
-
-// isAgain reports whether e repeats k, and is not another event of the same version. If it
+// isAgain reports whether e repeats event n, and is not another event of the same version. If it
 // does, differs reports whether the object has other contents.
-func (k *knownEvent) isAgain(e *notice) (again, differs bool) {
-	if e.typ == Bookmark || e.rv != k.known.rv || k.gone != (e.typ == Deleted) {
-		return false, false
-	}
-	return k.known.is(e.object), e.hasOtherContents(k.known)
+func (s *recentEvents) isAgain(n int, e *notice) (again, differs bool) {
+	k := s.recentAt(n)
+	again = e.typ != Bookmark && k.gone == (e.typ == Deleted) && k.known.is(e.object)
+	return again, again && e.differs[n%maxRecent]
 }
 
 // isCertainlyAgain is isAgain, except that objects without metadata must have equal contents:
 // otherwise they may be two objects of one version.
-func (k *knownEvent) isCertainlyAgain(e *notice) bool {
-	again, differs := k.isAgain(e)
-	return again && (!differs || k.known.hasMetadata())
+func (s *recentEvents) isCertainlyAgain(n int, e *notice) bool {
+	again, differs := s.isAgain(n, e)
+	return again && (!differs || e.object.hasMetadata())
 }

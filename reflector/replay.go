@@ -18,15 +18,23 @@ type replay struct {
 // pending reports whether a known event is still to come.
 func (j replay) pending() bool { return j.next < j.known }
 
-// replayFrom returns the version from which a watch begins with known events, and the number
-// of the first of them. The version is empty if there is none.
-func (s *recentEvents) replayFrom() (from string, first int) {
+// replayFrom returns the version from which a watch begins with as many known events as possible, or "".
+func (s *recentEvents) replayFrom() string {
 	for n := max(s.lost, s.oldest()); n < s.n; n++ {
 		if e := s.recentAt(n); isOlder(e.before, e.known.rv) {
-			return e.before, n
+			return e.before
 		}
 	}
-	return "", s.n
+	return ""
+}
+
+// firstAfter is the number of the first event that a watch from such a version brings.
+func (s *recentEvents) firstAfter(from string) int {
+	n := max(s.lost, s.oldest())
+	for n < s.n && s.recentAt(n).before != from {
+		n++
+	}
+	return n
 }
 
 // newestAfter keeps only the newest event if it comes after that with number n, which the server
@@ -56,10 +64,10 @@ func (s *recentEvents) verifyEvent(j replay, e *notice, seen string) (next repla
 // verifyPending is verifyEvent while a known event is still to come.
 func (s *recentEvents) verifyPending(j replay, e *notice) (next replay, isNew bool, err error) {
 	k := s.recentAt(j.next)
-	again, differs := k.isAgain(e)
+	again, differs := s.isAgain(j.next, e)
 	atOnce := e.rv == k.known.rv
 	switch {
-	case !k.isCertainlyAgain(e) && e.typ != Bookmark && atOnce && (e.rv == s.pushed || s.isRecent(e)):
+	case !s.isCertainlyAgain(j.next, e) && e.typ != Bookmark && atOnce && (e.rv == s.pushed || s.isRecent(e)):
 		return j, false, nil // an earlier event of the same version
 	case again:
 		j.next++

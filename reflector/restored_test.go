@@ -3,6 +3,7 @@ package reflector
 import (
 	"errors"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -39,8 +40,7 @@ func (s *eventsOf[T]) add(at time.Duration, before string, ev Event[T]) {
 
 // list makes ev the newest of the list.
 func (s *eventsOf[T]) list(ev Event[T]) {
-	s.listed, s.kept[listedSlot] = knownFrom(ev.ResourceVersion, ev.Object), ev.Object
-	s.listed.keepIn(listedSlot)
+	s.listed, s.kept[0] = knownFrom(ev.ResourceVersion, ev.Object), ev.Object
 }
 
 // Only the newest event, or the newest object of the list before the first event, keeps its object:
@@ -49,15 +49,12 @@ func TestRecentEventsKeepOneObject(t *testing.T) {
 	var s knownEvents
 	s.list(metaEvent(Added, "a", "5"))
 	kept := func() (n int) {
-		all := map[slot]knownObject{listedSlot: s.listed}
-		if s.events != nil {
-			all[0], all[1], all[2] = s.events[0].known, s.events[1].known, s.events[2].known
-		}
-		for at, o := range all {
-			if o.whole != (s.kept[at] != nil) || o.whole && o.slot != at {
-				t.Errorf("%v: whole is %v", o, o.whole)
+		for slot, object := range s.kept {
+			o := s.keptIn(slot)
+			if (o == nil) != (object == nil) || o != nil && o.key.Name != object.Name {
+				t.Errorf("slot %d: %v is kept as %v", slot, o, object)
 			}
-			if o.whole {
+			if o != nil {
 				n++
 			}
 		}
@@ -67,11 +64,11 @@ func TestRecentEventsKeepOneObject(t *testing.T) {
 		t.Error("the newest of the list is not kept")
 	}
 	s.add(0, "5", metaEvent(Modified, "a", "6"))
-	if kept() != 1 || !s.recentAt(0).known.whole {
+	if kept() != 1 || s.keptIn(0) != &s.recentAt(0).known {
 		t.Error("the first event is kept besides others, or is not")
 	}
 	s.add(0, "6", metaEvent(Modified, "b", "7"))
-	if kept() != 1 || !s.recentAt(1).known.whole {
+	if kept() != 1 || s.keptIn(1) != &s.recentAt(1).known {
 		t.Error("the second event is kept besides others, or is not")
 	}
 	if s.add(0, "7", metaEvent(Deleted, "b", "8")); kept() != 0 {
@@ -102,8 +99,8 @@ func TestEventsOfOneVersion(t *testing.T) {
 	}
 	s.add(0, "8", bookmark(true, "9"))
 	s.add(0, "9", metaEvent(Added, "f", "9"))
-	if got := s.recentAt(s.n - 1).before; got != "8" || s.resumeFrom("9") != "8" || s.firstOpen() != s.n-1 {
-		t.Errorf("after an event that was left out: %s, %s, %d", got, s.resumeFrom("9"), s.firstOpen())
+	if got := s.recentAt(s.n - 1).before; got != "8" || s.resumeFrom("9") != "8" || s.firstAfter("8") != s.n-1 {
+		t.Errorf("after an event that was left out: %s, %s, %d", got, s.resumeFrom("9"), s.firstAfter("8"))
 	}
 	if s.add(0, "9", bookmark(false, "9")); s.resumeFrom("9") != "9" || s.resumeFrom("10") != "10" {
 		t.Errorf("after a bookmark: %s and %s", s.resumeFrom("9"), s.resumeFrom("10"))
@@ -118,12 +115,12 @@ func TestReplayFromNeedsVersions(t *testing.T) {
 	for _, before := range []string{"", "0", "x1"} {
 		var s knownEvents
 		s.add(0, before, metaEvent(Added, "a", "6"))
-		if from, first := s.replayFrom(); from != "" || first != 1 {
-			t.Errorf("from %q: begins at %q with event %d", before, from, first)
+		if from := s.replayFrom(); from != "" {
+			t.Errorf("from %q: begins at %q", before, from)
 		}
 		s.add(0, "6", metaEvent(Added, "b", "7"))
-		if from, first := s.replayFrom(); from != "6" || first != 1 {
-			t.Errorf("from %q and 6: begins at %q with event %d", before, from, first)
+		if from := s.replayFrom(); from != "6" || s.firstAfter(from) != 1 {
+			t.Errorf("from %q and 6: begins at %q with event %d", before, from, s.firstAfter(from))
 		}
 	}
 }
@@ -138,7 +135,7 @@ func TestIsAgain(t *testing.T) {
 	}{
 		{Added, "6", true}, {Modified, "6", true}, {Deleted, "6", false}, {Bookmark, "6", false}, {Added, "7", false},
 	} {
-		if got, _ := s.recentAt(0).isAgain(s.notice(Event[string]{Type: c.typ, Object: "a", ResourceVersion: c.rv})); got != c.want {
+		if got, _ := s.isAgain(0, s.notice(Event[string]{Type: c.typ, Object: "a", ResourceVersion: c.rv})); got != c.want {
 			t.Errorf("%v at %s: %v, want %v", c.typ, c.rv, got, c.want)
 		}
 	}
@@ -146,7 +143,7 @@ func TestIsAgain(t *testing.T) {
 	one.add(0, "5", metaEvent(Added, "a", "6"))
 	other := metaEvent(Added, "b", "6")
 	other.Object.UID = "a"
-	if again, _ := one.recentAt(0).isAgain(one.notice(other)); again {
+	if again, _ := one.isAgain(0, one.notice(other)); again {
 		t.Error("an object of another name is the same")
 	}
 }
@@ -256,14 +253,14 @@ func TestVerifyFrom(t *testing.T) {
 
 // A doubt takes nothing back from a proof.
 func TestDoubtAfterProof(t *testing.T) {
-	s, st := state{phase: phaseWatching, rv: "10"}.restored(ErrRestored)
+	s, st := state{phase: phaseWatching, rv: "10"}.doubted(becauseRestored, ErrRestored)
 	if s.rewound != rewound || st.pause != noPause {
 		t.Errorf("a proof: %v, %s", s.rewound, st.text())
 	}
-	if s, st = s.doubted(becauseRestored); s.rewound != rewound || st.pause != pauseBusy {
+	if s, st = s.doubted(becauseRestored, nil); s.rewound != rewound || st.pause != pauseBusy {
 		t.Errorf("a doubt after it: %v, %s", s.rewound, st.text())
 	}
-	if _, st = s.restored(ErrRestored); st.pause != pauseBusy {
+	if _, st = s.doubted(becauseRestored, ErrRestored); st.pause != pauseBusy {
 		t.Errorf("a proof in a row: %s", st.text())
 	}
 }
@@ -293,10 +290,34 @@ func TestKnownObjects(t *testing.T) {
 
 // A version that does not compare with the one seen proves nothing.
 func TestNothingAndAnOpaqueVersion(t *testing.T) {
-	for rv, want := range map[string]finding{"6": refuted, "7": refuted, "8": noAnswer, "x1": noAnswer} {
+	for rv, want := range map[string]finding{"6": refuted, "7": refuted, "8": plausible, "x1": plausible} {
 		q := question{seen: "7", empty: true}
 		if q.take(&notice{typ: Added, rv: rv, object: knownObject{rv: rv}}); q.answer != want {
 			t.Errorf("an object at %s where there was none at 7: answer %d, want %d", rv, q.answer, want)
 		}
+	}
+}
+
+// A watch that the server has not answered says nothing about its history, even if the server has come as far
+// as the newest version seen.
+func TestUnansweredReplay(t *testing.T) {
+	for _, answered := range []bool{true, false} {
+		synctest.Test(t, func(t *testing.T) {
+			r, _ := endedReflector(t)
+			r.core.state.replayRV, r.core.state.confirmed = "4", true
+			_, a := r.core.breaker.begin(t.Context(), false, nil)
+			defer a.end()
+			if answered {
+				a.Answered()
+			}
+			w := &watchRequest{attempt: a, replay: replay{active: true, strict: true, known: 1}}
+			w.aborted.Store(true)
+			st := r.core.stepAfter(w, watchEnd{rv: "5", at: time.Now(), early: true})
+			lists := r.core.state.lists() && st.relist == becauseRestored
+			asks := r.core.state.phase == phaseChecking && errors.Is(st.err, errUnanswered) && st.pause == pauseAway
+			if lists != answered || asks == answered {
+				t.Errorf("answered %t: %s, %s", answered, r.core.state.text(), st.text())
+			}
+		})
 	}
 }

@@ -34,7 +34,7 @@ const (
 // over into a watch. Only the step functions below make a new state. They are pure: they make the
 // next state and a step from a state and an outcome. The loop (run.go, list.go, watching.go) only
 // carries out the steps. The newest events show whether an event is in order (recent.go). What the
-// server repeats (replay.go) or answers (witness.go) shows whether it was restored.
+// server repeats (replay.go) or answers (question.go) shows whether it was restored.
 type state struct {
 	phase    phase
 	rv       string // newest resourceVersion seen; a watch starts from it

@@ -139,7 +139,7 @@ func receiveListed[T any](t *transfer[T], w *watchRequest, ev Event[T], bad *Obj
 // endList implements requests.
 func (t *transfer[T]) endList(whole bool) {
 	if whole {
-		t.kept = keptObjects[T]{listedSlot: t.listed.newest}
+		t.kept = keptObjects[T]{t.listed.newest}
 	}
 	t.listed = recentlyListed[T]{}
 }

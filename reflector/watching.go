@@ -174,25 +174,20 @@ func (r *core) stepAfter(w *watchRequest, end watchEnd) (st step) {
 	end.idle = w.aborted.Load()
 	r.recent.noteEnd(end.at.Sub(r.made))
 	owes, answered := w.replay.strict && w.replay.pending(), w.attempt.progress().answered
+	shown := r.state.confirmed && r.state.unverified == 0 // the list of one object is over, and had an answer
 	switch {
 	case errors.Is(end.err, ErrRestored):
-		r.state, st = r.state.restored(end.err)
-		return st
-	case errors.Is(end.err, errDiffers):
-		r.state, st = r.state.doubted(becauseRestored)
+		r.state, st = r.state.doubted(becauseRestored, end.err)
 		return st
 	case owes && isExpired(end.err):
 		return r.repeatLess(w)
-	case owes && r.state.confirmed && r.state.unverified == 0 && (end.idle && answered || w.hadItsTime(end)):
-		r.state, st = r.state.doubted(becauseRestored) // the check is over, so the server could have repeated the events
+	case errors.Is(end.err, errDiffers), owes && shown && (end.idle && answered || w.hadItsTime(end)):
+		r.state, st = r.state.doubted(becauseRestored, nil) // the server could have repeated the events
 		return st
-	case owes && end.idle:
-		if r.state = r.state.check(); !answered {
+	case owes && (end.idle || end.err == nil && !end.short && !shown): // or the watch was too short for guardReplay
+		if r.state = r.state.check(); end.idle && !answered {
 			return step{err: errUnanswered, pause: pauseAway}
 		}
-		return st
-	case owes && end.err == nil && !end.short && (!r.state.confirmed || r.state.unverified > 0):
-		r.state = r.state.check() // the watch was too short for guardReplay, or the list had no answer
 		return st
 	case !w.replay.pending():
 		r.state.replayRV = ""
@@ -210,7 +205,7 @@ func (r *core) stepAfter(w *watchRequest, end watchEnd) (st step) {
 	}
 	lasted := end.err == nil && !w.silent && end.idle || w.hadItsTime(end)
 	if !w.left && r.state.listsLater() && !r.follows.awaitsList() && (lasted || !w.refused() && !end.unreached && r.silence.mayDoubt(end.at)) {
-		r.state, st = r.state.doubted(becauseRestored)
+		r.state, st = r.state.doubted(becauseRestored, nil)
 		return st
 	}
 	if verify {
