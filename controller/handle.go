@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/coverage"
 	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
@@ -312,11 +313,11 @@ func (c *cached[T, P]) lostKeys(since uint64) ([]types.NamespacedName, uint64, b
 }
 
 func (c *cached[T, P]) listing(namespace string) bool {
-	return c.set != nil && coverage(c, namespace) == informer.Listing
+	return c.set != nil && c.knows(namespace) == coverage.Listing
 }
 
 func (c *cached[T, P]) covers(namespace string) bool {
-	return c.set == nil || coverage(c, namespace) == informer.Covered
+	return c.set == nil || c.knows(namespace) == coverage.Covered
 }
 
 func (c *cached[T, P]) stale() []string {
@@ -327,10 +328,10 @@ func (c *cached[T, P]) stale() []string {
 }
 
 func (c *cached[T, P]) waits(namespace string) bool {
-	return coverage(c, namespace) != informer.Uncovered
+	return c.knows(namespace) != coverage.Uncovered
 }
 
-func coverage[T metav1.Object, P any](c *cached[T, P], namespace string) informer.Coverage {
+func (c *cached[T, P]) knows(namespace string) coverage.Coverage {
 	return c.inf.Coverage(types.NamespacedName{Namespace: namespace})
 }
 

@@ -100,8 +100,7 @@ func deleteCollection[T metav1.Object](ctx context.Context, r *requests[T], opts
 // Covers reports whether the cache has all objects of a namespace that the handle selects. If so,
 // an object that the cache lacks did not exist at the version that the watch has reached. It is
 // false for a namespace that is not in OpenOptions.Namespaces, that is refused, that has failed for
-// 10 seconds, that is behind the others since, or whose first list has not come: see
-// informer.Coverage.
+// 10 seconds, that is behind the others since, or whose first list has not come.
 //
 // Reconciles of keys in such a namespace wait for its first list: see the package documentation. If
 // a reconcile reads a namespace other than its key's, it has to call Covers. O(1).

@@ -156,10 +156,10 @@ func newExpiringCache[T any](t *testing.T, name string, n int, source reflector.
 	if err != nil {
 		t.Fatal(err)
 	}
-	seen := map[informer.LagPolicy]*faketest.Histories[key, T]{informer.LagWait: {}, informer.LagCoalesce: {}}
-	for lag, seen := range seen {
+	seen := map[bool]*faketest.Histories[key, T]{false: {}, true: {}}
+	for coalesces, seen := range seen {
 		handle := func(ev informer.Event[key, T]) { record(seen, ev) }
-		if _, err := inf.AddHandler(informer.HandlerFunc[key, T](handle), informer.HandlerOptions[T]{Lag: lag}); err != nil {
+		if _, err := inf.AddHandler(informer.HandlerFunc[key, T](handle), informer.HandlerOptions[T]{Coalesce: coalesces}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -169,15 +169,15 @@ func newExpiringCache[T any](t *testing.T, name string, n int, source reflector.
 			t.Errorf("%s: %d Events did not expire: %v; %s; %+v", name, inf.Store().Len(), err, said.Why(), inf.Stats())
 			return
 		}
-		for lag, seen := range seen {
+		for coalesces, seen := range seen {
 			if err := eventually(ctx, func() bool { return seen.Events() >= 2*n }); err != nil {
-				t.Errorf("%s: the handler of policy %d saw %d events of %d Events: %v", name, lag, seen.Events(), n, err)
+				t.Errorf("%s: the handler with Coalesce %t saw %d events of %d Events: %v", name, coalesces, seen.Events(), n, err)
 			}
 			for k := range seen.Live() {
-				t.Errorf("%s: the handler of policy %d did not see %v expire", name, lag, k)
+				t.Errorf("%s: the handler with Coalesce %t did not see %v expire", name, coalesces, k)
 			}
 			if err := seen.Err(); err != nil {
-				t.Errorf("%s: the handler of policy %d: %v", name, lag, err)
+				t.Errorf("%s: the handler with Coalesce %t: %v", name, coalesces, err)
 			}
 		}
 		if err := beside.FalseAlarm(inf.Stats()); err != nil {

@@ -134,9 +134,9 @@ func newWatcher[T metav1.Object](t *testing.T, conn client.Connection, gvr schem
 	if err != nil {
 		t.Fatal(err)
 	}
-	for h, lag := range map[*witness[T]]informer.LagPolicy{&w.prompt: informer.LagWait, &w.loose: informer.LagCoalesce} {
-		h.name, h.store = fmt.Sprintf("%s, handler that lags by policy %d", w.name, lag), w.inf.Store()
-		if _, err := w.inf.AddHandler(h, informer.HandlerOptions[T]{Name: h.name, Lag: lag}); err != nil {
+	for h, coalesces := range map[*witness[T]]bool{&w.prompt: false, &w.loose: true} {
+		h.name, h.store = fmt.Sprintf("%s, handler with Coalesce %t", w.name, coalesces), w.inf.Store()
+		if _, err := w.inf.AddHandler(h, informer.HandlerOptions[T]{Name: h.name, Coalesce: coalesces}); err != nil {
 			t.Fatal(err)
 		}
 	}

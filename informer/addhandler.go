@@ -59,7 +59,7 @@ func register[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	}
 	l.cursor = newCursor(i, l)
 	traceFrom(i, l)
-	if l.opts.Lag == LagCoalesce {
+	if l.opts.Coalesce {
 		i.coalescing = append(i.coalescing, l)
 	}
 	if l.opts.Unchanged {

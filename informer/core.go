@@ -39,7 +39,7 @@ type core[K comparable, T any] struct {
 	logger logs.Log
 	store  *store.Store[K, T]
 	synced chan struct{} // closed when the initial list is in the store
-	lag    uint64        // HandlerLag, or less in tests
+	lag    uint64        // handlerLag, or less in tests
 
 	faults     faults // of the setup
 	unread     unread
@@ -76,7 +76,7 @@ type core[K comparable, T any] struct {
 	places     places
 	past       *reflector.Stats // of reflectors that have ended; nil before the first
 	listeners  map[*listener[K, T]]struct{}
-	coalescing []*listener[K, T] // the listeners with LagCoalesce
+	coalescing []*listener[K, T] // the listeners with Coalesce
 	unchanged  int               // number of listeners that want unchanged objects
 	named      int               // number of handlers added so far
 	log        eventlog.Log[Event[K, T]]

@@ -30,7 +30,7 @@
 // unknown.
 //
 // You can add a handler at any time. It first gets all existing objects, flagged Initial.
-// [HandlerOptions] add a filter, resyncs, or [LagCoalesce] for a slow handler. [Informer.Events] is
+// [HandlerOptions] add a filter, resyncs, or [HandlerOptions].Coalesce for a slow handler. [Informer.Events] is
 // a handler in the form of a loop.
 //
 // The store and all handlers share the objects: treat them as read-only. To keep only a part of
@@ -42,10 +42,10 @@
 // every method of this package, including its own removal. A call that waits ends when the informer
 // stops or its context is done.
 //
-// A slow handler delays nobody until it is [HandlerLag] events behind. Then the informer, and with
+// A slow handler delays nobody until it is 4,096 events behind. Then the informer, and with
 // it the watch, stops taking events until the handler has caught up. No event is dropped. If that
 // takes long, or if a handler does not return from a call, OnError gets a [*SlowHandlerError] that
-// names the handler. The informer never waits for a handler with [LagCoalesce]. A handler may wait
+// names the handler. The informer never waits for a handler with [HandlerOptions].Coalesce. A handler may wait
 // for the store, however far it is behind: see [Informer.WaitForRV].
 //
 // Store reads are safe from any goroutine at any time. A batch of changes is committed in one step,

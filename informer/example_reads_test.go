@@ -49,9 +49,9 @@ func ExampleHandlerOptions() {
 	seen := make(chan informer.Event[key, *widget])
 	widgets.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) { seen <- ev }),
 		informer.HandlerOptions[*widget]{
-			Name:   "node-1",
-			Filter: func(w *widget) bool { return w.Spec.Node == "node-1" },
-			Lag:    informer.LagCoalesce, // the informer does not wait for it
+			Name:     "node-1",
+			Filter:   func(w *widget) bool { return w.Spec.Node == "node-1" },
+			Coalesce: true, // the informer does not wait for it
 		})
 
 	fmt.Println((<-seen).Type)

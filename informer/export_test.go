@@ -2,6 +2,9 @@ package informer
 
 import "github.com/kinform/kinform/deltafifo"
 
+// HandlerLag is the number of events after which the informer waits for a handler.
+const HandlerLag = handlerLag
+
 // SetLag makes handlers count as slow when they are n events behind instead of HandlerLag.
 func SetLag[K comparable, T any](i *Informer[K, T], n uint64) { coreOf(i).lag = n }
 

@@ -25,20 +25,12 @@ type HandlerOptions[T any] struct {
 	// that are flagged Sync. client-go always does so. Unchanged does not cause relists.
 	Unchanged bool
 
-	// Lag selects what happens when the handler is [HandlerLag] events behind.
-	Lag LagPolicy
-}
-
-// LagPolicy selects how the informer treats a slow handler.
-type LagPolicy uint8
-
-const (
-	// LagWait makes the informer wait for the handler. The watch waits too, and so do all
-	// other handlers once they have got the events before that point. The handler misses no
-	// state.
-	LagWait LagPolicy = iota
-
-	// LagCoalesce lets the handler fall behind. Once the handler continues, it gets the
+	// Coalesce lets the handler fall behind. Otherwise the informer waits for a handler that is 4,096
+	// events behind. The watch waits too, and so do all other handlers once they have got the events
+	// before that point; the handler misses no state. While any goroutine waits for the store, the
+	// limit is four times as high: see [Informer.WaitForRV].
+	//
+	// When a handler with Coalesce is so far behind and continues, it gets the
 	// difference since then: one event per key, without the states in between. An object that
 	// was deleted and created again meanwhile is Updated, flagged Replaced. An object that
 	// came and went is left out. The usual rules hold: add (update)* delete, and the old
@@ -47,5 +39,5 @@ const (
 	// collection in memory, as far as they differ from the current one. Catching up costs time
 	// for each object written since, and a comparison of pointers for its neighbours in
 	// memory.
-	LagCoalesce
-)
+	Coalesce bool
+}

@@ -9,14 +9,14 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/coverage"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
-// HandlerLag is the number of events that a handler may be behind before the informer waits
-// for it. While any goroutine waits for the store, the limit is four times as high: see
-// [Informer.WaitForRV].
-const HandlerLag = 4096
+// handlerLag is the number of events that a handler may be behind before the informer waits
+// for it: see HandlerOptions.Coalesce.
+const handlerLag = 4096
 
 // defaultPending is Options.Pending if it is not set.
 const defaultPending = 1024
@@ -79,7 +79,7 @@ type typed[K comparable, T any] interface {
 	RecordWrite(obj T, rv string) error
 	RecordGone(key K, uid types.UID, rv string) error
 	LostKeys(since uint64) (keys []K, now uint64, complete bool)
-	Coverage(key K) Coverage
+	Coverage(key K) coverage.Coverage
 	PendingWrite(key K) (rv string, ok bool)
 	// refuse keeps an error of the setup.
 	refuse(err error)

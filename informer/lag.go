@@ -8,7 +8,7 @@ import (
 	"github.com/kinform/kinform/internal/eventlog"
 )
 
-// awaitedLag is the factor by which HandlerLag grows while somebody waits for the store.
+// awaitedLag is the factor by which handlerLag grows while somebody waits for the store.
 const awaitedLag = 4
 
 // waitForHandlers waits until no handler is too far behind. It does not wait for a handler
@@ -86,7 +86,7 @@ func slowest[K comparable, T any](i *core[K, T]) (name string, lag uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	for l := range i.listeners {
-		if n := eventlog.Lag(l.cursor); n >= lag && l.opts.Lag == LagWait {
+		if n := eventlog.Lag(l.cursor); n >= lag && !l.opts.Coalesce {
 			name, lag = l.opts.Name, n
 		}
 	}

@@ -16,6 +16,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/coverage"
 	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
@@ -100,13 +101,13 @@ func TestLateNamespace(t *testing.T) {
 					t.Errorf("the namespaces are %+v", u.Stats().Namespaces)
 				}
 				k := key{Namespace: "b", Name: "w"}
-				if u.Coverage(k) != informer.Listing || u.Coverage(k) == informer.Covered || u.Coverage(key{Namespace: "a"}) == informer.Listing || u.Coverage(key{Namespace: "a"}) != informer.Covered {
+				if u.Coverage(k) != coverage.Listing || u.Coverage(k) == coverage.Covered || u.Coverage(key{Namespace: "a"}) == coverage.Listing || u.Coverage(key{Namespace: "a"}) != coverage.Covered {
 					t.Error("the objects of the others are not known, or those of the member are")
 				}
 				checkOwnWritesOf(t, server, u, k)
 				ill.way.Store("")
 				time.Sleep(5 * time.Minute)
-				if got := u.stored(); !slices.Equal(got, []string{"a/w", "b/v", "b/w", "c/w"}) || u.Coverage(k) == informer.Listing || u.Stats().Namespaces[1].Late {
+				if got := u.stored(); !slices.Equal(got, []string{"a/w", "b/v", "b/w", "c/w"}) || u.Coverage(k) == coverage.Listing || u.Stats().Namespaces[1].Late {
 					t.Errorf("after it is well: %v, %+v", got, u.Stats().Namespaces[1])
 				}
 				stop()

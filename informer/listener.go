@@ -146,7 +146,7 @@ func catchUp[K comparable, T any](l *listener[K, T]) bool {
 }
 
 func newCursor[K comparable, T any](i *core[K, T], l *listener[K, T]) *eventlog.Cursor[Event[K, T]] {
-	if l.opts.Lag == LagCoalesce {
+	if l.opts.Coalesce {
 		return eventlog.NewLossyCursor(&i.log)
 	}
 	return eventlog.NewCursor(&i.log)

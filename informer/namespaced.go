@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/index"
+	"github.com/kinform/kinform/internal/coverage"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/pause"
@@ -58,7 +59,7 @@ import (
 //
 // A namespace does not hold up the version if it is refused, has failed for 10 seconds, is late,
 // has never listed, or is behind the store's version when it comes back. WaitForRV then tells
-// nothing about its objects: [Informer.Coverage] says which namespaces those are. A namespace
+// nothing about its objects: Stats.Namespaces says which namespaces those are. A namespace
 // counts again once list or watch have brought it as far as the store's version. To wait for one
 // object use [Informer.WaitFor]. A recorded write ([Informer.RecordWrite]) waits for its namespace
 // only.
@@ -266,23 +267,23 @@ func locked[K comparable, T any](i *core[K, T], f func()) {
 	f()
 }
 
-// Coverage says what the store knows about a key that it does not have. O(1), with the lock of the
-// commits.
+// Coverage is for package controller: it says what the store knows about a key that it does not have. Stats.Namespaces
+// says it of each namespace. O(1), with the lock of the commits.
 //
 //go:noinline
-func (i *Informer[K, T]) Coverage(key K) Coverage { return i.typed.Coverage(key) }
+func (i *Informer[K, T]) Coverage(key K) coverage.Coverage { return i.typed.Coverage(key) }
 
-func (i *core[K, T]) Coverage(key K) Coverage {
+func (i *core[K, T]) Coverage(key K) coverage.Coverage {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if p := partOf(i, key); p != nil {
 		return i.places.coverage(&p.place)
 	}
 	if i.over == nil {
-		return Uncovered // Failed
+		return coverage.Uncovered // Failed
 	}
 	if coming, ok := i.over.coming(); ok && coming == i.over.of(key) {
-		return Listing
+		return coverage.Listing
 	}
-	return Uncovered
+	return coverage.Uncovered
 }

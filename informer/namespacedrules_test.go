@@ -11,6 +11,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/coverage"
 	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
@@ -61,7 +62,7 @@ func TestVersionOfFirstLists(t *testing.T) {
 		must1(fake.Create(server, newWidget("a", "v", "n")))(t)
 		<-u.Synced()
 		synctest.Wait()
-		if rv := u.Store().ResourceVersion(); rv != before || u.Coverage(key{Namespace: "b"}) != informer.Covered {
+		if rv := u.Store().ResourceVersion(); rv != before || u.Coverage(key{Namespace: "b"}) != coverage.Covered {
 			t.Errorf("the store is at %s, want %s; coverage %v", rv, before, u.Coverage(key{Namespace: "b"}))
 		}
 	})
@@ -81,7 +82,7 @@ func TestRefusalsEnd(t *testing.T) {
 		a.denied.Store(false)
 		b.denied.Store(false)
 		stop = run(t, u.Informer)
-		if got := u.Coverage(key{Namespace: "b"}); got != informer.Listing {
+		if got := u.Coverage(key{Namespace: "b"}); got != coverage.Listing {
 			t.Errorf("coverage of b in the second run: %v", got)
 		}
 		<-u.Synced()
@@ -102,7 +103,7 @@ func TestRefusalsEnd(t *testing.T) {
 		u.remove("b")
 		u.add(t, "b", newAiling(partIn(t, server, "b"), "hangs"))
 		synctest.Wait()
-		if got := u.Coverage(key{Namespace: "b"}); got != informer.Listing || u.Stats().Namespaces[1].Refused != nil {
+		if got := u.Coverage(key{Namespace: "b"}); got != coverage.Listing || u.Stats().Namespaces[1].Refused != nil {
 			t.Errorf("coverage of b after its return: %v, %+v", got, u.Stats().Namespaces[1])
 		}
 	})
@@ -195,7 +196,7 @@ func TestRestoredMeanwhile(t *testing.T) {
 					stop = run(t, u.Informer)
 				}
 				time.Sleep(time.Minute)
-				if rv := u.Store().ResourceVersion(); rv != server.ResourceVersion() || u.Coverage(key{Namespace: "b"}) != informer.Covered {
+				if rv := u.Store().ResourceVersion(); rv != server.ResourceVersion() || u.Coverage(key{Namespace: "b"}) != coverage.Covered {
 					t.Errorf("the store is at %s, the server at %s; coverage %v", rv, server.ResourceVersion(), u.Coverage(key{Namespace: "b"}))
 				}
 				w := must1(fake.Create(server, newWidget("b", "own", "n")))(t)
@@ -309,7 +310,7 @@ func TestRefusedThenFailing(t *testing.T) {
 		for _, way := range []string{"", "fails"} {
 			ill.way.Store(way)
 			time.Sleep(time.Minute)
-			if got := u.Coverage(key{Namespace: "b"}); got != informer.Uncovered {
+			if got := u.Coverage(key{Namespace: "b"}); got != coverage.Uncovered {
 				t.Errorf("%q: coverage %v", way, got)
 			}
 		}

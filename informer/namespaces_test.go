@@ -12,6 +12,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/coverage"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -71,7 +72,7 @@ func TestNamespaces(t *testing.T) {
 		want("another", "a", "b", "c")
 		set.Remove("a", "none")
 		want("without one", "b", "c")
-		if set.Has("a") || !set.Has("b") || runs.Coverage(key{Namespace: "a", Name: "w"}) == informer.Covered || runs.Coverage(key{Namespace: "b", Name: "x"}) != informer.Covered {
+		if set.Has("a") || !set.Has("b") || runs.Coverage(key{Namespace: "a", Name: "w"}) == coverage.Covered || runs.Coverage(key{Namespace: "b", Name: "x"}) != coverage.Covered {
 			t.Error("Has or Covers: wrong result")
 		}
 		if err := set.Add("d", "not/a name", "", "a"); !errors.Is(err, informer.ErrNamespace) || strings.Count(err.Error(), "not the name") != 2 {
@@ -101,7 +102,7 @@ func TestNamespacesPanic(t *testing.T) {
 	watching := func(namespace string) (reflector.Source[*widget], error) {
 		if namespace == "b" {
 			for _, i := range []*informer.Informer[key, *widget]{first, second} {
-				during = append(during, i.Coverage(key{Namespace: "b"}) == informer.Listing, i.Coverage(key{Namespace: "c"}) == informer.Listing)
+				during = append(during, i.Coverage(key{Namespace: "b"}) == coverage.Listing, i.Coverage(key{Namespace: "c"}) == coverage.Listing)
 			}
 		}
 		return moody(namespace)
@@ -115,7 +116,7 @@ func TestNamespacesPanic(t *testing.T) {
 		}()
 		_ = set.Add("b")
 	}()
-	if len(namesOf(first))+len(namesOf(second)) != 2 || set.Has("b") || second.Coverage(key{Namespace: "b"}) == informer.Listing {
+	if len(namesOf(first))+len(namesOf(second)) != 2 || set.Has("b") || second.Coverage(key{Namespace: "b"}) == coverage.Listing {
 		t.Errorf("%v and %v after the panic; in the set: %t", namesOf(first), namesOf(second), set.Has("b"))
 	}
 	bad = false
@@ -177,7 +178,7 @@ func TestNamespaceReturnsAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			time.Sleep(5 * time.Second)
-			if i.Store().Len() != n+1 || i.Coverage(key{Namespace: "a"}) != informer.Covered {
+			if i.Store().Len() != n+1 || i.Coverage(key{Namespace: "a"}) != coverage.Covered {
 				t.Fatalf("%d objects, want %d; %+v", i.Store().Len(), n+1, i.Stats().Namespaces)
 			}
 		}

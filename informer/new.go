@@ -59,7 +59,7 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 		logger:    log,
 		synced:    make(chan struct{}),
 		turn:      make(chan struct{}, 1),
-		lag:       HandlerLag,
+		lag:       handlerLag,
 		ownLimit:  maxOwn,
 		versions:  newVersions[K, T](),
 		detector:  newDetector[K, T](opts.Mutations),

@@ -28,7 +28,7 @@ func TestCoalesce(t *testing.T) {
 				<-goOn
 			}
 			slow.Handle(ev)
-		}), handlerOptions{Name: "slow", Lag: informer.LagCoalesce}))(t)
+		}), handlerOptions{Name: "slow", Coalesce: true}))(t)
 		fast := newHistory(t, inf)
 		must1(inf.AddHandler(fast, handlerOptions{}))(t)
 		stop := run(t, inf)
@@ -106,7 +106,7 @@ func TestCoalesceInitialList(t *testing.T) {
 		reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 			<-goOn
 			h.Handle(ev)
-		}), handlerOptions{Lag: informer.LagCoalesce}))(t)
+		}), handlerOptions{Coalesce: true}))(t)
 		stop := run(t, inf)
 		defer stop()
 		synctest.Wait()
@@ -148,7 +148,7 @@ func TestCoalescingHandlerEnds(t *testing.T) {
 			reg := must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 				<-goOn
 				h.Handle(ev)
-			}), handlerOptions{Lag: informer.LagCoalesce}))(t)
+			}), handlerOptions{Coalesce: true}))(t)
 			stop := run(t, inf)
 			defer stop()
 			for i := range informer.HandlerLag + 10 {
@@ -198,7 +198,7 @@ func TestReplacedOnTheWay(t *testing.T) {
 			}
 			seen = append(seen, what)
 		}
-		must1(inf.AddHandler(checked(t, inf, handle), handlerOptions{Lag: informer.LagCoalesce, Filter: onNode(t, "n")}))(t)
+		must1(inf.AddHandler(checked(t, inf, handle), handlerOptions{Coalesce: true, Filter: onNode(t, "n")}))(t)
 		defer run(t, inf)()
 		nodes := map[string][2]string{"both": {"n", "n"}, "before": {"n", "m"}, "after": {"m", "n"}, "none": {"m", "m"}}
 		each := func(do func(name string, nodes [2]string)) {

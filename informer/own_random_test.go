@@ -525,7 +525,7 @@ func TestConcurrentOwnWrites(t *testing.T) {
 	inf := newInformer(t, must1(fake.NewSource[*widget](server, selected))(t), informer.Options[*widget]{OnError: ignore, Pending: 5})
 	informer.SetLag(inf, 50)
 	must1(inf.AddHandler(newHistory(t, inf), handlerOptions{}))(t)
-	must1(inf.AddHandler(newHistory(t, inf), handlerOptions{Lag: informer.LagCoalesce}))(t)
+	must1(inf.AddHandler(newHistory(t, inf), handlerOptions{Coalesce: true}))(t)
 	must1(inf.AddHandler(checked(t, inf, func(ev informer.Event[key, *widget]) {
 		if ev.Type != informer.Deleted {
 			_ = inf.RecordWrite(ev.Object, "") // nothing new

@@ -455,7 +455,7 @@ func TestCoalescingBeforeList(t *testing.T) {
 		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) {
 			got = append(got, fmt.Sprint(ev.Type, " ", ev.Key.Name, " own ", ev.Own))
 			<-goOn
-		}), informer.HandlerOptions[*widget]{Lag: informer.LagCoalesce}))(t)
+		}), informer.HandlerOptions[*widget]{Coalesce: true}))(t)
 		stop := run(t, inf)
 		defer stop()
 		if err := inf.RecordWrite(at("x", 20), ""); err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync/atomic"
 	"time"
 
+	"github.com/kinform/kinform/internal/coverage"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -160,16 +161,16 @@ func (s *places) restored(by *place) (found bool) {
 }
 
 // coverage says what the store knows of a part.
-func (s *places) coverage(p *place) Coverage {
+func (s *places) coverage(p *place) coverage.Coverage {
 	switch ill := p.ill.Load(); {
 	case !p.listed && !ill:
-		return Listing
+		return coverage.Listing
 	case !p.listed && (p.refused != nil || p.at == 0):
-		return Uncovered
+		return coverage.Uncovered
 	case ill, s.divided && !s.isCurrent(p):
-		return Stale
+		return coverage.Stale
 	}
-	return Covered
+	return coverage.Covered
 }
 
 // haveListed reports whether the store has the first list of each part that is waited for.
@@ -244,20 +245,3 @@ func (s *places) dropIdle(now time.Time) (all []*LateNamespaceError) {
 	}
 	return all
 }
-
-// Coverage says what the store knows about a key that it does not have.
-type Coverage uint8
-
-const (
-	// Uncovered: the store knows nothing. In an informer over namespaces, the namespace of the key
-	// is not in the set. In any informer, the list that can have the key is refused.
-	Uncovered Coverage = iota
-	// Listing: the first list that can have the key is on its way, though it may be late. A
-	// namespace that is just being added to the set counts as listing.
-	Listing
-	// Stale: there was no such object some time ago. List and watch are refused now, or have failed
-	// for 10 seconds, or the namespace is not as far as the store's version.
-	Stale
-	// Covered: there was no such object at the store's version.
-	Covered
-)

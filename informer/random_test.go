@@ -279,7 +279,7 @@ func (l *life) options(m *member) handlerOptions {
 	}
 	opts.Unchanged = l.rand.IntN(3) == 0
 	if l.rand.IntN(3) == 0 {
-		opts.Lag = informer.LagCoalesce
+		opts.Coalesce = true
 	}
 	m.name = fmt.Sprintf("%+v", opts)
 	m.syncs = opts.Unchanged || opts.Resync > 0

@@ -21,7 +21,7 @@ const (
 // informer, which continues when the handler does. Options.OnError gets one
 //
 //   - if the waits for handlers reach 10 seconds within a minute, and at most one a minute; handlers with
-//     [LagCoalesce] are never waited for
+//     [HandlerOptions].Coalesce are never waited for
 //   - if a handler, or its filter, has not returned from a call for 10 to 12 seconds, and then each minute, even if the
 //     informer does not wait yet. It may wait for the store, for a version that is long in coming. The body of a
 //     loop over [Informer.Events] may take as long as it likes.

@@ -59,7 +59,7 @@ func TestStuckHandlerIsReported(t *testing.T) {
 		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {}), handlerOptions{Name: "quick"}))(t)
 		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) { <-release }), handlerOptions{Name: "stuck"}))(t)
 		must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) { <-release }),
-			handlerOptions{Name: "coalescing", Lag: informer.LagCoalesce}))(t)
+			handlerOptions{Name: "coalescing", Coalesce: true}))(t)
 		stop := run(t, inf)
 		begin := time.Now()
 		for n := range 3 * lag {

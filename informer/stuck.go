@@ -15,7 +15,7 @@ import (
 const lookEvery = 2 * time.Second
 
 // calls tells whether a handler goes on. A handler that never returns from a call would be silent until it is
-// HandlerLag events behind, which may be never. While handlers are busy, the informer looks after them every lookEvery.
+// handlerLag events behind, which may be never. While handlers are busy, the informer looks after them every lookEvery.
 type calls struct {
 	counted atomic.Bool // begun counts: the handler was busy when somebody looked
 	begun   atomic.Uint32
@@ -175,7 +175,7 @@ func lookAfterHandlers[K comparable, T any](i *core[K, T]) {
 		if !c.look(now) {
 			continue
 		}
-		if lag := lagOf(l); (lag <= i.lag || l.opts.Lag != LagWait) && i.care.claim() {
+		if lag := lagOf(l); (lag <= i.lag || l.opts.Coalesce) && i.care.claim() {
 			c.told++
 			i.counted.slowHandlers.Add(1)
 			reportStuck(i, &SlowHandlerError{Resource: i.name, Handler: l.reg.name, Stuck: true, Behind: lag, Waited: now.Sub(c.since), Since: c.since})

@@ -32,7 +32,7 @@ func TestHandlerThatDoesNotReturn(t *testing.T) {
 		"end of a late replay": {late: true, stuck: func(ev event) bool { return ev.Object.Name == "w2" }},
 		"change":               {stuck: isUpdate},
 		"resync":               {opts: handlerOptions{Resync: time.Hour}, stuck: func(ev event) bool { return ev.Sync }},
-		"coalescing":           {opts: handlerOptions{Lag: informer.LagCoalesce}, stuck: isUpdate},
+		"coalescing":           {opts: handlerOptions{Coalesce: true}, stuck: isUpdate},
 		"its removal":          {stuck: isUpdate, then: func(reg *informer.Registration, _ func()) { reg.Remove() }},
 		"the end of Run":       {stuck: isUpdate, then: func(_ *informer.Registration, cancel func()) { cancel() }},
 	} {

@@ -16,6 +16,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/coverage"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -246,7 +247,7 @@ func TestSyncsWithoutWatches(t *testing.T) {
 			if n := inf.Store().Len(); n != 1 {
 				t.Errorf("synced with %d objects", n)
 			}
-			if got := inf.Coverage(key{Namespace: "a", Name: "x"}); got != informer.Stale {
+			if got := inf.Coverage(key{Namespace: "a", Name: "x"}); got != coverage.Stale {
 				t.Errorf("coverage %d, want that of a cache without watches", got)
 			}
 		})

@@ -129,7 +129,7 @@ func TestTraceOfOverrun(t *testing.T) {
 			if !ev.Initial {
 				<-goOn
 			}
-		}), handlerOptions{Name: "slow", Lag: informer.LagCoalesce}))(t)
+		}), handlerOptions{Name: "slow", Coalesce: true}))(t)
 		inf.Trace(2)
 		defer run(t, inf)()
 		change := func() {

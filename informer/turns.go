@@ -32,7 +32,7 @@ type Turn struct {
 	// event. Zero if that has not happened.
 	Began time.Time
 	// Missed says that the handler will not get it: the handler was left behind, and gets only the
-	// difference (LagCoalesce).
+	// difference (Coalesce).
 	Missed bool
 }
 

@@ -9,14 +9,13 @@ import "context"
 // ctx's end.
 //
 // A handler may call WaitForRV. While any goroutine waits for the store, here, in
-// [Informer.WaitFor] or in the methods of Informer.Store(), the informer lets a handler fall 4
-// × [HandlerLag] events behind instead of HandlerLag. At that point all waits, in all
-// goroutines, end with an error that wraps ErrHandlerBehind and names the handler. New waits
+// [Informer.WaitFor] or in the methods of Informer.Store(), the informer lets a handler fall
+// 16,384 events behind instead of 4,096. At that point all waits, in all goroutines, end with an error that wraps ErrHandlerBehind and names the handler. New waits
 // end at once until the handler is closer.
 //
 // Two things do not count as waits: a handler that polls the store, and a handler that waits
-// for another handler. Either holds the informer up for good once the handler is HandlerLag
-// events behind.
+// for another handler. Either holds the informer up for good once the handler is 4,096 events
+// behind.
 //
 // A write to an object outside the informer's selection brings no event. The wait then ends
 // with a later event or with the next bookmark, which servers send about once a minute.

@@ -21,7 +21,7 @@
 //
 // This list is about the informers that have a ListerWatcher. [Informer] has a separate list.
 //
-//   - An informer waits for a handler that is informer.HandlerLag events behind. client-go keeps
+//   - An informer waits for a handler that is 4,096 events behind. client-go keeps
 //     all events in memory.
 //   - The first resync of a handler comes after 0.5 to 1.5 periods, so that handlers which began
 //     together do not resync together. Each handler has a separate period, and the informer has

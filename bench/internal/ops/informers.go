@@ -71,7 +71,7 @@ func startKinformWith(opts informer.HandlerOptions[*corev1.Pod], f *feed, indexe
 	}
 	r := &running{add: func(h handler) (func() bool, error) {
 		const name = "added"
-		_, err := inf.AddHandler(h.typed(), informer.HandlerOptions[*corev1.Pod]{Name: name, Lag: informer.LagCoalesce})
+		_, err := inf.AddHandler(h.typed(), informer.HandlerOptions[*corev1.Pod]{Name: name, Coalesce: true})
 		return func() bool {
 			return slices.ContainsFunc(inf.Handlers(), func(s informer.HandlerStats) bool {
 				return s.Name == name && s.Synced && s.Lag == 0

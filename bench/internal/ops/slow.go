@@ -8,7 +8,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/kinform/kinform/bench/internal/measure"
-	"github.com/kinform/kinform/informer"
 )
 
 // slows are operations with fast handlers next to a slow one, which coalesces. client-go gives
@@ -30,7 +29,7 @@ const (
 	pause = 2 * interval
 	// headStart is the number of events that the slow handler gets at once, so that it is at
 	// its limit when the measurement begins.
-	headStart = informer.HandlerLag + 1000
+	headStart = 4096 + 1000
 )
 
 // evenly is the rhythm of the events.
