@@ -10,11 +10,6 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// Applier sends server-side applies. *client.Resource[T] and *Handle[T] implement it.
-type Applier[T any] interface {
-	Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error)
-}
-
 // Apply makes manager the owner of the fields of config, by a server-side apply
 // (https://kubernetes.io/docs/reference/using-api/server-side-apply/) that takes them over from
 // other managers. Unlike [CreateOrUpdate], it leaves the server's defaults alone, and removes
@@ -31,11 +26,13 @@ type Applier[T any] interface {
 //
 // Config is any value with the JSON form of a part of the object, including metadata.name: an apply
 // configuration of client-go, a map[string]any, an *unstructured.Unstructured, or T if it omits
-// unset fields. See client.Resource.Apply. Errors: [ErrInvalid], and the errors of c.
+// unset fields. See client.Resource.Apply. C is a *[Handle] or a *client.Resource. Errors: [ErrInvalid], and the errors of c.
 func Apply[T interface {
 	comparable
 	metav1.Object
-}](ctx context.Context, c Applier[T], current T, config any, manager string) (_ T, sent bool, err error) {
+}](ctx context.Context, c interface {
+	Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error)
+}, current T, config any, manager string) (_ T, sent bool, err error) {
 	if manager == "" {
 		return current, false, fmt.Errorf("controller: apply of a %T: %w", current, errNoManager)
 	}

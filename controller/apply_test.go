@@ -19,9 +19,14 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
+// applier is what Apply needs.
+type applier[T any] interface {
+	Apply(ctx context.Context, config any, opts metav1.ApplyOptions) (T, error)
+}
+
 var (
-	_ controller.Applier[*app] = (*client.Resource[*app])(nil)
-	_ controller.Applier[*app] = (*controller.Handle[*app])(nil)
+	_ applier[*app] = (*client.Resource[*app])(nil)
+	_ applier[*app] = (*controller.Handle[*app])(nil)
 )
 
 // app has each kind of field that managed fields tell apart.

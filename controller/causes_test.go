@@ -292,7 +292,7 @@ func TestCausesThatWait(t *testing.T) {
 		synctest.Wait()
 		check := func(want string, changed ...string) {
 			t.Helper()
-			got := c.KeyState("x").Waiting
+			_, got := c.KeyState("x")
 			if len(got.Newest) != 1 || got.Adds != 1 || got.Newest[0].String() != want || strings.Join(got.Newest[0].Changed(), " ") != strings.Join(changed, " ") {
 				t.Errorf("got %v, want %s", got, want)
 			}
@@ -316,7 +316,7 @@ func TestCausesThatWait(t *testing.T) {
 		check("gadgets added")
 		ok(t, controller.Unwatch(c, inf))
 		check("an object that is not watched any more added")
-		if s := c.KeyState("none"); s.Waiting.Newest != nil || s.Waiting.Adds != 0 {
+		if _, s := c.KeyState("none"); s.Newest != nil || s.Adds != 0 {
 			t.Errorf("got %v", s)
 		}
 		stopInformer()

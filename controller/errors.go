@@ -32,9 +32,9 @@ var (
 	// another namespace. Nothing was sent.
 	ErrOutside = errors.New("outside of the handle's namespaces")
 
-	// ErrHandlerUnsynced is the cause in a [*SyncError] if the cache is filled, and the
+	// errHandlerUnsynced is the cause in a *SyncError if the cache is filled, and the
 	// controller's handler has not seen all of it.
-	ErrHandlerUnsynced = errors.New("the cache is filled, but the handler has not seen all of it")
+	errHandlerUnsynced = errors.New("the cache is filled, but the handler has not seen all of it")
 )
 
 // The mistakes, which match ErrInvalid.
@@ -160,8 +160,8 @@ type SyncError struct {
 	// After is the time that Run waited.
 	After time.Duration
 	// Errs say for each informer that is not ready which resource it is for and why: an
-	// *informer.NotSyncingError, an *informer.UnsyncedError, or [ErrHandlerUnsynced] with the name
-	// of the resource. Never empty.
+	// *informer.NotSyncingError, an *informer.UnsyncedError, or an error that says that the
+	// cache is filled and the handler has not seen all of it. Never empty.
 	Errs []error
 }
 

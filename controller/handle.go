@@ -32,7 +32,7 @@ type OpenOptions[P any] struct {
 	// Part limits the cache to the objects of one of several replicas: a shard.Part, whose objects
 	// change while the handle runs. It does not limit requests. It cannot be used together with
 	// Namespaces. Nil means all objects.
-	Part Part[P]
+	Part portion[P]
 
 	// Client selects the objects and configures requests. With a namespace, keys and objects
 	// may leave it out.
@@ -42,8 +42,8 @@ type OpenOptions[P any] struct {
 	Informer informer.Options[P]
 }
 
-// Part is a part of the objects of a source. shard.Part is one.
-type Part[P any] interface {
+// portion is a part of the objects of a source: a shard.Part.
+type portion[P any] interface {
 	// Source returns a source of the objects of from that are in the part. It is called once.
 	Source(from reflector.Source[P]) (reflector.Source[P], error)
 	// Has reports whether an object is in the part now. Any goroutine calls it, and it must be
@@ -253,7 +253,7 @@ type cached[T metav1.Object, P any] struct {
 	set  *informer.Namespaces // nil without OpenOptions.Namespaces
 	part func(T) (P, error)
 	key  store.KeyFunc[types.NamespacedName, P]
-	only Part[P] // nil for all objects
+	only portion[P] // nil for all objects
 }
 
 func (c *cached[T, P]) keys() (all []types.NamespacedName) {

@@ -34,7 +34,7 @@ import (
 var (
 	_ controller.Client[*gadget]      = (*controller.Handle[*gadget])(nil)
 	_ controller.Client[*gadget]      = (*controller.Projected[*gadget, *bare])(nil)
-	_ controller.Applier[*gadget]     = (*controller.Handle[*gadget])(nil)
+	_ applier[*gadget]                = (*controller.Handle[*gadget])(nil)
 	_ controller.Cache                = (*controller.Handle[*gadget])(nil)
 	_ informer.Informed[key, *gadget] = (*controller.Handle[*gadget])(nil)
 	_ informer.Informed[key, *bare]   = (*controller.Projected[*gadget, *bare])(nil)

@@ -29,20 +29,15 @@ func (r *requests[T]) subresource(name string, more []string) *Subresource[T] {
 
 func (r *Requests[T]) requests() *Requests[T] { return r }
 
-// Requested is a handle as [SubresourceAs] takes it: a [Handle], a [Projected] or its [Requests].
-type Requested[T metav1.Object] interface {
-	requests() *Requests[T]
-}
-
 // SubresourceAs returns the requests of a subresource whose body is a B: a Scale, an Eviction, a
-// Binding or a TokenRequest. The kind of the handle names its subresources.
+// Binding or a TokenRequest. The handle is a [Handle], a [Projected] or its [Requests]; its kind names its subresources.
 //
 //	scale, err := controller.SubresourceAs[*autoscalingv1.Scale](deployments, "scale")
 //	...
 //	now, err := scale.Get(ctx, key, metav1.GetOptions{})
 //
 // It sends nothing. Errors: [ErrInvalid] for a nil handle, and the errors of client.New for B.
-func SubresourceAs[B, T metav1.Object](handle Requested[T], name string, more ...string) (*Subresource[B], error) {
+func SubresourceAs[B, T metav1.Object](handle interface{ requests() *Requests[T] }, name string, more ...string) (*Subresource[B], error) {
 	if mistake.IsNil(handle) {
 		return nil, noInformer[T]("SubresourceAs")
 	}

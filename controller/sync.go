@@ -51,7 +51,7 @@ func unsynced[Q comparable](c *Controller[Q], inputs ...input) error {
 		seen[in.inf] = true
 		err := in.inf.WaitForSync(late)
 		if err == nil {
-			err = fmt.Errorf("%s: %w", in.inf.Resource(), ErrHandlerUnsynced)
+			err = fmt.Errorf("%s: %w", in.inf.Resource(), errHandlerUnsynced)
 		}
 		e.Errs = append(e.Errs, err)
 	}

@@ -38,28 +38,22 @@ func (c *Controller[Q]) Traced(key string) (all []Traced) {
 	return all
 }
 
-// KeyState is what a controller knows about a key at present: see [Controller.KeyState].
-type KeyState struct {
-	// Running is the reconcile that runs, without a result; its Began is zero if none runs. It needs [Controller.Trace].
-	Running Traced
-	// Waiting are the causes of the next reconcile. There are none if the key does not wait in the queue.
-	Waiting Causes
-}
-
-// KeyState returns what the controller knows about a key at present. key is a Q.
-func (c *Controller[Q]) KeyState(key any) (s KeyState) {
+// KeyState returns what the controller knows about a key at present. key is a Q. running is the reconcile that runs,
+// without a result; its Began is zero if none runs. It needs [Controller.Trace]. waiting are the causes of the next
+// reconcile. There are none if the key does not wait in the queue.
+func (c *Controller[Q]) KeyState(key any) (running Traced, waiting Causes) {
 	k, isKey := key.(Q)
 	if !isKey {
-		return s
+		return running, waiting
 	}
 	notes := c.queue.Notes(k)
-	s.Waiting = causesOf(c, k, &notes)
+	waiting = causesOf(c, k, &notes)
 	if t := c.trace.Load(); t != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
-		s.Running = t.running[k]
+		running = t.running[k]
 	}
-	return s
+	return running, waiting
 }
 
 // LastErrors returns the last reconcile of each key whose last one failed or gave up, of up to 1,000 such keys. The keys

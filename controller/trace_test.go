@@ -37,7 +37,7 @@ func TestTrace(t *testing.T) {
 		if c.Traced("works") != nil || c.LastErrors() != nil {
 			t.Error("kept without Trace")
 		}
-		if !c.KeyState("works").Running.Began.IsZero() {
+		if works, _ := c.KeyState("works"); !works.Began.IsZero() {
 			t.Error("runs without Trace")
 		}
 		c.Trace(3)
@@ -55,13 +55,13 @@ func TestTrace(t *testing.T) {
 				t.Errorf("%s: %s, want %s", key, got, want)
 			}
 		}
-		if runs := c.KeyState("runs").Running; time.Since(runs.Began) != 1001*time.Millisecond || len(runs.Causes.Newest) != 1 || runs.Causes.Newest[0].String() != "added by hand" {
+		if runs, _ := c.KeyState("runs"); time.Since(runs.Began) != 1001*time.Millisecond || len(runs.Causes.Newest) != 1 || runs.Causes.Newest[0].String() != "added by hand" {
 			t.Errorf("it runs: %+v", runs)
 		}
 		if all := c.LastErrors(); len(all) != 2 || all["fails"].Result != "gave up" || all["panics"].Result != "panicked" || all["fails"].Err == nil {
 			t.Errorf("last errors: %v", all)
 		}
-		if !c.KeyState(1).Running.Began.IsZero() {
+		if none, _ := c.KeyState(1); !none.Began.IsZero() {
 			t.Error("a key of another type runs")
 		}
 		cancel()

@@ -80,11 +80,11 @@ func mean(h *queue.Histogram) *float64 {
 func first[E any](all []E) []E { return all[:min(len(all), shown)] }
 
 func (v *queued) waitingKey(key any, time time.Duration, priority, failures int) Key {
-	return Key{Key: keyText(key), Seconds: time.Seconds(), Priority: priority, Failures: failures, Cause: reason(v.known(key).Waiting)}
+	return Key{Key: keyText(key), Seconds: time.Seconds(), Priority: priority, Failures: failures, Cause: reason(v.waits(key))}
 }
 
 func (v *queued) runningKey(k queue.RunningKey[any], now time.Time) Key {
-	call := v.known(k.Key).Running
+	call := v.running(k.Key)
 	return Key{Key: keyText(k.Key), Seconds: runsFor(k, call, now).Seconds(), Priority: k.Priority, Failures: k.Failures, Cause: reason(call.Causes)}
 }
 
@@ -96,12 +96,20 @@ func runsFor(k queue.RunningKey[any], call controller.Traced, now time.Time) tim
 	return k.For
 }
 
-// known returns what the controller knows about a key: nothing for a queue alone.
-func (v *queued) known(key any) (s controller.KeyState) {
+// running returns the reconcile of a key that runs: nothing for a queue alone.
+func (v *queued) running(key any) (call controller.Traced) {
 	if v.calls != nil {
-		s = v.calls.KeyState(key)
+		call, _ = v.calls.KeyState(key)
 	}
-	return s
+	return call
+}
+
+// waits returns why a key waits: nothing for a queue alone.
+func (v *queued) waits(key any) (causes controller.Causes) {
+	if v.calls != nil {
+		_, causes = v.calls.KeyState(key)
+	}
+	return causes
 }
 
 // idles reports whether there are no workers, and there may be some later. m are the metrics of the queue. Who works on a

@@ -360,7 +360,7 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 		if !is(k.Key) {
 			continue
 		}
-		call := v.known(k.Key).Running
+		call := v.running(k.Key)
 		if v.kept > 0 && call.Began.IsZero() {
 			return QueuedKey{State: "held", Failures: k.Failures, Why: "A worker has it, and reconcile has not begun: it waits until the caches have the controller's own writes."}
 		}
@@ -391,7 +391,7 @@ func (v *queued) position(text string, now time.Time) QueuedKey {
 }
 
 // waiting returns why a key waits.
-func (v *queued) waiting(key any) []string { return causeTexts(v.known(key).Waiting) }
+func (v *queued) waiting(key any) []string { return causeTexts(v.waits(key)) }
 
 // causeTexts returns causes in words, with the fields that changed.
 func causeTexts(causes controller.Causes) []string {
@@ -422,7 +422,7 @@ func (v *queued) longest(running []queue.RunningKey[any], now time.Time) string 
 	var key any
 	most := 10 * time.Second
 	for _, k := range running {
-		if d := runsFor(k, v.known(k.Key).Running, now); d >= most {
+		if d := runsFor(k, v.running(k.Key), now); d >= most {
 			key, most = k.Key, d
 		}
 	}

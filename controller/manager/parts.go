@@ -19,7 +19,7 @@ type Controller interface {
 	Caches() []controller.Cache
 	Trace(n int)
 	Traced(key string) []controller.Traced
-	KeyState(key any) controller.KeyState
+	KeyState(key any) (running controller.Traced, waiting controller.Causes)
 	LastErrors() map[any]controller.Traced
 	Loops() []controller.Loop
 }

@@ -165,7 +165,8 @@ func (c *copier) copied(ctx context.Context, server *oracle.Client) error {
 		for _, g := range all {
 			key := beside.Key{Namespace: g.Namespace, Name: g.Name}
 			if copiedGadget(key) && g.Status.Copied != fmt.Sprint("size ", g.Spec.Size) {
-				return fmt.Errorf("%w: the copier has not copied the size of %v, %d: %+v, %+v", errWrong, key, g.Spec.Size, g.Status, c.c.KeyState(key))
+				running, waiting := c.c.KeyState(key)
+				return fmt.Errorf("%w: the copier has not copied the size of %v, %d: %+v, %+v, %+v", errWrong, key, g.Spec.Size, g.Status, running, waiting)
 			}
 		}
 		return err
