@@ -17,8 +17,8 @@ const leanly = ";drop=metadata.managedFields"
 // acceptAnswer returns the Accept header for an object, or for its kind with suffix. JSON is the last choice,
 // so a server without the first one still answers. Each choice ends with with.
 func acceptAnswer(r *resource, suffix, with string) string {
-	choices := []Encoding{r.encoding, JSON}
-	if r.encoding == JSON || r.jsonOnly.Load() {
+	choices := []encoding{r.encoding, inJSON}
+	if r.encoding == inJSON || r.jsonOnly.Load() {
 		choices = choices[1:]
 	}
 	var all []string
@@ -53,7 +53,7 @@ func ask(ctx context.Context, r *resource, c call, suffix string) (*answer, erro
 			return a, err
 		case with != "":
 			r.wholeOnly.Store(true)
-		case r.encoding != JSON && strings.Contains(c.accept, string(r.encoding)):
+		case r.encoding != inJSON && strings.Contains(c.accept, string(r.encoding)):
 			r.jsonOnly.Store(true)
 		default:
 			return a, err

@@ -25,7 +25,7 @@ type answer struct {
 }
 
 // encoding returns the answer's encoding.
-func (a *answer) encoding() Encoding { return encodingOf(a.header.Get("Content-Type")) }
+func (a *answer) encoding() encoding { return encodingOf(a.header.Get("Content-Type")) }
 
 // Read implements io.Reader. An error of a done context matches the context's error.
 func (a *answer) Read(p []byte) (int, error) {

@@ -37,7 +37,7 @@ var errUndecoded = fmt.Errorf("decoding: %w", usercode.ErrGoexit)
 // parts; each has its own table of strings.
 type crew struct {
 	objects  *objectCodec
-	encoding Encoding
+	encoding encoding
 	want     expectation
 	work     *workspace // the reader's
 
@@ -71,7 +71,7 @@ type part struct {
 }
 
 // newCrew starts n decoders. want must be settled. The caller must close the crew.
-func newCrew(n int, objects *objectCodec, encoding Encoding, want expectation, work *workspace) *crew {
+func newCrew(n int, objects *objectCodec, encoding encoding, want expectation, work *workspace) *crew {
 	c := &crew{objects: objects, encoding: encoding, want: want, work: work, most: 2 * n, last: time.Now()}
 	c.jobs = make(chan *load, c.most+1)
 	for range n {
@@ -114,7 +114,7 @@ func decodeLoad(c *crew, l *load, w *workspace) {
 		l.next++
 		p.message.raw = l.raw[from:p.end:p.end]
 		p.err = errUndecoded
-		if c.encoding == Protobuf {
+		if c.encoding == inProtobuf {
 			p.object, p.err = decodeMessage(c.objects, p.message, p.problem, c.want, w)
 		} else {
 			p.object, p.err = decodeObject(c.objects, p.message.raw, p.problem, c.want, w)

@@ -163,8 +163,8 @@ func TestDecodersAgreeOnProtobuf(t *testing.T) {
 	opts := client.Options{MaxObjectBytes: 2500, SharedParts: 100}
 	body := protobufObject(t, "meta.k8s.io/v1", "PartialObjectMetadataList", &list)
 	for _, cut := range []int{0, 500} {
-		checkDecoders[*metav1.PartialObjectMetadata](t, "list", string(client.Protobuf), body[:len(body)-cut], false, opts)
-		checkDecoders[*metav1.PartialObjectMetadata](t, "watch", string(client.Protobuf)+";stream=watch", frames.Bytes()[:frames.Len()-cut], true, opts)
+		checkDecoders[*metav1.PartialObjectMetadata](t, "list", client.Protobuf, body[:len(body)-cut], false, opts)
+		checkDecoders[*metav1.PartialObjectMetadata](t, "watch", client.Protobuf+";stream=watch", frames.Bytes()[:frames.Len()-cut], true, opts)
 	}
 }
 

@@ -55,7 +55,7 @@ func removeObject(ctx context.Context, r *resource, key types.NamespacedName, op
 	if err != nil || said.kind == statusKind {
 		return Removal[any]{UID: said.uid}, err
 	}
-	d, err := decodeSingle(codecOf(r), single{encoding: JSON, body: said.body}, expected(r))
+	d, err := decodeSingle(codecOf(r), single{encoding: inJSON, body: said.body}, expected(r))
 	if err != nil {
 		return Removal[any]{}, nil // the server has accepted the deletion nevertheless
 	}
@@ -137,9 +137,9 @@ func acceptedBy(c *objectCodec, a *answer) (said deletionAnswer, err error) {
 }
 
 // consent reads a whole answer, and the Status if it is one.
-func consent(c *objectCodec, e Encoding, body []byte) (st metav1.Status, said deletionAnswer, err error) {
+func consent(c *objectCodec, e encoding, body []byte) (st metav1.Status, said deletionAnswer, err error) {
 	var ok bool
-	if e == Protobuf {
+	if e == inProtobuf {
 		var m rawMessage
 		m, err = openEnvelope(body, expectation{})
 		said.kind = m.kind
@@ -167,7 +167,7 @@ func consent(c *objectCodec, e Encoding, body []byte) (st metav1.Status, said de
 // longKind finds the kind in a long answer, whose beginning is start. It holds no more of the
 // answer than start. A Status is never so long.
 func longKind(a *answer, start []byte) (kind string, err error) {
-	if e := a.encoding(); e == Protobuf {
+	if e := a.encoding(); e == inProtobuf {
 		m, _ := openEnvelope(start, expectation{})
 		kind = m.kind
 	} else {

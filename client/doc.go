@@ -45,9 +45,10 @@
 // # Encodings
 //
 // If every field of T has a protobuf tag, the client requests Kubernetes protobuf, and otherwise
-// JSON. [Options] can select another [Encoding]. The Content-Type decides how an answer is
-// decoded. If a server refuses the encoding with 406, the client requests JSON from then on.
-// Request bodies are JSON.
+// JSON. JSON is always the second choice. The Content-Type decides how an answer is decoded. If a
+// server refuses the encoding with 406, the client requests JSON from then on. Request bodies are
+// JSON. A protobuf list is recognized by a kind that ends in "List". If it has another name, as it
+// may in an aggregated API, name the kind.
 //
 // Answers may be compressed with gzip. The transport of an *http.Client requests and decompresses
 // it, unless its DisableCompression is set. An API server compresses lists of more than 128 KB,

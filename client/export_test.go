@@ -13,6 +13,12 @@ func NewOfType(conn Connection, k *kind.Kind[any], t reflect.Type, opts Options)
 	return err
 }
 
+// The media types of answers.
+const (
+	JSON     = string(inJSON)
+	Protobuf = string(inProtobuf)
+)
+
 // The values of zero options.
 const (
 	DefaultMaxObjectBytes = defaultMaxObjectBytes

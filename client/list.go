@@ -70,7 +70,7 @@ func readList(r *resource, a *answer, known func(objid.Identity) bool, yield fun
 	work.inquiry.known = known
 	l := listing{objects: codecOf(r), body: a, want: expected(r), report: reporter(r), yield: yield, work: work, decoders: r.decoders}
 	l.want.kind, l.want.guess = r.kind.Kind, "" // a list is not judged by the previous list
-	if encoding == Protobuf {
+	if encoding == inProtobuf {
 		d := protobufList{listing: l, in: kubeproto.NewListReader(in, protobufLimit(r))}
 		defer func() { closeCrew(d.listing.crew) }()
 		return &d.listing, runProtobufList(&d)

@@ -113,7 +113,7 @@ func readItems(d *listDecoder) error {
 		if err != nil {
 			return endedListing(&d.listing, err)
 		}
-		if obj.known && !addListed(&d.listing, obj, nil) || !obj.known && !take(&d.listing, JSON, d.index, rawMessage{raw: raw}, problem) {
+		if obj.known && !addListed(&d.listing, obj, nil) || !obj.known && !take(&d.listing, inJSON, d.index, rawMessage{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}

@@ -103,14 +103,14 @@ func delivery(l *listing) func(decoded, error) bool {
 }
 
 // take decodes an object and delivers it, now or later. It returns false to stop.
-func take(l *listing, e Encoding, index int, m rawMessage, problem error) bool {
+func take(l *listing, e encoding, index int, m rawMessage, problem error) bool {
 	if l.crew == nil && index == crewSoon && l.decoders > 1 && l.want.kind != "" && l.work.inquiry.known == nil {
 		l.crew = newCrew(l.decoders, l.objects, e, l.want, l.work)
 	}
 	switch {
 	case l.crew != nil:
 		return toCrew(l.crew, m, problem, delivery(l))
-	case e == Protobuf:
+	case e == inProtobuf:
 		obj, err := decodeListedMessage(l.objects, m, problem, l.want, l.work)
 		return deliverListed(l, obj, err)
 	}

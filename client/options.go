@@ -29,12 +29,6 @@ type Options struct {
 	// resource can be selected.
 	FieldSelector string
 
-	// Encoding is the encoding that the client requests first. JSON is always the second
-	// choice, and the encoding of writes. Empty means Protobuf if every field of T has a
-	// protobuf tag, as in k8s.io/api, and otherwise JSON. An answer is decoded in the encoding
-	// that it states.
-	Encoding Encoding
-
 	// MaxObjectBytes limits the size of one object, so that no object can exhaust the memory of the
 	// process. The limit is for the encoding, without compression. A decoded object may take eight
 	// times the limit, or 1 MiB if that is more. This is estimated before decoding, and never too

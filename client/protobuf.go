@@ -74,7 +74,7 @@ func decodeMessage(c *objectCodec, m rawMessage, problem error, want expectation
 func fromMessage(c *objectCodec, m rawMessage, d *decoded, w *workspace) (err error) {
 	defer contain(&err)
 	if c.protobuf != nil {
-		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", Protobuf, c.of, c.protobuf)
+		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", inProtobuf, c.of, c.protobuf)
 	}
 	target := newObject(c)
 	opts := kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop, MaxMemory: c.weights.Most, Parts: w.wire}

@@ -59,7 +59,7 @@ func readProtobufList(d *protobufList) error {
 		if problem != nil && problem != decode.ErrOverLimit {
 			return endedListing(&d.listing, problem)
 		}
-		if !take(&d.listing, Protobuf, d.index, rawMessage{raw: raw}, problem) {
+		if !take(&d.listing, inProtobuf, d.index, rawMessage{raw: raw}, problem) {
 			return reflector.ErrListStopped
 		}
 	}

@@ -71,7 +71,7 @@ func judgeProtobuf(d *protobufWatch, got kubeproto.WatchEvent) (event, error) {
 		return none, d.watching.report(typ, identityOf(m.header()), err)
 	case typ == reflector.Bookmark:
 		return bookmark(d.watching, m.header())
-	case typ == reflector.Added && decodesAhead(d.watching, Protobuf):
+	case typ == reflector.Added && decodesAhead(d.watching, inProtobuf):
 		return none, give(d.watching, m)
 	case typ == reflector.Added:
 		obj, err := decodeListedMessage(d.watching.objects, m, nil, d.watching.want, d.watching.work)

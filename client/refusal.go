@@ -52,8 +52,8 @@ func refusal(r *resource, c call, code int, a *answer) error {
 }
 
 // statusIn decodes a metav1.Status in any encoding; ok is false if body is not a Status.
-func statusIn(c *objectCodec, e Encoding, body []byte) (st metav1.Status, ok bool) {
-	if e == Protobuf {
+func statusIn(c *objectCodec, e encoding, body []byte) (st metav1.Status, ok bool) {
+	if e == inProtobuf {
 		m, _ := openEnvelope(body, expectation{})
 		return m.status()
 	}

@@ -36,7 +36,7 @@ type resource struct {
 	// package that names a Resource would compile their methods: 6 KB.
 	codec any
 
-	encoding Encoding // the first choice
+	encoding encoding // the first choice
 	limit    int64    // bytes of an object
 	decoders int      // goroutines of a list
 	// jsonOnly is set when the server has refused the first choice.
@@ -115,9 +115,9 @@ func newResource(conn Connection, k *kind.Kind[any], t reflect.Type, opts Option
 	if err != nil {
 		return fail(err)
 	}
-	encoding, err := chooseEncoding(opts.Encoding, objects.protobuf)
-	if err != nil {
-		return fail(err)
+	first := inProtobuf
+	if objects.protobuf != nil {
+		first = inJSON
 	}
 	return &resource{
 		server:  server,
@@ -127,7 +127,7 @@ func newResource(conn Connection, k *kind.Kind[any], t reflect.Type, opts Option
 		name:    describe(gvr, opts.Namespace),
 		codec:   &objects,
 
-		encoding: encoding,
+		encoding: first,
 		limit:    objectLimit(opts.MaxObjectBytes),
 		decoders: decoders(opts.Decoders),
 	}, nil

@@ -12,7 +12,7 @@ import (
 
 // single is a body of one object, as far as it can be read without its type.
 type single struct {
-	encoding Encoding
+	encoding encoding
 	body     []byte     // unless it is protobuf
 	message  rawMessage // if it is protobuf
 }
@@ -24,7 +24,7 @@ func readSingle(r *resource, a *answer) (single, error) {
 	if err != nil {
 		return s, fmt.Errorf("reading the object: %w", err)
 	}
-	if s.encoding == Protobuf {
+	if s.encoding == inProtobuf {
 		s.message, err = openEnvelope(body, expectation{})
 	} else {
 		s.body, err = decode.Delimit(body)
@@ -37,7 +37,7 @@ func readSingle(r *resource, a *answer) (single, error) {
 
 // singleHeader returns the identifying fields of the object.
 func singleHeader(c *objectCodec, s single) decode.Header {
-	if s.encoding == Protobuf {
+	if s.encoding == inProtobuf {
 		return s.message.header()
 	}
 	return c.json.Header(s.body)
@@ -45,7 +45,7 @@ func singleHeader(c *objectCodec, s single) decode.Header {
 
 func decodeSingle(c *objectCodec, s single, want expectation) (d decoded, err error) {
 	w := &workspace{codec: c.json} // nothing is shared: it may be for an update
-	if s.encoding == Protobuf {
+	if s.encoding == inProtobuf {
 		d, err = decodeMessage(c, s.message, nil, want, w)
 	} else {
 		d, err = decodeObject(c, s.body, nil, want, w)
@@ -57,7 +57,7 @@ func decodeSingle(c *objectCodec, s single, want expectation) (d decoded, err er
 }
 
 func singleStatus(c *objectCodec, s single) (metav1.Status, bool) {
-	if s.encoding == Protobuf {
+	if s.encoding == inProtobuf {
 		return s.message.status()
 	}
 	return jsonStatus(c, s.body)

@@ -97,7 +97,7 @@ func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 // newEvents makes the decoder for the encoding of a body.
 func newEvents(r *resource, a *answer, w *watching) eventReader {
 	in := meter(r, a)
-	if a.encoding() == Protobuf {
+	if a.encoding() == inProtobuf {
 		return &protobufWatch{watching: w, in: kubeproto.NewFrameReader(in, protobufLimit(r))}
 	}
 	return &watchDecoder{watching: w, in: decode.NewJSON(in, r.limit)}

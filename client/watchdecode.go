@@ -159,7 +159,7 @@ func readWatched(d *watchDecoder, e *eventEnvelope) error {
 		e.event, e.problem = acceptEvent(d.watching, reflector.Added, known, nil)
 		return nil
 	}
-	if e.kind == "" || decodesAhead(d.watching, JSON) {
+	if e.kind == "" || decodesAhead(d.watching, inJSON) {
 		d.kept = append(d.kept[:0], raw...)
 		e.late, e.fault = d.kept, fault
 		return nil

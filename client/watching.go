@@ -75,7 +75,7 @@ func runWatch(ctx context.Context, w *watching, d eventReader) error {
 }
 
 // decodesAhead reports whether added objects are given to the crew.
-func decodesAhead(w *watching, e Encoding) bool {
+func decodesAhead(w *watching, e encoding) bool {
 	if w.crew == nil && w.decoders > 1 && w.events >= crewSoon && w.want.kind != "" {
 		w.crew = newCrew(w.decoders, w.objects, e, w.want, w.work)
 	}

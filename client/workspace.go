@@ -33,9 +33,9 @@ type workspace struct {
 }
 
 // workspaceOf makes the workspace of a list or watch in an encoding. The caller closes it.
-func workspaceOf(c *objectCodec, e Encoding) *workspace {
+func workspaceOf(c *objectCodec, e encoding) *workspace {
 	w := helperWorkspace(c, e)
-	if c.sharer != nil && e != Protobuf {
+	if c.sharer != nil && e != inProtobuf {
 		w.sharer, w.parts = c.sharer, c.sharer.kept.Swap(nil)
 	}
 	return w
@@ -43,9 +43,9 @@ func workspaceOf(c *objectCodec, e Encoding) *workspace {
 
 // helperWorkspace makes the workspace of a goroutine that decodes for another one, which then
 // shares the parts that are not shared by their bytes.
-func helperWorkspace(c *objectCodec, e Encoding) *workspace {
+func helperWorkspace(c *objectCodec, e encoding) *workspace {
 	w := &workspace{codec: c.json, interned: c.interned}
-	if c.sharer != nil && e == Protobuf {
+	if c.sharer != nil && e == inProtobuf {
 		w.wire = c.sharer.wire()
 	}
 	return w

@@ -180,20 +180,26 @@ func (r *restoredEtcd) connect(t *testing.T, as reader) (client.Connection, *gat
 	return conn, g
 }
 
+// acceptsJSON makes requests accept JSON alone.
+type acceptsJSON struct{ http.RoundTripper }
+
+func (a acceptsJSON) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Accept", "application/json")
+	return a.RoundTripper.RoundTrip(req)
+}
+
 func (r *restoredEtcd) run(t *testing.T, v restoredVariant) {
 	w := r.writer
 	w.t = t
 	defer func() { r.writer.n = w.n }()
 	conn, g := r.connect(t, v.reader)
-	with := func(encoding client.Encoding) client.Options {
-		opts := v.reader.selection()
-		opts.Encoding = encoding
-		return opts
-	}
+	inJSON := conn
+	inJSON.HTTP = &http.Client{Transport: acceptsJSON{g}}
 	caches := []restoredCache{
-		newRestoredCache[*corev1.ConfigMap](t, "protobuf", conn, with(client.Protobuf)),
-		newRestoredCache[*corev1.ConfigMap](t, "JSON", conn, with(client.JSON)),
-		newRestoredCache[*unstructured.Unstructured](t, "unstructured", conn, with("")),
+		newRestoredCache[*corev1.ConfigMap](t, "protobuf", conn, v.reader.selection()),
+		newRestoredCache[*corev1.ConfigMap](t, "JSON", inJSON, v.reader.selection()),
+		newRestoredCache[*unstructured.Unstructured](t, "unstructured", conn, v.reader.selection()),
 		newRestoredCache[*metav1.PartialObjectMetadata](t, "metadata", conn, v.reader.selection()),
 	}
 	change := func() {

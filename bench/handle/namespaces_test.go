@@ -64,7 +64,7 @@ func openKinform(ctx context.Context, b *testing.B, server *httptest.Server, h *
 		must(b, set.Add(nameOf(n)))
 	}
 	pods := controller.Open(client.Connection{URL: server.URL, HTTP: h}, kind.Of[*corev1.Pod](corev1.SchemeGroupVersion, "pods"), controller.OpenOptions[*corev1.Pod]{
-		Namespaces: set, Client: client.Options{Encoding: client.JSON},
+		Namespaces: set,
 	})
 	done := make(chan error, 1)
 	go func() { done <- pods.Run(ctx) }()

@@ -184,8 +184,8 @@ func bothOverHTTP(side func(handlerStarter) (measure.Side, error)) (measure.Side
 }
 
 func startHandler(s *server, accept string, handle handler) (func(), error) {
-	h := newTransport()
-	source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, core.Pods, client.Options{Encoding: client.Encoding(accept)})
+	h := acceptOnly(newTransport(), accept)
+	source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, core.Pods, client.Options{})
 	if err != nil {
 		return nil, err
 	}

@@ -205,11 +205,11 @@ func resident(n int, kinform, clientGo wireStarter) (measure.Sides, error) {
 // encoding.
 func startWire[T metav1.Object](change func(*client.Options)) wireStarter {
 	return func(s *server, accept string, n int) (func(), error) {
-		opts := client.Options{Encoding: client.Encoding(accept)}
+		var opts client.Options
 		if change != nil {
 			change(&opts)
 		}
-		h := newTransport()
+		h := acceptOnly(newTransport(), accept)
 		source, err := client.New(client.Connection{URL: s.URL, HTTP: h}, kind.Of[T](corev1.SchemeGroupVersion, "pods").Named("Pod"), opts)
 		if err != nil {
 			return nil, err
@@ -279,6 +279,25 @@ func deref(err *error) error {
 
 func newTransport() *http.Client {
 	return &http.Client{Transport: http.DefaultTransport.(*http.Transport).Clone()}
+}
+
+// acceptOnly makes requests accept one encoding alone, unless it is empty.
+func acceptOnly(h *http.Client, accept string) *http.Client {
+	if accept != "" {
+		h.Transport = accepting{h.Transport.(*http.Transport), accept}
+	}
+	return h
+}
+
+type accepting struct {
+	*http.Transport
+	accept string
+}
+
+func (a accepting) RoundTrip(req *http.Request) (*http.Response, error) {
+	req = req.Clone(req.Context())
+	req.Header.Set("Accept", a.accept)
+	return a.Transport.RoundTrip(req)
 }
 
 // wantsProtobuf reports whether a request wants protobuf first.
