@@ -288,7 +288,7 @@ func TestResyncPriority(t *testing.T) {
 				}()
 				time.Sleep(time.Minute)
 				c.Queue().Add(key{Name: "busy"}) // holds the only worker
-				var queued []queue.QueuedKey[key]
+				var queued []queue.KeyStatus[key]
 				for n := 0; len(queued) == 0 && n < 2*60*60; n++ {
 					time.Sleep(time.Second)
 					queued = c.Queue().Snapshot().Queued

@@ -803,7 +803,7 @@ func TestHandleListAddsNamespaceIndex(t *testing.T) {
 		defer w.run()()
 		indexed := func() bool {
 			return slices.ContainsFunc(w.handle.AsInformer().Store().Indexer().Stats(), func(x index.Stats) bool {
-				return strings.HasPrefix(x.Name, index.NamespaceIndex)
+				return strings.HasPrefix(x.Name, "namespace")
 			})
 		}
 		if n := len(w.handle.List("", nil)); n != 1100 || indexed() != (opts.Namespaces != nil) {

@@ -83,13 +83,13 @@ func (v *queued) waitingKey(key any, time time.Duration, priority, failures int)
 	return Key{Key: keyText(key), Seconds: time.Seconds(), Priority: priority, Failures: failures, Cause: reason(v.waits(key))}
 }
 
-func (v *queued) runningKey(k queue.RunningKey[any], now time.Time) Key {
+func (v *queued) runningKey(k queue.KeyStatus[any], now time.Time) Key {
 	call := v.running(k.Key)
 	return Key{Key: keyText(k.Key), Seconds: runsFor(k, call, now).Seconds(), Priority: k.Priority, Failures: k.Failures, Cause: reason(call.Causes)}
 }
 
 // runsFor returns how long a key has been running, in the call that is known of it.
-func runsFor(k queue.RunningKey[any], call controller.Traced, now time.Time) time.Duration {
+func runsFor(k queue.KeyStatus[any], call controller.Traced, now time.Time) time.Duration {
 	if k.For == 0 && !call.Began.IsZero() {
 		return now.Sub(call.Began)
 	}

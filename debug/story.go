@@ -418,7 +418,7 @@ func reason(causes controller.Causes) string {
 }
 
 // longest names the key that has been running for longest, as a sentence that follows another one, if that is for long.
-func (v *queued) longest(running []queue.RunningKey[any], now time.Time) string {
+func (v *queued) longest(running []queue.KeyStatus[any], now time.Time) string {
 	var key any
 	most := 10 * time.Second
 	for _, k := range running {

@@ -4,17 +4,17 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// NamespaceIndex is the name of the index that [Namespace] defines, as in client-go.
-const NamespaceIndex = "namespace"
+// namespaceIndex is the name of the index that [Namespace] defines.
+const namespaceIndex = "namespace"
 
-// Namespace defines an index of objects by their namespace, called [NamespaceIndex].
-// [Select] uses it.
+// Namespace defines an index of objects by their namespace, called "namespace" as in client-go. An
+// object without a namespace has the value "". [Select] uses it.
 func Namespace[T metav1.Object]() *Index[T, string] {
-	return byName(NamespaceIndex, NamespaceOf[T])
+	return byName(namespaceIndex, func(dst []string, obj T) []string { return append(dst, obj.GetNamespace()) })
 }
 
 // addedNamespaceIndex is the name of the index that [AddNamespace] adds. A program may still add one
-// called [NamespaceIndex].
+// called "namespace".
 const addedNamespaceIndex = "namespace (added)"
 
 // byName is [New] for an index of the namespaces.
@@ -60,12 +60,6 @@ func namespaceIndexOf[T any](from Reader[T]) *Index[T, string] {
 		}
 	}
 	return nil
-}
-
-// NamespaceOf is the [IndexFunc] of [Namespace], for [Funcs]. An object without a namespace has the
-// value "".
-func NamespaceOf[T metav1.Object](dst []string, obj T) []string {
-	return append(dst, obj.GetNamespace())
 }
 
 // Label is one label of an object, the value of the indexes that [Labels] defines.

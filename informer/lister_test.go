@@ -113,7 +113,7 @@ func TestLister(t *testing.T) {
 // indexes returns the names of the indexes of namespaces in an informer.
 func indexes(inf *informer.Informer[key, *widget]) (all []string) {
 	for _, x := range inf.Store().Indexer().Stats() {
-		if strings.HasPrefix(x.Name, index.NamespaceIndex) {
+		if strings.HasPrefix(x.Name, "namespace") {
 			all = append(all, x.Name)
 		}
 	}

@@ -37,7 +37,7 @@ func TestDurations(t *testing.T) {
 		q := New(Options[string]{Name: "pods", Timing: true})
 		q.Add("k")
 		time.Sleep(time.Second)
-		if s := q.Snapshot(); len(s.Queued) != 1 || s.Queued[0] != (QueuedKey[string]{"k", 0, time.Second, 0}) {
+		if s := q.Snapshot(); len(s.Queued) != 1 || s.Queued[0] != (KeyStatus[string]{Key: "k", Waited: time.Second}) {
 			t.Errorf("Queued = %+v", s.Queued)
 		}
 		it := mustGet(t, q)
@@ -46,9 +46,9 @@ func TestDurations(t *testing.T) {
 		q.AddRateLimited("l")
 		time.Sleep(time.Millisecond)
 		want := Snapshot[string]{
-			Queued:  []QueuedKey[string]{},
-			Delayed: []DelayedKey[string]{{"l", 0, 4 * time.Millisecond, false, 1}},
-			Running: []RunningKey[string]{{"k", 0, 2*time.Second + time.Millisecond, true, 0}},
+			Queued:  []KeyStatus[string]{},
+			Delayed: []KeyStatus[string]{{Key: "l", In: 4 * time.Millisecond, Failures: 1}},
+			Running: []KeyStatus[string]{{Key: "k", For: 2*time.Second + time.Millisecond, Again: true}},
 		}
 		if s := q.Snapshot(); !reflect.DeepEqual(s, want) {
 			t.Errorf("Snapshot = %+v, want %+v", s, want)
@@ -93,21 +93,21 @@ func TestSnapshotWithoutTiming(t *testing.T) {
 		q.AddAfter("a", time.Hour)
 		time.Sleep(time.Millisecond)
 		want := Snapshot[string]{
-			Queued: []QueuedKey[string]{},
-			Delayed: []DelayedKey[string]{
-				{"b", 0, 4 * time.Millisecond, false, 1},
-				{"a", 2, 999 * time.Millisecond, true, 0},
-				{"c", 0, time.Minute - time.Millisecond, false, 0},
-				{"a", 0, time.Hour - time.Millisecond, false, 0},
+			Queued: []KeyStatus[string]{},
+			Delayed: []KeyStatus[string]{
+				{Key: "b", In: 4 * time.Millisecond, Failures: 1},
+				{Key: "a", Priority: 2, In: 999 * time.Millisecond, Debounced: true},
+				{Key: "c", In: time.Minute - time.Millisecond},
+				{Key: "a", In: time.Hour - time.Millisecond},
 			},
-			Running: []RunningKey[string]{{"low", -1, 0, false, 0}},
+			Running: []KeyStatus[string]{{Key: "low", Priority: -1}},
 		}
 		if s := q.Snapshot(); !reflect.DeepEqual(s, want) {
 			t.Errorf("Snapshot = %+v, want %+v", s, want)
 		}
 		time.Sleep(2 * time.Second)
 		synctest.Wait()
-		want.Queued = []QueuedKey[string]{{"a", 2, 0, 0}, {"b", 0, 0, 1}}
+		want.Queued = []KeyStatus[string]{{Key: "a", Priority: 2}, {Key: "b", Failures: 1}}
 		if s := q.Snapshot(); !reflect.DeepEqual(s.Queued, want.Queued) {
 			t.Errorf("Queued = %+v, want %+v", s.Queued, want.Queued)
 		}

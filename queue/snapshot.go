@@ -11,47 +11,29 @@ import (
 type Snapshot[K comparable] struct {
 	// Queued has the ready keys by priority, then by time (with Options.Class by class, then by
 	// time). Without further adds, ageing and classes they would be handed out in this order.
-	Queued []QueuedKey[K]
+	Queued []KeyStatus[K]
 	// Delayed has the keys held back by AddAfter, AddRateLimited or Debounce, the earliest first. A
 	// key can be in it twice, and can also be queued or running.
-	Delayed []DelayedKey[K]
+	Delayed []KeyStatus[K]
 	// Running has the keys that are handed out and not done. With Timing, the longest running one
 	// is first.
-	Running []RunningKey[K]
+	Running []KeyStatus[K]
 }
 
-// QueuedKey is a key that is ready to be handed out.
-type QueuedKey[K comparable] struct {
+// KeyStatus is a key of a [Snapshot].
+type KeyStatus[K comparable] struct {
 	Key      K
 	Priority int
-	// Waited is how long the key has been queued. Zero without Timing.
-	Waited time.Duration
 	// Failures is the result of Retries for the key.
 	Failures int
-}
-
-// DelayedKey is a key that waits for its time.
-type DelayedKey[K comparable] struct {
-	Key      K
-	Priority int
-	// In is how long the key still has to wait. It is zero or less if the key is due.
+	// Waited is how long a queued key has been queued, For how long a running key has been running. Zero without Timing.
+	Waited, For time.Duration
+	// In is how long a delayed key still has to wait. It is zero or less if the key is due.
 	In time.Duration
-	// Debounced says that the key is held by Debounce and not delayed.
+	// Debounced says that a delayed key is held by Debounce and not delayed.
 	Debounced bool
-	// Failures is the result of Retries for the key.
-	Failures int
-}
-
-// RunningKey is a key that was handed out.
-type RunningKey[K comparable] struct {
-	Key      K
-	Priority int
-	// For is how long the key has been running. Zero without Timing.
-	For time.Duration
-	// Again says that the key was added while it runs, and will come back.
+	// Again says that a running key was added while it runs, and will come back.
 	Again bool
-	// Failures is the result of Retries for the key.
-	Failures int
 }
 
 // Snapshot copies the contents of the queue, for a debug page or a log. It holds the lock for
@@ -76,26 +58,26 @@ func copyOut[K comparable](q *Queue[K]) Snapshot[K] {
 		return time.Duration(now - t)
 	}
 	s := Snapshot[K]{
-		Queued:  make([]QueuedKey[K], 0, q.ready.n),
-		Running: make([]RunningKey[K], 0, q.running),
-		Delayed: make([]DelayedKey[K], 0, len(q.pending[delayed].slots)+len(q.pending[held].slots)),
+		Queued:  make([]KeyStatus[K], 0, q.ready.n),
+		Running: make([]KeyStatus[K], 0, q.running),
+		Delayed: make([]KeyStatus[K], 0, len(q.pending[delayed].slots)+len(q.pending[held].slots)),
 	}
 	for l := range q.ready.all {
 		for e := range l.all {
-			s.Queued = append(s.Queued, QueuedKey[K]{e.key, int(e.prio), since(e.since), int(e.failures)})
+			s.Queued = append(s.Queued, KeyStatus[K]{Key: e.key, Priority: int(e.prio), Failures: int(e.failures), Waited: since(e.since)})
 		}
 	}
 	for i := range q.pending {
 		for _, t := range q.pending[i].slots {
-			s.Delayed = append(s.Delayed, DelayedKey[K]{
-				t.e.key, int(t.e.later[i]), time.Duration(t.at - now), i == held, int(t.e.failures),
+			s.Delayed = append(s.Delayed, KeyStatus[K]{
+				Key: t.e.key, Priority: int(t.e.later[i]), Failures: int(t.e.failures), In: time.Duration(t.at - now), Debounced: i == held,
 			})
 		}
 	}
 	for e := range q.store.table.all {
 		if e.state&running != 0 {
-			s.Running = append(s.Running, RunningKey[K]{
-				e.key, int(e.prio), since(e.start), e.state&dirty != 0, int(e.failures),
+			s.Running = append(s.Running, KeyStatus[K]{
+				Key: e.key, Priority: int(e.prio), Failures: int(e.failures), For: since(e.start), Again: e.state&dirty != 0,
 			})
 		}
 	}
