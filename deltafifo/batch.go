@@ -40,7 +40,7 @@ func (b Batch[K, T]) ResourceVersion() string {
 // committed, the store has synced.
 func (b Batch[K, T]) EndsInitialList() bool { return b.buf != nil && b.buf.endsInitial }
 
-// Listed reports whether the batch contains a whole list, and at which [Comparer.Moment] the list was
+// Listed reports whether the batch contains a whole list, and at which moment the list was
 // compared with the store: objects that the store had then need not be among the deltas.
 func (b Batch[K, T]) Listed() (moment uint64, ok bool) {
 	if b.buf == nil {

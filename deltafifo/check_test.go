@@ -180,25 +180,25 @@ func TestVerifyFindsDamage(t *testing.T) {
 			push(f.spare, 1, &Delta[int]{Type: Added})
 		},
 		"entry 0 is of a listed key": func(f *queue) {
-			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 1})
+			f.pending.list = objectsOf(keyedObject[int, int]{Key: 1})
 			f.pending.deltas++
 		},
 		"list: item 0 is placed at": func(f *queue) {
-			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 7})
+			f.pending.list = objectsOf(keyedObject[int, int]{Key: 7})
 			f.pending.list.chunks[0][0].Key = 8
 		},
 		"list: unused item 1 is not empty": func(f *queue) {
-			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 7})
-			f.pending.list.chunks[0] = append(f.pending.list.chunks[0], KeyedObject[int, int]{Key: 8})[:1]
+			f.pending.list = objectsOf(keyedObject[int, int]{Key: 7})
+			f.pending.list.chunks[0] = append(f.pending.list.chunks[0], keyedObject[int, int]{Key: 8})[:1]
 		},
 		"list: 1 items, noted as 2": func(f *queue) {
-			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 7})
+			f.pending.list = objectsOf(keyedObject[int, int]{Key: 7})
 			f.pending.list.n++
 			f.pending.list.found++
 		},
 		"list: 1 of 2 items are settled": func(f *queue) {
-			f.pending.list = ObjectsOf(KeyedObject[int, int]{Key: 7})
-			appendItem(f.pending.list, KeyedObject[int, int]{Key: 8}, "", 0)
+			f.pending.list = objectsOf(keyedObject[int, int]{Key: 7})
+			appendItem(f.pending.list, keyedObject[int, int]{Key: 8}, "", 0)
 		},
 		"places for":          func(f *queue) { delete(f.pending.at, 1) },
 		"is placed at":        func(f *queue) { f.pending.at[1], f.pending.at[2] = 1, 0 },

@@ -4,8 +4,7 @@ import (
 	"context"
 	"iter"
 
-	"k8s.io/apimachinery/pkg/types"
-
+	"github.com/kinform/kinform/internal/compare"
 	"github.com/kinform/kinform/internal/mapkey"
 	"github.com/kinform/kinform/internal/objmeta"
 )
@@ -18,7 +17,9 @@ const defaultLimit = 1024
 
 // KnownObjects is the store of the queue's consumer. Delete, Replace and Resync read it under the
 // queue's lock. If it also has the method GetMany of store.Reader, the queue uses that to look up
-// many keys. See also [Comparer].
+// many keys. The store of an informer can also tell which objects of a list it has already. Such
+// objects get no delta from Replace if nothing is pending or in flight and at most an eighth of the
+// list has changed. A [Sink] does not even need them decoded: see reflector.Source.
 type KnownObjects[K comparable, T any] interface {
 	// Get returns the object of key.
 	Get(key K) (T, bool)
@@ -26,47 +27,6 @@ type KnownObjects[K comparable, T any] interface {
 	Len() int
 	// All returns every key with its object.
 	All() iter.Seq2[K, T]
-}
-
-// Comparer is a [KnownObjects] that can tell which objects of a list it has already. Such objects
-// get no delta from Replace if nothing is pending or in flight and at most an eighth of the list
-// has changed. A [Sink] does not even need them decoded: see reflector.Source. No method may use
-// the queue.
-type Comparer[K comparable, T any] interface {
-	KnownObjects[K, T]
-	// GetSum is Get, and also returns the [Delta.Sum] that came with the object; zero if there was
-	// none.
-	GetSum(key K) (obj T, sum uint64, ok bool)
-	// Same reports whether known, the object of key, has the UID and version that were listed. It is
-	// called under the queue's lock, while key has no delta pending or in flight. If known does not
-	// carry its version, nothing else is in flight either. Replace may leave out the calls of Same and
-	// Equal if the list has known itself, as the same pointer, and the object carries its version:
-	// then it is from the store, see reflector.Source.
-	Same(key K, known T, listed State) bool
-	// Equal reports whether known, an object for which Same was true, has the contents of the listed
-	// object. It is called if the sums of the two cannot tell.
-	Equal(known, listed T) bool
-	// Brought is KnownObjects.Get for the newest state that came through the queue.
-	Brought(key K) (T, bool)
-	// Awaits reports whether known is ahead of the queue in a key, because of a write that did not come
-	// through the queue. Then each listed object of the key and each deletion of it is passed on.
-	Awaits(key K) bool
-	// Ahead reports whether known is ahead in any key. Only a batch ends that, or a write that failed.
-	Ahead() bool
-	// Awaited returns all keys that known is ahead in, and the number of writes so far that did not come
-	// through the queue. A [Batch] with a list says at which number the list was compared with known.
-	Awaited() (keys []K, moment uint64)
-	// Omits reports whether objects that are the Same get no delta from a list at a version.
-	// Replace calls it once for each list, while nothing is pending or in flight.
-	Omits(resourceVersion string) bool
-}
-
-// State is the state of an object in a list.
-type State struct {
-	// UID is empty if the object does not carry a version.
-	UID types.UID
-	// ResourceVersion is the object's own or, if it carries none, the one that it was listed with.
-	ResourceVersion string
 }
 
 // Options configures a [DeltaFIFO]. The zero value works.
@@ -83,7 +43,7 @@ type Options struct {
 type DeltaFIFO[K comparable, T any] struct {
 	// Set by New and never changed.
 	known    KnownObjects[K, T]
-	comparer Comparer[K, T] // known if it is one, else nil
+	comparer compare.Known[K, T] // known if it is one, else nil
 	meta     objmeta.Reader[T]
 	getMany  func(keys []K, yield func(i int, obj T, ok bool) bool) // of known, or made of its Get
 	keeps    func(T) bool                                           // see Sink.Keep; nil for all objects
@@ -109,7 +69,7 @@ func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO
 	}); ok {
 		getMany = known.GetMany
 	}
-	comparer, _ := known.(Comparer[K, T])
+	comparer, _ := known.(compare.Known[K, T])
 	f := &DeltaFIFO[K, T]{known: known, comparer: comparer, meta: objmeta.Of[T](), getMany: getMany, pending: newBuffer[K, T]()}
 	f.gate = gate{limit: opts.Limit, waiting: &f.pending.header, ready: make(chan struct{}, 1)}
 	return f

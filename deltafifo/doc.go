@@ -34,7 +34,7 @@
 // Any number of goroutines may produce, and one consumes. A producer can process a batch in place
 // of a consumer that waits ([Sink.ApplyNow]), but only one batch is in flight at a time.
 //
-// The queue calls [KnownObjects], [Comparer] and [Replacement.Keep] under its lock, and no other
+// The queue calls [KnownObjects] and [Replacement.Keep] under its lock, and no other
 // user code. So a store's lock is taken after the queue's lock: a goroutine that holds the store's
 // lock must not call the queue.
 //

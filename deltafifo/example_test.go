@@ -45,10 +45,9 @@ func Example() {
 func ExampleDeltaFIFO_Replace() {
 	ctx := context.Background()
 	queue := deltafifo.New(deltafifo.KnownObjects[string, int](known{"web": 1, "db": 1}), deltafifo.Options{})
-	_ = queue.Replace(ctx, deltafifo.Replacement[string, int]{
-		Objects:         deltafifo.ObjectsOf(deltafifo.KeyedObject[string, int]{Key: "web", Object: 7}),
-		ResourceVersion: "200",
-	})
+	list := &deltafifo.Objects[string, int]{}
+	list.Set("web", 7, "")
+	_ = queue.Replace(ctx, deltafifo.Replacement[string, int]{Objects: list, ResourceVersion: "200"})
 
 	batch, _ := queue.Pop(ctx)
 	for key, deltas := range batch.All() {

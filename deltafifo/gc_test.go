@@ -124,8 +124,8 @@ func TestDoneBatchPinsNothing(t *testing.T) {
 func TestReplacedObjectsGo(t *testing.T) {
 	f := New[int, *blob](nil, Options{})
 	listed, gone := &tracker{}, &tracker{}
-	item := func(tr *tracker) KeyedObject[int, *blob] { return KeyedObject[int, *blob]{Key: 1, Object: tr.object()} }
-	must(t, f.Replace(never, Replacement[int, *blob]{Objects: ObjectsOf(item(gone), item(gone), item(listed))}))
+	item := func(tr *tracker) keyedObject[int, *blob] { return keyedObject[int, *blob]{Key: 1, Object: tr.object()} }
+	must(t, f.Replace(never, Replacement[int, *blob]{Objects: objectsOf(item(gone), item(gone), item(listed))}))
 	if alive := gone.alive(); alive != 0 {
 		t.Errorf("%d objects are kept that a later item of the list replaced", alive)
 	}

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
+
+	"github.com/kinform/kinform/internal/compare"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -36,33 +38,33 @@ func (s *shelf[T]) Get(key int) (T, bool) {
 	return obj, ok
 }
 
-// Same implements Comparer for objects that were listed with themselves as version.
-func (s *shelf[T]) Same(_ int, known T, listed State) bool {
+// Same implements compare.Known for objects that were listed with themselves as version.
+func (s *shelf[T]) Same(_ int, known T, listed compare.State) bool {
 	return listed.ResourceVersion == fmt.Sprint(known)
 }
 
-// GetSum implements Comparer without sums.
+// GetSum implements compare.Known without sums.
 func (s *shelf[T]) GetSum(key int) (T, uint64, bool) {
 	obj, ok := s.Get(key)
 	return obj, 0, ok
 }
 
-// Equal implements Comparer.
+// Equal implements compare.Known.
 func (s *shelf[T]) Equal(known, listed T) bool { return reflect.DeepEqual(known, listed) }
 
-// Brought implements Comparer.
+// Brought implements compare.Known.
 func (s *shelf[T]) Brought(key int) (T, bool) { return s.Get(key) }
 
-// Awaits implements Comparer.
+// Awaits implements compare.Known.
 func (s *shelf[T]) Awaits(int) bool { return false }
 
-// Ahead implements Comparer.
+// Ahead implements compare.Known.
 func (s *shelf[T]) Ahead() bool { return false }
 
-// Awaited implements Comparer.
+// Awaited implements compare.Known.
 func (s *shelf[T]) Awaited() ([]int, uint64) { return nil, 0 }
 
-// Omits implements Comparer, for the lists that compares tells.
+// Omits implements compare.Known, for the lists that compares tells.
 func (s *shelf[T]) Omits(rv string) bool { return compares(rv) }
 
 // compares reports whether a list at rv is compared: most are.
@@ -107,4 +109,15 @@ func (s *shelf[T]) content() map[int]T {
 	s.mu.RLock()
 	defer s.mu.RUnlock()
 	return maps.Clone(s.m)
+}
+
+// objectsOf returns an Objects with the given objects. If several have one key, the last one
+// counts.
+func objectsOf[K comparable, T any](items ...keyedObject[K, T]) *Objects[K, T] {
+	l := &Objects[K, T]{}
+	for _, item := range items {
+		l.Set(item.Key, item.Object, "")
+	}
+	settleObjects(l)
+	return l
 }

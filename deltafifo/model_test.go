@@ -101,7 +101,7 @@ func (m *model) delete(key, time, obj int, rv string) {
 }
 
 // spared returns the keys of the items that the consumer need not be told of.
-func (m *model) spared(items []KeyedObject[int, int], list Replacement[int, int]) map[int]bool {
+func (m *model) spared(items []keyedObject[int, int], list Replacement[int, int]) map[int]bool {
 	if m.store == nil || !compares(list.ResourceVersion) || m.inFlight || len(m.pending) > 0 {
 		return nil
 	}
@@ -120,7 +120,7 @@ func (m *model) spared(items []KeyedObject[int, int], list Replacement[int, int]
 	return same
 }
 
-func (m *model) replace(keys, time int, items []KeyedObject[int, int], list Replacement[int, int]) {
+func (m *model) replace(keys, time int, items []keyedObject[int, int], list Replacement[int, int]) {
 	spared := m.spared(items, list)
 	m.lists++
 	listed := map[int]bool{}
@@ -334,10 +334,10 @@ func (s *script) bookmark() {
 }
 
 // items returns the items of a list: any, or what the store has, save for some.
-func (s *script) items() (items []KeyedObject[int, int]) {
+func (s *script) items() (items []keyedObject[int, int]) {
 	if s.choose.IntN(2) == 0 {
 		for range s.choose.IntN(s.keys + 2) { // none now and then, and some more than once
-			items = append(items, KeyedObject[int, int]{Key: s.key(), Object: s.object()})
+			items = append(items, keyedObject[int, int]{Key: s.key(), Object: s.object()})
 		}
 		return items
 	}
@@ -349,10 +349,10 @@ func (s *script) items() (items []KeyedObject[int, int]) {
 		case 1:
 			obj, ok = s.object(), true
 		case 2:
-			items = append(items, KeyedObject[int, int]{Key: s.key(), Object: s.object()})
+			items = append(items, keyedObject[int, int]{Key: s.key(), Object: s.object()})
 		}
 		if ok {
-			items = append(items, KeyedObject[int, int]{Key: key, Object: obj})
+			items = append(items, keyedObject[int, int]{Key: key, Object: obj})
 		}
 	}
 	return items

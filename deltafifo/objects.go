@@ -7,18 +7,18 @@ import (
 	"github.com/kinform/kinform/internal/keytable"
 )
 
-// KeyedObject is one object of a list.
-type KeyedObject[K comparable, T any] struct {
+// keyedObject is one object of a list.
+type keyedObject[K comparable, T any] struct {
 	Key    K
 	Object T
 }
 
 // Objects holds the objects of a list, one per key, in the order in which their keys were first
 // set. The zero value is empty. Only one goroutine may use it. Once given to a queue it must not
-// change, because the queue uses it without a copy. Cost: 25 bytes per object beyond its
-// KeyedObject, 16 more if any object has a version, and 8 more if any has a sum.
+// change, because the queue uses it without a copy. Cost: 25 bytes per object beyond the key and the
+// object, 16 more if any object has a version, and 8 more if any has a sum.
 type Objects[K comparable, T any] struct {
-	chunks [][]KeyedObject[K, T] // of chunkLen, but for the last
+	chunks [][]keyedObject[K, T] // of chunkLen, but for the last
 	numbers
 
 	seed  maphash.Seed // set with the first object, as is parts
@@ -33,17 +33,6 @@ const (
 	// memory, and the processor can wait for many reads at a time if they are independent.
 	blockLen = 64
 )
-
-// ObjectsOf returns an Objects with the given objects. If several have one key, the last one
-// counts.
-func ObjectsOf[K comparable, T any](items ...KeyedObject[K, T]) *Objects[K, T] {
-	l := &Objects[K, T]{}
-	for _, item := range items {
-		l.Set(item.Key, item.Object, "")
-	}
-	settleObjects(l)
-	return l
-}
 
 // Len returns the number of objects. A nil *Objects has none.
 func (l *Objects[K, T]) Len() int {
@@ -66,7 +55,7 @@ func setObject[K comparable, T any](l *Objects[K, T], key K, obj T, resourceVers
 	if l.seed == (maphash.Seed{}) {
 		l.seed, l.parts = maphash.MakeSeed(), keytable.PartsOf[K]()
 	}
-	appendItem(l, KeyedObject[K, T]{key, obj}, resourceVersion, sum)
+	appendItem(l, keyedObject[K, T]{key, obj}, resourceVersion, sum)
 	if l.n-l.found == blockLen {
 		settleObjects(l)
 	}
@@ -104,7 +93,7 @@ func settleObjects[K comparable, T any](l *Objects[K, T]) {
 
 // appendItem adds an object to the last chunk. The first one grows with the list; a large list
 // that grew in one piece would be copied over and over.
-func appendItem[K comparable, T any](l *Objects[K, T], item KeyedObject[K, T], version string, sum uint64) {
+func appendItem[K comparable, T any](l *Objects[K, T], item keyedObject[K, T], version string, sum uint64) {
 	last := l.n >> chunkShift
 	if last == len(l.chunks) {
 		addChunk(l)
@@ -119,7 +108,7 @@ func addChunk[K comparable, T any](l *Objects[K, T]) {
 	if len(l.chunks) == 0 {
 		room = 0
 	}
-	l.chunks = append(l.chunks, make([]KeyedObject[K, T], 0, room))
+	l.chunks = append(l.chunks, make([]keyedObject[K, T], 0, room))
 }
 
 // copyItem copies object n to the place of another object.
@@ -157,7 +146,7 @@ func (l *Objects[K, T]) Delete(key K) {
 
 // dropLast removes the last object.
 func dropLast[K comparable, T any](l *Objects[K, T]) {
-	*itemAt(l, l.n-1) = KeyedObject[K, T]{}
+	*itemAt(l, l.n-1) = keyedObject[K, T]{}
 	dropNumber(&l.numbers)
 	chunk := &l.chunks[l.n>>chunkShift]
 	if *chunk = (*chunk)[:l.n&(chunkLen-1)]; len(*chunk) == 0 {
@@ -169,12 +158,12 @@ func hashOf[K comparable, T any](l *Objects[K, T], key K) uint32 {
 	return uint32(maphash.Comparable(l.seed, key) >> 32)
 }
 
-func itemAt[K comparable, T any](l *Objects[K, T], n int) *KeyedObject[K, T] {
+func itemAt[K comparable, T any](l *Objects[K, T], n int) *keyedObject[K, T] {
 	return &l.chunks[n>>chunkShift][n&(chunkLen-1)]
 }
 
 // blockAt returns up to blockLen objects from number n on, a multiple of blockLen.
-func blockAt[K comparable, T any](l *Objects[K, T], n int) []KeyedObject[K, T] {
+func blockAt[K comparable, T any](l *Objects[K, T], n int) []keyedObject[K, T] {
 	chunk := l.chunks[n>>chunkShift][n&(chunkLen-1):]
 	return chunk[:min(len(chunk), blockLen)]
 }

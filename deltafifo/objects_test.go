@@ -21,15 +21,15 @@ func TestItems(t *testing.T) {
 	for seed := range uint64(60) {
 		r := rand.New(rand.NewPCG(seed, 3))
 		keys := []int{3, 100, 5000}[seed%3]
-		l, want := &Objects[string, int]{}, []KeyedObject[string, int]{}
+		l, want := &Objects[string, int]{}, []keyedObject[string, int]{}
 		for step := range r.IntN(4000) {
 			key := fmt.Sprint(r.IntN(keys))
-			at := slices.IndexFunc(want, func(item KeyedObject[string, int]) bool { return item.Key == key })
+			at := slices.IndexFunc(want, func(item keyedObject[string, int]) bool { return item.Key == key })
 			switch n := r.IntN(100); {
 			case n < 90:
 				l.Set(key, step, versionOf(seed, step))
 				if at < 0 {
-					want = append(want, KeyedObject[string, int]{key, step})
+					want = append(want, keyedObject[string, int]{key, step})
 				} else {
 					want[at].Object = step
 				}

@@ -86,7 +86,7 @@ func TestProcessUsesQueue(t *testing.T) {
 
 func TestProcessStops(t *testing.T) {
 	f := New[int, int](nil, Options{})
-	must(t, f.Replace(never, Replacement[int, int]{Objects: ObjectsOf(KeyedObject[int, int]{1, 10}, KeyedObject[int, int]{2, 20}, KeyedObject[int, int]{3, 30})}))
+	must(t, f.Replace(never, Replacement[int, int]{Objects: objectsOf(keyedObject[int, int]{1, 10}, keyedObject[int, int]{2, 20}, keyedObject[int, int]{3, 30})}))
 	r := &recorder{fails: map[int]bool{1: true}}
 	if err := f.Process(never, r.process); !errors.Is(err, context.Canceled) {
 		t.Errorf("got error %v", err)
@@ -120,7 +120,7 @@ func TestProcessIsLeft(t *testing.T) {
 		"Goexit": runtime.Goexit,
 	} {
 		f := New[int, int](nil, Options{})
-		must(t, f.Replace(never, Replacement[int, int]{Objects: ObjectsOf(KeyedObject[int, int]{1, 10}, KeyedObject[int, int]{2, 20}, KeyedObject[int, int]{3, 30})}))
+		must(t, f.Replace(never, Replacement[int, int]{Objects: objectsOf(keyedObject[int, int]{1, 10}, keyedObject[int, int]{2, 20}, keyedObject[int, int]{3, 30})}))
 		var wg sync.WaitGroup
 		wg.Go(func() {
 			defer func() { _ = recover() }()

@@ -1,6 +1,8 @@
 package deltafifo
 
-import "context"
+import (
+	"context"
+)
 
 // Add adds an Added delta. resourceVersion is the version of the store after this delta; if it is
 // empty, the version does not move. Like all producing methods, Add waits while the queue is at its
@@ -32,7 +34,7 @@ func addDeletion[K comparable, T any](f *DeltaFIFO[K, T], key K, d *Delta[T]) {
 	}
 }
 
-// awaits is Comparer.Awaits.
+// awaits is compare.Known.Awaits.
 func awaits[K comparable, T any](f *DeltaFIFO[K, T], key K) bool {
 	return f.comparer != nil && f.comparer.Awaits(key)
 }

@@ -3,11 +3,12 @@ package deltafifo
 import (
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/compare"
 	"github.com/kinform/kinform/internal/objid"
 )
 
 // Lookup serves reflectors with the objects in the queue's known store. It returns nil
-// unless that store is a [Comparer], and K is the type of objects' names.
+// unless that store is an informer's, and K is the type of objects' names.
 func (s *Sink[K, T]) Lookup() func(objid.Identity) (T, bool) { return recaller(s.fifo) }
 
 // recaller returns the function that Lookup returns, nil if there are no objects.
@@ -25,7 +26,7 @@ func recaller[K comparable, T any](f *DeltaFIFO[K, T]) func(objid.Identity) (T, 
 			return obj, false
 		}
 		obj, sum, ok := known.GetSum(key)
-		if !ok || sum == 0 || sum != id.Sum || f.inFlight != nil && f.meta.Version(obj) == "" || !known.Same(key, obj, State{UID: id.UID, ResourceVersion: id.ResourceVersion}) {
+		if !ok || sum == 0 || sum != id.Sum || f.inFlight != nil && f.meta.Version(obj) == "" || !known.Same(key, obj, compare.State{UID: id.UID, ResourceVersion: id.ResourceVersion}) {
 			return *new(T), false
 		}
 		return obj, true

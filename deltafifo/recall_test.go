@@ -9,6 +9,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/compare"
 	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
@@ -42,7 +43,7 @@ func (c cupboard) GetSum(key types.NamespacedName) (*versioned, uint64, bool) {
 
 func (c cupboard) Equal(known, listed *versioned) bool { return reflect.DeepEqual(known, listed) }
 
-func (c cupboard) Same(_ types.NamespacedName, known *versioned, listed State) bool {
+func (c cupboard) Same(_ types.NamespacedName, known *versioned, listed compare.State) bool {
 	return known.UID == listed.UID && known.ResourceVersion == listed.ResourceVersion
 }
 
@@ -136,7 +137,7 @@ type asked struct {
 	n int
 }
 
-func (a *asked) Same(key types.NamespacedName, known *versioned, listed State) bool {
+func (a *asked) Same(key types.NamespacedName, known *versioned, listed compare.State) bool {
 	a.n++
 	return a.cupboard.Same(key, known, listed)
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"reflect"
 
+	"github.com/kinform/kinform/internal/compare"
 	"github.com/kinform/kinform/internal/typekind"
 )
 
@@ -26,7 +27,7 @@ type Replacement[K comparable, T any] struct {
 }
 
 // Replace adds a Replaced delta for every object of list, except for unchanged ones (see
-// [Comparer]), and a Deleted delta with an unknown final state for every existing key that is not
+// [KnownObjects]), and a Deleted delta with an unknown final state for every existing key that is not
 // in the list. If nothing is pending, the list becomes a batch without a copy. O(objects + known
 // keys), under the lock. See [DeltaFIFO.Add].
 func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) error {
@@ -126,7 +127,7 @@ type comparison[K comparable, T any] struct {
 	most      int // changed objects at which it ends
 
 	from    int // number of the first object of block
-	block   []KeyedObject[K, T]
+	block   []keyedObject[K, T]
 	found   int   // objects that are known
 	changed []int // numbers of those that have changed
 	many    bool  // too many have changed
@@ -162,7 +163,7 @@ func isSame[K comparable, T any](c *comparison[K, T], i int, old T) bool {
 
 // equal reports whether a listed object has the contents of known's object old. If the list has
 // another sum than known, the consumer gets the object: it compares the contents and notes the sum.
-func equal[K comparable, T any](known Comparer[K, T], listed *KeyedObject[K, T], old T, sum uint64) bool {
+func equal[K comparable, T any](known compare.Known[K, T], listed *keyedObject[K, T], old T, sum uint64) bool {
 	switch {
 	case identical(old, listed.Object):
 		return true
@@ -191,11 +192,11 @@ func samePointer(a, b any) bool {
 }
 
 // stateOf returns the state of an object that was listed at a version.
-func stateOf[K comparable, T any](f *DeltaFIFO[K, T], obj T, version string) State {
+func stateOf[K comparable, T any](f *DeltaFIFO[K, T], obj T, version string) compare.State {
 	if own := f.meta.Version(obj); own != "" {
-		return State{UID: f.meta.UID(obj), ResourceVersion: own}
+		return compare.State{UID: f.meta.UID(obj), ResourceVersion: own}
 	}
-	return State{ResourceVersion: version}
+	return compare.State{ResourceVersion: version}
 }
 
 // putItems adds a Replaced delta for each object, when other deltas are pending. Called with the

@@ -101,7 +101,7 @@ func TestReplaceAfterRequeue(t *testing.T) {
 	must(t, f.Update(never, 1, 11, ""), f.Delete(never, 2, 21, ""), f.Add(never, 3, 30, ""))
 	_, _ = next(t, f)
 	must(t, f.Requeue(1), f.Requeue(2), f.Requeue(3))
-	must(t, f.Replace(never, Replacement[int, int]{Objects: ObjectsOf(KeyedObject[int, int]{Key: 2, Object: 29})}))
+	must(t, f.Replace(never, Replacement[int, int]{Objects: objectsOf(keyedObject[int, int]{Key: 2, Object: 29})}))
 	b, got := next(t, f)
 	want := map[int][]Delta[int]{
 		1: {{Type: Updated, Object: 11}, {Type: Deleted, FinalStateUnknown: true, Object: 11}},

@@ -19,7 +19,7 @@ func TestRewound(t *testing.T) {
 			f := deltafifo.New[string, int](nil, deltafifo.Options{})
 			defer f.Close()
 			list := deltafifo.Replacement[string, int]{
-				Objects:         deltafifo.ObjectsOf(deltafifo.KeyedObject[string, int]{Key: "a", Object: 2}),
+				Objects:         oneObject(),
 				ResourceVersion: "12", Rewound: true, Doubtful: true,
 			}
 			for _, put := range []func() error{
@@ -51,7 +51,7 @@ func TestRewoundStays(t *testing.T) {
 	f := deltafifo.New[string, int](nil, deltafifo.Options{})
 	defer f.Close()
 	list := deltafifo.Replacement[string, int]{
-		Objects:         deltafifo.ObjectsOf(deltafifo.KeyedObject[string, int]{Key: "a", Object: 2}),
+		Objects:         oneObject(),
 		ResourceVersion: "12", Rewound: true, Doubtful: true,
 	}
 	if err := f.Replace(ctx, list); err != nil {
@@ -73,4 +73,11 @@ func pop(ctx context.Context, t *testing.T, f *deltafifo.DeltaFIFO[string, int])
 		t.Fatal(err)
 	}
 	return b
+}
+
+// oneObject is the object 2 under the key "a".
+func oneObject() *deltafifo.Objects[string, int] {
+	all := &deltafifo.Objects[string, int]{}
+	all.Set("a", 2, "")
+	return all
 }

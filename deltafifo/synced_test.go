@@ -25,7 +25,7 @@ func TestSynced(t *testing.T) {
 	_, _ = next(t, f)
 	_, _ = f.Pop(never)
 	wantSynced(t, f, false)
-	must(t, f.Replace(never, Replacement[int, int]{Objects: ObjectsOf(KeyedObject[int, int]{1, 11}, KeyedObject[int, int]{2, 20})}))
+	must(t, f.Replace(never, Replacement[int, int]{Objects: objectsOf(keyedObject[int, int]{1, 11}, keyedObject[int, int]{2, 20})}))
 	wantSynced(t, f, false)
 	if b, got := next(t, f); !b.EndsInitialList() || len(got) != 3 {
 		t.Errorf("got %v", got)
@@ -52,7 +52,7 @@ func TestSyncedWithEmptyList(t *testing.T) {
 // One object that cannot be processed does not hold up the start of a program.
 func TestSyncedDespiteFailures(t *testing.T) {
 	f := New[int, int](nil, Options{})
-	must(t, f.Replace(never, Replacement[int, int]{Objects: ObjectsOf(KeyedObject[int, int]{1, 10}, KeyedObject[int, int]{2, 20})}))
+	must(t, f.Replace(never, Replacement[int, int]{Objects: objectsOf(keyedObject[int, int]{1, 10}, keyedObject[int, int]{2, 20})}))
 	if err := f.Process(t.Context(), func(int, []Delta[int]) error { return errFails }); err == nil {
 		t.Error("no error")
 	}

@@ -76,7 +76,7 @@ func (s *server) step(ctx context.Context, f *DeltaFIFO[int, int]) error {
 
 // list returns what is there after a time in which the queue was told nothing.
 func (s *server) list(rv string) (Replacement[int, int], map[int]int) {
-	var items []KeyedObject[int, int]
+	var items []keyedObject[int, int]
 	next, kept := map[int]int{}, map[int]bool{}
 	quiet := s.rnd.IntN(2) == 0 // little has happened
 	for key := range s.keys {
@@ -88,11 +88,11 @@ func (s *server) list(rv string) (Replacement[int, int], map[int]int) {
 		switch fate {
 		case 0: // as it was
 			if existed {
-				items, next[key] = append(items, KeyedObject[int, int]{key, old}), old
+				items, next[key] = append(items, keyedObject[int, int]{key, old}), old
 			}
 		case 1: // new or changed
 			s.objects++
-			items, next[key] = append(items, KeyedObject[int, int]{key, s.objects}), s.objects
+			items, next[key] = append(items, keyedObject[int, int]{key, s.objects}), s.objects
 		case 2: // not readable
 			kept[key] = true
 			if existed {
@@ -104,9 +104,9 @@ func (s *server) list(rv string) (Replacement[int, int], map[int]int) {
 		items[i], items[j] = items[j], items[i]
 	})
 	if len(items) > 0 && s.rnd.IntN(4) == 0 { // twice, as when pages overlap
-		items = slices.Insert(items, 0, KeyedObject[int, int]{items[0].Key, -1})
+		items = slices.Insert(items, 0, keyedObject[int, int]{items[0].Key, -1})
 	}
-	list := Replacement[int, int]{Objects: ObjectsOf(items...), ResourceVersion: rv}
+	list := Replacement[int, int]{Objects: objectsOf(items...), ResourceVersion: rv}
 	if len(kept) > 0 || s.rnd.IntN(2) == 0 {
 		list.Keep = func(key, _ int) bool { return kept[key] }
 	}

@@ -149,7 +149,7 @@ func (c contentsCase[T]) divide(t *testing.T, server *fake.Server, src reflector
 func hashOfNamespace(w *widget) uint64 { return reflector.ShardHash(w.Namespace) }
 
 func (c contentsCase[T]) run(t *testing.T) {
-	const objects = 40 // so that few of them change, and also many: see deltafifo.Comparer
+	const objects = 40 // so that few of them change, and also many: see compare.Known
 	server := newShardServer(t, !c.older)
 	for n := range objects {
 		node := "own"

@@ -1,6 +1,8 @@
 package informer
 
-import "github.com/kinform/kinform/deltafifo"
+import (
+	"github.com/kinform/kinform/internal/compare"
+)
 
 // HandlerLag is the number of events after which the informer waits for a handler.
 const HandlerLag = handlerLag
@@ -12,7 +14,7 @@ func SetLag[K comparable, T any](i *Informer[K, T], n uint64) { coreOf(i).lag = 
 func SetOwnLimit[K comparable, T any](i *Informer[K, T], n int) { coreOf(i).ownLimit = n }
 
 // Comparer returns what the queue asks about the objects of a list.
-func Comparer[K comparable, T any](i *Informer[K, T]) deltafifo.Comparer[K, T] {
+func Comparer[K comparable, T any](i *Informer[K, T]) compare.Known[K, T] {
 	return &knownObjects[K, T]{i.reader, coreOf(i).only}
 }
 

@@ -28,7 +28,8 @@ func newStates(t *testing.T) *core[int, state] {
 func TestInitialListWithMore(t *testing.T) {
 	i := newStates(t)
 	fifo, cursor := i.only.feed.fifo, eventlog.NewCursor(&i.log)
-	list := deltafifo.ObjectsOf(deltafifo.KeyedObject[int, state]{Key: 1, Object: state{1, 1}})
+	list := &deltafifo.Objects[int, state]{}
+	list.Set(1, state{1, 1}, "")
 	if err := fifo.Replace(t.Context(), deltafifo.Replacement[int, state]{Objects: list, ResourceVersion: "1"}); err != nil {
 		t.Fatal(err)
 	}

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"iter"
 
-	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/compare"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/store"
 )
@@ -97,13 +97,13 @@ func keysIn[K comparable, T any](p *part[K, T]) iter.Seq2[K, T] {
 	}
 }
 
-// GetSum implements deltafifo.Comparer.
+// GetSum implements compare.Known.
 func (c *knownObjects[K, T]) GetSum(key K) (T, uint64, bool) { return c.reader.GetSum(key) }
 
-// Equal implements deltafifo.Comparer.
+// Equal implements compare.Known.
 func (c *knownObjects[K, T]) Equal(known, listed T) bool { return sameContents(known, listed) }
 
-// Brought implements deltafifo.Comparer.
+// Brought implements compare.Known.
 func (c *knownObjects[K, T]) Brought(key K) (T, bool) {
 	obj, ok := c.reader.Get(key) // first: an own write is in the door before it is in the store
 	if kept, has, ahead := putOwn(&c.part.own, key); ahead {
@@ -112,21 +112,21 @@ func (c *knownObjects[K, T]) Brought(key K) (T, bool) {
 	return obj, ok
 }
 
-// Awaits implements deltafifo.Comparer.
+// Awaits implements compare.Known.
 func (c *knownObjects[K, T]) Awaits(key K) bool { return awaitsOwn(&c.part.own, key) }
 
-// Ahead implements deltafifo.Comparer.
+// Ahead implements compare.Known.
 func (c *knownObjects[K, T]) Ahead() bool { return c.part.own.count.Load() > 0 }
 
-// Awaited implements deltafifo.Comparer.
+// Awaited implements compare.Known.
 func (c *knownObjects[K, T]) Awaited() ([]K, uint64) { return c.part.own.awaited() }
 
-// Same implements deltafifo.Comparer.
-func (c *knownObjects[K, T]) Same(key K, known T, listed deltafifo.State) bool {
+// Same implements compare.Known.
+func (c *knownObjects[K, T]) Same(key K, known T, listed compare.State) bool {
 	return sameVersion(&c.part.inf.versions, key, known, listed)
 }
 
-// Omits implements deltafifo.Comparer. It returns false if a handler wants unchanged objects. It
+// Omits implements compare.Known. It returns false if a handler wants unchanged objects. It
 // also returns false if the list is older than the store: then the server went back in time, and
 // versions from before and after cannot be compared.
 func (c *knownObjects[K, T]) Omits(resourceVersion string) bool {

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/compare"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/typekind"
 	"github.com/kinform/kinform/store"
@@ -67,7 +68,7 @@ func sameContents[T any](known, listed T) bool {
 
 // sameVersion reports whether known, the store's object under key, is in the state listed. It returns
 // false if the metadata cannot be read, so that the commit reports what is wrong with the object.
-func sameVersion[K comparable, T any](v *versions[K, T], key K, known T, listed deltafifo.State) bool {
+func sameVersion[K comparable, T any](v *versions[K, T], key K, known T, listed compare.State) bool {
 	if version := v.meta.Version(known); version != "" {
 		return version == listed.ResourceVersion && v.meta.UID(known) == listed.UID
 	}

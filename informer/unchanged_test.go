@@ -13,8 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
-	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/compare"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -208,14 +208,14 @@ func TestCompare(t *testing.T) {
 		}
 		old := newWidget("a", "one", "")
 		old.UID, old.ResourceVersion = "u", "7"
-		same := func(listed deltafifo.State) bool { return known.Same(key{Namespace: "a", Name: "one"}, old, listed) }
-		if !same(deltafifo.State{UID: "u", ResourceVersion: "7"}) || same(deltafifo.State{UID: "u", ResourceVersion: "8"}) {
+		same := func(listed compare.State) bool { return known.Same(key{Namespace: "a", Name: "one"}, old, listed) }
+		if !same(compare.State{UID: "u", ResourceVersion: "7"}) || same(compare.State{UID: "u", ResourceVersion: "8"}) {
 			t.Error("versions are not compared")
 		}
-		if same(deltafifo.State{UID: "other", ResourceVersion: "7"}) {
+		if same(compare.State{UID: "other", ResourceVersion: "7"}) {
 			t.Error("UIDs are not compared")
 		}
-		if same(deltafifo.State{}) {
+		if same(compare.State{}) {
 			t.Error("an object that cannot be compared is unchanged")
 		}
 		reg := must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {}), informer.HandlerOptions[*widget]{Unchanged: true}))(t)

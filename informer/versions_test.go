@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/internal/compare"
 	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/store"
@@ -60,7 +60,7 @@ func TestVersionsAllocateNothing(t *testing.T) {
 	v.committed(&op, "1")
 	if n := memtest.Allocs(100, func() {
 		v.committed(&op, "2")
-		_ = sameVersion(&v, 1, op.Object, deltafifo.State{ResourceVersion: "2"})
+		_ = sameVersion(&v, 1, op.Object, compare.State{ResourceVersion: "2"})
 		v.committed(&op, "")
 	}); n != 0 {
 		t.Errorf("%v allocations per event", n)
