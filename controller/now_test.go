@@ -21,7 +21,6 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
-	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/store"
 )
@@ -379,12 +378,12 @@ func TestWaitForNowWithBadObject(t *testing.T) {
 // lacks is. So it is whether the server selects the part or not.
 func TestWaitForNowOfPart(t *testing.T) {
 	for note, part := range map[string]shard.Part[*gadget]{
-		"selected by the server": {Field: reflector.ShardNamespace},
-		"all are sent":           {Hash: func(g *gadget) uint64 { return reflector.ShardHash(g.Namespace) }},
+		"selected by the server": {Field: shard.FieldNamespace},
+		"all are sent":           {Hash: func(g *gadget) uint64 { return shard.ServerHash(g.Namespace) }},
 	} {
 		t.Run(note, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				hash := reflector.ShardHash("a")
+				hash := shard.ServerHash("a")
 				part.Hashes = new(shard.Hashes)
 				if err := part.Hashes.Set(shard.HashRange{First: hash, Last: hash}); err != nil {
 					t.Fatal(err)
@@ -419,8 +418,8 @@ func TestWaitForNowOfPart(t *testing.T) {
 // bring it.
 func TestWaitForNowLastOfOthers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		hash := reflector.ShardHash("a")
-		part := shard.Part[*gadget]{Hashes: new(shard.Hashes), Field: reflector.ShardNamespace}
+		hash := shard.ServerHash("a")
+		part := shard.Part[*gadget]{Hashes: new(shard.Hashes), Field: shard.FieldNamespace}
 		if err := part.Hashes.Set(shard.HashRange{First: hash, Last: hash}); err != nil {
 			t.Fatal(err)
 		}

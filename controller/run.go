@@ -19,7 +19,7 @@ import (
 // If the setup has a mistake, Run runs nothing and returns [Controller.Err]. It can also return
 //
 //   - the error of an informer that failed,
-//   - informer.ErrGoexit, if the source or OnError of an informer ended the goroutine that ran it,
+//   - an error that says so, if the source or OnError of an informer ended the goroutine that ran it,
 //   - informer.ErrStopped, if an informer with another runner has stopped,
 //   - a [*SyncError], after Options.SyncTimeout, and
 //   - [ErrInvalid], when called twice.

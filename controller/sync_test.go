@@ -18,6 +18,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/faults"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/queue"
 	"github.com/kinform/kinform/reflector"
 )
@@ -233,7 +234,7 @@ func TestGoexitOfInformer(t *testing.T) {
 		inf := informerWith(t, server, informer.Options[*gadget]{OnError: func(error) { runtime.Goexit() }})
 		c, runC := delayed[key]("")
 		controller.For(c, inf)
-		if err := runC(t.Context(), func(context.Context, key) error { return nil }); !errors.Is(err, informer.ErrGoexit) {
+		if err := runC(t.Context(), func(context.Context, key) error { return nil }); !errors.Is(err, usercode.ErrGoexit) {
 			t.Errorf("Run returned %v", err)
 		}
 	})

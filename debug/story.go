@@ -239,7 +239,7 @@ func (v *informed) answer(ctx context.Context, key string) (answer string, known
 func (v *informed) events(key string, now time.Time) []SeenEvent {
 	out := []SeenEvent{}
 	for _, e := range first(v.inf.Traced(key)) {
-		ev := SeenEvent{Type: e.Type.String(), Version: e.Version, Age: now.Sub(e.Committed).Seconds(), Handlers: []SeenBy{}}
+		ev := SeenEvent{Type: e.Type, Version: e.Version, Age: now.Sub(e.Committed).Seconds(), Handlers: []SeenBy{}}
 		if e.Initial {
 			ev.Type += " (initial)"
 		} else if e.Replaced {

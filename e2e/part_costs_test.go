@@ -19,7 +19,6 @@ import (
 	"github.com/kinform/kinform/e2e/cluster"
 	"github.com/kinform/kinform/internal/longtest"
 	"github.com/kinform/kinform/internal/memtest"
-	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -67,7 +66,7 @@ func partCosts(t *testing.T, conn client.Connection, maps *client.Resource[*core
 	before := liveHeap()
 	opts := controller.OpenOptions[*corev1.ConfigMap]{Client: client.Options{Namespace: "default", LabelSelector: "test=costs"}}
 	if set != nil {
-		opts.Part = shard.Part[*corev1.ConfigMap]{Hashes: set, Field: reflector.ShardUID}
+		opts.Part = shard.Part[*corev1.ConfigMap]{Hashes: set, Field: shard.FieldUID}
 	}
 	handle := controller.Open(conn, core.ConfigMaps, opts)
 	running, stop := context.WithCancel(t.Context())

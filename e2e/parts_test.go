@@ -16,7 +16,6 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/e2e/cluster"
-	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
@@ -34,7 +33,7 @@ func TestParts(t *testing.T) {
 			set := new(shard.Hashes)
 			handle := controller.Open(conn, core.ConfigMaps, controller.OpenOptions[*corev1.ConfigMap]{
 				Client: client.Options{Namespace: "default", LabelSelector: "test=parts"},
-				Part:   shard.Part[*corev1.ConfigMap]{Hashes: set, Field: reflector.ShardUID},
+				Part:   shard.Part[*corev1.ConfigMap]{Hashes: set, Field: shard.FieldUID},
 			})
 			ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute)
 			defer cancel()
@@ -62,11 +61,11 @@ func TestParts(t *testing.T) {
 				t.Errorf("the server has sent %d objects of %d", sent, objects)
 			}
 			for obj := range handle.AsInformer().Store().Values() {
-				if !set.Has(reflector.ShardHash(string(obj.UID))) {
+				if !set.Has(shard.ServerHash(string(obj.UID))) {
 					t.Errorf("%s is not in the part", obj.Name)
 				}
 			}
-			testNow(ctx, t, conn, handle, func(obj *corev1.ConfigMap) bool { return set.Has(reflector.ShardHash(string(obj.UID))) })
+			testNow(ctx, t, conn, handle, func(obj *corev1.ConfigMap) bool { return set.Has(shard.ServerHash(string(obj.UID))) })
 			stop()
 			must(t, <-ended)
 		})

@@ -20,7 +20,7 @@ type changes[K comparable, T any] struct {
 	outcomes []outcome[T]     // of every op that was not a plain addition, in order
 	failed   []*reflector.ObjectError
 	lost     []*LostWriteError
-	vary     error // ErrContentsVary, once
+	vary     error // errContentsVary, once
 	full     capacity.Meter
 }
 

@@ -105,9 +105,9 @@ func TestNewContentsAtAnOldVersion(t *testing.T) {
 				return reflector.Tweak(reflector.Filter(s, all), func(*metav1.ListOptions) {})
 			}
 		},
-		func(c *contentsCase[*widget]) { c.name, c.part.Field = "part by the server", reflector.ShardNamespace },
+		func(c *contentsCase[*widget]) { c.name, c.part.Field = "part by the server", shard.FieldNamespace },
 		func(c *contentsCase[*widget]) {
-			c.name, c.part.Field, c.older = "part by an older server", reflector.ShardNamespace, true
+			c.name, c.part.Field, c.older = "part by an older server", shard.FieldNamespace, true
 		},
 		func(c *contentsCase[*widget]) { c.name, c.part.Hash = "part by the client", hashOfNamespace },
 		func(c *contentsCase[*widget]) {
@@ -138,7 +138,7 @@ func (c contentsCase[T]) divide(t *testing.T, server *fake.Server, src reflector
 		return src
 	}
 	must1(fake.Create(server, newWidget("other", "w", "")))(t)
-	hash := reflector.ShardHash("n")
+	hash := shard.ServerHash("n")
 	c.part.Hashes = new(shard.Hashes)
 	if err := c.part.Hashes.Set(shard.HashRange{First: hash, Last: hash}); err != nil {
 		t.Fatal(err)
@@ -146,7 +146,7 @@ func (c contentsCase[T]) divide(t *testing.T, server *fake.Server, src reflector
 	return must1(c.part.Source(src))(t)
 }
 
-func hashOfNamespace(w *widget) uint64 { return reflector.ShardHash(w.Namespace) }
+func hashOfNamespace(w *widget) uint64 { return shard.ServerHash(w.Namespace) }
 
 func (c contentsCase[T]) run(t *testing.T) {
 	const objects = 40 // so that few of them change, and also many: see compare.Known

@@ -20,11 +20,11 @@ var (
 	// ErrRunning is returned by Run while another call of Run is in progress.
 	ErrRunning = errors.New("informer: is running")
 
-	// ErrContentsVary is reported to Options.OnError, once, if the contents of an object change
+	// errContentsVary is reported to Options.OnError, once, if the contents of an object change
 	// back and forth at one version: earlier contents have come back twice. The error that wraps it
 	// names the resource and the object. Most likely several servers behind one address have
 	// different definitions or versions. The store has the contents of the newest list.
-	ErrContentsVary = errors.New("contents vary without a new version: do all servers behind the address agree?")
+	errContentsVary = errors.New("contents vary without a new version: do all servers behind the address agree?")
 
 	// ErrHandlerBehind ends a wait for the store while a handler is too far behind. The error
 	// that wraps it names the handler. Without this error, a waiting handler could block
@@ -34,10 +34,6 @@ var (
 	// ErrStopped is returned by calls that need a running informer, between the end of Run and
 	// its next call.
 	ErrStopped = errors.New("informer: stopped")
-
-	// ErrGoexit is the Value of a [PanicError] if the function called runtime.Goexit, as
-	// testing.T.FailNow does. It is the same for all packages.
-	ErrGoexit = usercode.ErrGoexit
 )
 
 // errTooManyWrites is returned by RecordWrite and RecordGone when the watch is too far behind this process's writes.
@@ -51,7 +47,7 @@ var (
 )
 
 // PanicError reports that a function of the user panicked or called runtime.Goexit. In the
-// latter case errors.Is finds [ErrGoexit]. Its fields are Where (the kind of function, such as
+// latter case Value says that the call ended its goroutine. Its fields are Where (the kind of function, such as
 // "handler"), Name (of the handler or index), Resource, Key, Value (the argument of panic) and
 // Stack.
 //

@@ -19,3 +19,6 @@ func Comparer[K comparable, T any](i *Informer[K, T]) compare.Known[K, T] {
 }
 
 func coreOf[K comparable, T any](i *Informer[K, T]) *core[K, T] { return i.typed.(*core[K, T]) }
+
+// ErrContentsVary is the error of contents that change back and forth at one version.
+var ErrContentsVary = errContentsVary

@@ -10,6 +10,7 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/coverage"
+	"github.com/kinform/kinform/internal/tracing"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -29,7 +30,7 @@ type Options[T any] struct {
 
 	// OnError gets every failure after which the informer continues: *reflector.RequestError,
 	// *reflector.ObjectError, *reflector.SlowListError, *SlowHandlerError, *deltafifo.SlowError,
-	// *MutationError, *LostWriteError, ErrContentsVary, and the errors of store.Options.OnError. It also gets every
+	// *MutationError, *LostWriteError, one error if contents vary without a new version, and the errors of store.Options.OnError. It also gets every
 	// *PanicError. Run then returns one of these. OnError runs in the goroutine of the failure and
 	// blocks it meanwhile. Several goroutines may call it at once. If it is nil, each failure is
 	// logged to Logger at level Warn, with resource, key, resourceVersion and the other attributes
@@ -101,22 +102,11 @@ type engine interface {
 	Stats() Stats
 	Handlers() []HandlerStats
 	Bytes() uint64
-	Lookup(key string) Found
+	Lookup(key string) tracing.Found
 	Trace(n int)
-	Traced(key string) []Traced
+	Traced(key string) []tracing.Event
 	// lacksNamespaces reports, once, that a list of one namespace has to add their index.
 	lacksNamespaces() bool
-}
-
-// Found is an informer's knowledge of a key.
-type Found struct {
-	// Object is the object in the store, a T, and Version its resourceVersion. Cached says whether
-	// there is one.
-	Object  any
-	Version string
-	Cached  bool
-	// PendingWrite is the version of [Informer.PendingWrite].
-	PendingWrite string
 }
 
 // Resource names the cached collection, as reflector.Source.Resource does.

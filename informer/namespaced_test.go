@@ -23,6 +23,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/objid"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
@@ -326,7 +327,7 @@ func TestNamespaceExits(t *testing.T) {
 					server.DropWatches()
 				}
 				var panicked *informer.PanicError
-				if err := <-ended; !errors.As(err, &panicked) || !errors.Is(err, informer.ErrGoexit) {
+				if err := <-ended; !errors.As(err, &panicked) || !errors.Is(err, usercode.ErrGoexit) {
 					t.Errorf("Run returned %v", err)
 				}
 				if !before {

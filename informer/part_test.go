@@ -91,20 +91,20 @@ func newShardServer(t *testing.T, selects bool) *fake.Server {
 }
 
 // byName is the hash of an object for Part.Hash.
-func byName(w *widget) uint64 { return reflector.ShardHash(w.Name) * 0x9e3779b97f4a7c15 }
+func byName(w *widget) uint64 { return shard.ServerHash(w.Name) * 0x9e3779b97f4a7c15 }
 
 // A range that comes costs a list of the part if the server selects, and one of all if not. Only what is
 // new is decoded. A range that goes costs nothing, and what stays is not touched.
 func TestParts(t *testing.T) {
-	uid := func(w *widget) uint64 { return reflector.ShardHash(string(w.UID)) }
+	uid := func(w *widget) uint64 { return shard.ServerHash(string(w.UID)) }
 	for _, c := range []struct {
 		note    string
 		selects bool
 		part    shard.Part[*widget]
 		hash    func(*widget) uint64
 	}{
-		{"selected by the server", true, shard.Part[*widget]{Field: reflector.ShardUID}, uid},
-		{"not selected by an older server", false, shard.Part[*widget]{Field: reflector.ShardUID}, uid},
+		{"selected by the server", true, shard.Part[*widget]{Field: shard.FieldUID}, uid},
+		{"not selected by an older server", false, shard.Part[*widget]{Field: shard.FieldUID}, uid},
 		{"dropped as it arrives", true, shard.Part[*widget]{Hash: byName}, byName},
 	} {
 		synctest.Test(t, func(t *testing.T) {
@@ -188,7 +188,7 @@ func TestPartsWhileListsFail(t *testing.T) {
 				must1(fake.Create(server, newWidget("a", fmt.Sprint("w", n), "n")))(t)
 			}
 			set := new(shard.Hashes)
-			u := newDivided(t, shard.Part[*widget]{Hashes: set, Field: reflector.ShardUID}, source(t, server), informer.Options[*widget]{OnError: ignore})
+			u := newDivided(t, shard.Part[*widget]{Hashes: set, Field: shard.FieldUID}, source(t, server), informer.Options[*widget]{OnError: ignore})
 			stop := run(t, u)
 			first := shard.HashRange{Last: topHash / 16}
 			if err := errors.Join(set.Set(first), set.WaitForLists(t.Context())); err != nil {
@@ -327,7 +327,7 @@ func TestPartsDivideMemory(t *testing.T) {
 				sum := 0
 				for n := range replicas {
 					set := new(shard.Hashes)
-					u := newDivided(t, shard.Part[*widget]{Hashes: set, Field: reflector.ShardUID}, source(t, server), informer.Options[*widget]{})
+					u := newDivided(t, shard.Part[*widget]{Hashes: set, Field: shard.FieldUID}, source(t, server), informer.Options[*widget]{})
 					stop := run(t, u)
 					width := topHash / uint64(replicas)
 					last := width*uint64(n+1) - 1
@@ -391,8 +391,8 @@ type partLife struct {
 // randomPart returns the part by names or by UIDs, and notes its hash.
 func (l *partLife) randomPart() shard.Part[*widget] {
 	if l.rand.IntN(2) == 0 {
-		l.hash = func(w *widget) uint64 { return reflector.ShardHash(string(w.UID)) }
-		return shard.Part[*widget]{Hashes: l.set, Field: reflector.ShardUID}
+		l.hash = func(w *widget) uint64 { return shard.ServerHash(string(w.UID)) }
+		return shard.Part[*widget]{Hashes: l.set, Field: shard.FieldUID}
 	}
 	return shard.Part[*widget]{Hashes: l.set, Hash: byName}
 }

@@ -5,6 +5,7 @@ import (
 
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/objmeta"
+	"github.com/kinform/kinform/internal/tracing"
 )
 
 // Trace makes the informer keep its newest n events from now on, and when each handler got them,
@@ -39,10 +40,10 @@ func (i *core[K, T]) Trace(n int) {
 // first. O(kept events).
 //
 //go:noinline
-func (i *Informer[K, T]) Traced(key string) []Traced { return i.engine.Traced(key) }
+func (i *Informer[K, T]) Traced(key string) []tracing.Event { return i.engine.Traced(key) }
 
 //go:noinline
-func (i *core[K, T]) Traced(key string) []Traced {
+func (i *core[K, T]) Traced(key string) []tracing.Event {
 	t := i.trace.Load()
 	if t == nil {
 		return nil
@@ -53,9 +54,9 @@ func (i *core[K, T]) Traced(key string) []Traced {
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	all := make([]Traced, 0, len(found))
+	all := make([]tracing.Event, 0, len(found))
 	for _, e := range found {
-		out := e.Traced
+		out := e.Event
 		for l := range i.listeners {
 			if turns := l.turns.Load(); turns != nil && turns.from <= e.place {
 				out.Turns = append(out.Turns, turns.of(l.reg.name, e.place))
@@ -80,7 +81,7 @@ func traceInitial[K comparable, T any](i *core[K, T]) {
 	t.mark.Store(position + 1)
 	for key, obj := range list.All() {
 		if n++; n+uint64(len(t.events)) > t.listed {
-			t.add(traced[K]{Traced{Type: Added, Initial: true, Version: objmeta.VersionOf(obj), Committed: now}, key, position + n - 1, true})
+			t.add(traced[K]{tracing.Event{Type: Added.String(), Initial: true, Version: objmeta.VersionOf(obj), Committed: now}, key, position + n - 1, true})
 		}
 	}
 }
@@ -94,7 +95,7 @@ func traceEvent[K comparable, T any](i *core[K, T], ev *Event[K, T], version str
 	if version == "" {
 		version = objmeta.VersionOf(ev.Object)
 	}
-	t.add(traced[K]{Traced{Type: ev.Type, Initial: ev.Initial, Replaced: ev.Replaced, Own: ev.Own, Version: version, Committed: time.Now()}, ev.Key, t.place(eventlog.End(&i.log)), true})
+	t.add(traced[K]{tracing.Event{Type: ev.Type.String(), Initial: ev.Initial, Replaced: ev.Replaced, Own: ev.Own, Version: version, Committed: time.Now()}, ev.Key, t.place(eventlog.End(&i.log)), true})
 }
 
 // traceTurn notes that the turn for the event at a position of the log has come.

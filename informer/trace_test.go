@@ -9,6 +9,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/tracing"
 )
 
 // traced returns the kept events of a key, the newest first, with the seconds since began.
@@ -169,7 +170,7 @@ func TestLookup(t *testing.T) {
 			t.Errorf("%+v", got)
 		}
 		for _, none := range []string{"a/y", "", "a/b/c", `a/\x00`} {
-			if got := inf.Lookup(none); got != (informer.Found{}) {
+			if got := inf.Lookup(none); got != (tracing.Found{}) {
 				t.Errorf("%q: %+v", none, got)
 			}
 		}

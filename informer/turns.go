@@ -9,32 +9,8 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/internal/tracing"
 )
-
-// Traced is one of the newest events of an informer: see [Informer.Trace].
-type Traced struct {
-	Type EventType
-	// Initial, Replaced and Own are those of [Event].
-	Initial, Replaced, Own bool
-	// Version is the resourceVersion that the event brought, empty if it brought none.
-	Version string
-	// Committed is the time at which the store got the change. For objects of the initial list it
-	// is the end of the list.
-	Committed time.Time
-	// Turns has one element for each handler that was there at that moment, sorted by name.
-	Turns []Turn
-}
-
-// Turn says when a handler had its turn for an event.
-type Turn struct {
-	Handler string
-	// Began is the time of the call of the handler, or of its filter, which may have refused the
-	// event. Zero if that has not happened.
-	Began time.Time
-	// Missed says that the handler will not get it: the handler was left behind, and gets only the
-	// difference (Coalesce).
-	Missed bool
-}
 
 // trace is a ring of the newest events. Each event has a place, which is its number among all
 // events: the initial list is one event in the log, and as many here as it has objects.
@@ -48,10 +24,10 @@ type trace[K comparable] struct {
 }
 
 type traced[K comparable] struct {
-	Traced        // without Turns
-	key    K      // if used
-	place  uint64 // if used
-	used   bool
+	tracing.Event        // without Turns
+	key           K      // if used
+	place         uint64 // if used
+	used          bool
 }
 
 // place returns the place of the event at a position of the log.
@@ -116,15 +92,15 @@ func (t *turns) skip(place uint64) {
 	t.next = max(t.next, place)
 }
 
-func (t *turns) of(handler string, place uint64) Turn {
+func (t *turns) of(handler string, place uint64) tracing.Turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if at := t.began[place%uint64(len(t.began))]; at.place == place+1 {
-		return Turn{Handler: handler, Began: t.base.Add(at.after)}
+		return tracing.Turn{Handler: handler, Began: t.base.Add(at.after)}
 	}
-	return Turn{Handler: handler, Missed: place < t.next}
+	return tracing.Turn{Handler: handler, Missed: place < t.next}
 }
 
-func sortTurns(all []Turn) {
-	slices.SortFunc(all, func(a, b Turn) int { return strings.Compare(a.Handler, b.Handler) })
+func sortTurns(all []tracing.Turn) {
+	slices.SortFunc(all, func(a, b tracing.Turn) int { return strings.Compare(a.Handler, b.Handler) })
 }

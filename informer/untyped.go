@@ -4,6 +4,7 @@ import (
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/objmeta"
+	"github.com/kinform/kinform/internal/tracing"
 )
 
 // Untyped is an [*Informer] of any type, for programs that look at all informers alike. Two are
@@ -17,9 +18,9 @@ type Untyped interface {
 	Handlers() []HandlerStats
 	Bytes() uint64
 	IndexStats() []index.Stats
-	Lookup(key string) Found
+	Lookup(key string) tracing.Found
 	Trace(n int)
-	Traced(key string) []Traced
+	Traced(key string) []tracing.Event
 }
 
 // Untyped returns i. Handles on informers have this method too.
@@ -32,11 +33,11 @@ func (i *Informer[K, T]) IndexStats() []index.Stats { return i.reader.Indexer().
 // O(1) for strings and types.NamespacedName, otherwise it looks at all keys of the store.
 //
 //go:noinline
-func (i *Informer[K, T]) Lookup(key string) Found { return i.engine.Lookup(key) }
+func (i *Informer[K, T]) Lookup(key string) tracing.Found { return i.engine.Lookup(key) }
 
 //go:noinline
-func (i *core[K, T]) Lookup(key string) Found {
-	var f Found
+func (i *core[K, T]) Lookup(key string) tracing.Found {
+	var f tracing.Found
 	k, ok := keytext.Find(key, i.store.Keys())
 	if !ok {
 		return f

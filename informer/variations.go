@@ -94,7 +94,7 @@ func (v *variation) note(known, listed any) {
 	v.before = append(v.before, known)
 }
 
-// take ends a commit. It returns an error that wraps ErrContentsVary if there is something to report,
+// take ends a commit. It returns an error that wraps errContentsVary if there is something to report,
 // once. A commit that changes contents drops the objects whose contents have not changed lately. After the
 // last such commit, up to mostVariations of them stay in the sample: others may not follow for long, and
 // then these show whether the contents come back.
@@ -103,7 +103,7 @@ func (t *variations) take() error {
 		return nil
 	}
 	if t.found != "" {
-		err := fmt.Errorf("%s: %w", t.found, ErrContentsVary)
+		err := fmt.Errorf("%s: %w", t.found, errContentsVary)
 		*t = variations{reported: true}
 		return err
 	}

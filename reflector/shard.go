@@ -41,15 +41,6 @@ func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], erro
 	}), nil
 }
 
-// The fields that a shard can be made by.
-const (
-	ShardUID       = sharded.UID
-	ShardNamespace = sharded.Namespace
-)
-
-// ShardHash returns the hash of the text of a field, by which servers divide objects.
-func ShardHash(text string) uint64 { return sharded.Of(text) }
-
 // EvenShard selects shard n, counted from 0, of count shards of equal size, by uid. The count
 // shards together select every object exactly once. It returns [ErrInvalid], wrapped, unless
 // 0 <= n < count.
@@ -60,9 +51,9 @@ func EvenShard(n, count int) (sharding.Selector, error) {
 	width := ^uint64(0) / uint64(count)
 	bound := func(n int) uint64 { return width * uint64(n) }
 	if n == count-1 {
-		return sharding.NewSelector(sharded.Range(ShardUID, bound(n), ^uint64(0))), nil
+		return sharding.NewSelector(sharded.Range(sharded.UID, bound(n), ^uint64(0))), nil
 	}
-	return sharding.NewSelector(sharded.Range(ShardUID, bound(n), bound(n+1)-1)), nil
+	return sharding.NewSelector(sharded.Range(sharded.UID, bound(n), bound(n+1)-1)), nil
 }
 
 // shardRange is a parsed selector.
@@ -80,10 +71,10 @@ func parseShard(selector sharding.Selector) (shardRange, error) {
 	}
 	var s shardRange
 	for n, r := range selector.Requirements() {
-		if r.Key != ShardUID && r.Key != ShardNamespace {
+		if r.Key != sharded.UID && r.Key != sharded.Namespace {
 			return s, fmt.Errorf("%w: cannot shard by %q", sharded.ErrBad, r.Key)
 		}
-		byNamespace := r.Key == ShardNamespace
+		byNamespace := r.Key == sharded.Namespace
 		if n > 0 && byNamespace != s.byNamespace {
 			return s, fmt.Errorf("%w: %q is by uid and by namespace", sharded.ErrBad, selector)
 		}

@@ -22,7 +22,7 @@ func TestBadParts(t *testing.T) {
 	}{
 		"no set":   {shard.Part[*website]{Hash: byTenant}, shard.ErrHashes},
 		"no hash":  {shard.Part[*website]{Hashes: set}, shard.ErrHashes},
-		"both":     {shard.Part[*website]{Hashes: set, Hash: byTenant, Field: reflector.ShardUID}, shard.ErrHashes},
+		"both":     {shard.Part[*website]{Hashes: set, Hash: byTenant, Field: shard.FieldUID}, shard.ErrHashes},
 		"no field": {shard.Part[*website]{Hashes: set, Field: "name"}, reflector.ErrInvalid},
 	} {
 		if _, err := c.part.Source(source); !errors.Is(err, c.want) || !strings.HasPrefix(err.Error(), "websites: ") {

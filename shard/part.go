@@ -32,16 +32,25 @@ type Part[T any] struct {
 
 	// Hash returns the hash of an object, which must be the same for all states of the object. It
 	// must be quick, and runs with locks held. A panic in it ends Run, like one in a source, or goes
-	// on in the call of Set or of RecordWrite. Nil means reflector.ShardHash of the field named by
+	// on in the call of Set or of RecordWrite. Nil means [ServerHash] of the field named by
 	// Field.
 	Hash func(T) uint64
 
-	// Field is the field by which the server can select objects: reflector.ShardUID or
-	// reflector.ShardNamespace. Then Hash must be nil. Empty means that the server sends all
+	// Field is the field by which the server can select objects: [FieldUID] or
+	// [FieldNamespace]. Then Hash must be nil. Empty means that the server sends all
 	// objects, and those that are not in the set are dropped as they arrive, before they are
 	// stored.
 	Field string
 }
+
+// The fields of [Part.Field].
+const (
+	FieldUID       = sharded.UID
+	FieldNamespace = sharded.Namespace
+)
+
+// ServerHash returns the hash of the text of a field, by which servers divide objects.
+func ServerHash(text string) uint64 { return sharded.Of(text) }
 
 // Source returns a source of the objects of from that are in the part. It serves one informer or
 // reflector, and must not be wrapped: Part comes after reflector.Map and the like. Errors:

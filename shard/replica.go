@@ -101,7 +101,7 @@ func (r *Replica) Identity() string { return r.opts.Identity }
 //
 // The hash of an object in a cache must be the hash of the key that is queued for it. If reconcile
 // reads other objects, their hash must be the same, such as the hash of the namespace of all, or
-// they need a cache of all objects. With hashes by reflector.ShardNamespace or reflector.ShardUID a
+// they need a cache of all objects. With hashes by FieldNamespace or FieldUID a
 // server may select them; keys that are hashed by UID must contain it.
 func (r *Replica) Hashes() *Hashes { return r.hashes }
 

@@ -26,7 +26,7 @@ type Keys[Q comparable] struct {
 	// and queue such keys with controller.Watch.
 	Hashed func(Q) string
 
-	// Hash returns the hash of such a text. Nil means [Hash]. Use reflector.ShardHash, and name
+	// Hash returns the hash of such a text. Nil means [Hash]. Use [ServerHash], and name
 	// that in Options.Scheme, if the text is what servers select by: see [Replica.Hashes]. All
 	// replicas need the same.
 	Hash func(text string) uint64

@@ -29,6 +29,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
 	"github.com/kinform/kinform/internal/mistake"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/store"
 )
@@ -897,7 +898,7 @@ func TestGoexitOfCache(t *testing.T) {
 		inf := informerWith(t, server, func(error) { runtime.Goexit() })
 		m := manager.New(manager.Options{})
 		m.AddCaches(inf)
-		if err := m.Run(t.Context()); !errors.Is(err, informer.ErrGoexit) {
+		if err := m.Run(t.Context()); !errors.Is(err, usercode.ErrGoexit) {
 			t.Errorf("Run returned %v", err)
 		}
 	})

@@ -29,7 +29,7 @@ func Run(ctx context.Context, controllers ...Controller) error {
 //
 //   - parts that failed or panicked (a *informer.PanicError), each with its name
 //   - caches, with the name of their resource: informer.ErrStopped if one with another runner
-//     stopped, informer.ErrGoexit if the source or OnError of one ended the goroutine that ran it
+//     stopped, an error that says so if the source or OnError of one ended the goroutine that ran it
 //   - the Elector, if it returned before this process led, or [ErrLeadership]
 //   - a *controller.SyncError, see Options.SyncTimeout
 //   - a [*GraceError], see Options.Grace

@@ -9,7 +9,6 @@ import (
 	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/examples/website"
 	"github.com/kinform/kinform/queue"
-	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/shard"
 )
 
@@ -64,11 +63,11 @@ func Example_shardingByServer() {
 		return
 	}
 	sites := kinform.Open(replica.Gate(server), website.Websites, controller.OpenOptions[*website.Website]{
-		Part: shard.Part[*website.Website]{Hashes: replica.Hashes(), Field: reflector.ShardNamespace},
+		Part: shard.Part[*website.Website]{Hashes: replica.Hashes(), Field: shard.FieldNamespace},
 	})
 	work, err := shard.Divide(replica, shard.Keys[kinform.Key]{
 		Hashed:  shard.ByNamespace,
-		Hash:    reflector.ShardHash, // and Scheme: "namespace, by the server's hash" in shard.Options
+		Hash:    shard.ServerHash, // and Scheme: "namespace, by the server's hash" in shard.Options
 		All:     sites.AsInformer().Store().Keys,
 		Add:     func(key kinform.Key) { c.Queue().Add(key) }, // c is made after work
 		CatchUp: sites.WaitForNow,

@@ -113,7 +113,7 @@ func New(conn client.Connection, opts Options) *Factory {
 }
 
 // Run runs all informers, including those requested later, until ctx is done, and then returns
-// nil. It returns the error of an informer that failed, informer.ErrGoexit if the source or OnError
+// nil. It returns the error of an informer that failed, an error that says so if the source or OnError
 // of an informer ended the goroutine that ran it, and [ErrStarted] when called twice. When Run
 // returns, every goroutine that it started has ended.
 func (f *Factory) Run(ctx context.Context) error {

@@ -31,6 +31,7 @@ import (
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/informer/factory"
 	"github.com/kinform/kinform/internal/memtest"
+	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -409,7 +410,7 @@ func TestGoexitOfInformer(t *testing.T) {
 		w := newWorld(t, factory.Options{OnError: func(error) { runtime.Goexit() }})
 		w.must(w.server.Inject(faults.Fault{Times: 1, Status: faults.Refusal(500, metav1.StatusReasonInternalError, 0)}))
 		request(w, gears, factory.Request[*gear]{})
-		if err := w.Run(t.Context()); !errors.Is(err, informer.ErrGoexit) {
+		if err := w.Run(t.Context()); !errors.Is(err, usercode.ErrGoexit) {
 			t.Errorf("Run returned %v", err)
 		}
 	})
