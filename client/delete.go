@@ -13,6 +13,7 @@ import (
 
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/objmeta"
+	"github.com/kinform/kinform/internal/removal"
 )
 
 // consentLimit limits the part of a deletion's answer that is held in memory. One object is
@@ -28,38 +29,27 @@ func (r *Resource[T]) Delete(ctx context.Context, key types.NamespacedName, opts
 	return err
 }
 
-// Removal is the answer to a deletion, as far as it concerns the object. It is zero if the answer
-// cannot be read.
-type Removal[T any] struct {
-	// UID is the object's UID.
-	UID types.UID
-	// Object is the object in the answer, if Answered is true. Servers answer with the object while
-	// something holds it, such as a finalizer, and for some resources even when it is gone.
-	Object   T
-	Answered bool
-}
-
-// Remove is Delete for callers that need the answer.
-func (r *Resource[T]) Remove(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) (Removal[T], error) {
+// Remove is for package controller: it is Delete, and returns the answer.
+func (r *Resource[T]) Remove(ctx context.Context, key types.NamespacedName, opts metav1.DeleteOptions) (removal.Answer[T], error) {
 	said, err := removeObject(ctx, r.core, key, &opts)
-	return Removal[T]{UID: said.UID, Object: typed[T](said.Object), Answered: said.Answered}, err
+	return removal.Answer[T]{UID: said.UID, Object: typed[T](said.Object), Answered: said.Answered}, err
 }
 
-func removeObject(ctx context.Context, r *resource, key types.NamespacedName, opts *metav1.DeleteOptions) (Removal[any], error) {
+func removeObject(ctx context.Context, r *resource, key types.NamespacedName, opts *metav1.DeleteOptions) (removal.Answer[any], error) {
 	c := call{verb: "delete", key: key, accept: jsonType}
 	var err error
 	if c.key, err = objectKey(r, key); err != nil {
-		return Removal[any]{}, refuse(r, c, err)
+		return removal.Answer[any]{}, refuse(r, c, err)
 	}
 	said, err := remove(ctx, r, c, opts)
 	if err != nil || said.kind == statusKind {
-		return Removal[any]{UID: said.uid}, err
+		return removal.Answer[any]{UID: said.uid}, err
 	}
 	d, err := decodeSingle(codecOf(r), single{encoding: inJSON, body: said.body}, expected(r))
 	if err != nil {
-		return Removal[any]{}, nil // the server has accepted the deletion nevertheless
+		return removal.Answer[any]{}, nil // the server has accepted the deletion nevertheless
 	}
-	return Removal[any]{UID: objmeta.UIDOf(d.object), Object: d.object, Answered: true}, nil
+	return removal.Answer[any]{UID: objmeta.UIDOf(d.object), Object: d.object, Answered: true}, nil
 }
 
 // DeleteCollection asks the server to delete all objects that match the selectors of both the

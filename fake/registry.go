@@ -17,19 +17,19 @@ type Target interface {
 	target() (*Server, schema.GroupResource)
 }
 
-// One is one resource of a server, the [Target] for types registered more than once.
-type One struct {
+// one is one resource of a server, the [Target] for types registered more than once.
+type one struct {
 	server   *Server
 	resource schema.GroupResource
 }
 
 // Resource names one resource, such as {Group: "apps", Resource: "deployments"}. Whether
 // it is registered shows when it is used.
-func (s *Server) Resource(name schema.GroupResource) One { return One{s, name} }
+func (s *Server) Resource(name schema.GroupResource) Target { return one{s, name} }
 
 func (s *Server) target() (*Server, schema.GroupResource) { return s, schema.GroupResource{} }
 
-func (o One) target() (*Server, schema.GroupResource) { return o.server, o.resource }
+func (o one) target() (*Server, schema.GroupResource) { return o.server, o.resource }
 
 // lookup finds the table that a call means. kind is the object's own, where there is an
 // object: it settles which resource is meant when T has several.

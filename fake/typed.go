@@ -168,7 +168,7 @@ func List[T metav1.Object](at Target, sel Selection) ([]T, error) {
 // ListKind is [List] for code that does not know the Go type of a kind. The kind is that of one of
 // the resource's versions; scope is the resource's. The objects are the server's own, and
 // read-only. Errors: the errors of List; [ErrNotRegistered].
-func ListKind(s *Server, of schema.GroupVersionKind, sel Selection) (list []metav1.Object, scope kind.Scope, err error) {
+func (s *Server) ListKind(of schema.GroupVersionKind, sel Selection) (list []metav1.Object, scope kind.Scope, err error) {
 	t := s.ofKind(of)
 	if t == nil {
 		return nil, scope, fmt.Errorf("fake: %s: %w", of, ErrNotRegistered)

@@ -214,17 +214,17 @@ func TestListKind(t *testing.T) {
 	check(t, fake.Define(s, sharedPod, sharedHost(exampleV1)))
 	must(fake.Create(s, placed("a", "n")))(t)
 	must(fake.Create(s, placed("b", "m")))(t)
-	list, scope, err := fake.ListKind(s, exampleV1.WithKind("Pod"), fake.Selection{FieldSelector: "spec.place=n"})
+	list, scope, err := s.ListKind(exampleV1.WithKind("Pod"), fake.Selection{FieldSelector: "spec.place=n"})
 	if check(t, err); len(list) != 1 || scope != kind.Namespaced || list[0].(*host).Spec.Place != "n" {
 		t.Errorf("%v %v", list, scope)
 	}
-	if list, _, err := fake.ListKind(s, v1.WithKind("Pod"), fake.Selection{}); len(list) != 2 || err != nil || list[1].(*pod).Spec.Node != "m" {
+	if list, _, err := s.ListKind(v1.WithKind("Pod"), fake.Selection{}); len(list) != 2 || err != nil || list[1].(*pod).Spec.Node != "m" {
 		t.Errorf("%v %v", list, err)
 	}
-	if _, _, err := fake.ListKind(s, v1.WithKind("None"), fake.Selection{}); !errors.Is(err, fake.ErrNotRegistered) {
+	if _, _, err := s.ListKind(v1.WithKind("None"), fake.Selection{}); !errors.Is(err, fake.ErrNotRegistered) {
 		t.Error(err)
 	}
-	if _, _, err := fake.ListKind(s, v1.WithKind("Pod"), fake.Selection{LabelSelector: "!!"}); err == nil {
+	if _, _, err := s.ListKind(v1.WithKind("Pod"), fake.Selection{LabelSelector: "!!"}); err == nil {
 		t.Error("a selector that does not parse passes")
 	}
 }

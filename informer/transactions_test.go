@@ -22,6 +22,7 @@ import (
 
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/store"
 )
 
@@ -170,7 +171,7 @@ func (b *bundles) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[
 func TestTransactions(t *testing.T) {
 	even := func(p *widget) bool { l := p.Labels["l"]; return (l[len(l)-1]-'0')%2 == 0 }
 	all := func(*widget) bool { return true }
-	shard := must1(reflector.EvenShard(0, 2))(t)
+	shard := must1(shard.Even(0, 2))(t)
 	inShard := func(p *widget) bool {
 		return must1(shard.Matches(&metav1.PartialObjectMetadata{ObjectMeta: p.ObjectMeta}))(t)
 	}

@@ -1,7 +1,6 @@
 package queue
 
 import (
-	"context"
 	"errors"
 	"time"
 
@@ -35,15 +34,4 @@ func Terminal(err error) error {
 		return nil
 	}
 	return &verdict.TerminalError{Err: err}
-}
-
-// IsFailure reports whether [Run] takes err, which its function returned when called with ctx, for a failure: not nil,
-// [Again], or the error of Run's context after that has ended. ctx may be derived from the call's context. It is for
-// functions that wrap another one to record its results.
-func IsFailure(ctx context.Context, err error) bool {
-	switch verdict.Judge(ctx, err) {
-	case verdict.Failed, verdict.GaveUp:
-		return true
-	}
-	return false
 }

@@ -136,27 +136,3 @@ func ExampleOptions_class() {
 	// big/1
 	// big/2
 }
-
-// A function that counts the failures of another one.
-func ExampleIsFailure() {
-	failures := 0
-	counted := func(reconcile func(context.Context, string) error) func(context.Context, string) error {
-		return func(ctx context.Context, key string) error {
-			err := reconcile(ctx, key)
-			if queue.IsFailure(ctx, err) {
-				failures++
-			}
-			return err
-		}
-	}
-	reconcile := counted(func(_ context.Context, key string) error {
-		if key == "later" {
-			return queue.Again(time.Minute)
-		}
-		return queue.Terminal(errors.New("no such shop"))
-	})
-	_ = reconcile(context.Background(), "later")
-	_ = reconcile(context.Background(), "shop")
-	fmt.Println(failures)
-	// Output: 1
-}

@@ -52,7 +52,7 @@
 // every other failure to [Options.OnError] and retries: a failed request as a [*RequestError], an object
 // that could not be used as an [*ObjectError]. Two reports come from the timer's goroutine: a streaming
 // list that has stalled ([*SlowListError]), and a source that does not return after its context has
-// ended ([ErrNotReturning]). Run waits for that source. Every other wait ends when the context does.
+// ended (the error says so). Run waits for that source. Every other wait ends when the context does.
 //
 // # Lists alone
 //

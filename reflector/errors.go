@@ -40,10 +40,10 @@ var (
 	// that the next one can try another connection.
 	errUnanswered = errors.New("the server is away and does not answer")
 
-	// ErrNotReturning reports a List or Watch of a source that goes on 30 seconds, or somewhat
+	// errNotReturning reports a List or Watch of a source that goes on 30 seconds, or somewhat
 	// longer, after its context was done. The reflector sends no other request until it
 	// returns, because it uses the source from one goroutine at a time.
-	ErrNotReturning = errors.New("the source does not return although its context is done")
+	errNotReturning = errors.New("the source does not return although its context is done")
 
 	// ErrShortWatch reports a watch that ended within a second and whose version did not move.
 	ErrShortWatch = errors.New("watch ended within a second and brought nothing")

@@ -28,7 +28,7 @@ func (r *core) checkLate(g *guard, quiet time.Duration) {
 	}
 	g.late = true
 	report := g.asked
-	report.Resource, report.Err = r.resource, ErrNotReturning
+	report.Resource, report.Err = r.resource, errNotReturning
 	r.stats.fails(&report, now, time.Time{})
 	r.warn(g, &report)
 }

@@ -115,7 +115,7 @@ func TestSourceDoesNotReturn(t *testing.T) {
 				src := &deafSource{t: t, deaf: c.deaf}
 				c.tuning.Backoff.Random = func() float64 { return 0 }
 				r, err := New(src, &sink[*metav1.PartialObjectMetadata]{}, Options{Tuning: c.tuning, OnError: func(err error) {
-					if errors.Is(err, ErrNotReturning) {
+					if errors.Is(err, errNotReturning) {
 						told, at = append(told, err), time.Now()
 					}
 				}})
@@ -173,7 +173,7 @@ func TestListOutlivesRun(t *testing.T) {
 		if err := r.Run(ctx); err != nil || time.Since(began) != time.Hour {
 			t.Errorf("Run returned %v after %v", err, time.Since(began))
 		}
-		if len(told) != 1 || !errors.Is(told[0], ErrNotReturning) {
+		if len(told) != 1 || !errors.Is(told[0], errNotReturning) {
 			t.Errorf("told %v", told)
 		}
 	})
@@ -247,7 +247,7 @@ func TestLateReportPanics(t *testing.T) {
 			defer cancel()
 			src := &deafSource{t: t, deaf: deaf}
 			r, err := New(src, &sink[*metav1.PartialObjectMetadata]{}, Options{Tuning: Tuning{DisableWatchList: true}, OnError: func(err error) {
-				if errors.Is(err, ErrNotReturning) {
+				if errors.Is(err, errNotReturning) {
 					panic("boom")
 				}
 			}})

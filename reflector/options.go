@@ -10,8 +10,8 @@ type Options struct {
 	Tuning
 
 	// OnError receives every *RequestError and *ObjectError, in the goroutine of Run, and holds up
-	// the protocol while it runs. It receives a *SlowListError, and a *RequestError with
-	// ErrNotReturning, in another goroutine, possibly during another call; Run waits for that call
+	// the protocol while it runs. It receives a *SlowListError, and a *RequestError for
+	// a source that does not return, in another goroutine, possibly during another call; Run waits for that call
 	// too. Nil logs the errors to Logger at level Warn, with the attributes of their LogValue.
 	// Errors with the same message and key are logged once a minute, with the number of those
 	// omitted.

@@ -72,8 +72,8 @@ type RequestError struct {
 	// ResourceVersion is the version that the list or watch asked for. For a later page of a list,
 	// it is the version that the first page asked for.
 	ResourceVersion string
-	// RetryIn is how long the reflector waits before it continues. Zero means at once or, after
-	// ErrNotReturning, once the source has returned.
+	// RetryIn is how long the reflector waits before it continues. Zero means at once or, after an
+	// error of a source that does not return, once the source has returned.
 	RetryIn time.Duration
 	// Err is the cause, never nil.
 	Err error
@@ -84,7 +84,7 @@ func (e *RequestError) Error() string {
 	switch {
 	case e.RetryIn > 0:
 		when = "in " + e.RetryIn.Round(time.Millisecond).String()
-	case errors.Is(e.Err, ErrNotReturning):
+	case errors.Is(e.Err, errNotReturning):
 		when = "once it has returned"
 	}
 	text := fmt.Sprintf("%s: %s at resourceVersion %q failed, trying again %s: %s",

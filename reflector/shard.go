@@ -13,7 +13,7 @@ import (
 
 // Shard returns a source of those objects of source that selector selects by the hash of their
 // uid or namespace, for controllers whose replicas divide the objects of one collection among
-// them (KEP-5866). [EvenShard] makes the usual selector.
+// them (KEP-5866). shard.Even makes the usual selector.
 //
 // Servers with feature gate ShardedListAndWatch (alpha in Kubernetes 1.36, beta and on by default
 // in 1.38) send only these objects. Other servers ignore the selector and send all objects; Shard
@@ -39,21 +39,6 @@ func Shard[T any](source Source[T], selector sharding.Selector) (Source[T], erro
 			return sharded.CheckList(page, asked)
 		},
 	}), nil
-}
-
-// EvenShard selects shard n, counted from 0, of count shards of equal size, by uid. The count
-// shards together select every object exactly once. It returns [ErrInvalid], wrapped, unless
-// 0 <= n < count.
-func EvenShard(n, count int) (sharding.Selector, error) {
-	if n < 0 || n >= count {
-		return nil, fmt.Errorf("%w: no shard %d of %d", sharded.ErrBad, n, count)
-	}
-	width := ^uint64(0) / uint64(count)
-	bound := func(n int) uint64 { return width * uint64(n) }
-	if n == count-1 {
-		return sharding.NewSelector(sharded.Range(sharded.UID, bound(n), ^uint64(0))), nil
-	}
-	return sharding.NewSelector(sharded.Range(sharded.UID, bound(n), bound(n+1)-1)), nil
 }
 
 // shardRange is a parsed selector.

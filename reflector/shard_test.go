@@ -10,6 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/sharding"
 
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 )
 
 const everyHash, noHash = "0x10000000000000000", "0x0000000000000000"
@@ -28,7 +29,7 @@ func TestEvenShards(t *testing.T) {
 	for _, count := range []int{1, 2, 3, 7, 64} {
 		found := map[string]int{}
 		for n := range count {
-			selector, err := reflector.EvenShard(n, count)
+			selector, err := shard.Even(n, count)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -111,11 +112,11 @@ func TestShardMovesOnOverWhatItDrops(t *testing.T) {
 }
 
 func TestShardVerifiesWhatItGets(t *testing.T) {
-	selector, err := reflector.EvenShard(0, 2)
+	selector, err := shard.Even(0, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
-	other, err := reflector.EvenShard(1, 2)
+	other, err := shard.Even(1, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -140,7 +141,7 @@ func TestShardVerifiesWhatItGets(t *testing.T) {
 }
 
 func TestShardSkipsWhatHasNoMetadata(t *testing.T) {
-	selector, err := reflector.EvenShard(0, 2)
+	selector, err := shard.Even(0, 2)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -174,7 +175,7 @@ func TestBadShards(t *testing.T) {
 		}
 	}
 	for _, c := range [][2]int{{0, 0}, {-1, 2}, {2, 2}, {0, -1}} {
-		if _, err := reflector.EvenShard(c[0], c[1]); !errors.Is(err, reflector.ErrInvalid) {
+		if _, err := shard.Even(c[0], c[1]); !errors.Is(err, reflector.ErrInvalid) {
 			t.Errorf("EvenShard(%d, %d): %v, want ErrInvalid", c[0], c[1], err)
 		}
 	}

@@ -15,7 +15,7 @@ import (
 // several reflectors must be safe for concurrent use.
 //
 // List and Watch return soon after ctx is done. The reflector ends requests that take too long
-// in this way, and nothing else ends a call that ignores its context: see [ErrNotReturning].
+// in this way, and nothing else ends a call that ignores its context: the reflector reports it after 30 seconds.
 //
 // Sources of this module also need not decode an object of a list that the sink has already, if its key, UID, version
 // and the sum of its bytes are the same. Decoding is most of the cost of a list, and most objects of a relist are

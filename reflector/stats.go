@@ -84,7 +84,7 @@ type Failing struct {
 	// Err is the last failure, a *RequestError; nil if there is none.
 	Err error
 	// Next is the latest time of the next request, which may already be under way. It is zero
-	// if Err is [ErrNotReturning].
+	// while the source does not return.
 	Next time.Time
 }
 

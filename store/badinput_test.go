@@ -256,23 +256,6 @@ func TestObjectKey(t *testing.T) {
 	}
 }
 
-func TestSameVersion(t *testing.T) {
-	mk := func(uid, rv string) *object {
-		return &object{metav1.ObjectMeta{UID: types.UID(uid), ResourceVersion: rv}}
-	}
-	if !SameVersion(mk("a", "1"), mk("a", "1")) {
-		t.Error("equal ones differ")
-	}
-	for _, o := range []*object{mk("a", "2"), mk("b", "1"), mk("a", "")} {
-		if SameVersion(mk("a", "1"), o) {
-			t.Errorf("the same as %+v", o)
-		}
-	}
-	if SameVersion(mk("a", ""), mk("a", "")) {
-		t.Error("an unknown version is the same as another one")
-	}
-}
-
 // TestResourceVersion checks that it only moves forward.
 func TestResourceVersion(t *testing.T) {
 	s := newStore(t, ^uint32(0), Options[*item]{})

@@ -65,7 +65,7 @@ func newPods(n int) []*pod {
 
 func podStore(b testing.TB, pods []*pod, defs ...index.Definition[*pod]) *store.Store[types.NamespacedName, *pod] {
 	b.Helper()
-	s, err := store.New(store.ObjectKey, store.Options[*pod]{Indexes: defs, Unchanged: store.SameVersion[*pod]})
+	s, err := store.New(store.ObjectKey, store.Options[*pod]{Indexes: defs, Unchanged: func(old, new *pod) bool { return old.UID == new.UID && old.ResourceVersion == new.ResourceVersion }})
 	if err != nil {
 		b.Fatal(err)
 	}

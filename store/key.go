@@ -43,10 +43,3 @@ func ParseKey(text string) (types.NamespacedName, error) {
 	}
 	return key, nil
 }
-
-// SameVersion is an Options.Unchanged for Kubernetes objects. It reports whether both have the
-// same UID and the same, non-empty resourceVersion.
-func SameVersion[T metav1.Object](old, new T) bool {
-	rv := new.GetResourceVersion()
-	return rv != "" && rv == old.GetResourceVersion() && old.GetUID() == new.GetUID()
-}

@@ -17,7 +17,7 @@ type Options[T any] struct {
 
 	// Unchanged reports whether new equals old, the object stored under the same key. If so, the
 	// store keeps old and the commit writes nothing for the key. nil means that every object
-	// is stored. [SameVersion] suits Kubernetes objects. It runs in the writer's
+	// is stored. It runs in the writer's
 	// goroutine, without the lock that readers take.
 	Unchanged func(old, new T) bool
 

@@ -41,7 +41,7 @@ type Options[K comparable, T any] struct {
 
 	// OnError gets every failure after which the pipeline continues: *reflector.RequestError,
 	// *reflector.ObjectError, *deltafifo.ProcessError, *deltafifo.SlowError. It is called from
-	// two goroutines, and for a *reflector.SlowListError or reflector.ErrNotReturning from a
+	// two goroutines, and for a *reflector.SlowListError or the *reflector.RequestError for a source that does not return, from a
 	// third. Nil logs them to Logger as [reflector.Options.OnError] does.
 	OnError func(error)
 

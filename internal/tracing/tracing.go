@@ -39,4 +39,3 @@ type Turn struct {
 	// difference (Coalesce).
 	Missed bool
 }
-

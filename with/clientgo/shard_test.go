@@ -15,6 +15,7 @@ import (
 
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/with/clientgo"
 )
 
@@ -56,7 +57,7 @@ func TestSetShardSelector(t *testing.T) {
 			}
 			var got []string
 			for n := range 2 {
-				selector, err := reflector.EvenShard(n, 2)
+				selector, err := shard.Even(n, 2)
 				check(t, err)
 				keys, failed := shardKeys(t, lw, selector)
 				if len(keys) == 0 || len(keys) == len(all) || len(failed) > 0 {

@@ -104,8 +104,10 @@ func lists(w *World) []measure.Op {
 // it is given, but only reads it.
 func (w *World) writeLists(to []*corev1.Pod) (measure.Sides, error) {
 	s, err := store.New(store.ObjectKey, store.Options[*corev1.Pod]{
-		Indexes:   definitions(3),
-		Unchanged: store.SameVersion[*corev1.Pod],
+		Indexes: definitions(3),
+		Unchanged: func(old, new *corev1.Pod) bool {
+			return old.UID == new.UID && old.ResourceVersion == new.ResourceVersion
+		},
 	})
 	if err != nil {
 		return measure.Sides{}, err

@@ -14,7 +14,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/dynamic/fake"
 
-	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/with/clientgo/dynamicinformer"
 	"github.com/kinform/kinform/with/clientgo/internal/stock"
 )
@@ -89,7 +89,7 @@ func TestShards(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := map[string]int{}
 		for n := range 2 {
-			selector, err := reflector.EvenShard(n, 2)
+			selector, err := shard.Even(n, 2)
 			if err != nil {
 				t.Fatal(err)
 			}

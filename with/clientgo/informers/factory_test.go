@@ -21,7 +21,7 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 
-	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/with/clientgo/informers"
 	"github.com/kinform/kinform/with/clientgo/internal/stock"
 )
@@ -192,7 +192,7 @@ func TestShard(t *testing.T) {
 		ctx, cancel := context.WithCancel(t.Context())
 		seen := map[string]int{}
 		for n := range 2 {
-			selector, err := reflector.EvenShard(n, 2)
+			selector, err := shard.Even(n, 2)
 			check(t, err)
 			factory := informers.NewSharedInformerFactoryWithOptions(clients, 0, informers.WithShardSelector(selector))
 			secrets, err := factory.ForResource(corev1.SchemeGroupVersion.WithResource("secrets"))

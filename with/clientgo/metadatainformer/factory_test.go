@@ -12,7 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/client-go/metadata/fake"
 
-	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/shard"
 	"github.com/kinform/kinform/with/clientgo/internal/stock"
 	"github.com/kinform/kinform/with/clientgo/metadatainformer"
 )
@@ -35,7 +35,7 @@ func TestFactory(t *testing.T) {
 		one, two := about("prod", "one"), about("test", "two")
 		one.UID, two.UID = "one", "b" // their hashes are in either half
 		clients := fake.NewSimpleMetadataClient(scheme, one, two)
-		half, err := reflector.EvenShard(0, 2)
+		half, err := shard.Even(0, 2)
 		if err != nil {
 			t.Fatal(err)
 		}

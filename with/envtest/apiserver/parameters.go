@@ -28,7 +28,7 @@ type parameters struct {
 // for a kind that it does not serve.
 func newParameters(store *fake.Server, of *admissionregistrationv1.ParamKind) (informers.GenericInformer, meta.RESTScope, error) {
 	gvk := schema.FromAPIVersionAndKind(of.APIVersion, of.Kind)
-	_, scope, err := fake.ListKind(store, gvk, fake.Selection{Namespace: "none"})
+	_, scope, err := store.ListKind(gvk, fake.Selection{Namespace: "none"})
 	switch {
 	case err != nil:
 		return nil, nil, fmt.Errorf("failed to find resource referenced by paramKind: '%v'", gvk)
@@ -74,7 +74,7 @@ func (p parameters) Get(name string) (runtime.Object, error) {
 }
 
 func (p parameters) list(sel fake.Selection) (out []runtime.Object, err error) {
-	all, _, err := fake.ListKind(p.store, p.kind, sel)
+	all, _, err := p.store.ListKind(p.kind, sel)
 	for _, obj := range all {
 		o, err := stated(obj, p.kind)
 		if err != nil {
