@@ -13,6 +13,7 @@ import (
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/reflector"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -30,7 +31,7 @@ type lamps struct {
 	byRoom informer.Index[kinform.Key, *Lamp, string]
 }
 
-func newLamps(source kinform.Source[*Lamp]) (lamps, error) {
+func newLamps(source reflector.Source[*Lamp]) (lamps, error) {
 	cache, err := kinform.NewInformer(source, informer.Options[*Lamp]{})
 	byRoom := kinform.Index(cache, "room", func(lamp *Lamp) string { return lamp.Room })
 	return lamps{cache, byRoom}, err

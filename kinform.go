@@ -18,11 +18,6 @@ import (
 type Key = types.NamespacedName
 
 type (
-	// Kind describes a kind of objects: its name, resource, scope and Go type.
-	Kind[T any] = kind.Kind[T]
-
-	// Source is a typed lister-watcher.
-	Source[T any] = reflector.Source[T]
 
 	// Informer keeps an indexed cache and tells handlers what changes.
 	Informer[T any] = informer.Informer[Key, T]
@@ -42,13 +37,13 @@ type (
 
 // KindOf describes a namespaced kind with T's name, such as
 // KindOf[*Website](version, "websites"). See kind.Of.
-func KindOf[T any](version schema.GroupVersion, resource string) *Kind[T] {
+func KindOf[T any](version schema.GroupVersion, resource string) *kind.Kind[T] {
 	return kind.Of[T](version, resource)
 }
 
 // Open returns a handle on the objects of a kind, whose informer is not running. The options may be
 // left out. What is wrong is kept until Run. See controller.Open.
-func Open[T metav1.Object](server client.Connection, of *Kind[T], options ...controller.OpenOptions[T]) *Handle[T] {
+func Open[T metav1.Object](server client.Connection, of *kind.Kind[T], options ...controller.OpenOptions[T]) *Handle[T] {
 	return controller.Open(server, of, options...)
 }
 
@@ -61,6 +56,6 @@ func Index[K comparable, T any, V comparable](of informer.Informed[K, T], name s
 
 // NewInformer returns an informer that is not running, for objects by namespace and name. See
 // informer.New.
-func NewInformer[T metav1.Object](source Source[T], opts informer.Options[T]) (*Informer[T], error) {
+func NewInformer[T metav1.Object](source reflector.Source[T], opts informer.Options[T]) (*Informer[T], error) {
 	return informer.New(source, store.ObjectKey[T], opts)
 }

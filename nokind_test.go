@@ -18,7 +18,7 @@ import (
 // TestNoKind: whatever takes a kind refuses nil by an error.
 func TestNoKind(t *testing.T) {
 	type object = *metav1.PartialObjectMetadata
-	var none *kinform.Kind[object]
+	var none *kind.Kind[object]
 	server := fake.New(fake.Options{})
 	conn := client.Connection{URL: fake.URL, HTTP: server.Client()}
 	recorder := events.New(conn, events.Options{Controller: "example.com/test"})

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/limited"
 	"github.com/kinform/kinform/kind"
 )
 
@@ -21,9 +22,9 @@ func TestLimiterWait(t *testing.T) {
 			var waits []time.Duration
 			limits := 0
 			server := client.Connection{URL: "http://example.com", Limiter: limiter, Retries: -1, HTTP: &http.Client{Transport: transport(func(r *http.Request) (*http.Response, error) {
-				wait, limited := client.LimiterWait(r.Context())
+				wait, ok := limited.Wait(r.Context())
 				waits = append(waits, wait)
-				if limited {
+				if ok {
 					limits++
 				}
 				return nil, http.ErrServerClosed

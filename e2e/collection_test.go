@@ -136,7 +136,7 @@ func newPipeline[O any, T interface {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := p.inf.AddHandler(informer.Keys[key, T](p.queue.Add), informer.HandlerOptions[T]{}); err != nil {
+	if _, err := p.inf.AddHandler(informer.HandlerFunc[key, T](func(ev informer.Event[key, T]) { p.queue.Add(ev.Key) }), informer.HandlerOptions[T]{}); err != nil {
 		t.Fatal(err)
 	}
 	return p

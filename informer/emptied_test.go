@@ -77,7 +77,7 @@ func TestEmptiedInformerKeepsNothing(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				src := make(line)
 				inf := newInformer(t, src, informer.Options[*widget]{})
-				must1(inf.AddHandler(informer.Keys[key, *widget](func(key) {}), handlerOptions{}))(t)
+				must1(inf.AddHandler(informer.HandlerFunc[key, *widget](func(informer.Event[key, *widget]) {}), handlerOptions{}))(t)
 				defer run(t, inf)()
 				goOn := make(chan struct{})
 				reg := add(inf, goOn)

@@ -55,9 +55,9 @@ func Example() {
 }
 
 // The keys of all events go to a queue of the same key type.
-func ExampleKeys() {
+func ExampleHandlerFunc() {
 	keys := queue.New(queue.Options[key]{})
-	handler := informer.Keys[key, *widget](keys.Add)
+	handler := informer.HandlerFunc[key, *widget](func(ev informer.Event[key, *widget]) { keys.Add(ev.Key) })
 	handler.Handle(informer.Event[key, *widget]{Type: informer.Deleted, Key: key{Namespace: "prod", Name: "one"}})
 	item, err := keys.Get(context.Background())
 	fmt.Println(item.Key, err)

@@ -37,12 +37,6 @@ func (h HandlerFuncs[K, T]) Handle(ev Event[K, T]) {
 	}
 }
 
-// Keys returns a handler that passes the key of every event to add, for example to the Add
-// method of a queue.Queue with the same K.
-func Keys[K comparable, T any](add func(K)) HandlerFunc[K, T] {
-	return func(ev Event[K, T]) { add(ev.Key) }
-}
-
 // isNil reports whether h has nothing to call.
 func isNil[K comparable, T any](h Handler[K, T]) bool {
 	switch h := h.(type) {

@@ -9,7 +9,7 @@ import (
 
 	"github.com/prometheus/client_golang/prometheus"
 
-	"github.com/kinform/kinform/client"
+	"github.com/kinform/kinform/internal/limited"
 )
 
 const (
@@ -95,7 +95,7 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 	resp, err := t.base.RoundTrip(req)
 	took := time.Since(began)
 	method, host := methodOf(req), t.host(req)
-	if wait, limited := client.LimiterWait(req.Context()); limited {
+	if wait, ok := limited.Wait(req.Context()); ok {
 		t.wait.WithLabelValues(method, host).Observe(wait.Seconds())
 	}
 	t.duration.WithLabelValues(method, host).Observe(took.Seconds())

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/reflector"
 )
 
 // Object is a kind with a small spec.
@@ -19,6 +20,6 @@ type Object struct {
 }
 
 // Inform makes an informer.
-func Inform(source kinform.Source[*Object]) (*kinform.Informer[*Object], error) {
+func Inform(source reflector.Source[*Object]) (*kinform.Informer[*Object], error) {
 	return kinform.NewInformer(source, informer.Options[*Object]{})
 }
