@@ -1,0 +1,74 @@
+package deltafifo_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"github.com/kinform/kinform/deltafifo"
+	"github.com/kinform/kinform/reflector"
+)
+
+// A Sink puts what a reflector brings into a queue; here its calls are made by hand. The types of the deltas say where a
+// state comes from.
+func ExampleNewSink() {
+	ctx := context.Background()
+	var fifo *deltafifo.DeltaFIFO[string, string] = deltafifo.New(deltafifo.KnownObjects[string, string](nil), deltafifo.Options{})
+	key := func(fruit string) (string, error) { return fruit[:1], nil }
+	var sink *deltafifo.Sink[string, string] = deltafifo.NewSink(fifo, key, func(bad *reflector.ObjectError) { fmt.Println(bad) })
+
+	_ = sink.Listed(ctx, reflector.Event[string]{Type: reflector.Added, Object: "apple", ResourceVersion: "1"})
+	_ = sink.Replace(ctx, "1")
+	_ = sink.Apply(ctx, reflector.Event[string]{Type: reflector.Modified, Object: "avocado", ResourceVersion: "2"})
+	_ = sink.Apply(ctx, reflector.Event[string]{Type: reflector.Added, Object: "banana", ResourceVersion: "3"})
+	_ = sink.Apply(ctx, reflector.Event[string]{Type: reflector.Deleted, Object: "banana", ResourceVersion: "4"})
+
+	var batch deltafifo.Batch[string, string]
+	batch, err := fifo.Pop(ctx)
+	for key, deltas := range batch.All() {
+		for _, d := range deltas {
+			switch d.Type {
+			case deltafifo.Replaced:
+				fmt.Println(key, "was listed:", d.Object)
+			case deltafifo.Added, deltafifo.Updated:
+				fmt.Println(key, "was watched:", d.Object)
+			case deltafifo.Deleted:
+				fmt.Println(key, "is gone:", d.Object)
+			case deltafifo.Sync:
+				fmt.Println(key, "is said again:", d.Object)
+			}
+		}
+	}
+	fmt.Println(batch.ResourceVersion(), err)
+	// Output:
+	// a was listed: apple
+	// a was watched: avocado
+	// b was watched: banana
+	// b is gone: banana
+	// 4 <nil>
+}
+
+// A key that fails comes back with the next call, and the error says which ones failed.
+func ExampleProcessError() {
+	ctx := context.Background()
+	fifo := deltafifo.New[string, int](nil, deltafifo.Options{})
+	_ = fifo.Add(ctx, "web", 1, "1")
+	_ = fifo.Add(ctx, "db", 1, "2")
+	err := fifo.Process(ctx, func(key string, _ []deltafifo.Delta[int]) error {
+		if key == "db" {
+			return errors.New("no connection")
+		}
+		return nil
+	})
+	var failed *deltafifo.ProcessError[string]
+	if errors.As(err, &failed) {
+		for _, f := range failed.Failed {
+			var f deltafifo.Failure[string] = f
+			fmt.Println(f.Key, f.Err, "given up:", f.Dropped)
+		}
+	}
+	fmt.Println("comes back:", fifo.Len())
+	// Output:
+	// db no connection given up: false
+	// comes back: 1
+}
