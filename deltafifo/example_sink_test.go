@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/reflector"
@@ -62,13 +63,11 @@ func ExampleProcessError() {
 	})
 	var failed *deltafifo.ProcessError[string]
 	if errors.As(err, &failed) {
-		for _, f := range failed.Failed {
-			var f deltafifo.Failure[string] = f
-			fmt.Println(f.Key, f.Err, "given up:", f.Dropped)
-		}
+		comesBack := func(f deltafifo.Failure[string]) bool { return !f.Dropped }
+		fmt.Println(failed.Failed[0].Key, failed.Failed[0].Err, slices.ContainsFunc(failed.Failed, comesBack))
 	}
-	fmt.Println("comes back:", fifo.Len())
+	fmt.Println("pending:", fifo.Len())
 	// Output:
-	// db no connection given up: false
-	// comes back: 1
+	// db no connection true
+	// pending: 1
 }

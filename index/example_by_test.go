@@ -3,6 +3,7 @@ package index_test
 import (
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/kinform/kinform/index"
@@ -29,10 +30,7 @@ func ExampleBy() {
 // count is for stores and their frozen readers alike.
 func count(from index.Reader[*Task]) {
 	var byName *index.Indexer[*Task] = from.Indexer()
-	for _, x := range byName.Stats() {
-		var x index.Stats = x
-		fmt.Println(x.Name, "values:", x.Values, "objects under the largest:", x.Largest)
-	}
+	fmt.Println(slices.MaxFunc(byName.Stats(), func(a, b index.Stats) int { return a.Largest - b.Largest }))
 	_, err := byName.ByIndex("zone", "a")
 	fmt.Println(errors.Is(err, index.ErrUnknownIndex))
 }
@@ -46,7 +44,7 @@ func ExampleStats() {
 	err = s.AddIndexes(index.New[*Task, string]("none", nil))
 	fmt.Println("no function:", errors.Is(err, index.ErrInvalid))
 	// Output:
-	// node values: 2 objects under the largest: 2
+	// {node 2 3 2}
 	// true
 	// taken: true
 	// no function: true
