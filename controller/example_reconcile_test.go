@@ -18,15 +18,21 @@ import (
 // bluePaint makes an object blue. It needs a client only, so a test can hand in anything that sends.
 func bluePaint[T controller.Object[T]](ctx context.Context, c controller.Client[T], obj T, paint func(T) error) string {
 	_, outcome, err := controller.CreateOrUpdate(ctx, c, obj, paint)
+	if err != nil {
+		return err.Error()
+	}
+	return inWords(outcome)
+}
+
+// inWords is an outcome in words.
+func inWords(outcome controller.Outcome) string {
 	switch outcome {
 	case controller.Created:
 		return "made"
 	case controller.Updated:
 		return "painted"
-	case controller.Unchanged:
-		return "was blue"
 	}
-	return fmt.Sprint(outcome, err)
+	return "was blue" // controller.Unchanged
 }
 
 // cached returns the number of objects that a handle has.
