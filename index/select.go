@@ -30,7 +30,15 @@ func Select[T metav1.Object](from Reader[T], namespace string, selector labels.S
 	s := slotsOf(from.Indexer())
 	wanted := labelsWanted(reqs)
 	st := s.Read()
-	best := candidates(st, namespace, wanted)
+	best := candidates(st, namespace, wanted, len(reqs))
+	if best.all {
+		out := make([]T, len(best.short))
+		for i, id := range best.short {
+			out[i] = st.At(id)
+		}
+		s.Done()
+		return out
+	}
 	view := slots.ViewOf(st)
 	s.Done()
 	if best.found {
@@ -117,15 +125,20 @@ type choice struct {
 	// answers is the one part of the selection that all their objects fulfill: the place of a
 	// requirement, or byNamespace.
 	answers int
+	// all says that short is the whole result, and valid until the end of the read. To read it during the read, instead
+	// of freezing it, makes a list of one namespace 1.35 times as fast (BenchmarkSelect).
+	all   bool
+	short []uint32
 }
 
 const byNamespace = -1
 
 // candidates returns the best choice that the indexes of st have.
-func candidates[T any](st *slots.State[T], namespace string, wanted []wantedLabels) (best choice) {
+func candidates[T any](st *slots.State[T], namespace string, wanted []wantedLabels, reqs int) (best choice) {
+	alone := reqs == 0 || reqs == 1 && namespace == ""
 	for _, ix := range st.Indexes() {
 		of, role := ix.(selectable).half()
-		offer(&best, of, role, namespace, wanted)
+		offer(&best, of, role, namespace, wanted, alone)
 	}
 	return best
 }
@@ -135,22 +148,29 @@ type selectable interface{ half() (entries, *role) }
 
 func (l *live[T, V]) half() (entries, *role) { return l.entries, &l.def.role }
 
-// offer makes the postings of an index the best choice, if the selection needs them and they are shorter.
-func offer(best *choice, of entries, role *role, namespace string, wanted []wantedLabels) {
+// offer makes the postings of an index the best choice, if the selection needs them and they are shorter. alone says that
+// the selection has one part.
+func offer(best *choice, of entries, role *role, namespace string, wanted []wantedLabels, alone bool) {
 	switch {
 	case role.namespace && namespace != "":
-		choose(best, byNamespace, of.(*side[string]), []string{namespace})
+		choose(best, byNamespace, of.(*side[string]), []string{namespace}, alone)
 	case role.labels:
 		for _, w := range wanted {
 			if role.keys == nil || role.keys[w.any[0].Key] {
-				choose(best, w.req, of.(*side[Label]), w.any)
+				choose(best, w.req, of.(*side[Label]), w.any, alone)
 			}
 		}
 	}
 }
 
 // choose makes the postings of some values the best choice if they are shorter.
-func choose[V comparable](best *choice, answers int, of *side[V], values []V) {
+func choose[V comparable](best *choice, answers int, of *side[V], values []V, alone bool) {
+	if alone && len(values) == 1 {
+		if ids, ok := of.find(posting.Value[V]{V: values[0], Hash: hashOf(of.seed, values[0])}); ok {
+			*best = choice{found: true, answers: answers, all: true, short: ids}
+			return
+		}
+	}
 	n := 0
 	for _, v := range values {
 		n += of.count(posting.Value[V]{V: v, Hash: hashOf(of.seed, v)})
@@ -158,7 +178,7 @@ func choose[V comparable](best *choice, answers int, of *side[V], values []V) {
 	if best.found && n >= best.n {
 		return
 	}
-	*best = choice{true, n, make([]posting.IDs, len(values)), answers}
+	*best = choice{found: true, n: n, ids: make([]posting.IDs, len(values)), answers: answers}
 	for i, v := range values {
 		best.ids[i] = of.freeze(posting.Value[V]{V: v, Hash: hashOf(of.seed, v)})
 	}

@@ -140,14 +140,16 @@ func BenchmarkMutations(b *testing.B) {
 	}
 }
 
-// BenchmarkTrace is what Trace costs per event with two handlers.
+// BenchmarkTrace is what Trace costs per event.
 func BenchmarkTrace(b *testing.B) {
-	for _, kept := range []int{0, 256} {
-		b.Run(fmt.Sprint("kept=", kept), func(b *testing.B) {
-			src := newFeed(10_000)
-			inf := newInformer(b, src, informer.Options[*widget]{OnError: ignore})
-			inf.Trace(kept)
-			benchmarkUpdates(b, src, inf, 2)
-		})
+	for _, handlers := range []int{2, 20} {
+		for _, kept := range []int{0, 256} {
+			b.Run(fmt.Sprint("handlers=", handlers, "/kept=", kept), func(b *testing.B) {
+				src := newFeed(10_000)
+				inf := newInformer(b, src, informer.Options[*widget]{OnError: ignore})
+				inf.Trace(kept)
+				benchmarkUpdates(b, src, inf, handlers)
+			})
+		}
 	}
 }

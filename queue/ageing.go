@@ -9,9 +9,9 @@ type ageing struct {
 
 // pick chooses the level of the next hand-out; at least one key must be ready. It chooses the
 // highest level, except that keys which have waited for ageAfter get every second turn. So no key
-// starves (controller-runtime#3496), and many aged keys take no more than half of the turns. Called
-// with the lock held.
-func pick[K comparable](q *Queue[K]) *level[K] {
+// starves (controller-runtime#3496), and many aged keys take no more than half of the turns. now may
+// be zero: then pick reads the clock if it needs to. Called with the lock held.
+func pick[K comparable](q *Queue[K], now int64) *level[K] {
 	r := &q.ready
 	if r.levels == nil {
 		return &r.base
@@ -29,7 +29,7 @@ func pick[K comparable](q *Queue[K]) *level[K] {
 		q.age.turn = false
 		return top
 	}
-	best := aged(q, r.levels[i+1:])
+	best := aged(q, r.levels[i+1:], now)
 	if best == nil {
 		return top
 	}
@@ -39,9 +39,12 @@ func pick[K comparable](q *Queue[K]) *level[K] {
 
 // aged returns the level whose next key has waited longest, or nil if no next key has waited for
 // ageAfter.
-func aged[K comparable](q *Queue[K], levels []*level[K]) *level[K] {
+func aged[K comparable](q *Queue[K], levels []*level[K], now int64) *level[K] {
 	var best *level[K]
-	now, oldest := q.now(), int64(math.MaxInt64)
+	if now == 0 {
+		now = q.now()
+	}
+	oldest := int64(math.MaxInt64)
 	for _, l := range levels {
 		if l.n == 0 {
 			continue

@@ -68,7 +68,11 @@ func (q *Queue[K]) GetBatch(ctx context.Context, dst []Item[K], n int) ([]Item[K
 
 // take hands out the next entry; there must be one. Its notes go with it. Called with the lock held.
 func take[K comparable](q *Queue[K], notes *note.Notes) Item[K] {
-	e := q.ready.pop(pick(q))
+	now := int64(0) // unknown
+	if q.timing != nil {
+		now = q.now()
+	}
+	e := q.ready.pop(pick(q, now))
 	e.state = running
 	e.gen++
 	if notes != nil {
@@ -77,7 +81,7 @@ func take[K comparable](q *Queue[K], notes *note.Notes) Item[K] {
 	e.notes = note.Notes{}
 	q.running++
 	if q.timing != nil {
-		q.timing.got(e, q.now())
+		q.timing.got(e, now)
 	}
 	return Item[K]{Key: e.key, Priority: int(e.prio), q: q, e: e, gen: e.gen}
 }

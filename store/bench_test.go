@@ -333,6 +333,16 @@ func BenchmarkSelect(b *testing.B) {
 			}
 		})
 	}
+	b.Run("namespace index", func(b *testing.B) {
+		s := podStore(b, newPods(benchPods), podNS)
+		namespaces := slices.Collect(podNS.Values(s))
+		b.ReportAllocs()
+		for i := 0; b.Loop(); i++ {
+			if len(index.Select(s, namespaces[cycle(i, len(namespaces))], nil)) != benchPods/benchNamespaces {
+				b.Fatal("lost")
+			}
+		}
+	})
 }
 
 // BenchmarkRelist writes all objects in one commit, as an informer writes a list.

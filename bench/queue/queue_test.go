@@ -34,14 +34,17 @@ func benchmarkCycle(b *testing.B, depth int) {
 }
 
 // benchmarkByKey is the cycle with Done by key, as code moved over from client-go has it, and with
-// timing.
+// timing. client-go's metered queue has the Prometheus metrics that controller-runtime gives every
+// queue with a name.
 func benchmarkByKey(b *testing.B) {
 	keys := makeKeys(1000)
 	ours, timed := queue.New(queue.Options[key]{}), queue.New(queue.Options[key]{Timing: true})
 	theirs := workqueue.NewTyped[key]()
 	defer theirs.ShutDown()
+	metered := workqueue.NewTypedWithConfig(workqueue.TypedQueueConfig[key]{Name: "cycle"})
+	defer metered.ShutDown()
 	ctx, next := context.Background(), 0
-	race(b, 20_000, wall(),
+	race(b, 20_000, cpu,
 		contender{"ours", func(n int) {
 			for range n {
 				ours.Add(keys[next%len(keys)])
@@ -51,7 +54,8 @@ func benchmarkByKey(b *testing.B) {
 			}
 		}},
 		contender{"timed", cycleOurs(timed, keys)},
-		contender{"client-go", cyclePeer(theirs, keys)})
+		contender{"client-go", cyclePeer(theirs, keys)},
+		contender{"client-go-metered", cyclePeer(metered, keys)})
 }
 
 // BenchmarkContended is eight producers and eight workers without other work.
@@ -86,7 +90,7 @@ func BenchmarkContendedPriority(b *testing.B) {
 	prio, metered := newPriorityQueue(), newMeteredPriorityQueue()
 	defer prio.ShutDown()
 	defer metered.ShutDown()
-	race(b, n, wall(),
+	race(b, n, cpu,
 		contender{"ours", crowdOurs(queue.New(queue.Options[key]{}), keys)},
 		contender{"ours-metered", crowdOurs(queue.New(queue.Options[key]{Timing: true}), keys)},
 		contender{"priority", crowdPriority(prio, keys)},

@@ -33,7 +33,8 @@ type Event struct {
 type Turn struct {
 	Handler string
 	// Began is the time of the call of the handler, or of its filter, which may have refused the
-	// event. Zero if that has not happened.
+	// event. Zero if that has not happened. Up to 16 calls that follow each other count as begun
+	// with the first, if the calls before it took less than 0.1 ms.
 	Began time.Time
 	// Missed says that the handler will not get it: the handler was left behind, and gets only the
 	// difference (Coalesce).
