@@ -41,7 +41,7 @@ func readLimited(in io.Reader, size, limit int64) (body []byte, err error) {
 
 // readExpected is io.ReadAll for a body that most likely has size bytes.
 func readExpected(in io.Reader, size int) ([]byte, error) {
-	body := make([]byte, 0, size+1) // one more, to see the end
+	body := make([]byte, 0, max(size+1, 512)) // one more, to see the end
 	for {
 		n, err := in.Read(body[len(body):cap(body)])
 		body = body[:len(body)+n]

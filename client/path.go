@@ -42,8 +42,8 @@ func address(r *resource, c *call) *url.URL {
 	end := len(u.Path)
 	u.Path = string(path)
 	u.RawPath = u.Path // used if it is a valid encoding
-	if r.root.RawPath != "" {
-		u.RawPath = r.root.RawPath + u.Path[end:]
+	if root := r.root.EscapedPath(); root != r.root.Path {
+		u.RawPath = root + u.Path[end:]
 	}
 	u.RawQuery = c.query.Encode()
 	return &u
