@@ -39,16 +39,15 @@ func wholes(w *World) (all []measure.Op) {
 				Setup: func() (measure.Sides, error) { return wholeSides(peer.name, p, nodes, measured) },
 			})
 		}
-		first := "README's controller, " + some(n, "node", "nodes") + " with a pod each, to the first reconcile of all"
-		op("first", first, " per node", Program{Workers: wholeWorkers, Kinds: 2}, n, nil,
-			measure.Line{Title: ", time", Unit: wallTime, Goal: 1}, measure.Line{Title: ", peak of resident memory", Unit: peakRSS, Goal: 1})
-		op("read", "event of a node and reconcile that only reads", "", Program{Workers: wholeWorkers, Kinds: 2}, n, (*program).read)
+		op("first", "start to the first reconcile of "+some(n, "node", "nodes")+" with a pod each", " per node", Program{Workers: wholeWorkers, Kinds: 2}, n, nil,
+			measure.Line{Title: ", time per node", Unit: wallTime, Goal: 1}, measure.Line{Title: ", peak of resident memory", Unit: peakRSS, Goal: 1})
+		op("read", "event and reconcile that only reads", "", Program{Workers: wholeWorkers, Kinds: 2}, n, (*program).read)
 		for _, workers := range []int{1, wholeWorkers, 16} {
-			op(fmt.Sprintf("patch-%d", workers), "event of a node and reconcile with a PATCH, "+some(workers, "worker", "workers"), "",
-				Program{Workers: workers, Kinds: 2}, n, (*program).patch, measure.Line{Title: ", time", Unit: wallTime, Goal: 1})
+			op(fmt.Sprintf("patch-%d", workers), "event and reconcile with a PATCH, "+some(workers, "worker", "workers"), "",
+				Program{Workers: workers, Kinds: 2}, n, (*program).patch, measure.Line{Title: ", time per PATCH", Unit: wallTime, Goal: 1})
 		}
 		for _, kinds := range []int{2, len(manyKinds)} {
-			op(fmt.Sprintf("start-%d", kinds), fmt.Sprintf("start to the first reconcile, with %d kinds", kinds), "", Program{Workers: wholeWorkers, Kinds: kinds}, 1, nil,
+			op(fmt.Sprintf("start-%d", kinds), fmt.Sprintf("start to the first reconcile, 1 object, %d kinds", kinds), "", Program{Workers: wholeWorkers, Kinds: kinds}, 1, nil,
 				measure.Line{Title: ", time", Unit: wallTime, Goal: 1})
 		}
 	}
