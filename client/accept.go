@@ -17,8 +17,12 @@ const leanly = ";drop=metadata.managedFields"
 // acceptAnswer returns the Accept header for an object, or for its kind with suffix. JSON is the last choice,
 // so a server without the first one still answers. Each choice ends with with.
 func acceptAnswer(r *resource, suffix, with string) string {
+	jsonOnly := r.jsonOnly.Load()
+	if r.accepts != "" && suffix+with == "" && !jsonOnly {
+		return r.accepts
+	}
 	choices := []encoding{r.encoding, inJSON}
-	if r.encoding == inJSON || r.jsonOnly.Load() {
+	if r.encoding == inJSON || jsonOnly {
 		choices = choices[1:]
 	}
 	var all []string
@@ -62,6 +66,9 @@ func ask(ctx context.Context, r *resource, c call, suffix string) (*answer, erro
 }
 
 func notAcceptable(err error) bool {
+	if err == nil {
+		return false
+	}
 	var status *apierrors.StatusError
 	return errors.As(err, &status) && status.ErrStatus.Code == http.StatusNotAcceptable
 }

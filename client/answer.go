@@ -19,6 +19,7 @@ type answer struct {
 	guard  guard
 	header http.Header
 	body   io.ReadCloser
+	size   int64 // of the body, as the server says; negative if it does not say
 	start  [excerptLimit]byte
 	read   int64
 	ended  bool

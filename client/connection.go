@@ -10,6 +10,7 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
+	"strings"
 
 	"golang.org/x/time/rate"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -209,6 +210,8 @@ func (c Connection) endpoint() (endpoint, error) {
 	case u.User != nil && u.Scheme != "https":
 		return endpoint{}, fmt.Errorf("URL %q: a user and password need https: over http everybody on the way could read them", shown)
 	}
+	u.Host = strings.TrimSuffix(u.Host, ":") // without a port
+	u.Path = cmp.Or(u.Path, "/")             // else JoinPath returns a relative path
 	e := endpoint{base: u, http: c.HTTP, userAgent: c.UserAgent, limiter: c.Limiter, retries: max(c.Retries, 0), breaker: c.Breaker}
 	if c.Retries == 0 {
 		e.retries = defaultRetries

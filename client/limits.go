@@ -19,16 +19,42 @@ func (c countedBody) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// readLimited reads a body that is one object.
-func readLimited(in io.Reader, limit int64) ([]byte, error) {
-	if limit == decode.Unlimited {
-		return io.ReadAll(in)
+// mostExpected limits the memory that is set aside for a body before it is there.
+const mostExpected = 64 << 10
+
+// readLimited reads a body that is one object. size is the body's length, if the server has said it and is right, and
+// otherwise negative.
+func readLimited(in io.Reader, size, limit int64) (body []byte, err error) {
+	if limit != decode.Unlimited {
+		in = io.LimitReader(in, limit+1)
 	}
-	body, err := io.ReadAll(io.LimitReader(in, limit+1))
-	if err == nil && int64(len(body)) > limit {
+	if size < 0 || size > mostExpected {
+		body, err = io.ReadAll(in)
+	} else {
+		body, err = readExpected(in, int(size))
+	}
+	if err == nil && limit != decode.Unlimited && int64(len(body)) > limit {
 		err = decode.ErrOverLimit
 	}
 	return body, err
+}
+
+// readExpected is io.ReadAll for a body that most likely has size bytes.
+func readExpected(in io.Reader, size int) ([]byte, error) {
+	body := make([]byte, 0, max(size+1, 512)) // one more, to see the end
+	for {
+		n, err := in.Read(body[len(body):cap(body)])
+		body = body[:len(body)+n]
+		if err == io.EOF {
+			return body, nil
+		}
+		if err != nil {
+			return body, err
+		}
+		if len(body) == cap(body) {
+			body = append(body, 0)[:len(body)]
+		}
+	}
 }
 
 // meter returns the reader of an answer, which counts its bytes.

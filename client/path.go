@@ -15,24 +15,38 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-// url returns the address of an object, or of the collection if no name is given. The caller
+// root returns the address of a group and version, which the addresses of all their objects begin with.
+func (e endpoint) root(of schema.GroupVersion) *url.URL {
+	if of.Group == "" {
+		return e.base.JoinPath("api", of.Version)
+	}
+	return e.base.JoinPath("apis", of.Group, of.Version)
+}
+
+// address returns the address of an object, or of the collection if no name is given. The caller
 // has checked the parts of the path: none contains a slash or a percent sign.
 // (https://kubernetes.io/docs/reference/using-api/api-concepts/#resource-uris)
-func (e endpoint) url(gvr schema.GroupVersionResource, key types.NamespacedName, subresource []string, query url.Values) string {
-	parts := []string{"api", gvr.Version}
-	if gvr.Group != "" {
-		parts = []string{"apis", gvr.Group, gvr.Version}
+func address(r *resource, c *call) *url.URL {
+	u := *r.root
+	path := append(make([]byte, 0, 128), u.Path...)
+	if c.key.Namespace != "" {
+		path = append(append(path, "/namespaces/"...), c.key.Namespace...)
 	}
-	if key.Namespace != "" {
-		parts = append(parts, "namespaces", key.Namespace)
+	path = append(append(path, '/'), r.gvr.Resource...)
+	if c.key.Name != "" {
+		path = append(append(path, '/'), c.key.Name...)
 	}
-	parts = append(parts, gvr.Resource)
-	if key.Name != "" {
-		parts = append(parts, key.Name)
+	for _, part := range c.subresource {
+		path = append(append(path, '/'), part...)
 	}
-	u := e.base.JoinPath(append(parts, subresource...)...)
-	u.RawQuery = query.Encode()
-	return u.String()
+	end := len(u.Path)
+	u.Path = string(path)
+	u.RawPath = u.Path // used if it is a valid encoding
+	if root := r.root.EscapedPath(); root != r.root.Path {
+		u.RawPath = root + u.Path[end:]
+	}
+	u.RawQuery = c.query.Encode()
+	return &u
 }
 
 // completeKey returns key with the namespace of the Options if it has none.

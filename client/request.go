@@ -46,19 +46,13 @@ func sendOnce(ctx context.Context, r *resource, c call) (*answer, error) {
 		r.server.refresh()
 	}
 	a := &answer{ctx: ctx, guard: newGuard(ctx, c)}
-	req, err := http.NewRequestWithContext(traced(a.guard.ctx, attempt), c.method, r.server.url(r.gvr, c.key, c.subresource, c.query), bodyReader(c.body))
+	req, err := http.NewRequestWithContext(traced(a.guard.ctx, attempt), c.method, "", bodyReader(c.body))
 	if err != nil {
 		a.guard.release()
 		return nil, err
 	}
-	req.Header.Set("Accept", c.accept)
-	req.Header.Set("User-Agent", r.server.userAgent)
-	if c.encoding != "" {
-		req.Header.Set("Accept-Encoding", c.encoding)
-	}
-	if c.contentType != "" {
-		req.Header.Set("Content-Type", c.contentType)
-	}
+	req.URL = address(r, &c)
+	req.Host, req.Header = req.URL.Host, headers(r, &c)
 	a.guard.begin()
 	resp, err := r.server.http.Do(req)
 	a.guard.end(stallWhole)
@@ -67,7 +61,7 @@ func sendOnce(ctx context.Context, r *resource, c call) (*answer, error) {
 		return nil, withContext(ctx, a.guard.explain(privateError(err, req.URL)))
 	}
 	attempt.Answered()
-	a.header, a.body = resp.Header, unzip(resp)
+	a.header, a.body, a.size = resp.Header, unzip(resp), resp.ContentLength
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer a.close()
 		return nil, refusal(r, c, resp.StatusCode, a)
@@ -78,6 +72,18 @@ func sendOnce(ctx context.Context, r *resource, c call) (*answer, error) {
 	}
 	attempt.Accepted()
 	return a, nil
+}
+
+// headers returns the headers of a call. Their values share one array.
+func headers(r *resource, c *call) http.Header {
+	values := [...]string{c.accept, r.server.userAgent, c.encoding, c.contentType}
+	h := make(http.Header, len(values))
+	for i, name := range [...]string{"Accept", "User-Agent", "Accept-Encoding", "Content-Type"} {
+		if values[i] != "" {
+			h[name] = values[i : i+1 : i+1]
+		}
+	}
+	return h
 }
 
 // traced returns a context that records an attempt's connection.

@@ -2,6 +2,7 @@ package client
 
 import (
 	"fmt"
+	"net/url"
 	"reflect"
 	"sync/atomic"
 	"time"
@@ -31,12 +32,14 @@ type resource struct {
 	kind    *kind.Kind[any]
 	gvr     schema.GroupVersionResource // of kind
 	options Options
-	name    string // result of method Resource
+	name    string   // result of method Resource
+	root    *url.URL // of the group and version
 	// codec is an *objectCodec. Its type is not named here, because it names types of package reflect. Each
 	// package that names a Resource would compile their methods: 6 KB.
 	codec any
 
 	encoding encoding // the first choice
+	accepts  string   // the Accept header of an object, with the first choice
 	limit    int64    // bytes of an object
 	decoders int      // goroutines of a list
 	// jsonOnly is set when the server has refused the first choice.
@@ -119,18 +122,21 @@ func newResource(conn Connection, k *kind.Kind[any], t reflect.Type, opts Option
 	if objects.protobuf != nil {
 		first = inJSON
 	}
-	return &resource{
+	r := &resource{
 		server:  server,
 		kind:    k,
 		gvr:     gvr,
 		options: opts,
 		name:    describe(gvr, opts.Namespace),
+		root:    server.root(gvr.GroupVersion()),
 		codec:   &objects,
 
 		encoding: first,
 		limit:    objectLimit(opts.MaxObjectBytes),
 		decoders: decoders(opts.Decoders),
-	}, nil
+	}
+	r.accepts = acceptAnswer(r, "", "")
+	return r, nil
 }
 
 // codecOf returns the codec of a client's objects.
@@ -152,8 +158,8 @@ func inNamespace(r *resource, namespace string) (*resource, error) {
 	codec := *codecOf(r)
 	codec.stats = new(counters)
 	in := &resource{
-		server: r.server, kind: r.kind, gvr: r.gvr, options: opts, name: describe(r.gvr, namespace), codec: &codec,
-		encoding: r.encoding, limit: r.limit, decoders: r.decoders,
+		server: r.server, kind: r.kind, gvr: r.gvr, options: opts, name: describe(r.gvr, namespace), root: r.root, codec: &codec,
+		encoding: r.encoding, accepts: r.accepts, limit: r.limit, decoders: r.decoders,
 	}
 	return in, nil
 }

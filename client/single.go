@@ -20,7 +20,7 @@ type single struct {
 // readSingle reads a body of one object in its encoding.
 func readSingle(r *resource, a *answer) (single, error) {
 	s := single{encoding: a.encoding()}
-	body, err := readLimited(meter(r, a), r.limit)
+	body, err := readLimited(meter(r, a), a.size, r.limit)
 	if err != nil {
 		return s, fmt.Errorf("reading the object: %w", err)
 	}

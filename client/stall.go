@@ -22,9 +22,9 @@ const (
 
 // guard ends a call that waits too long. One goroutine uses it.
 type guard struct {
-	ctx    context.Context // of the request
-	cancel context.CancelCauseFunc
-	timer  *time.Timer // runs during a wait; nil in a watch
+	ctx    context.Context         // of the request
+	cancel context.CancelCauseFunc // nil in a watch
+	timer  *time.Timer             // runs during a wait; nil before the first
 
 	since time.Time     // when the current wait began
 	left  time.Duration // time left for it and the waits after it
@@ -35,17 +35,21 @@ func newGuard(ctx context.Context, c call) guard {
 		return guard{ctx: ctx}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
-	timer := time.AfterFunc(stallLimit, func() { cancel(errStalled) })
-	timer.Stop()
-	return guard{ctx: ctx, cancel: cancel, timer: timer, left: stallLimit}
+	return guard{ctx: ctx, cancel: cancel, left: stallLimit}
 }
 
 // begin and end enclose a wait that brought n bytes.
 func (g *guard) begin() {
-	if g.timer != nil {
-		g.since = time.Now()
-		g.timer.Reset(g.left)
+	if g.cancel == nil {
+		return
 	}
+	g.since = time.Now()
+	if g.timer != nil {
+		g.timer.Reset(g.left)
+		return
+	}
+	cancel := g.cancel
+	g.timer = time.AfterFunc(g.left, func() { cancel(errStalled) })
 }
 
 func (g *guard) end(n int) {
@@ -70,6 +74,8 @@ func (g *guard) explain(err error) error {
 func (g *guard) release() {
 	if g.timer != nil {
 		g.timer.Stop()
+	}
+	if g.cancel != nil {
 		g.cancel(nil)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"sync"
@@ -26,8 +27,17 @@ const drainLimit = 64 << 10
 // login is the state of the credentials at one time, with the connections made from them.
 // Immutable.
 type login struct {
-	secrets secrets
-	send    *http.Transport // made from all credentials but the token
+	secrets       secrets
+	authorization []string        // the header with the token; nil without one
+	send          *http.Transport // made from all credentials but the token
+}
+
+func newLogin(s secrets, send *http.Transport) *login {
+	l := &login{secrets: s, send: send}
+	if s.token != "" {
+		l.authorization = []string{"Bearer " + s.token}
+	}
+	return l
 }
 
 // transport sends requests to one server, with credentials that may change on disk.
@@ -61,7 +71,7 @@ func newTransport(server *url.URL, opts ConnectionOptions) (*transport, error) {
 	if err != nil {
 		return nil, err
 	}
-	t.current.Store(&login{secrets: s, send: send})
+	t.current.Store(newLogin(s, send))
 	t.read.Store(time.Now().UnixNano())
 	if opts.TokenFile != t.opts.TokenFile {
 		t.renew(t.current.Load())
@@ -103,9 +113,10 @@ func (t *transport) RoundTrip(req *http.Request) (*http.Response, error) {
 }
 
 func (l *login) roundTrip(req *http.Request, turns *turns) (*http.Response, error) {
-	if l.secrets.token != "" && req.Header.Get("Authorization") == "" {
-		req = req.Clone(req.Context())
-		req.Header.Set("Authorization", "Bearer "+l.secrets.token)
+	if l.authorization != nil && req.Header.Get("Authorization") == "" {
+		req = req.WithContext(req.Context()) // a copy
+		req.Header = maps.Clone(req.Header)
+		req.Header["Authorization"] = l.authorization
 	}
 	return turns.send(l.send, req)
 }
@@ -113,8 +124,11 @@ func (l *login) roundTrip(req *http.Request, turns *turns) (*http.Response, erro
 // doubtful reports whether other credentials might have succeeded. In both cases the server
 // has done nothing.
 func doubtful(resp *http.Response, err error) bool {
+	if err == nil {
+		return resp.StatusCode == http.StatusUnauthorized
+	}
 	var untrusted *tls.CertificateVerificationError
-	return err == nil && resp.StatusCode == http.StatusUnauthorized || errors.As(err, &untrusted)
+	return errors.As(err, &untrusted)
 }
 
 // rewind prepares the request for another try, if its body can be read again.
@@ -161,7 +175,7 @@ func (t *transport) reread() []error {
 	old := t.current.Load()
 	s, faults := t.opts.read(old.secrets)
 	if s != old.secrets {
-		next := &login{secrets: s, send: old.send}
+		next := newLogin(s, old.send)
 		if s.token = old.secrets.token; s != old.secrets {
 			// A connection keeps its certificates for life, and HTTP/2 would keep using it.
 			send, err := t.opts.sender(s)
@@ -212,7 +226,7 @@ func (t *transport) refresh() {
 	if err != nil {
 		return // impossible: the same options worked before
 	}
-	t.current.Store(&login{secrets: old.secrets, send: send})
+	t.current.Store(newLogin(old.secrets, send))
 	t.retire(old)
 }
 

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"reflect"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion/queryparams"
@@ -89,8 +90,10 @@ func askForObject(ctx context.Context, r *resource, c call, opts any) (any, erro
 	if err := checkSubresource(c.subresource); err != nil {
 		return nil, refuse(r, c, err)
 	}
-	if c.query, err = queryparams.Convert(opts); err != nil {
-		return nil, refuse(r, c, err)
+	if !reflect.ValueOf(opts).Elem().IsZero() {
+		if c.query, err = queryparams.Convert(opts); err != nil {
+			return nil, refuse(r, c, err)
+		}
 	}
 	a, err := ask(ctx, r, c, "")
 	if err != nil {

@@ -994,8 +994,9 @@ func TestPatchWithoutJSON(t *testing.T) {
 
 func TestStatedVersion(t *testing.T) {
 	for patch, want := range map[string]string{
-		`{"metadata":{"resourceVersion":"7"}}`: "7",
-		`{"spec":{}}`:                          "",
+		`{"metadata":{"resourceVersion":"7"}}`:      "7",
+		`{"metadata":{"resource\u0056ersion":"7"}}`: "7",
+		`{"spec":{}}`: "",
 		`[{"op":"test","path":"/metadata/resourceVersion","value":"7"},{"op":"add","path":"/a","value":1}]`:    "7",
 		`[{"op":"add","path":"/a","value":1},{"op":"replace","path":"/metadata/resourceVersion","value":"7"}]`: "7",
 		`[{"op":"remove","path":"/metadata/resourceVersion"}]`:                                                 "",

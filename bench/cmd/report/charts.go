@@ -10,9 +10,12 @@ import (
 // named is an operation with its label in a chart.
 type named struct{ op, label string }
 
-// headline has the operations of the chart in README.md: what programs do most with the defaults of both libraries,
-// then single operations, and at the end two in which client-go is faster.
+// headline has the operations of the chart in README.md: whole controllers, what programs do most with the defaults of both
+// libraries, then single operations, and at the end two in which client-go is faster.
 var headline = []named{
+	{"whole/first/client-go", "whole controller, start to the first reconcile of 10,000 nodes, processor time"},
+	{"whole/read/client-go", "whole controller, event and reconcile that reads, processor time"},
+	{"whole/patch-4/client-go", "whole controller, event and reconcile with a PATCH, processor time"},
 	{"wire/defaults", "first sync over HTTP, defaults (prepared bytes)"},
 	{"resident/default", "memory per pod in a full cache, defaults"},
 	{"custom/typed-watchlist", "first sync of custom resources over HTTP, typed (prepared bytes)"},

@@ -1,7 +1,7 @@
 // Command report measures kinform beside client-go and writes the results as a table and
 // as charts.
 //
-//	go run ./bench/cmd/report                 # all of it, 25 minutes on an idle machine; into bench/
+//	go run ./bench/cmd/report                 # all of it, 30 minutes on an idle machine; into bench/
 //	go run ./bench/cmd/report -run 'get|list' # some operations
 //	go run ./bench/cmd/report -quick -o /tmp  # does it work? the numbers mean nothing
 //	go run ./bench/cmd/report -o /tmp/new -compare bench/results.json # fails if an operation has lost

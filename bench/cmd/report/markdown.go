@@ -2,10 +2,12 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
 	"github.com/kinform/kinform/bench/internal/chart"
+	"github.com/kinform/kinform/bench/internal/measure"
 )
 
 // markdown returns the content of RESULTS.md.
@@ -21,13 +23,18 @@ func (r *report) markdown() []byte {
 	if r.quick {
 		b.WriteString("**This was a quick run, which only shows that everything works. Its numbers mean nothing.**\n\n")
 	}
+	if slices.ContainsFunc(r.results, func(res measure.Result) bool { return whole(res.Op) }) {
+		b.WriteString(wholes)
+		b.WriteString(r.table(whole))
+		b.WriteString("\n## Operations\n\n")
+	}
 	fmt.Fprintf(&b, `Both sides do the same work on the same %s pods of 4.6 KB, in one process. They take turns of some %v, so that what
 else the machine does slows both alike. A number is the median of up to %d turns; a ratio is the median of the ratios of turns
 that followed each other, client-go's value over kinform's, with its 95%% confidence interval (the statistics are benchstat's).
 *Goal* is the minimum that we set for the row. "≈" marks a row whose interval contains the goal: another run may say otherwise.
 
 `, chart.Short(float64(r.plan.pods)), r.plan.options.Slice, r.plan.options.Rounds)
-	b.WriteString(r.table())
+	b.WriteString(r.table(func(op measure.Op) bool { return !whole(op) }))
 	b.WriteString(notes)
 	if r.drawn("heap") {
 		b.WriteString("\n## Memory\n\n![Heap per pod](charts/heap.svg)\n")
@@ -58,6 +65,15 @@ func (r *report) command() string {
 	}
 	return s
 }
+
+const wholes = `## Whole controllers
+
+The controller of [README](../README.md#a-controller) beside the same program with controller-runtime and with client-go. A row says
+with which, and the columns named client-go show it. Each program is a process and has a fake API server of its own, over HTTP, in
+another process. Processor time, bytes and allocations are those of the program's process, collections of garbage included. A PATCH
+brings an event and another reconcile. There are 4 workers where a row names no number.
+
+`
 
 const notes = `
 - client-go runs with its default feature gates: RealFIFO, atomic and batched events. Kinform's informers have zero Options but

@@ -91,11 +91,17 @@ func met(v measure.Verdict) string {
 const head = "| operation | kinform | B | allocs | client-go | B | allocs | ratio (95%) | goal | met |\n" +
 	"| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: | --- | --- |\n"
 
-// table is the table of all operations.
-func (r *report) table() string {
+// whole reports whether an operation is about a whole controller.
+func whole(op measure.Op) bool { return strings.HasPrefix(op.Name, "whole/") }
+
+// table is the table of the operations of which is is true.
+func (r *report) table(is func(measure.Op) bool) string {
 	var b strings.Builder
 	b.WriteString(head)
 	for _, res := range r.results {
+		if !is(res.Op) {
+			continue
+		}
 		if res.Op.Missing != "" {
 			for _, line := range res.Op.Lines {
 				fmt.Fprintf(&b, "| %s | *not measured: %s* | | | | | | | %s | |\n", line.Title, res.Op.Missing, goal(line))

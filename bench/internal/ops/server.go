@@ -12,46 +12,60 @@ import (
 // serverArg is the argument that makes a program the server of another one.
 const serverArg = "serve-benchmarks"
 
-// server is a wireServer in another process, so that this process uses only the time and the memory
-// of a client. The other process ends when this one does, even if this one is killed.
-type server struct {
-	URL     string
-	objects int
+// other is another process of this program. It ends when this one does, even if this one is killed.
+type other struct {
 	calls   *rpc.Client
 	process *exec.Cmd
 }
 
-// startServer runs this program as a server: its main or TestMain calls ServeOthers.
-func startServer(has Contents) (*server, error) {
+// startOther runs this program once more: its main or TestMain calls ServeOthers.
+func startOther() (*other, error) {
 	self, err := os.Executable()
 	if err != nil {
 		return nil, err
 	}
-	s := &server{objects: has.Objects, process: exec.Command(self, serverArg)}
-	s.process.Stderr = os.Stderr
-	in, err := s.process.StdinPipe()
+	o := &other{process: exec.Command(self, serverArg)}
+	o.process.Stderr = os.Stderr
+	in, err := o.process.StdinPipe()
 	if err != nil {
 		return nil, err
 	}
-	out, err := s.process.StdoutPipe()
+	out, err := o.process.StdoutPipe()
 	if err != nil {
 		return nil, err
 	}
-	if err := s.process.Start(); err != nil {
+	if err := o.process.Start(); err != nil {
 		return nil, err
 	}
-	s.calls = rpc.NewClient(pipes{out, in})
+	o.calls = rpc.NewClient(pipes{out, in})
+	return o, nil
+}
+
+// Close ends the process.
+func (o *other) Close() {
+	_ = o.calls.Close()
+	_ = o.process.Wait()
+}
+
+// server is a wireServer in another process, so that this process uses only the time and the memory
+// of a client.
+type server struct {
+	*other
+	URL     string
+	objects int
+}
+
+func startServer(has Contents) (*server, error) {
+	o, err := startOther()
+	if err != nil {
+		return nil, err
+	}
+	s := &server{other: o, objects: has.Objects}
 	if err := s.calls.Call("Server.Serve", has, &s.URL); err != nil {
 		s.Close()
 		return nil, err
 	}
 	return s, nil
-}
-
-// Close ends the process.
-func (s *server) Close() {
-	_ = s.calls.Close()
-	_ = s.process.Wait()
 }
 
 // encode has the server encode events for send or answerList. It returns the version of the last
@@ -83,8 +97,10 @@ func ServeOthers() bool {
 	}
 	signal.Ignore(os.Interrupt) // a terminal sends it to both processes, and the other one decides
 	calls := rpc.NewServer()
-	if err := calls.RegisterName("Server", &actions{}); err != nil {
-		panic(err) // a bug
+	for name, receiver := range map[string]any{"Server": &actions{}, "Cluster": &cluster{}, "Program": &programs{}} {
+		if err := calls.RegisterName(name, receiver); err != nil {
+			panic(err) // a bug
+		}
 	}
 	in := caller{in: os.Stdin, gone: make(chan struct{}, 1)}
 	// Nobody waits for ServeConn: a call may wait for a client that has ended.

@@ -223,8 +223,7 @@ func (d *Detector) Ended(c *Call) (loop Loop, found bool) {
 	defer d.mu.Unlock()
 	k := d.keys[c.Key]
 	if k == nil {
-		k = &key{}
-		d.keep(c.Key, k, c.Now)
+		k = d.keep(c.Key, c.Now)
 	}
 	k.calls++
 	before := k.wrote
@@ -284,33 +283,43 @@ func (k *key) resting(now time.Time) bool {
 	return !k.reported.IsZero() && gap < pause && gap > -pause
 }
 
-// keep adds a key. If there are too many, it forgets one of a few with the fewest rounds in a row, but none with a loop
-// that was reported a short time ago. If there is no other, it does not add the key.
-func (d *Detector) keep(hash uint64, k *key, now time.Time) {
+// keep adds a key and returns it. If there are too many, it forgets one of a few with the fewest rounds in a row, but none
+// with a loop that was reported a short time ago. If there is no other, it does not add the key.
+func (d *Detector) keep(hash uint64, now time.Time) *key {
 	if d.keys == nil {
 		d.keys = map[uint64]*key{}
 	}
-	if len(d.keys) >= maxKeys {
-		var least uint64
-		n := 0
-		for hash, other := range d.keys { // in random order
-			if other.resting(now) {
-				continue
-			}
-			if n == 0 || other.row < d.keys[least].row {
-				least = hash
-			}
-			if n++; n == 8 {
-				break
-			}
-		}
-		if n == 0 {
-			return
-		}
-		d.mark(d.keys[least], false)
-		delete(d.keys, least)
+	if len(d.keys) < maxKeys {
+		d.keys[hash] = &key{}
+		return d.keys[hash]
 	}
+	last, k := d.least(now)
+	if k == nil {
+		return &key{}
+	}
+	d.mark(k, false)
+	delete(d.keys, last)
+	*k = key{}
 	d.keys[hash] = k
+	return k
+}
+
+// least returns the one of a few keys that has the fewest rounds in a row, nil if there are only keys with a loop that was
+// reported a short time ago.
+func (d *Detector) least(now time.Time) (hash uint64, least *key) {
+	n := 0
+	for at, k := range d.keys { // in random order
+		if k.resting(now) {
+			continue
+		}
+		if least == nil || k.row < least.row {
+			hash, least = at, k
+		}
+		if n++; n == 8 {
+			break
+		}
+	}
+	return hash, least
 }
 
 // see adds a look. In an answered round, only the objects that others have changed count.
