@@ -12,7 +12,7 @@ import (
 const patience = 20 * time.Second
 
 // play plays one schedule in a bubble of its own.
-func (e *explorer) play(lines []line, base *outcome) *outcome {
+func (e *explorer) play(lines []line) *outcome {
 	e.played++
 	done := make(chan *outcome, 1)
 	e.present = done
@@ -31,7 +31,7 @@ func (e *explorer) play(lines []line, base *outcome) *outcome {
 				return
 			}
 			r := newRun(p, lines)
-			r.base, out = base, &r.result
+			r.base, out = e.base, &r.result
 			r.play()
 			for _, loop := range e.logs.take() {
 				r.find("loop", "%s", loop)
