@@ -20,7 +20,7 @@ func (e *explorer) play(lines []line) *outcome {
 		var out *outcome
 		defer func() {
 			if p := recover(); p != nil && out != nil && out.broken == nil && out.finding == nil {
-				out.broken = fmt.Errorf("the program leaves goroutines that never end (%v): %s", p, left())
+				out.broken = fmt.Errorf("the program leaves goroutines that never end (%v): %s", p, places(inBubble))
 			}
 			done <- out
 		}()
@@ -44,7 +44,7 @@ func (e *explorer) play(lines []line) *outcome {
 	case out := <-done:
 		return out
 	case <-limit.C:
-		return &outcome{broken: fmt.Errorf("a schedule has not ended after %v of real time: %s", e.patience, restless())}
+		return &outcome{broken: fmt.Errorf("a schedule has not ended after %v of real time: %s", e.patience, places(restless))}
 	}
 }
 

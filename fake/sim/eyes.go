@@ -175,7 +175,7 @@ func (e *eyes) written(o *op, before, after string) {
 		e.run.find("lease", "process %d sent %v after another one had taken its lease", o.life.process, o.at)
 	}
 	if strings.HasSuffix(o.at.resource, "/status") {
-		e.status[o.at.collection()+" "+e.run.unaliased(o.at.call)] = true
+		e.status[o.at.collection()+" "+e.run.names.unaliased(o.at.call)] = true
 	}
 	if o.code == http.StatusCreated && !strings.Contains(o.at.resource, "/") {
 		e.creates(o, after)
@@ -194,10 +194,10 @@ func (e *eyes) creates(o *op, version string) {
 	}
 	e.created[uidOf(all[i].object)] = true
 	if !strings.HasSuffix(o.at.key, "*") {
-		e.run.digest(text(meta(all[i].object)["name"]))
+		e.run.names.digest(text(meta(all[i].object)["name"]))
 		return // the program says by the name what is another thing
 	}
-	e.run.name(all[i], o.at)
+	e.run.names.name(all[i], o.at)
 	content, n := e.content(all[i]), 0
 	for _, s := range all {
 		if e.created[uidOf(s.object)] && meta(s.object)["deletionTimestamp"] == nil && e.content(s) == content {
@@ -255,7 +255,7 @@ func (e *eyes) leads(l *life) bool {
 
 // annotate changes an annotation of the object that a call is for, if it is there.
 func (e *eyes) annotate(c call) {
-	namespace, name := parts(e.run.unaliased(c))
+	namespace, name := parts(e.run.names.unaliased(c))
 	e.touch++
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, touched, e.touch)
 	e.write(http.MethodPatch, e.path(c.collection(), namespace)+"/"+name, "application/merge-patch+json", patch)

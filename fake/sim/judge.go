@@ -10,10 +10,9 @@ import (
 
 // judge checks what must hold when the program rests after the users' last step.
 func (r *run) judge() {
-	if r.mu.Lock(); r.base == nil && len(r.ends) > 0 {
-		r.find("ends", "%s", r.ends[0])
+	if r.base == nil {
+		r.ends()
 	}
-	r.mu.Unlock()
 	if r.program.Finally != nil {
 		r.hold("finally", func() string {
 			if err := apart(func() error { return r.program.Finally(r.world) }); err != nil {
@@ -112,11 +111,7 @@ func (r *run) startAgain() {
 		return
 	}
 	r.result.log.add("all processes end, and start again")
-	r.mu.Lock()
-	for _, l := range r.lives {
-		l.crash()
-	}
-	r.mu.Unlock()
+	r.crashAll()
 	r.eyes.idle, r.changed = nil, time.Now()
 	counts := maps.Clone(r.counts) // other schedules do not start again
 	r.faults = false

@@ -34,7 +34,7 @@ func (r *run) look() (state, []seen, error) {
 			forget(o, steps(path))
 		}
 		body, _ := json.Marshal(o)
-		key := r.generic(s)
+		key := r.names.generic(s)
 		rows[key] = append(rows[key], string(body))
 		plain[key+string(body)] = o
 	}
@@ -125,7 +125,7 @@ func (r *run) simple(value any, uids map[string]string) any {
 		if _, err := time.Parse(time.RFC3339, v); err == nil {
 			return "a time"
 		}
-		return r.generated(uidForm.ReplaceAllStringFunc(v, func(uid string) string {
+		return r.names.generated(uidForm.ReplaceAllStringFunc(v, func(uid string) string {
 			if name, ok := uids[uid]; ok {
 				return "uid of " + name
 			}

@@ -28,7 +28,6 @@ func newStream(d road, of *op, answer *http.Response) *stream {
 	if strings.Contains(answer.Header.Get("Content-Type"), "protobuf") {
 		s.next = nextFrame
 	}
-	d.run.opened(s)
 	return s
 }
 
@@ -53,7 +52,7 @@ func (s *stream) Read(into []byte) (int, error) {
 		if len(event) == 0 {
 			return 0, err
 		}
-		part := &op{life: s.road.life, at: s.of.at, query: s.of.query, part: s.of.at.n, delivery: true, decided: true, gone: s.closed}
+		part := &op{life: s.road.life, at: s.of.at, query: s.of.query, part: s.of.at.n, delivery: true, gone: s.closed}
 		if s.road.run.gate.pass(part) != nil {
 			return 0, io.ErrUnexpectedEOF
 		}
@@ -68,7 +67,6 @@ func (s *stream) Read(into []byte) (int, error) {
 func (s *stream) Close() (err error) {
 	s.once.Do(func() {
 		close(s.closed)
-		s.road.run.ended(s)
 		err = s.body.Close()
 	})
 	return err
