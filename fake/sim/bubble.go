@@ -62,6 +62,8 @@ func (e *explorer) make() (p Program, _ error) {
 		return p, errors.New("Program.Users is nil: set it to a function that creates, changes and deletes your objects")
 	case p.Replicas < 0:
 		return p, fmt.Errorf("Program.Replicas is %d: want zero, which means one, or more", p.Replicas)
+	case e.played == 1 && e.program().Server == p.Server: // it would be a server from outside the bubble
+		return p, errors.New("Program.Server is the same one each time: make it in the function that returns the Program")
 	}
 	return p, nil
 }

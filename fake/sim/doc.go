@@ -25,7 +25,7 @@
 //   - crash before, crash after: the process ends before or after the server carries out the request. A second later
 //     it starts again. With behind=3, lists that may be old (resourceVersion=0) are as of three versions before, and
 //     watches come late, for 30 seconds: it has reached another API server.
-//   - lose: the server carries the request out, and the answer is lost. refuse: it answers with an error (code=). delay: it
+//   - lose: the server carries the request out, and its answer is lost. refuse: it answers with an error (code=). delay: it
 //     gets the request later (by=). late: the answer comes later (by=), after the events.
 //   - touch: another client annotates the object just before. users: users go on with their next step just before.
 //   - From the request on, for some time (by=): hold keeps back the events of a resource (watch=). blind breaks its

@@ -54,6 +54,19 @@ func Transcripts(t *testing.T, program func() Program, every int) (all []string)
 	return all
 }
 
+// Transcript plays a schedule, and returns what happened.
+func Transcript(t *testing.T, program func() Program, schedule string) string {
+	e := newExplorer(t, program)
+	if bad := e.unharmed(); bad != nil {
+		t.Fatal(bad)
+	}
+	lines, err := parseScript(schedule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.play(lines).log.around(0, 0, 1<<30)
+}
+
 // Trouble plays the schedule without faults, which may take a short time only. It returns why the program cannot be
 // explored. If that is a schedule that hangs, it waits for its end after free, which must let it go on.
 func Trouble(t *testing.T, program func() Program, patience time.Duration, free func()) (text string) {

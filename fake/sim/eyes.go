@@ -4,9 +4,9 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -22,8 +22,7 @@ const touched = "sim.kinform/touched"
 type eyes struct {
 	run   *run
 	http  *http.Client
-	paths map[string]string // of collections, by resource; namespaces are to be put in: see path
-	names []string          // of the resources, sorted
+	paths map[string]string // of group and version, by resource: see path
 
 	first   int64           // the version at which the program started
 	there   map[string]bool // uids of objects that were there before it
@@ -47,7 +46,7 @@ func newEyes(r *run) (*eyes, error) {
 		created: map[string]bool{}, status: map[string]bool{}, alike: map[string]int{},
 		held: map[string]*life{}, owner: map[string]string{}, lost: map[*life]time.Time{},
 	}
-	e.first, _ = strconv.ParseInt(r.program.Server.ResourceVersion(), 10, 64)
+	e.first = r.version()
 	if err := e.discover(); err != nil {
 		return nil, err
 	}
@@ -80,11 +79,9 @@ func (e *eyes) discover() error {
 			a, _ := parseAddress(v + "/" + res.Name)
 			if !strings.Contains(res.Name, "/") && slices.Contains(res.Verbs, "list") && e.paths[a.collection()] == "" {
 				e.paths[a.collection()] = v
-				e.names = append(e.names, a.collection())
 			}
 		}
 	}
-	slices.Sort(e.names)
 	return nil
 }
 
@@ -128,6 +125,12 @@ func (e *eyes) path(collection, namespace string) string {
 	return e.paths[collection] + "/" + plain
 }
 
+// pathTo returns the path of an object.
+func (e *eyes) pathTo(collection, key string) string {
+	namespace, name := parts(key)
+	return e.path(collection, namespace) + "/" + name
+}
+
 // list returns the objects of a resource, in all namespaces or in that of a key.
 func (e *eyes) list(collection, key string) ([]seen, error) {
 	namespace, _ := parts(key)
@@ -142,7 +145,7 @@ func (e *eyes) list(collection, key string) ([]seen, error) {
 
 // all returns all objects but Leases and Events.
 func (e *eyes) all() (all []seen, err error) {
-	for _, name := range e.names {
+	for _, name := range slices.Sorted(maps.Keys(e.paths)) {
 		if (call{resource: name}).upkeep() {
 			continue
 		}
@@ -221,26 +224,25 @@ func (e *eyes) content(s seen) string {
 
 // lease looks at a lease that a process has just written.
 func (e *eyes) lease(o *op) {
-	all, err := e.list(o.at.collection(), o.at.key)
-	if err != nil {
+	var lease struct {
+		Spec struct{ HolderIdentity string }
+	}
+	if e.read(e.pathTo(o.at.collection(), o.at.key), &lease) != nil {
 		return
 	}
-	for _, s := range all {
-		spec, _ := s.object["spec"].(object)
-		now, before := text(spec["holderIdentity"]), e.owner[s.key()]
-		if s.key() != o.at.key || now == before {
-			continue
-		}
-		e.owner[s.key()] = now
-		if now != "" {
-			e.run.result.log.add(fmt.Sprintf("process %d takes the lease %s", o.life.process, s.key()))
-		}
-		if loser := e.held[s.key()+" "+before]; loser != nil && now != "" {
-			e.lost[loser] = time.Now()
-		}
-		e.held[s.key()+" "+now] = o.life
-		delete(e.lost, o.life)
+	now, before := lease.Spec.HolderIdentity, e.owner[o.at.key]
+	if now == before {
+		return
 	}
+	e.owner[o.at.key] = now
+	if now != "" {
+		e.run.result.log.add(fmt.Sprintf("process %d takes the lease %s", o.life.process, o.at.key))
+	}
+	if loser := e.held[o.at.key+" "+before]; loser != nil && now != "" {
+		e.lost[loser] = time.Now()
+	}
+	e.held[o.at.key+" "+now] = o.life
+	delete(e.lost, o.life)
 }
 
 // leads reports whether a process has some lease. If it has several, nobody knows which of them a write needs.
@@ -255,16 +257,15 @@ func (e *eyes) leads(l *life) bool {
 
 // annotate changes an annotation of the object that a call is for, if it is there.
 func (e *eyes) annotate(c call) {
-	namespace, name := parts(e.run.names.unaliased(c))
 	e.touch++
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, touched, e.touch)
-	e.write(http.MethodPatch, e.path(c.collection(), namespace)+"/"+name, "application/merge-patch+json", patch)
+	e.write(http.MethodPatch, e.pathTo(c.collection(), e.run.names.unaliased(c)), "application/merge-patch+json", patch)
 }
 
 // remove deletes an object in the background, and at once: nothing stops the pods of a fake server.
 func (e *eyes) remove(s seen) {
-	path := e.path(s.collection, text(meta(s.object)["namespace"])) + "/" + text(meta(s.object)["name"])
-	e.write(http.MethodDelete, path, "application/json", []byte(`{"propagationPolicy":"Background","gracePeriodSeconds":0}`))
+	options := []byte(`{"propagationPolicy":"Background","gracePeriodSeconds":0}`)
+	e.write(http.MethodDelete, e.pathTo(s.collection, s.key()), "application/json", options)
 }
 
 func (e *eyes) write(method, path, contentType string, body []byte) {

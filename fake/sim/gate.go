@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
+	"io"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +17,8 @@ import (
 var (
 	// errCrashed is what the requests of a process get that has crashed.
 	errCrashed = errors.New("sim: the process has crashed")
+	// errLost is what a process gets in place of an answer that was lost.
+	errLost = fmt.Errorf("sim: the answer was lost: %w", io.ErrUnexpectedEOF)
 	// errUnwanted says that nobody waits for an op any more.
 	errUnwanted = errors.New("sim: the request has ended")
 )
@@ -37,6 +41,7 @@ type op struct {
 	part     int       // of a delivery: the number of its watch
 
 	late       time.Duration  // until the process gets its answer
+	lost       bool           // the process never gets it
 	crashAfter bool           // the process ends when the server has carried it out
 	asOf       string         // the version of a list that is old
 	faults     []faults.Fault // of the server, at most one

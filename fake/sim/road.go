@@ -60,12 +60,13 @@ func (d road) RoundTrip(r *http.Request) (*http.Response, error) {
 		case <-o.gone:
 		}
 	}
+	if (o.crashAfter || o.lost) && err == nil {
+		_ = answer.Body.Close()
+		answer, err = nil, errLost
+	}
 	if o.crashAfter {
 		d.life.crash()
-		if err == nil {
-			_ = answer.Body.Close()
-		}
-		return nil, errCrashed
+		err = errCrashed
 	}
 	if err == nil && o.at.verb == faults.VerbWatch && o.code == http.StatusOK {
 		o.stream = newStream(d, o, answer)

@@ -27,3 +27,14 @@ func TestSameAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestSameReport explores a program with a bug twice, which it takes faults drawn by lot to find. The reports are the same.
+func TestSameReport(t *testing.T) {
+	first, second := sim.Search(t, planted.StaleDeletion, 200), sim.Search(t, planted.StaleDeletion, 200)
+	if first == nil || len(first.Text) < 500 {
+		t.Fatalf("the bug was not found: %+v", first)
+	}
+	if d := cmp.Diff(first, second); d != "" {
+		t.Error(d)
+	}
+}

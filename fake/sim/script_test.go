@@ -70,7 +70,7 @@ func TestLargeDifference(t *testing.T) {
 	played := 0
 	got := sim.Again(t, func() sim.Program {
 		played++
-		value := strings.Repeat(fmt.Sprint(played/3), 20) // another one after the two schedules without faults
+		value := strings.Repeat(fmt.Sprint(played/4), 20) // another one after the two schedules without faults, for which there are three calls
 		p := planted.Tickets()
 		p.Run = idle
 		p.Users = func(w *sim.World) error {

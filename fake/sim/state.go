@@ -72,7 +72,7 @@ func short(text string) string {
 
 // plain returns a copy of an object without what differs between two runs. uids maps those that are known to names.
 func (r *run) plain(o object, uids map[string]string) object {
-	c := r.simple(o, uids).(object)
+	c := r.simple(o, meta(o)["generation"], uids).(object)
 	m := meta(c)
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
 		delete(m, field)
@@ -82,34 +82,20 @@ func (r *run) plain(o object, uids map[string]string) object {
 			delete(m, "annotations")
 		}
 	}
-	generations(c, meta(o)["generation"])
 	return c
 }
 
-// generations says of each observedGeneration whether it is the present one.
-func generations(value, present any) {
-	switch v := value.(type) {
-	case object:
-		if seen, ok := v["observedGeneration"]; ok {
-			v["observedGeneration"] = seen == present
-		}
-		for _, inner := range v {
-			generations(inner, present)
-		}
-	case []any:
-		for _, inner := range v {
-			generations(inner, present)
-		}
-	}
-}
-
-// simple copies a value, and replaces times, uids and generated names in it.
-func (r *run) simple(value any, uids map[string]string) any {
+// simple copies a value, and replaces times, uids and generated names in it. Each observedGeneration becomes whether it is
+// the present one.
+func (r *run) simple(value, generation any, uids map[string]string) any {
 	switch v := value.(type) {
 	case object:
 		c := make(object, len(v))
 		for name, inner := range v {
-			c[name] = r.simple(inner, uids)
+			c[name] = r.simple(inner, generation, uids)
+		}
+		if seen, ok := v["observedGeneration"]; ok {
+			c["observedGeneration"] = seen == generation
 		}
 		if uid, ok := v["uid"].(string); ok && c["uid"] == uid {
 			c["uid"] = "of another object"
@@ -118,7 +104,7 @@ func (r *run) simple(value any, uids map[string]string) any {
 	case []any:
 		c := make([]any, len(v))
 		for i, inner := range v {
-			c[i] = r.simple(inner, uids)
+			c[i] = r.simple(inner, generation, uids)
 		}
 		return c
 	case string:

@@ -10,8 +10,6 @@ import (
 	"testing/synctest"
 	"time"
 
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
 	"github.com/kinform/kinform/fake/faults"
 )
 
@@ -25,8 +23,8 @@ type window struct {
 	resource string
 	scope    string // a namespace with its slash
 
-	version string // of hold: lists that may be old are of that version
-	resumed bool   // of blind: the watch was refused for the last time
+	asOf string // of hold: the version of lists that may be old
+	lost int64  // of blind, after its end: watches cannot resume from a version before
 }
 
 func (w *window) open() bool { return w.until.After(time.Now()) }
@@ -77,25 +75,27 @@ func (r *run) decide(o *op) (goes bool) {
 func (r *run) barred(o *op) int {
 	for _, w := range r.windows {
 		watch := w.action == blind && o.at.verb == faults.VerbWatch
+		if w.action == blind && !w.open() && w.lost == 0 {
+			w.lost = r.version()
+		}
 		switch {
 		case !w.strikes(o):
 		case w.action == forbid && w.open():
 			return http.StatusForbidden
 		case watch && w.open():
 			return http.StatusServiceUnavailable
-		case watch && !w.resumed && resumes(o.query):
-			w.resumed = true
+		case watch && resumesBefore(o.query, w.lost):
 			return http.StatusGone
 		}
 	}
 	return 0
 }
 
-// resumes reports whether a watch with this query goes on from a version.
-func resumes(query string) bool {
+// resumesBefore reports whether a watch with this query goes on from a version before another one.
+func resumesBefore(query string, version int64) bool {
 	values, _ := url.ParseQuery(query)
-	version := values.Get("resourceVersion")
-	return version != "" && version != "0" && values.Get("sendInitialEvents") != "true"
+	from, _ := strconv.ParseInt(values.Get("resourceVersion"), 10, 64)
+	return from > 0 && from < version && values.Get("sendInitialEvents") != "true"
 }
 
 // mayBeOld reports whether a list with this query may be answered from an old cache.
@@ -116,13 +116,14 @@ func (r *run) strike(o *op, l line) (goes bool) {
 		r.fallBehind(o, l.behind)
 		o.crashAfter = true
 	case lose:
-		r.inject(o, faults.Fault{CutBytes: 1})
+		o.lost = true
 	case refuse:
 		r.refuse(o, l.code)
 	case touch:
 		r.eyes.annotate(o.at.call) // as another client might
 	case late:
 		o.late = l.by
+		r.windows = append(r.windows, w) // the program does not rest before
 	case delay:
 		o.until = w.until
 		return false
@@ -158,19 +159,17 @@ const behindFor = 30 * time.Second
 
 // fallBehind makes the server that the next life of a process reaches older by some versions.
 func (r *run) fallBehind(o *op, versions int) {
-	now, err := strconv.ParseInt(r.program.Server.ResourceVersion(), 10, 64)
-	if versions == 0 || err != nil {
-		return
+	if versions > 0 {
+		asOf := strconv.FormatInt(max(r.version()-int64(versions), r.eyes.first), 10)
+		r.windows = append(r.windows, &window{action: hold, until: time.Now().Add(behindFor), process: o.life.process, asOf: asOf})
 	}
-	version := strconv.FormatInt(max(now-int64(versions), r.eyes.first), 10)
-	r.windows = append(r.windows, &window{action: hold, until: time.Now().Add(behindFor), process: o.life.process, version: version})
 }
 
 // age makes a list as old as the server that its process reaches.
 func (r *run) age(o *op) {
 	for _, w := range r.windows {
-		if w.version != "" && w.open() && w.strikes(o) && o.at.verb == faults.VerbList && mayBeOld(o.query) {
-			o.asOf = w.version
+		if w.asOf != "" && w.open() && w.strikes(o) && o.at.verb == faults.VerbList && mayBeOld(o.query) {
+			o.asOf = w.asOf
 		}
 	}
 }
@@ -191,16 +190,14 @@ func (r *run) refuse(o *op, code int) {
 	if code == http.StatusTooManyRequests {
 		refusal += " retry-after=1"
 	}
-	all, err := faults.Parse(refusal)
-	if err != nil {
+	var err error
+	if o.faults, err = faults.Parse(refusal); err != nil {
 		r.result.broken = err
-		return
 	}
-	r.inject(o, all[0])
 }
 
-// inject makes the server do something to o. Another fault may still hold o up, so the server learns of it when o goes.
-func (r *run) inject(o *op, f faults.Fault) {
-	f.Verb, f.Resource = o.at.verb, schema.ParseGroupResource(o.at.collection())
-	o.faults = append(o.faults, f)
+// version returns the present version of the server.
+func (r *run) version() int64 {
+	version, _ := strconv.ParseInt(r.program.Server.ResourceVersion(), 10, 64)
+	return version
 }
