@@ -1,8 +1,6 @@
 package sim
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
 	"maps"
 	"net/http"
@@ -11,8 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kinform/kinform/fake"
 )
 
 // touched is the annotation that the action touch changes. No rule looks at it.
@@ -29,12 +25,17 @@ type eyes struct {
 	created map[string]bool // uids of objects that it created
 	status  map[string]bool // objects whose status it wrote
 
-	alike map[string]int   // by content: how many objects of it the program had at most at once
-	held  map[string]*life // by lease and holder's identity: who wrote it
-	owner map[string]string
-	lost  map[*life]time.Time // when it lost its lease
-	idle  []string            // writes that changed nothing and are no applies
-	touch int
+	alike  map[string]int // by content: how many objects of it the program had at most at once
+	leases map[string]holder
+	lost   map[*life]time.Time // when it lost its lease
+	idle   []string            // writes that changed nothing and are no applies
+	touch  int
+}
+
+// holder is who has a lease: the identity, empty if nobody has it, and who wrote it.
+type holder struct {
+	identity string
+	life     *life
 }
 
 // object is any object, as JSON.
@@ -44,7 +45,7 @@ func newEyes(r *run) (*eyes, error) {
 	e := &eyes{
 		run: r, http: &http.Client{Transport: r.transport}, paths: map[string]string{}, there: map[string]bool{},
 		created: map[string]bool{}, status: map[string]bool{}, alike: map[string]int{},
-		held: map[string]*life{}, owner: map[string]string{}, lost: map[*life]time.Time{},
+		leases: map[string]holder{}, lost: map[*life]time.Time{},
 	}
 	e.first = r.version()
 	if err := e.discover(); err != nil {
@@ -87,20 +88,7 @@ func (e *eyes) discover() error {
 
 // read gets a path of the server.
 func (e *eyes) read(path string, into any) error {
-	r, err := http.NewRequest(http.MethodGet, fake.URL+path, nil)
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Accept", "application/json")
-	answer, err := e.http.Do(r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("sim: get %s: %s", path, answer.Status)
-	}
-	return json.NewDecoder(answer.Body).Decode(into)
+	return ask(e.http, "sim", http.MethodGet, path, nil, into)
 }
 
 // seen is an object of a resource.
@@ -218,8 +206,7 @@ func (e *eyes) content(s seen) string {
 	o := e.run.plain(s.object, nil)
 	delete(o, "status")
 	delete(meta(o), "name")
-	body, _ := json.Marshal(o)
-	return s.collection + " " + string(body)
+	return s.collection + " " + asText(o)
 }
 
 // lease looks at a lease that a process has just written.
@@ -230,25 +217,22 @@ func (e *eyes) lease(o *op) {
 	if e.read(e.pathTo(o.at.collection(), o.at.key), &lease) != nil {
 		return
 	}
-	now, before := lease.Spec.HolderIdentity, e.owner[o.at.key]
-	if now == before {
+	now, before := lease.Spec.HolderIdentity, e.leases[o.at.key]
+	if now == before.identity {
 		return
 	}
-	e.owner[o.at.key] = now
+	e.leases[o.at.key] = holder{now, o.life}
 	if now != "" {
 		e.run.result.log.add(fmt.Sprintf("process %d takes the lease %s", o.life.process, o.at.key))
+		e.lost[before.life] = time.Now()
 	}
-	if loser := e.held[o.at.key+" "+before]; loser != nil && now != "" {
-		e.lost[loser] = time.Now()
-	}
-	e.held[o.at.key+" "+now] = o.life
 	delete(e.lost, o.life)
 }
 
 // leads reports whether a process has some lease. If it has several, nobody knows which of them a write needs.
 func (e *eyes) leads(l *life) bool {
-	for key, owner := range e.owner {
-		if owner != "" && e.held[key+" "+owner] == l {
+	for _, h := range e.leases {
+		if h.identity != "" && h.life == l {
 			return true
 		}
 	}
@@ -259,23 +243,11 @@ func (e *eyes) leads(l *life) bool {
 func (e *eyes) annotate(c call) {
 	e.touch++
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, touched, e.touch)
-	e.write(http.MethodPatch, e.pathTo(c.collection(), e.run.names.unaliased(c)), "application/merge-patch+json", patch)
+	_ = ask(e.http, "sim", http.MethodPatch, e.pathTo(c.collection(), e.run.names.unaliased(c)), patch, nil)
 }
 
 // remove deletes an object in the background, and at once: nothing stops the pods of a fake server.
 func (e *eyes) remove(s seen) {
 	options := []byte(`{"propagationPolicy":"Background","gracePeriodSeconds":0}`)
-	e.write(http.MethodDelete, e.pathTo(s.collection, s.key()), "application/json", options)
-}
-
-func (e *eyes) write(method, path, contentType string, body []byte) {
-	r, err := http.NewRequest(method, fake.URL+path, bytes.NewReader(body))
-	if err != nil {
-		return
-	}
-	r.Header.Set("Content-Type", contentType)
-	r.Header.Set("User-Agent", "sim")
-	if answer, err := e.http.Do(r); err == nil {
-		_ = answer.Body.Close()
-	}
+	_ = ask(e.http, "sim", http.MethodDelete, e.pathTo(s.collection, s.key()), options, nil)
 }

@@ -12,9 +12,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kinform/kinform/fake"
 )
 
 // Recorded returns a [Program.Users] that does what others did to the objects while [Record] wrote the record, in that
@@ -194,35 +191,16 @@ func (p *player) send(method, path string, content object) error {
 			body = bytes.ReplaceAll(body, []byte(uid), []byte(uidOf(now)))
 		}
 	}
-	err := p.do(method, path, body, nil)
+	err := p.ask(method, path, body, nil)
 	if apierrors.IsNotFound(err) && method != http.MethodPost {
 		return nil
 	}
 	return err
 }
 
-func (p *player) get(path string, into *object) error { return p.do(http.MethodGet, path, nil, into) }
+func (p *player) get(path string, into *object) error { return p.ask(http.MethodGet, path, nil, into) }
 
-func (p *player) do(method, path string, body []byte, into *object) error {
-	r, err := http.NewRequest(method, fake.URL+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "/users") // it gives no field manager: others are no client that is judged
-	if method == http.MethodPatch {
-		r.Header.Set("Content-Type", "application/merge-patch+json")
-	}
-	answer, err := p.http.Do(r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode >= http.StatusMultipleChoices {
-		return apierrors.NewGenericServerResponse(answer.StatusCode, method, schema.GroupResource{}, "", messageOf(answer), 0, true)
-	}
-	if into != nil {
-		return json.NewDecoder(answer.Body).Decode(into)
-	}
-	return nil
+// ask has an agent that gives no field manager: others are no client that is judged.
+func (p *player) ask(method, path string, body []byte, into any) error {
+	return ask(p.http, "/users", method, path, body, into)
 }

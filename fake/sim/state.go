@@ -23,8 +23,7 @@ func (r *run) look() (state, []seen, error) {
 	for _, s := range all {
 		uids[uidOf(s.object)] = s.String()
 	}
-	rows := map[string][]string{}
-	plain := map[string]object{}
+	alike := map[string][]object{} // by key, which lacks generated names, so several objects may have it
 	for _, s := range all {
 		if slices.Contains(r.program.Ignore, s.collection) {
 			continue
@@ -33,23 +32,27 @@ func (r *run) look() (state, []seen, error) {
 		for _, path := range r.program.Ignore {
 			forget(o, steps(path))
 		}
-		body, _ := json.Marshal(o)
 		key := r.names.generic(s)
-		rows[key] = append(rows[key], string(body))
-		plain[key+string(body)] = o
+		alike[key] = append(alike[key], o)
 	}
 	st := state{}
-	for key, bodies := range rows {
-		slices.Sort(bodies)
-		for i, body := range bodies {
+	for key, objects := range alike {
+		slices.SortFunc(objects, func(a, b object) int { return strings.Compare(asText(a), asText(b)) })
+		for i, o := range objects {
 			name := key
 			if i > 0 {
 				name += fmt.Sprintf(" (%d)", i+1)
 			}
-			st[name] = plain[key+body]
+			st[name] = o
 		}
 	}
 	return st, all, nil
+}
+
+// asText returns an object in JSON.
+func asText(o object) string {
+	text, _ := json.Marshal(o)
+	return string(text)
 }
 
 // differs returns how seen differs from want, or "".

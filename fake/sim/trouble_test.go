@@ -87,7 +87,7 @@ func TestTrouble(t *testing.T) {
 		},
 		"it quits": {
 			run:  func(context.Context, client.Connection) error { runtime.Goexit(); return nil },
-			want: []string{"process 1: Run: it ended its goroutine, as t.Fatal does"},
+			want: []string{"process 1 ended on its own: it ended its goroutine, as t.Fatal does"},
 		},
 		"it ends": {
 			run:  func(context.Context, client.Connection) error { return errors.New("no license") },
