@@ -13,7 +13,7 @@ import (
 
 // ask sends a request to a fake server and decodes the answer, unless into is nil. agent is the name of the client. A
 // refusal is an error of package apierrors. Patches are merge patches.
-func ask(server *http.Client, agent, method, path string, body []byte, into any) error {
+func ask(server *fake.Server, agent, method, path string, body []byte, into any) error {
 	r, err := http.NewRequest(method, fake.URL+path, bytes.NewReader(body))
 	if err != nil {
 		return err
@@ -24,7 +24,7 @@ func ask(server *http.Client, agent, method, path string, body []byte, into any)
 	if method == http.MethodPatch {
 		r.Header.Set("Content-Type", "application/merge-patch+json")
 	}
-	answer, err := server.Do(r)
+	answer, err := server.Client().Do(r)
 	if err != nil {
 		return err
 	}

@@ -17,7 +17,6 @@ const touched = "sim.kinform/touched"
 // eyes look at the server as no client of the program does: all objects of all resources, as JSON.
 type eyes struct {
 	run   *run
-	http  *http.Client
 	paths map[string]string // of group and version, by resource: see path
 
 	first   int64           // the version at which the program started
@@ -25,7 +24,6 @@ type eyes struct {
 	created map[string]bool // uids of objects that it created
 	status  map[string]bool // objects whose status it wrote
 
-	alike  map[string]int // by content: how many objects of it the program had at most at once
 	leases map[string]holder
 	lost   map[*life]time.Time // when it lost its lease
 	idle   []string            // writes that changed nothing and are no applies
@@ -43,8 +41,8 @@ type object = map[string]any
 
 func newEyes(r *run) (*eyes, error) {
 	e := &eyes{
-		run: r, http: &http.Client{Transport: r.transport}, paths: map[string]string{}, there: map[string]bool{},
-		created: map[string]bool{}, status: map[string]bool{}, alike: map[string]int{},
+		run: r, paths: map[string]string{}, there: map[string]bool{},
+		created: map[string]bool{}, status: map[string]bool{},
 		leases: map[string]holder{}, lost: map[*life]time.Time{},
 	}
 	e.first = r.version()
@@ -88,7 +86,7 @@ func (e *eyes) discover() error {
 
 // read gets a path of the server.
 func (e *eyes) read(path string, into any) error {
-	return ask(e.http, "sim", http.MethodGet, path, nil, into)
+	return ask(e.run.program.Server, "sim", http.MethodGet, path, nil, into)
 }
 
 // seen is an object of a resource.
@@ -155,7 +153,7 @@ func uidOf(o object) string { return text(meta(o)["uid"]) }
 // written looks at what a write of the program did that the server has carried out.
 func (e *eyes) written(o *op, before, after string) {
 	switch {
-	case strings.HasPrefix(o.at.resource, "leases."):
+	case o.at.lease():
 		e.lease(o)
 	case o.at.upkeep():
 		return
@@ -195,7 +193,8 @@ func (e *eyes) creates(o *op, version string) {
 			n++
 		}
 	}
-	e.alike[content] = max(e.alike[content], n)
+	alike := e.run.result.alike
+	alike[content] = max(alike[content], n)
 	if base := e.run.base; base != nil && n > max(1, base.alike[content]) {
 		e.run.find("twice", "the program made the same thing again: %d objects are alike but for their names after %v", n, o.at)
 	}
@@ -243,11 +242,11 @@ func (e *eyes) leads(l *life) bool {
 func (e *eyes) annotate(c call) {
 	e.touch++
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, touched, e.touch)
-	_ = ask(e.http, "sim", http.MethodPatch, e.pathTo(c.collection(), e.run.names.unaliased(c)), patch, nil)
+	_ = ask(e.run.program.Server, "sim", http.MethodPatch, e.pathTo(c.collection(), e.run.names.unaliased(c)), patch, nil)
 }
 
 // remove deletes an object in the background, and at once: nothing stops the pods of a fake server.
 func (e *eyes) remove(s seen) {
 	options := []byte(`{"propagationPolicy":"Background","gracePeriodSeconds":0}`)
-	_ = ask(e.http, "sim", http.MethodDelete, e.pathTo(s.collection, s.key()), options, nil)
+	_ = ask(e.run.program.Server, "sim", http.MethodDelete, e.pathTo(s.collection, s.key()), options, nil)
 }

@@ -3,7 +3,6 @@ package sim
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kinform/kinform/fake/faults"
@@ -43,7 +42,7 @@ func faultsAt(points []point, old bool) (all []line) {
 	add(reads, line{action: users}, line{action: delay, by: 30 * time.Second},
 		line{action: refuse, code: http.StatusInternalServerError}, line{action: forbid, by: 40 * time.Second})
 	add(func(p point) bool {
-		return p.writes() && p.upkeep() && strings.HasPrefix(p.resource, "leases.") && p.n < 20
+		return p.writes() && p.lease() && p.n < 20
 	},
 		line{action: freeze, by: 40 * time.Second}, line{action: lose}, line{action: crashAfter})
 	return slices.Clip(all)

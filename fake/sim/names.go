@@ -58,7 +58,7 @@ func (n *names) generalize(name, generic string) {
 // aliased gives a generated name the name that schedules have for it: the beginning, a star and a number. Clients make up
 // the ends of the names of Events, by lot or by the clock.
 func (n *names) aliased(c call) call {
-	if i := strings.LastIndexByte(c.key, '.'); i > 0 && (c.collection() == "events" || c.collection() == "events.events.k8s.io") {
+	if i := strings.LastIndexByte(c.key, '.'); i > 0 && c.event() {
 		c.key = c.key[:i] + ".*"
 	}
 	if alias, ok := n.aliases[c.collection()+" "+c.key]; ok {

@@ -20,7 +20,7 @@ import (
 // lacks what happened while the program saw nothing, and which finalizers others removed at last.
 func Recorded(record []byte) func(w *World) error {
 	return func(w *World) error {
-		p := &player{world: w, http: w.Server.Client(), own: map[string]bool{}, last: map[string]version{}}
+		p := &player{world: w, own: map[string]bool{}, last: map[string]version{}}
 		history, err := p.read(record)
 		if err != nil {
 			return err
@@ -51,7 +51,6 @@ type version struct {
 // player plays a record.
 type player struct {
 	world *World
-	http  *http.Client
 	own   map[string]bool    // what the program wrote: see entry
 	last  map[string]version // by uid in the record: the newest that was seen
 }
@@ -202,5 +201,5 @@ func (p *player) get(path string, into *object) error { return p.ask(http.Method
 
 // ask has an agent that gives no field manager: others are no client that is judged.
 func (p *player) ask(method, path string, body []byte, into any) error {
-	return ask(p.http, "/users", method, path, body, into)
+	return ask(p.world.Server, "/users", method, path, body, into)
 }

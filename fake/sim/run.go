@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
+	"slices"
 	"time"
 )
 
@@ -32,20 +33,18 @@ type run struct {
 	transport http.RoundTripper
 	gate      gate
 
-	base     *outcome // of the schedule without faults; nil for that one itself
-	schedule []line
-	faults   bool // they strike from the start of the program on
-	struck   []bool
-	faulted  time.Time // when the last one did
-	windows  []*window
-	counts   map[call]int
-	ops      int
-	last     *op       // the last request that had its turn
-	changed  time.Time // the last change by the program
-	watches  []*op     // that the server has got
-	eyes     *eyes
-	names    *names
-	result   outcome
+	base    *outcome  // of the schedule without faults; nil for that one itself
+	faults  bool      // they strike from the start of the program on
+	faulted time.Time // when the last one did
+	windows []*window
+	counts  map[call]int
+	ops     int
+	last    *op       // the last request that had its turn
+	changed time.Time // the last change by the program
+	watches []*op     // that the server has got
+	eyes    *eyes
+	names   *names
+	result  outcome
 }
 
 // outcome is what a run found out.
@@ -56,8 +55,8 @@ type outcome struct {
 	points  []point
 	end     state
 	old     bool           // there was a list that may be old
-	alike   map[string]int // see eyes
-	missed  []line         // faults whose points never came
+	alike   map[string]int // by content: how many objects of it the program had at most at once
+	missed  []line         // faults whose points have not come
 }
 
 // finding is a rule that does not hold.
@@ -69,8 +68,8 @@ type finding struct {
 
 func newRun(p Program, schedule []line) *run {
 	r := &run{
-		program: p, schedule: schedule, struck: make([]bool, len(schedule)), counts: map[call]int{},
-		names: newNames(),
+		program: p, counts: map[call]int{}, names: newNames(),
+		result: outcome{missed: slices.Clone(schedule), alike: map[string]int{}},
 	}
 	r.gate.arrived = make(chan struct{}, 1)
 	r.world = &World{Server: p.Server, gate: &r.gate, life: &life{end: func() {}}}
@@ -102,9 +101,6 @@ func (r *run) play() {
 // close ends all processes.
 func (r *run) close(stop context.CancelFunc) {
 	r.faults, r.windows = false, nil
-	if r.eyes != nil {
-		r.result.alike = r.eyes.alike
-	}
 	for _, o := range r.gate.inOrder() {
 		o.until = time.Time{}
 	}
@@ -119,11 +115,6 @@ func (r *run) close(stop context.CancelFunc) {
 	}
 	r.part()
 	r.ends()
-	for i, struck := range r.struck {
-		if !struck {
-			r.result.missed = append(r.result.missed, r.schedule[i])
-		}
-	}
 }
 
 // part ends what processes ask for that does not end with them, such as reports of Events.

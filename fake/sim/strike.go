@@ -58,11 +58,14 @@ func (r *run) decide(o *op) (goes bool) {
 		r.refuse(o, code)
 		return true
 	}
-	for i, l := range r.schedule {
-		if !r.faults || r.struck[i] || l.at != o.at {
-			continue
+	for r.faults {
+		i := slices.IndexFunc(r.result.missed, func(l line) bool { return l.at == o.at })
+		if i < 0 {
+			break
 		}
-		r.struck[i], r.faulted = true, time.Now()
+		l := r.result.missed[i]
+		r.result.missed = slices.Delete(r.result.missed, i, i+1)
+		r.faulted = time.Now()
 		r.result.log.fault(l)
 		if !r.strike(o, l) {
 			return false
