@@ -16,7 +16,8 @@ import (
 // fails the test with the first schedule that breaks a rule, made as short as possible. Schedules says how many there
 // are at most; zero means 1,000, or 200 with -short. Everything is in virtual time, and the same in each run.
 //
-// program makes the program and its surroundings. It is called for each schedule, inside the schedule's bubble.
+// program makes the program and its surroundings. It is called for each schedule, and twice for the first one, inside the
+// schedule's bubble.
 func Explore(t *testing.T, program func() Program, schedules ...int) {
 	t.Helper()
 	most := 1000

@@ -44,7 +44,7 @@ type op struct {
 	lost       bool           // the process never gets it
 	crashAfter bool           // the process ends when the server has carried it out
 	asOf       string         // the version of a list that is old
-	faults     []faults.Fault // of the server, at most one
+	faults     []faults.Fault // the server's refusal, if any
 	code       int            // of its answer, zero if it got none
 	message    string         // of a refusal
 	stream     *stream        // the answer to a watch

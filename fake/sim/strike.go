@@ -51,9 +51,6 @@ func (r *run) mayGo(o *op) bool {
 
 // decide applies the faults of the schedule to o. It reports false if o does not go on now.
 func (r *run) decide(o *op) (goes bool) {
-	if o.delivery {
-		return true
-	}
 	if code := r.barred(o); code > 0 {
 		r.refuse(o, code)
 		return true
@@ -110,6 +107,9 @@ func mayBeOld(query string) bool {
 // strike lets l happen. It reports false if o does not go on now.
 func (r *run) strike(o *op, l line) (goes bool) {
 	w := &window{action: l.action, until: time.Now().Add(l.by)}
+	if l.by > 0 && l.action != delay {
+		r.windows = append(r.windows, w)
+	}
 	switch l.action {
 	case crashBefore:
 		r.fallBehind(o, l.behind)
@@ -125,8 +125,7 @@ func (r *run) strike(o *op, l line) (goes bool) {
 	case touch:
 		r.eyes.annotate(o.at.call) // as another client might
 	case late:
-		o.late = l.by
-		r.windows = append(r.windows, w) // the program does not rest before
+		o.late = l.by // and the window keeps the program from rest
 	case delay:
 		o.until = w.until
 		return false
@@ -137,22 +136,18 @@ func (r *run) strike(o *op, l line) (goes bool) {
 		return false // what waits may be other things now
 	case hold:
 		w.resource = l.watch
-		r.windows = append(r.windows, w)
 	case blind:
 		w.resource = l.watch
-		r.windows = append(r.windows, w)
 		r.breakWatches(l.watch)
 	case forbid:
 		w.process, w.resource = o.life.process, o.at.collection()
 		if namespace, _, namespaced := strings.Cut(o.at.key, "/"); namespaced {
 			w.scope = namespace + "/"
 		}
-		r.windows = append(r.windows, w)
-		return false
+		return false // it is refused now
 	case freeze:
 		w.process = o.life.process
-		r.windows = append(r.windows, w)
-		return false
+		return false // it waits now
 	}
 	return true
 }

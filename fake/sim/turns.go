@@ -79,6 +79,8 @@ func (r *run) next() bool {
 	switch o := waiting[i]; {
 	case o.users():
 		r.letUsers(o, "")
+	case o.delivery:
+		r.turn(o, false)
 	case r.decide(o):
 		r.pass(o)
 	}
@@ -106,17 +108,13 @@ func (r *run) turn(o *op, dead bool) {
 	synctest.Wait()
 }
 
-// pass lets o through, and looks at what has come of it.
+// pass lets a request through, and looks at the answer.
 func (r *run) pass(o *op) {
-	if !o.delivery && !o.at.upkeep() {
+	if !o.at.upkeep() {
 		r.ops++
 	}
 	if r.ops > mostOps {
 		r.result.broken = fmt.Errorf("the program sends too many requests: %d in one schedule, and in the end\n%s", mostOps, r.result.log.last(5))
-		return
-	}
-	if o.delivery {
-		r.turn(o, false)
 		return
 	}
 	r.age(o)
@@ -141,13 +139,16 @@ func (r *run) pass(o *op) {
 		r.watches = append(r.watches, o)
 	}
 	r.result.log.answer(entry, o)
-	if r.base == nil && o.code == http.StatusNotFound && r.eyes.paths[o.at.collection()] == "" {
+	switch {
+	case r.base == nil && o.code == http.StatusNotFound && r.eyes.paths[o.at.collection()] == "":
 		r.result.broken = fmt.Errorf("the program sends %v, and Server has no such resource: call fake.Register", o.at)
-		return
+	case o.at.writes() && o.code >= 200 && o.code < 300:
+		r.wrote(o, before)
 	}
-	if !o.at.writes() || o.code < 200 || o.code > 299 {
-		return
-	}
+}
+
+// wrote looks at what a write has changed. before is the version that the server had.
+func (r *run) wrote(o *op, before string) {
 	after := r.program.Server.ResourceVersion()
 	if !o.at.upkeep() && after != before {
 		r.changed = time.Now()
