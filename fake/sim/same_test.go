@@ -28,7 +28,8 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
-// TestSameReport explores a program with a bug twice, which it takes faults drawn by lot to find. The reports are the same.
+// TestSameReport explores a program twice that has a bug, which only the 153rd schedule shows. The reports are the same, with
+// the rows of the transcript in them.
 func TestSameReport(t *testing.T) {
 	first, second := sim.Search(t, planted.StaleDeletion, 200), sim.Search(t, planted.StaleDeletion, 200)
 	if first == nil || len(first.Text) < 500 {
