@@ -19,12 +19,17 @@ const (
 	afterEnd   = 10 * time.Second // it ended on its own, and a kubelet would wait
 )
 
-// process is one of the program's. Its goroutine writes the fields. The run reads them while everything stands still.
+// process is one of the program's. Its goroutine sets the fields, and the run reads them.
 type process struct {
-	number int    // from 1
-	life   *life  // the present one
-	wrong  string // how it ended although it must not
-	ended  bool   // it is not started again
+	number int                    // from 1
+	life   atomic.Pointer[life]   // the present one
+	wrong  atomic.Pointer[string] // how it ended although it must not
+	ended  atomic.Bool            // it is not started again
+}
+
+func (p *process) fault(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	p.wrong.Store(&text)
 }
 
 // life is one life of a process, from its start to its end or its crash.
@@ -47,13 +52,13 @@ func (r *run) live(ctx context.Context, p *process) {
 	for ctx.Err() == nil {
 		lifetime, end := context.WithCancel(ctx)
 		l := &life{process: p.number, end: end}
-		p.life = l
+		p.life.Store(l)
 		err := apart(func() error { return r.begin(lifetime, l) })
 		end()
 		crashed := l.dead.Swap(true)
 		if ctx.Err() != nil {
 			if err != nil {
-				p.wrong = fmt.Sprintf("Run returned an error after its context had ended: %v", err)
+				p.fault("Run returned an error after its context had ended: %v", err)
 			}
 			break
 		}
@@ -61,7 +66,7 @@ func (r *run) live(ctx context.Context, p *process) {
 		if !crashed {
 			pause = afterEnd
 			if r.base == nil || errors.Is(err, errQuit) {
-				p.wrong = fmt.Sprintf("process %d ended on its own: %v", p.number, err)
+				p.fault("process %d ended on its own: %v", p.number, err)
 			}
 		}
 		select {
@@ -69,7 +74,7 @@ func (r *run) live(ctx context.Context, p *process) {
 		case <-time.After(pause + wait):
 		}
 	}
-	p.ended = true
+	p.ended.Store(true)
 	r.gate.notify()
 }
 
@@ -81,22 +86,22 @@ func (r *run) begin(ctx context.Context, l *life) error {
 // crashAll ends all processes.
 func (r *run) crashAll() {
 	for _, p := range r.processes {
-		if p.life != nil {
-			p.life.crash()
+		if l := p.life.Load(); l != nil {
+			l.crash()
 		}
 	}
 }
 
 // anyLives reports whether a process has not ended for good.
 func (r *run) anyLives() bool {
-	return slices.ContainsFunc(r.processes, func(p *process) bool { return !p.ended })
+	return slices.ContainsFunc(r.processes, func(p *process) bool { return !p.ended.Load() })
 }
 
 // ends checks how the processes ended.
 func (r *run) ends() {
 	for _, p := range r.processes {
-		if p.wrong != "" && r.result.broken == nil {
-			r.find("ends", "%s", p.wrong)
+		if wrong := p.wrong.Load(); wrong != nil && r.result.broken == nil {
+			r.find("ends", "%s", *wrong)
 		}
 	}
 }

@@ -53,6 +53,10 @@ func (d road) RoundTrip(r *http.Request) (*http.Response, error) {
 		if o.code >= http.StatusBadRequest {
 			o.message = messageOf(answer)
 		}
+		if o.at.verb == faults.VerbWatch && o.code == http.StatusOK {
+			o.stream = newStream(d, o, answer)
+			answer.Body = o.stream
+		}
 	}
 	if o.late > 0 {
 		select {
@@ -67,10 +71,6 @@ func (d road) RoundTrip(r *http.Request) (*http.Response, error) {
 	if o.crashAfter {
 		d.life.crash()
 		err = errCrashed
-	}
-	if err == nil && o.at.verb == faults.VerbWatch && o.code == http.StatusOK {
-		o.stream = newStream(d, o, answer)
-		answer.Body = o.stream
 	}
 	return answer, err
 }

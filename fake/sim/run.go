@@ -24,8 +24,8 @@ const (
 )
 
 // run is one schedule at work, in a testing/synctest bubble of its own. Its goroutine, the bubble's first, lets one op
-// at a time have its turn, and waits until everything else stands still before and after it. So all but the gate belongs to
-// that goroutine: what others write, it reads while they stand still.
+// at a time have its turn, and waits until everything else stands still before and after it. All but the gate and the processes
+// belongs to that goroutine.
 type run struct {
 	program   Program
 	world     *World
