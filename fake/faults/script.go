@@ -7,10 +7,11 @@ import (
 	"net/http"
 	"strconv"
 	"strings"
-	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+
+	"github.com/kinform/kinform/fake/internal/arguments"
 )
 
 // ErrScript says that a script does not parse.
@@ -37,14 +38,7 @@ var ErrScript = errors.New("invalid script")
 // Error: [ErrScript], with the number of the line, also for times=0 and times=-1.
 func Parse(text string) ([]Fault, error) {
 	var faults []Fault
-	number := 0
-	for line := range strings.Lines(text) {
-		number++
-		line, _, _ = strings.Cut(line, "#")
-		words := strings.Fields(line)
-		if len(words) == 0 {
-			continue
-		}
+	for number, words := range arguments.Lines(text) {
 		f, err := parseFault(words)
 		if err != nil {
 			return nil, fmt.Errorf("faults: %w: line %d: %w", ErrScript, number, err)
@@ -77,103 +71,47 @@ func parseFault(words []string) (f Fault, err error) {
 	if words[2] != "*" {
 		f.Resource = schema.ParseGroupResource(words[2])
 	}
-	args := arguments{values: map[string]string{}}
-	for _, w := range words[3:] {
-		name, value, ok := strings.Cut(w, "=")
-		if _, twice := args.values[name]; !ok || twice {
-			return f, fmt.Errorf("%q: want name=value, each name once", w)
-		}
-		args.values[name] = value
-	}
-	args.action(words[0], &f)
-	f.Skip = args.number("call", 1, 1) - 1
-	if args.values["times"] == "all" {
+	args := arguments.Of(words[3:])
+	f.act(words[0], args)
+	f.Skip = args.Number("call", 1, 1, math.MaxInt) - 1
+	if args.Is("times", "all") {
 		f.Times = -1
-		delete(args.values, "times")
 	} else {
-		f.Times = args.number("times", 0, 1)
+		f.Times = args.Number("times", 0, 1, math.MaxInt)
 	}
-	f.Chance = args.chance()
-	f.Seed = args.seed()
+	f.Chance = chance(args)
+	f.Seed = seed(args)
 	// The rules for every fault come last.
-	if err := args.done(); err != nil {
+	if err := args.Done(); err != nil {
 		return f, err
 	}
 	return f, f.check()
 }
 
-// arguments are the name=value pairs of a line. Reading a value removes it. err is the first
-// error.
-type arguments struct {
-	values map[string]string
-	err    error
-}
-
-func (a *arguments) take(name string) (string, bool) {
-	v, ok := a.values[name]
-	delete(a.values, name)
-	return v, ok
-}
-
-func (a *arguments) fail(format string, args ...any) {
-	if a.err == nil {
-		a.err = fmt.Errorf(format, args...)
-	}
-}
-
-// number reads an integer of at least low. def replaces a missing one; a negative def makes
-// the argument mandatory.
-func (a *arguments) number(name string, def, low int) int {
-	return a.between(name, def, low, math.MaxInt)
-}
-
-// between is number with an upper bound.
-func (a *arguments) between(name string, def, low, high int) int {
-	text, ok := a.take(name)
-	if !ok {
-		if def < 0 {
-			a.fail("%s is missing", name)
-		}
-		return def
-	}
-	n, err := strconv.Atoi(text)
-	if err != nil || n < low || n > high {
-		a.fail("%s=%s: want a number from %d", name, text, low)
-	}
-	return n
-}
-
-func (a *arguments) chance() float64 {
-	text, ok := a.take("chance")
+// chance reads a probability.
+func chance(args *arguments.Set) float64 {
+	text, ok := args.Take("chance")
 	if !ok {
 		return 0
 	}
 	p, err := strconv.ParseFloat(text, 64)
 	if err != nil || !(p > 0 && p < 1) {
-		a.fail("chance=%s: want a number between 0 and 1", text)
+		args.Fail("chance=%s: want a number between 0 and 1", text)
 	}
 	return p
 }
 
-func (a *arguments) seed() uint64 {
-	text, ok := a.take("seed")
+// seed reads the seed of one.
+func seed(args *arguments.Set) uint64 {
+	text, ok := args.Take("seed")
 	if !ok {
 		return 0
 	}
 	n, err := strconv.ParseUint(text, 10, 64)
 	if err != nil {
-		a.fail("seed=%s: want a number", text)
+		args.Fail("seed=%s: want a number", text)
 	}
 	return n
-}
-
-func (a *arguments) duration(name string) time.Duration {
-	text, ok := a.take(name)
-	d, err := time.ParseDuration(text)
-	if !ok || err != nil || d <= 0 {
-		a.fail("%s=%s: want a duration", name, text)
-	}
-	return d
 }
 
 // counted lists the actions whose only argument is a number above zero.
@@ -188,54 +126,40 @@ var counted = []struct {
 	{"jump", "by", func(f *Fault) *int { return &f.JumpRV }},
 }
 
-// action reads the arguments of a line's action.
-func (a *arguments) action(name string, f *Fault) {
+// act sets the action of a line, with its arguments.
+func (f *Fault) act(name string, args *arguments.Set) {
 	switch name {
 	case "refuse":
-		code := a.between("code", -1, 400, math.MaxInt32)
-		reason, ok := a.take("reason")
+		code := args.Number("code", -1, 400, math.MaxInt32)
+		reason, ok := args.Take("reason")
 		if !ok {
 			reason = string(usualReason(code))
 		}
-		f.Status = Refusal(code, metav1.StatusReason(reason), a.between("retry-after", 0, 0, math.MaxInt32))
+		f.Status = Refusal(code, metav1.StatusReason(reason), args.Number("retry-after", 0, 0, math.MaxInt32))
 	case "silence":
-		f.Silent, f.After = true, a.number("after", 0, 0)
+		f.Silent, f.After = true, args.Number("after", 0, 0, math.MaxInt)
 	case "delay":
-		f.Delay, f.After = a.duration("by"), a.number("after", 0, 0)
+		f.Delay, f.After = args.Duration("by"), args.Number("after", 0, 0, math.MaxInt)
 	case "expire":
 		f.Expire = true
 	case "restart":
-		switch how, _ := a.take("history"); how {
+		switch how, _ := args.Take("history"); how {
 		case "keep", "":
 			f.Restart = RestartKeep
 		case "lose":
 			f.Restart = RestartLose
 		default:
-			a.fail("history=%s: want keep or lose", how)
+			args.Fail("history=%s: want keep or lose", how)
 		}
 	default:
 		for _, c := range counted {
 			if c.action == name {
-				*c.field(f) = a.number(c.argument, -1, 1)
+				*c.field(f) = args.Number(c.argument, -1, 1, math.MaxInt)
 				return
 			}
 		}
-		a.fail("unknown action %q", name)
+		args.Fail("unknown action %q", name)
 	}
-}
-
-// done returns the first error, and refuses arguments that nothing has read.
-func (a *arguments) done() error {
-	unknown := ""
-	for name := range a.values {
-		if unknown == "" || name < unknown { // the same one in every run
-			unknown = name
-		}
-	}
-	if unknown != "" {
-		a.fail("unknown argument %q", unknown)
-	}
-	return a.err
 }
 
 // usualReason is the reason that the API server sends with a code.

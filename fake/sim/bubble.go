@@ -12,7 +12,7 @@ import (
 const patience = 20 * time.Second
 
 // play plays one schedule in a bubble of its own.
-func (e *explorer) play(lines []line, base *outcome) *outcome {
+func (e *explorer) play(lines []line) *outcome {
 	e.played++
 	done := make(chan *outcome, 1)
 	e.present = done
@@ -20,7 +20,7 @@ func (e *explorer) play(lines []line, base *outcome) *outcome {
 		var out *outcome
 		defer func() {
 			if p := recover(); p != nil && out != nil && out.broken == nil && out.finding == nil {
-				out.broken = fmt.Errorf("the program leaves goroutines that never end (%v): %s", p, left())
+				out.broken = fmt.Errorf("the program leaves goroutines that never end (%v): %s", p, places(inBubble))
 			}
 			done <- out
 		}()
@@ -31,7 +31,7 @@ func (e *explorer) play(lines []line, base *outcome) *outcome {
 				return
 			}
 			r := newRun(p, lines)
-			r.base, out = base, &r.result
+			r.base, out = e.base, &r.result
 			r.play()
 			for _, loop := range e.logs.take() {
 				r.find("loop", "%s", loop)
@@ -44,7 +44,7 @@ func (e *explorer) play(lines []line, base *outcome) *outcome {
 	case out := <-done:
 		return out
 	case <-limit.C:
-		return &outcome{broken: fmt.Errorf("a schedule has not ended after %v of real time: %s", e.patience, restless())}
+		return &outcome{broken: fmt.Errorf("a schedule has not ended after %v of real time: %s", e.patience, places(restless))}
 	}
 }
 
@@ -62,6 +62,8 @@ func (e *explorer) make() (p Program, _ error) {
 		return p, errors.New("Program.Users is nil: set it to a function that creates, changes and deletes your objects")
 	case p.Replicas < 0:
 		return p, fmt.Errorf("Program.Replicas is %d: want zero, which means one, or more", p.Replicas)
+	case e.played == 1 && e.program().Server == p.Server: // it would be a server from outside the bubble
+		return p, errors.New("Program.Server is the same one each time: make it in the function that returns the Program")
 	}
 	return p, nil
 }

@@ -37,11 +37,13 @@ func (c call) collection() string {
 
 // upkeep reports whether the call is a part of elections or a report of an Event: it goes on while a program rests.
 func (c call) upkeep() bool {
-	switch c.collection() {
-	case "leases.coordination.k8s.io", "events", "events.events.k8s.io":
-		return true
-	}
-	return false
+	return c.lease() || c.event()
+}
+
+func (c call) lease() bool { return c.collection() == "leases.coordination.k8s.io" }
+
+func (c call) event() bool {
+	return c.collection() == "events" || c.collection() == "events.events.k8s.io"
 }
 
 // address is the path of a request of the API, taken apart.

@@ -25,12 +25,12 @@
 //   - crash before, crash after: the process ends before or after the server carries out the request. A second later
 //     it starts again. With behind=3, lists that may be old (resourceVersion=0) are as of three versions before, and
 //     watches come late, for 30 seconds: it has reached another API server.
-//   - lose: the server carries the request out, and the answer is lost. refuse: it answers with an error (code=). delay: it
+//   - lose: the server carries the request out, and its answer is lost. refuse: it answers with an error (code=). delay: it
 //     gets the request later (by=). late: the answer comes later (by=), after the events.
 //   - touch: another client annotates the object just before. users: users go on with their next step just before.
 //   - From the request on, for some time (by=): hold keeps back the events of a resource (watch=). blind breaks its
-//     watch, which cannot resume afterwards, so that states in between are never seen. forbid takes away the rights
-//     to the request's resource in its namespace. freeze cuts the process off, so that it loses its leases.
+//     watches. Afterwards they cannot resume from where they were, so that states in between are never seen. forbid takes
+//     away the rights to the request's resource in its namespace. freeze cuts the process off, so that it loses its leases.
 //
 // # Rules
 //
@@ -56,5 +56,6 @@
 // the order of a map. What hinders is reported with the place. The clocks of all processes are the same one.
 // Lists ask for the newest state unless the server refuses WatchList or the client says resourceVersion=0, so only
 // then behind is explored. A program that always writes, such as a heartbeat into a status, does not rest. Replicas of
-// package shard cannot be explored, since they draw the names of their Leases by lot.
+// package shard cannot be explored, since they draw the names of their Leases by lot. What is logged meanwhile by the
+// default loggers of packages slog and log is dropped, so tests that explore do not run in parallel.
 package sim

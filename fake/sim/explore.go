@@ -1,7 +1,9 @@
 package sim
 
 import (
+	"errors"
 	"fmt"
+	"iter"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -14,7 +16,8 @@ import (
 // fails the test with the first schedule that breaks a rule, made as short as possible. Schedules says how many there
 // are at most; zero means 1,000, or 200 with -short. Everything is in virtual time, and the same in each run.
 //
-// program makes the program and its surroundings. It is called for each schedule, inside the schedule's bubble.
+// program makes the program and its surroundings. It is called for each schedule, and twice for the first one, inside the
+// schedule's bubble.
 func Explore(t *testing.T, program func() Program, schedules ...int) {
 	t.Helper()
 	most := 1000
@@ -55,11 +58,10 @@ func replay(t *testing.T, program func() Program, schedule string) (*report, err
 	}
 	e := newExplorer(t, program)
 	defer e.logs.quiet()()
-	base, bad := e.base()
-	if bad != nil {
+	if bad := e.unharmed(); bad != nil {
 		return bad, nil
 	}
-	out := e.play(lines, base)
+	out := e.play(lines)
 	switch {
 	case out.broken != nil, out.finding != nil:
 		return &report{script: script(lines), outcome: out}, nil
@@ -71,16 +73,15 @@ func replay(t *testing.T, program func() Program, schedule string) (*report, err
 
 // search returns what it finds in a number of schedules, or nil.
 func (e *explorer) search(most int) *report {
-	e.most = most
 	defer e.logs.quiet()()
-	base, bad := e.base()
-	if bad != nil {
+	if bad := e.unharmed(); bad != nil {
 		return bad
 	}
-	e.old = base.old
-	e.learn(nil, base)
-	for _, next := range []func(*outcome) *report{e.singles, e.pairs, e.several} {
-		if bad := next(base); bad != nil {
+	for lines := range e.schedules(most) {
+		if e.played >= most {
+			break
+		}
+		if bad := e.try(lines); bad != nil {
 			return bad
 		}
 	}
@@ -91,49 +92,87 @@ func (e *explorer) search(most int) *report {
 type explorer struct {
 	t        *testing.T
 	program  func() Program
-	most     int
-	played   int
+	base     *outcome        // of the schedule without faults, once it has been played twice
+	played   int             // schedules
 	alone    int             // of them had a single fault
 	single   int             // faults there are
 	patience time.Duration   // for one schedule
 	present  <-chan *outcome // of the schedule that plays, and may never end
-	old      bool            // the program asks for lists that may be old
 	seen     map[string]bool // pairs of requests that followed each other
+	corpus   []known
 	logs     logs
-	corpus   []known // schedules that had pairs not seen before
+}
+
+// known is a schedule in which requests followed each other as they had not before, and its requests.
+type known struct {
+	lines  []line
+	points []point
 }
 
 func newExplorer(t *testing.T, program func() Program) *explorer {
 	return &explorer{t: t, program: program, patience: patience, seen: map[string]bool{}}
 }
 
-// known is a schedule and the requests in it.
-type known struct {
-	lines  []line
-	points []point
-	watch  []string
-	old    bool // it has lists that may be old
-}
-
-// base plays the schedule without faults twice.
-func (e *explorer) base() (*outcome, *report) {
-	base := e.play(nil, nil)
+// unharmed plays the schedule without faults twice. It returns what it finds, or nil.
+func (e *explorer) unharmed() *report {
+	base := e.play(nil)
 	if base.broken == nil && base.finding == nil {
-		if d := base.log.parts(&e.play(nil, nil).log); d != "" {
+		if d := base.log.parts(&e.play(nil).log); d != "" {
 			base.broken = fmt.Errorf("the program is not deterministic: %s", d)
 		}
 	}
 	if base.broken != nil || base.finding != nil {
-		return nil, &report{outcome: base, schedules: e.played}
+		return &report{outcome: base, schedules: e.played}
 	}
-	return base, nil
+	e.base = base
+	e.learn(nil, base)
+	return nil
+}
+
+// schedules returns what to try: each fault by itself at each point, all pairs of them if there is time for all, and then
+// without end schedules that showed something new with some more faults, drawn by lot.
+func (e *explorer) schedules(most int) iter.Seq[[]line] {
+	return func(yield func([]line) bool) {
+		all := faultsAt(e.base.points, e.base.old)
+		e.single = len(all)
+		for _, l := range all {
+			if !yield([]line{l}) {
+				return
+			}
+			e.alone++
+		}
+		if n := len(all); n*(n-1)/2 <= most-e.played {
+			for i, first := range all {
+				for _, second := range all[i+1:] {
+					if !yield([]line{first, second}) {
+						return
+					}
+				}
+			}
+		}
+		random := rand.New(rand.NewPCG(1, 2))
+		for {
+			from := e.corpus[random.IntN(len(e.corpus))]
+			all := faultsAt(from.points, e.base.old)
+			if len(all) == 0 {
+				return
+			}
+			lines := slices.Clone(from.lines)
+			for range 1 + random.IntN(3) {
+				lines = append(lines, all[random.IntN(len(all))])
+			}
+			if !yield(lines) {
+				return
+			}
+		}
+	}
 }
 
 // try plays a schedule. If it breaks a rule, try makes it short and returns the report.
-func (e *explorer) try(lines []line, base *outcome) *report {
-	out := e.play(lines, base)
-	e.learn(lines, out)
+func (e *explorer) try(lines []line) *report {
+	out := e.play(lines)
 	if out.finding == nil && out.broken == nil {
+		e.learn(lines, out)
 		return nil
 	}
 	bad := &report{outcome: out, schedules: e.played}
@@ -147,21 +186,21 @@ func (e *explorer) try(lines []line, base *outcome) *report {
 		if err != nil {
 			return nil
 		}
-		if shorter := e.play(some, base); shorter.finding != nil {
+		if shorter := e.play(some); shorter.finding != nil {
 			bad.outcome = shorter
-			return fmt.Errorf("%s", shorter.finding.rule)
+			return errors.New(shorter.finding.rule)
 		}
 		return nil
 	})
-	bad.atTimes = !e.failsAgain(bad.script, base)
+	bad.atTimes = !e.failsAgain(bad.script)
 	return bad
 }
 
 // failsAgain reports whether a schedule breaks a rule three times in a row.
-func (e *explorer) failsAgain(text string, base *outcome) bool {
+func (e *explorer) failsAgain(text string) bool {
 	lines, err := parseScript(text)
 	for range 3 {
-		if err != nil || e.play(lines, base).finding == nil {
+		if err != nil || e.play(lines).finding == nil {
 			return false
 		}
 	}
@@ -170,76 +209,14 @@ func (e *explorer) failsAgain(text string, base *outcome) bool {
 
 // learn keeps a schedule in which requests followed each other that did not before.
 func (e *explorer) learn(lines []line, out *outcome) {
-	isNew := false
+	isNew := lines == nil
 	for i := range len(out.points) - 1 {
 		pair := out.points[i].call.String() + " " + out.points[i+1].call.String()
 		if !e.seen[pair] {
 			e.seen[pair], isNew = true, true
 		}
 	}
-	if isNew && out.finding == nil && out.broken == nil {
-		e.corpus = append(e.corpus, known{lines, out.points, watched(out.points), e.old})
+	if isNew {
+		e.corpus = append(e.corpus, known{lines, out.points})
 	}
-}
-
-// watched returns the resources that are watched.
-func watched(points []point) (all []string) {
-	for _, p := range points {
-		if p.verb == faults.VerbWatch && !p.upkeep() && !slices.Contains(all, p.collection()) {
-			all = append(all, p.collection())
-		}
-	}
-	return all
-}
-
-// singles tries each fault by itself at each point.
-func (e *explorer) singles(base *outcome) *report {
-	all := known{points: base.points, watch: watched(base.points), old: e.old}.faults()
-	e.single = len(all)
-	for _, l := range all {
-		if e.played >= e.most {
-			return nil
-		}
-		e.alone++
-		if bad := e.try([]line{l}, base); bad != nil {
-			return bad
-		}
-	}
-	return nil
-}
-
-// pairs tries all pairs of faults of the schedule without any, if there is time for all.
-func (e *explorer) pairs(base *outcome) *report {
-	all := known{points: base.points, watch: watched(base.points), old: e.old}.faults()
-	if n := len(all); n*(n-1)/2 > e.most-e.played {
-		return nil
-	}
-	for i, l := range all {
-		for _, second := range all[i+1:] {
-			if bad := e.try([]line{l, second}, base); bad != nil {
-				return bad
-			}
-		}
-	}
-	return nil
-}
-
-// several tries schedules of several faults, drawn by lot: one more in a schedule that showed something new.
-func (e *explorer) several(base *outcome) *report {
-	random := rand.New(rand.NewPCG(1, 2))
-	for e.played < e.most && len(e.corpus) > 0 {
-		from := e.corpus[random.IntN(len(e.corpus))]
-		all := from.faults()
-		if len(all) == 0 {
-			return nil
-		}
-		lines := slices.Clone(from.lines)
-		for range 1 + random.IntN(3) {
-			lines = append(lines, all[random.IntN(len(all))])
-		}
-		if bad := e.try(lines, base); bad != nil {
-			return bad
-		}
-	}
-	return nil
 }

@@ -41,18 +41,30 @@ func Again(t *testing.T, program func() Program, schedule string) string {
 // Transcripts plays single faults, one in every few, and returns what happened.
 func Transcripts(t *testing.T, program func() Program, every int) (all []string) {
 	e := newExplorer(t, program)
-	base, bad := e.base()
-	if bad != nil {
+	if bad := e.unharmed(); bad != nil {
 		t.Fatal(bad)
 	}
-	for i, l := range (known{points: base.points, watch: watched(base.points), old: base.old}).faults() {
+	for i, l := range faultsAt(e.base.points, e.base.old) {
 		if i%every > 0 {
 			continue
 		}
-		out := e.play([]line{l}, base)
+		out := e.play([]line{l})
 		all = append(all, script([]line{l})+out.log.around(0, 0, 1<<30))
 	}
 	return all
+}
+
+// Transcript plays a schedule, and returns what happened.
+func Transcript(t *testing.T, program func() Program, schedule string) string {
+	e := newExplorer(t, program)
+	if bad := e.unharmed(); bad != nil {
+		t.Fatal(bad)
+	}
+	lines, err := parseScript(schedule)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return e.play(lines).log.around(0, 0, 1<<30)
 }
 
 // Trouble plays the schedule without faults, which may take a short time only. It returns why the program cannot be
@@ -60,7 +72,7 @@ func Transcripts(t *testing.T, program func() Program, every int) (all []string)
 func Trouble(t *testing.T, program func() Program, patience time.Duration, free func()) (text string) {
 	e := newExplorer(t, program)
 	e.patience = patience
-	if _, bad := e.base(); bad != nil {
+	if bad := e.unharmed(); bad != nil {
 		text = bad.Error()
 	}
 	if free != nil {

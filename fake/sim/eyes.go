@@ -1,18 +1,14 @@
 package sim
 
 import (
-	"bytes"
-	"encoding/json"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kinform/kinform/fake"
 )
 
 // touched is the annotation that the action touch changes. No rule looks at it.
@@ -21,21 +17,23 @@ const touched = "sim.kinform/touched"
 // eyes look at the server as no client of the program does: all objects of all resources, as JSON.
 type eyes struct {
 	run   *run
-	http  *http.Client
-	paths map[string]string // of collections, by resource; namespaces are to be put in: see path
-	names []string          // of the resources, sorted
+	paths map[string]string // of group and version, by resource: see path
 
 	first   int64           // the version at which the program started
 	there   map[string]bool // uids of objects that were there before it
 	created map[string]bool // uids of objects that it created
 	status  map[string]bool // objects whose status it wrote
 
-	alike map[string]int   // by content: how many objects of it the program had at most at once
-	held  map[string]*life // by lease and holder's identity: who wrote it
-	owner map[string]string
-	lost  map[*life]time.Time // when it lost its lease
-	idle  []string            // writes that changed nothing and are no applies
-	touch int
+	leases map[string]holder
+	lost   map[*life]time.Time // when it lost its lease
+	idle   []string            // writes that changed nothing and are no applies
+	touch  int
+}
+
+// holder is who has a lease: the identity, empty if nobody has it, and who wrote it.
+type holder struct {
+	identity string
+	life     *life
 }
 
 // object is any object, as JSON.
@@ -43,11 +41,11 @@ type object = map[string]any
 
 func newEyes(r *run) (*eyes, error) {
 	e := &eyes{
-		run: r, http: &http.Client{Transport: r.transport}, paths: map[string]string{}, there: map[string]bool{},
-		created: map[string]bool{}, status: map[string]bool{}, alike: map[string]int{},
-		held: map[string]*life{}, owner: map[string]string{}, lost: map[*life]time.Time{},
+		run: r, paths: map[string]string{}, there: map[string]bool{},
+		created: map[string]bool{}, status: map[string]bool{},
+		leases: map[string]holder{}, lost: map[*life]time.Time{},
 	}
-	e.first, _ = strconv.ParseInt(r.program.Server.ResourceVersion(), 10, 64)
+	e.first = r.version()
 	if err := e.discover(); err != nil {
 		return nil, err
 	}
@@ -80,30 +78,15 @@ func (e *eyes) discover() error {
 			a, _ := parseAddress(v + "/" + res.Name)
 			if !strings.Contains(res.Name, "/") && slices.Contains(res.Verbs, "list") && e.paths[a.collection()] == "" {
 				e.paths[a.collection()] = v
-				e.names = append(e.names, a.collection())
 			}
 		}
 	}
-	slices.Sort(e.names)
 	return nil
 }
 
 // read gets a path of the server.
 func (e *eyes) read(path string, into any) error {
-	r, err := http.NewRequest(http.MethodGet, fake.URL+path, nil)
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Accept", "application/json")
-	answer, err := e.http.Do(r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode != http.StatusOK {
-		return fmt.Errorf("sim: get %s: %s", path, answer.Status)
-	}
-	return json.NewDecoder(answer.Body).Decode(into)
+	return ask(e.run.program.Server, "sim", http.MethodGet, path, nil, into)
 }
 
 // seen is an object of a resource.
@@ -128,6 +111,12 @@ func (e *eyes) path(collection, namespace string) string {
 	return e.paths[collection] + "/" + plain
 }
 
+// pathTo returns the path of an object.
+func (e *eyes) pathTo(collection, key string) string {
+	namespace, name := parts(key)
+	return e.path(collection, namespace) + "/" + name
+}
+
 // list returns the objects of a resource, in all namespaces or in that of a key.
 func (e *eyes) list(collection, key string) ([]seen, error) {
 	namespace, _ := parts(key)
@@ -142,7 +131,7 @@ func (e *eyes) list(collection, key string) ([]seen, error) {
 
 // all returns all objects but Leases and Events.
 func (e *eyes) all() (all []seen, err error) {
-	for _, name := range e.names {
+	for _, name := range slices.Sorted(maps.Keys(e.paths)) {
 		if (call{resource: name}).upkeep() {
 			continue
 		}
@@ -164,7 +153,7 @@ func uidOf(o object) string { return text(meta(o)["uid"]) }
 // written looks at what a write of the program did that the server has carried out.
 func (e *eyes) written(o *op, before, after string) {
 	switch {
-	case strings.HasPrefix(o.at.resource, "leases."):
+	case o.at.lease():
 		e.lease(o)
 	case o.at.upkeep():
 		return
@@ -175,7 +164,7 @@ func (e *eyes) written(o *op, before, after string) {
 		e.run.find("lease", "process %d sent %v after another one had taken its lease", o.life.process, o.at)
 	}
 	if strings.HasSuffix(o.at.resource, "/status") {
-		e.status[o.at.collection()+" "+e.run.unaliased(o.at.call)] = true
+		e.status[o.at.collection()+" "+e.run.names.unaliased(o.at.call)] = true
 	}
 	if o.code == http.StatusCreated && !strings.Contains(o.at.resource, "/") {
 		e.creates(o, after)
@@ -194,17 +183,18 @@ func (e *eyes) creates(o *op, version string) {
 	}
 	e.created[uidOf(all[i].object)] = true
 	if !strings.HasSuffix(o.at.key, "*") {
-		e.run.digest(text(meta(all[i].object)["name"]))
+		e.run.names.digest(text(meta(all[i].object)["name"]))
 		return // the program says by the name what is another thing
 	}
-	e.run.name(all[i], o.at)
+	e.run.names.name(all[i], o.at)
 	content, n := e.content(all[i]), 0
 	for _, s := range all {
 		if e.created[uidOf(s.object)] && meta(s.object)["deletionTimestamp"] == nil && e.content(s) == content {
 			n++
 		}
 	}
-	e.alike[content] = max(e.alike[content], n)
+	alike := e.run.result.alike
+	alike[content] = max(alike[content], n)
 	if base := e.run.base; base != nil && n > max(1, base.alike[content]) {
 		e.run.find("twice", "the program made the same thing again: %d objects are alike but for their names after %v", n, o.at)
 	}
@@ -215,38 +205,33 @@ func (e *eyes) content(s seen) string {
 	o := e.run.plain(s.object, nil)
 	delete(o, "status")
 	delete(meta(o), "name")
-	body, _ := json.Marshal(o)
-	return s.collection + " " + string(body)
+	return s.collection + " " + asText(o)
 }
 
 // lease looks at a lease that a process has just written.
 func (e *eyes) lease(o *op) {
-	all, err := e.list(o.at.collection(), o.at.key)
-	if err != nil {
+	var lease struct {
+		Spec struct{ HolderIdentity string }
+	}
+	if e.read(e.pathTo(o.at.collection(), o.at.key), &lease) != nil {
 		return
 	}
-	for _, s := range all {
-		spec, _ := s.object["spec"].(object)
-		now, before := text(spec["holderIdentity"]), e.owner[s.key()]
-		if s.key() != o.at.key || now == before {
-			continue
-		}
-		e.owner[s.key()] = now
-		if now != "" {
-			e.run.result.log.add(fmt.Sprintf("process %d takes the lease %s", o.life.process, s.key()))
-		}
-		if loser := e.held[s.key()+" "+before]; loser != nil && now != "" {
-			e.lost[loser] = time.Now()
-		}
-		e.held[s.key()+" "+now] = o.life
-		delete(e.lost, o.life)
+	now, before := lease.Spec.HolderIdentity, e.leases[o.at.key]
+	if now == before.identity {
+		return
 	}
+	e.leases[o.at.key] = holder{now, o.life}
+	if now != "" {
+		e.run.result.log.add(fmt.Sprintf("process %d takes the lease %s", o.life.process, o.at.key))
+		e.lost[before.life] = time.Now()
+	}
+	delete(e.lost, o.life)
 }
 
 // leads reports whether a process has some lease. If it has several, nobody knows which of them a write needs.
 func (e *eyes) leads(l *life) bool {
-	for key, owner := range e.owner {
-		if owner != "" && e.held[key+" "+owner] == l {
+	for _, h := range e.leases {
+		if h.identity != "" && h.life == l {
 			return true
 		}
 	}
@@ -255,26 +240,13 @@ func (e *eyes) leads(l *life) bool {
 
 // annotate changes an annotation of the object that a call is for, if it is there.
 func (e *eyes) annotate(c call) {
-	namespace, name := parts(e.run.unaliased(c))
 	e.touch++
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, touched, e.touch)
-	e.write(http.MethodPatch, e.path(c.collection(), namespace)+"/"+name, "application/merge-patch+json", patch)
+	_ = ask(e.run.program.Server, "sim", http.MethodPatch, e.pathTo(c.collection(), e.run.names.unaliased(c)), patch, nil)
 }
 
 // remove deletes an object in the background, and at once: nothing stops the pods of a fake server.
 func (e *eyes) remove(s seen) {
-	path := e.path(s.collection, text(meta(s.object)["namespace"])) + "/" + text(meta(s.object)["name"])
-	e.write(http.MethodDelete, path, "application/json", []byte(`{"propagationPolicy":"Background","gracePeriodSeconds":0}`))
-}
-
-func (e *eyes) write(method, path, contentType string, body []byte) {
-	r, err := http.NewRequest(method, fake.URL+path, bytes.NewReader(body))
-	if err != nil {
-		return
-	}
-	r.Header.Set("Content-Type", contentType)
-	r.Header.Set("User-Agent", "sim")
-	if answer, err := e.http.Do(r); err == nil {
-		_ = answer.Body.Close()
-	}
+	options := []byte(`{"propagationPolicy":"Background","gracePeriodSeconds":0}`)
+	_ = ask(e.run.program.Server, "sim", http.MethodDelete, e.pathTo(s.collection, s.key()), options, nil)
 }

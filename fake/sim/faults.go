@@ -3,16 +3,16 @@ package sim
 import (
 	"net/http"
 	"slices"
-	"strings"
 	"time"
 
 	"github.com/kinform/kinform/fake/faults"
 )
 
-// faults returns each fault that can strike a request of a schedule. The most telling ones come first.
-func (k known) faults() (all []line) {
+// faultsAt returns each fault that can strike one of the requests of a schedule. The most telling ones come first. If old,
+// the program asks for lists that may be old.
+func faultsAt(points []point, old bool) (all []line) {
 	add := func(which func(point) bool, faults ...line) {
-		for _, p := range k.points {
+		for _, p := range points {
 			if which(p) {
 				for _, f := range faults {
 					f.at = p
@@ -28,10 +28,10 @@ func (k known) faults() (all []line) {
 	add(writes, line{action: crashAfter}, line{action: crashBefore}, line{action: lose}, line{action: users}, line{action: late, by: time.Second},
 		line{action: refuse, code: http.StatusInternalServerError})
 	add(updates, line{action: touch}, line{action: refuse, code: http.StatusConflict})
-	for _, resource := range k.watch {
+	for _, resource := range watched(points) {
 		add(writes, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 30 * time.Second, watch: resource})
 	}
-	if k.old {
+	if old {
 		add(writes, line{action: crashAfter, behind: 1}, line{action: crashAfter, behind: 3}, line{action: crashAfter, behind: 8})
 	}
 	add(writes, line{action: freeze, by: 40 * time.Second},
@@ -42,8 +42,18 @@ func (k known) faults() (all []line) {
 	add(reads, line{action: users}, line{action: delay, by: 30 * time.Second},
 		line{action: refuse, code: http.StatusInternalServerError}, line{action: forbid, by: 40 * time.Second})
 	add(func(p point) bool {
-		return p.writes() && p.upkeep() && strings.HasPrefix(p.resource, "leases.") && p.n < 20
+		return p.writes() && p.lease() && p.n < 20
 	},
 		line{action: freeze, by: 40 * time.Second}, line{action: lose}, line{action: crashAfter})
 	return slices.Clip(all)
+}
+
+// watched returns the resources that are watched.
+func watched(points []point) (all []string) {
+	for _, p := range points {
+		if p.verb == faults.VerbWatch && !p.upkeep() && !slices.Contains(all, p.collection()) {
+			all = append(all, p.collection())
+		}
+	}
+	return all
 }

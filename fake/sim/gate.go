@@ -4,14 +4,12 @@ import (
 	"bytes"
 	"cmp"
 	"errors"
+	"fmt"
 	"io"
-	"net/http"
 	"slices"
 	"strings"
 	"sync"
 	"time"
-
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/fake/faults"
 )
@@ -19,15 +17,17 @@ import (
 var (
 	// errCrashed is what the requests of a process get that has crashed.
 	errCrashed = errors.New("sim: the process has crashed")
+	// errLost is what a process gets in place of an answer that was lost.
+	errLost = fmt.Errorf("sim: the answer was lost: %w", io.ErrUnexpectedEOF)
 	// errUnwanted says that nobody waits for an op any more.
 	errUnwanted = errors.New("sim: the request has ended")
 )
 
-// op waits at the gate for its turn. It is a request that the server does not have yet, or a part of a watch's answer
-// that the process does not have yet.
+// op waits at the gate for its turn. It is a request that the server does not have yet, a part of a watch's answer that
+// the process does not have yet, or the next step of users.
 type op struct {
 	life  *life
-	at    point // without a number until the run has seen it
+	at    point // with a generated name, and without a number, until the run has seen it
 	query string
 	body  []byte // of the request
 	apply bool   // it is a server-side apply
@@ -35,16 +35,23 @@ type op struct {
 	turn  chan bool // true: its process has crashed
 	sent  time.Time
 
-	part       int            // of a delivery: the number of its watch
-	delivery   bool           // it is a part of an answer
-	until      time.Time      // not before that
-	decided    bool           // the schedule's faults have been looked up
+	until    time.Time // not before that
+	settles  bool      // it is of users, and not before the program rests
+	delivery bool      // it is a part of an answer
+	part     int       // of a delivery: the number of its watch
+
 	late       time.Duration  // until the process gets its answer
+	lost       bool           // the process never gets it
 	crashAfter bool           // the process ends when the server has carried it out
-	faults     []faults.Fault // of the server, at most one
+	asOf       string         // the version of a list that is old
+	faults     []faults.Fault // the server's refusal, if any
 	code       int            // of its answer, zero if it got none
 	message    string         // of a refusal
+	stream     *stream        // the answer to a watch
 }
+
+// users reports whether o is the next step of users.
+func (o *op) users() bool { return o.life.process == 0 }
 
 // changes reports whether o is for a change alone. Applies and deletes may find that there is nothing to do, a dry run
 // leaves all as it was, and some creates are questions.
@@ -103,8 +110,18 @@ func (g *gate) has(o *op) bool {
 	return slices.Contains(g.waiting, o)
 }
 
-// inOrder returns what waits, in an order that does not depend on goroutines: what processes get comes before what they
-// ask for, and of that what they asked for first.
+// users returns the next step of users, or nil.
+func (g *gate) users() *op {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if i := slices.IndexFunc(g.waiting, (*op).users); i >= 0 {
+		return g.waiting[i]
+	}
+	return nil
+}
+
+// inOrder returns what waits, in an order that does not depend on goroutines: users come first, then what processes get,
+// then what they ask for, and of that what they asked for first.
 func (g *gate) inOrder() []*op {
 	g.mu.Lock()
 	defer g.mu.Unlock()
@@ -123,80 +140,11 @@ func order(a, b *op) int {
 }
 
 func rank(o *op) int {
-	if o.delivery {
+	switch {
+	case o.users():
 		return 0
+	case o.delivery:
+		return 1
 	}
-	return 1
-}
-
-// road is the way of one life of a process to the server.
-type road struct {
-	run  *run
-	life *life
-}
-
-// RoundTrip implements http.RoundTripper.
-func (d road) RoundTrip(r *http.Request) (*http.Response, error) {
-	if d.life.dead.Load() {
-		return nil, errCrashed
-	}
-	if _, ok := parseAddress(r.URL.Path); !ok {
-		// It has no turn, and no fault strikes it. Clients hold locks while they discover, and a bubble does not stand
-		// still while a goroutine waits for a lock.
-		return d.run.transport.RoundTrip(r)
-	}
-	body, err := bodyOf(r)
-	if err != nil {
-		return nil, err
-	}
-	o := &op{life: d.life, at: point{call: d.run.aliased(callOf(r, body))}, query: r.URL.RawQuery, body: body, gone: r.Context().Done()}
-	o.apply = strings.HasPrefix(r.Header.Get("Content-Type"), "application/apply-patch")
-	if err := d.run.gate.pass(o); err != nil {
-		return nil, cmp.Or(r.Context().Err(), err)
-	}
-	sent := r.Clone(r.Context())
-	sent.Body = io.NopCloser(bytes.NewReader(body))
-	d.life.age(sent, o.at.call)
-	answer, err := d.run.transport.RoundTrip(sent)
-	if err == nil {
-		o.code = answer.StatusCode
-		if o.code >= http.StatusBadRequest {
-			o.message = messageOf(answer)
-		}
-	}
-	if o.late > 0 {
-		select {
-		case <-time.After(o.late):
-		case <-o.gone:
-		}
-	}
-	if o.crashAfter {
-		d.life.crash()
-		if err == nil {
-			_ = answer.Body.Close()
-		}
-		return nil, errCrashed
-	}
-	if err == nil && o.at.verb == faults.VerbWatch && o.code == http.StatusOK {
-		answer.Body = newStream(d, o, answer)
-	}
-	return answer, err
-}
-
-// messageOf returns the message of a refusal, and leaves the answer as it was.
-func messageOf(answer *http.Response) string {
-	body, _ := io.ReadAll(answer.Body)
-	_ = answer.Body.Close()
-	answer.Body = io.NopCloser(bytes.NewReader(body))
-	var status metav1.Status
-	_ = decode(body, answer.Header.Get("Content-Type"), &status)
-	return status.Message
-}
-
-func bodyOf(r *http.Request) ([]byte, error) {
-	if r.Body == nil {
-		return nil, nil
-	}
-	body, err := io.ReadAll(r.Body)
-	return body, errors.Join(err, r.Body.Close())
+	return 2
 }

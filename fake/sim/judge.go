@@ -10,28 +10,21 @@ import (
 
 // judge checks what must hold when the program rests after the users' last step.
 func (r *run) judge() {
-	if r.mu.Lock(); r.base == nil && len(r.ends) > 0 {
-		r.find("ends", "%s", r.ends[0])
+	if r.base == nil {
+		r.ends()
 	}
-	r.mu.Unlock()
 	if r.program.Finally != nil {
-		r.hold("finally", func() string {
-			if err := apart(func() error { return r.program.Finally(r.world) }); err != nil {
-				return err.Error()
-			}
-			return ""
+		r.hold("finally", func() error {
+			return apart(func() error { return r.program.Finally(r.world) })
 		})
 	}
 	if r.base != nil {
-		r.hold("converges", func() string {
+		r.hold("converges", func() error {
 			now, _, err := r.look()
-			if err != nil {
-				return err.Error()
+			if d := r.base.end.differs(now); err == nil && d != "" {
+				err = fmt.Errorf("the objects in the end are others than without faults (- without, + with them):\n%s", d)
 			}
-			if d := r.base.end.differs(now); d != "" {
-				return "the objects in the end are others than without faults (- without, + with them):\n" + d
-			}
-			return ""
+			return err
 		})
 	}
 	r.hold("status", r.staleStatus)
@@ -50,27 +43,24 @@ func (r *run) judge() {
 }
 
 // hold checks a rule. What the program mends on its own within half an hour after the last fault is in order.
-func (r *run) hold(rule string, wrong func() string) {
+func (r *run) hold(rule string, check func() error) {
 	begun, at := time.Now(), r.result.log.len()
-	text := wrong()
-	for text != "" && time.Since(later(begun, r.faulted)) < unrest && r.result.finding == nil {
+	err := check()
+	for err != nil && time.Since(later(begun, r.faulted)) < unrest && r.result.finding == nil {
 		until := time.Now().Add(rest)
 		r.drive(func() bool { return !time.Now().Before(until) })
-		text = wrong()
+		err = check()
 	}
-	if text != "" {
-		r.find(rule, "%s", text)
+	if err != nil {
+		r.find(rule, "%v", err)
 		r.result.finding.at = min(r.result.finding.at, at)
 	}
 }
 
-// staleStatus returns the objects whose status the program wrote for an older generation. A deletion is one, too, and
-// nobody needs to report on it.
-func (r *run) staleStatus() string {
-	_, all, err := r.look()
-	if err != nil {
-		return err.Error()
-	}
+// staleStatus returns an error if the program wrote the status of an object for an older generation. A deletion is one,
+// too, and nobody needs to report on it.
+func (r *run) staleStatus() error {
+	all, err := r.eyes.all()
 	for _, s := range all {
 		status, _ := s.object["status"].(object)
 		if !r.eyes.status[s.String()] || status == nil || meta(s.object)["deletionTimestamp"] != nil {
@@ -78,17 +68,17 @@ func (r *run) staleStatus() string {
 		}
 		present := meta(s.object)["generation"]
 		if seen, ok := status["observedGeneration"]; ok && seen != present {
-			return fmt.Sprintf("%v: status.observedGeneration is %v, metadata.generation is %v", s, seen, present)
+			return fmt.Errorf("%v: status.observedGeneration is %v, metadata.generation is %v", s, seen, present)
 		}
 		conditions, _ := status["conditions"].([]any)
 		for _, c := range conditions {
 			c, _ := c.(object)
 			if seen, ok := c["observedGeneration"]; ok && seen != present {
-				return fmt.Sprintf("%v: observedGeneration of the condition %v is %v, metadata.generation is %v", s, c["type"], seen, present)
+				return fmt.Errorf("%v: observedGeneration of the condition %v is %v, metadata.generation is %v", s, c["type"], seen, present)
 			}
 		}
 	}
-	return ""
+	return err
 }
 
 // orphan reports whether all owners of an object are gone.
@@ -112,11 +102,7 @@ func (r *run) startAgain() {
 		return
 	}
 	r.result.log.add("all processes end, and start again")
-	r.mu.Lock()
-	for _, l := range r.lives {
-		l.crash()
-	}
-	r.mu.Unlock()
+	r.crashAll()
 	r.eyes.idle, r.changed = nil, time.Now()
 	counts := maps.Clone(r.counts) // other schedules do not start again
 	r.faults = false
@@ -152,19 +138,15 @@ func (r *run) clear() {
 
 // judgeRest checks that nothing is left.
 func (r *run) judgeRest() {
-	r.hold("left", func() string {
-		all, err := r.eyes.all()
-		if err != nil {
-			return err.Error()
-		}
-		left := ""
+	r.hold("left", func() error {
+		all, left := r.eyes.all()
 		for _, s := range all {
 			switch uid := uidOf(s.object); {
 			case r.eyes.there[uid]:
 			case !r.eyes.created[uid]: // what it owns is left, too, but that is no wonder
-				return fmt.Sprintf("%v was deleted, and is still there with the finalizers %v", s, meta(s.object)["finalizers"])
-			case left == "" && !slices.Contains(r.program.Keeps, s.collection):
-				left = fmt.Sprintf("%v is left, and all that users created was deleted", s)
+				return fmt.Errorf("%v was deleted, and is still there with the finalizers %v", s, meta(s.object)["finalizers"])
+			case left == nil && !slices.Contains(r.program.Keeps, s.collection):
+				left = fmt.Errorf("%v is left, and all that users created was deleted", s)
 			}
 		}
 		return left

@@ -2,6 +2,7 @@ package sim
 
 import (
 	"context"
+	"log"
 	"log/slog"
 	"strings"
 	"sync"
@@ -16,9 +17,13 @@ type logs struct {
 
 // quiet makes slog drop what programs log, until restore.
 func (l *logs) quiet() (restore func()) {
-	before := slog.Default()
+	before, to, flags := slog.Default(), log.Writer(), log.Flags()
 	slog.SetDefault(slog.New(l))
-	return func() { slog.SetDefault(before) }
+	return func() {
+		slog.SetDefault(before)
+		log.SetOutput(to) // SetDefault leads package log to l, but not back
+		log.SetFlags(flags)
+	}
 }
 
 // take returns the reports about loops since the last call.

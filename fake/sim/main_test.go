@@ -7,5 +7,7 @@ import (
 )
 
 func TestMain(m *testing.M) {
-	goleak.VerifyTestMain(m, goleak.IgnoreAnyFunction("github.com/kinform/kinform/fake/sim_test.stay"))
+	goleak.VerifyTestMain(m,
+		goleak.IgnoreAnyFunction("github.com/kinform/kinform/fake/sim_test.stay"),
+		goleak.IgnoreAnyFunction("github.com/kinform/kinform/fake/sim.(*run).live")) // it waits for stay
 }

@@ -8,7 +8,7 @@ import (
 )
 
 // names are the generated names of a run. They depend on everything that happened before, so schedules and states do
-// not have them. The mutex of the run guards them.
+// not have them.
 type names struct {
 	generics map[string]string // by generated name: its beginning and a star
 	longest  []string          // the generated names, the longest first
@@ -17,18 +17,16 @@ type names struct {
 	named    map[string]int    // how many names of one beginning there were
 }
 
-func newNames() names {
-	return names{generics: map[string]string{}, aliases: map[string]string{}, actual: map[string]string{}, named: map[string]int{}}
+func newNames() *names {
+	return &names{generics: map[string]string{}, aliases: map[string]string{}, actual: map[string]string{}, named: map[string]int{}}
 }
 
 // name notes that the server has generated the name of s, whose create was at.
-func (r *run) name(s seen, at point) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.generalize(text(meta(s.object)["name"]), strings.TrimSuffix(at.key[strings.Index(at.key, "/")+1:], "*")+"*")
-	r.aliases[s.String()] = fmt.Sprint(at.key, r.named[at.collection()+at.key]+1)
-	r.actual[at.collection()+" "+r.aliases[s.String()]] = s.key()
-	r.named[at.collection()+at.key]++
+func (n *names) name(s seen, at point) {
+	n.generalize(text(meta(s.object)["name"]), strings.TrimSuffix(at.key[strings.Index(at.key, "/")+1:], "*")+"*")
+	n.aliases[s.String()] = fmt.Sprint(at.key, n.named[at.collection()+at.key]+1)
+	n.actual[at.collection()+" "+n.aliases[s.String()]] = s.key()
+	n.named[at.collection()+at.key]++
 }
 
 // uidForm is the form of a uid in another text.
@@ -36,11 +34,9 @@ var uidForm = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
 // digest notes a name that the program chose. If it has a uid in it, or ends in a hash or a time, which may come of uids,
 // versions and the clock, that counts as generated.
-func (r *run) digest(name string) {
+func (n *names) digest(name string) {
 	if generic := uidForm.ReplaceAllString(name, "*"); generic != name {
-		r.mu.Lock()
-		defer r.mu.Unlock()
-		r.generalize(name, generic)
+		n.generalize(name, generic)
 		return
 	}
 	i := strings.LastIndexAny(name, "-.") + 1
@@ -48,9 +44,7 @@ func (r *run) digest(name string) {
 	if i == 0 || len(end) < 8 || strings.Trim(end, "0123456789abcdefghijklmnopqrstuvwxyz") != "" || !strings.ContainsAny(end, "0123456789") {
 		return
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.generalize(name, name[:i]+"*")
+	n.generalize(name, name[:i]+"*")
 }
 
 func (n *names) generalize(name, generic string) {
@@ -63,44 +57,38 @@ func (n *names) generalize(name, generic string) {
 
 // aliased gives a generated name the name that schedules have for it: the beginning, a star and a number. Clients make up
 // the ends of the names of Events, by lot or by the clock.
-func (r *run) aliased(c call) call {
-	if i := strings.LastIndexByte(c.key, '.'); i > 0 && (c.collection() == "events" || c.collection() == "events.events.k8s.io") {
+func (n *names) aliased(c call) call {
+	if i := strings.LastIndexByte(c.key, '.'); i > 0 && c.event() {
 		c.key = c.key[:i] + ".*"
 	}
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if alias, ok := r.aliases[c.collection()+" "+c.key]; ok {
+	if alias, ok := n.aliases[c.collection()+" "+c.key]; ok {
 		c.key = alias
 	}
 	return c
 }
 
 // unaliased returns the key that the server has for the object of a call.
-func (r *run) unaliased(c call) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if key, ok := r.actual[c.collection()+" "+c.key]; ok {
+func (n *names) unaliased(c call) string {
+	if key, ok := n.actual[c.collection()+" "+c.key]; ok {
 		return key
 	}
 	return c.key
 }
 
 // generic returns the resource and key of an object, without the generated part of its name.
-func (r *run) generic(s seen) string {
+func (n *names) generic(s seen) string {
 	m := meta(s.object)
-	return s.collection + " " + keyText(text(m["namespace"]), r.generated(text(m["name"])))
+	return s.collection + " " + keyText(text(m["namespace"]), n.generated(text(m["name"])))
 }
 
 // generated returns a value with the beginning and a star for each generated name in it: it may be a message or a URL.
-func (r *run) generated(value string) string {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if generic, ok := r.generics[value]; ok {
+func (n *names) generated(value string) string {
+	if generic, ok := n.generics[value]; ok {
 		return generic
 	}
-	for _, name := range r.longest {
+	for _, name := range n.longest {
 		if len(value) > len(name) {
-			value = strings.ReplaceAll(value, name, r.generics[name])
+			value = strings.ReplaceAll(value, name, n.generics[name])
 		}
 	}
 	return value

@@ -5,16 +5,12 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
-	"runtime/debug"
-	"strconv"
+	"slices"
 	"sync/atomic"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
-	"github.com/kinform/kinform/fake/faults"
 )
 
 // The times until a process is started again.
@@ -23,18 +19,24 @@ const (
 	afterEnd   = 10 * time.Second // it ended on its own, and a kubelet would wait
 )
 
-// life is one life of a process, from its start to its end or its crash.
-type life struct {
-	process int // its number, from 1
-	end     context.CancelFunc
-	dead    atomic.Bool
-	behind  atomic.Pointer[behind]
+// process is one of the program's. Its goroutine sets the fields, and the run reads them.
+type process struct {
+	number int                    // from 1
+	life   atomic.Pointer[life]   // the present one
+	wrong  atomic.Pointer[string] // how it ended although it must not
+	ended  atomic.Bool            // it is not started again
 }
 
-// behind is a server whose cache is old for a while.
-type behind struct {
-	version int64 // of its lists, if they may be old
-	until   time.Time
+func (p *process) fault(format string, args ...any) {
+	text := fmt.Sprintf(format, args...)
+	p.wrong.Store(&text)
+}
+
+// life is one life of a process, from its start to its end or its crash.
+type life struct {
+	process int // its number
+	end     context.CancelFunc
+	dead    atomic.Bool
 }
 
 // crash ends a life. From now on it reaches no server.
@@ -43,74 +45,63 @@ func (l *life) crash() {
 	l.end()
 }
 
-// age turns a list that may be old into one that is.
-func (l *life) age(r *http.Request, c call) {
-	old := l.behind.Load()
-	query := r.URL.Query()
-	if old == nil || time.Now().After(old.until) || c.verb != faults.VerbList || query.Get("resourceVersion") != "0" {
-		return
-	}
-	query.Set("resourceVersion", strconv.FormatInt(old.version, 10))
-	query.Set("resourceVersionMatch", string(metav1.ResourceVersionMatchExact))
-	aged := *r.URL // it belongs to others
-	aged.RawQuery = query.Encode()
-	r.URL = &aged
-}
-
 // live runs a process again and again, until ctx ends. No two processes start at once.
-func (r *run) live(ctx context.Context, process int) {
-	quit := true
-	defer func() { r.leaves(process, quit) }()
-	wait := time.Duration(process-1) * latency
+func (r *run) live(ctx context.Context, p *process) {
+	wait := time.Duration(p.number-1) * latency
 	time.Sleep(wait)
 	for ctx.Err() == nil {
 		lifetime, end := context.WithCancel(ctx)
-		l := &life{process: process, end: end}
-		r.begins(l)
-		err := guarded(func() error { return r.program.Run(lifetime, r.connection(l)) })
+		l := &life{process: p.number, end: end}
+		p.life.Store(l)
+		err := apart(func() error { return r.begin(lifetime, l) })
 		end()
 		crashed := l.dead.Swap(true)
 		if ctx.Err() != nil {
-			r.endsWith(err)
+			if err != nil {
+				p.fault("Run returned an error after its context had ended: %v", err)
+			}
 			break
 		}
 		pause := afterCrash
 		if !crashed {
 			pause = afterEnd
-			r.exits(process, err)
+			if r.base == nil || errors.Is(err, errQuit) {
+				p.fault("process %d ended on its own: %v", p.number, err)
+			}
 		}
 		select {
 		case <-ctx.Done():
 		case <-time.After(pause + wait):
 		}
 	}
-	quit = false
+	p.ended.Store(true)
+	r.gate.notify()
 }
 
-func (r *run) connection(l *life) client.Connection {
-	return client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: road{r, l}}}
+// begin runs a process until it ends. Messages say where it is by the name of this function.
+func (r *run) begin(ctx context.Context, l *life) error {
+	return r.program.Run(ctx, client.Connection{URL: fake.URL, HTTP: &http.Client{Transport: road{r, l}}})
 }
 
-// errQuit is what becomes of a function that calls t.Fatal or runtime.Goexit.
-var errQuit = errors.New("it ended its goroutine, as t.Fatal does: return an error instead")
-
-// apart is guarded in a goroutine of its own, so that the end of it is an error, too.
-func apart(f func() error) error {
-	done := make(chan error, 1)
-	go func() {
-		err := errQuit
-		defer func() { done <- err }()
-		err = guarded(f)
-	}()
-	return <-done
-}
-
-// guarded turns a panic into an error.
-func guarded(f func() error) (err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("panic: %v\n%s", p, debug.Stack())
+// crashAll ends all processes.
+func (r *run) crashAll() {
+	for _, p := range r.processes {
+		if l := p.life.Load(); l != nil {
+			l.crash()
 		}
-	}()
-	return f()
+	}
+}
+
+// anyLives reports whether a process has not ended for good.
+func (r *run) anyLives() bool {
+	return slices.ContainsFunc(r.processes, func(p *process) bool { return !p.ended.Load() })
+}
+
+// ends checks how the processes ended.
+func (r *run) ends() {
+	for _, p := range r.processes {
+		if wrong := p.wrong.Load(); wrong != nil && r.result.broken == nil {
+			r.find("ends", "%s", *wrong)
+		}
+	}
 }

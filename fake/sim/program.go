@@ -2,7 +2,6 @@ package sim
 
 import (
 	"context"
-	"time"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
@@ -47,19 +46,3 @@ type Program struct {
 	// "secrets" or "deployments.apps". Leases and Events always may.
 	Keeps []string
 }
-
-// World is the program's surroundings in one schedule.
-type World struct {
-	// Server is the server of the Program.
-	Server *fake.Server
-
-	user *user
-}
-
-// Settle waits until the program rests: it has changed nothing for a minute of virtual time. A schedule may let it
-// return sooner, so that the users' next write comes between two steps of the program. It is for Program.Users alone.
-func (w *World) Settle() { w.user.wait(0) }
-
-// Wait waits for d of virtual time, more than zero. A schedule may let it return sooner, so what depends on the time
-// itself must ask the clock. All of Users may take 48 hours. It is for Program.Users alone.
-func (w *World) Wait(d time.Duration) { w.user.wait(d) }

@@ -12,9 +12,6 @@ import (
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	"k8s.io/apimachinery/pkg/runtime/schema"
-
-	"github.com/kinform/kinform/fake"
 )
 
 // Recorded returns a [Program.Users] that does what others did to the objects while [Record] wrote the record, in that
@@ -23,7 +20,7 @@ import (
 // lacks what happened while the program saw nothing, and which finalizers others removed at last.
 func Recorded(record []byte) func(w *World) error {
 	return func(w *World) error {
-		p := &player{world: w, http: w.Server.Client(), own: map[string]bool{}, last: map[string]version{}}
+		p := &player{world: w, own: map[string]bool{}, last: map[string]version{}}
 		history, err := p.read(record)
 		if err != nil {
 			return err
@@ -54,7 +51,6 @@ type version struct {
 // player plays a record.
 type player struct {
 	world *World
-	http  *http.Client
 	own   map[string]bool    // what the program wrote: see entry
 	last  map[string]version // by uid in the record: the newest that was seen
 }
@@ -194,35 +190,16 @@ func (p *player) send(method, path string, content object) error {
 			body = bytes.ReplaceAll(body, []byte(uid), []byte(uidOf(now)))
 		}
 	}
-	err := p.do(method, path, body, nil)
+	err := p.ask(method, path, body, nil)
 	if apierrors.IsNotFound(err) && method != http.MethodPost {
 		return nil
 	}
 	return err
 }
 
-func (p *player) get(path string, into *object) error { return p.do(http.MethodGet, path, nil, into) }
+func (p *player) get(path string, into *object) error { return p.ask(http.MethodGet, path, nil, into) }
 
-func (p *player) do(method, path string, body []byte, into *object) error {
-	r, err := http.NewRequest(method, fake.URL+path, bytes.NewReader(body))
-	if err != nil {
-		return err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	r.Header.Set("User-Agent", "/users") // it gives no field manager: others are no client that is judged
-	if method == http.MethodPatch {
-		r.Header.Set("Content-Type", "application/merge-patch+json")
-	}
-	answer, err := p.http.Do(r)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = answer.Body.Close() }()
-	if answer.StatusCode >= http.StatusMultipleChoices {
-		return apierrors.NewGenericServerResponse(answer.StatusCode, method, schema.GroupResource{}, "", messageOf(answer), 0, true)
-	}
-	if into != nil {
-		return json.NewDecoder(answer.Body).Decode(into)
-	}
-	return nil
+// ask has an agent that gives no field manager: others are no client that is judged.
+func (p *player) ask(method, path string, body []byte, into any) error {
+	return ask(p.world.Server, "/users", method, path, body, into)
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"sync"
+	"slices"
 	"time"
 )
 
@@ -24,37 +24,27 @@ const (
 )
 
 // run is one schedule at work, in a testing/synctest bubble of its own. Its goroutine, the bubble's first, lets one op
-// at a time have its turn, and waits until everything else stands still before and after it. What is not said to
-// be guarded belongs to that goroutine.
+// at a time have its turn, and waits until everything else stands still before and after it. All but the gate and the processes
+// belongs to that goroutine.
 type run struct {
 	program   Program
 	world     *World
-	user      *user
+	processes []*process
 	transport http.RoundTripper
 	gate      gate
 
-	base     *outcome // of the schedule without faults; nil for that one itself
-	schedule []line
-	faults   bool // they strike from the start of the program on
-	struck   []bool
-	faulted  time.Time // when the last one did
-	windows  []*window
-	counts   map[call]int
-	ops      int
-	last     *op       // the last request that had its turn
-	changed  time.Time // the last change by the program
-	eyes     *eyes
-
-	mu      sync.Mutex // guards what follows
-	lives   map[int]*life
-	alive   int
-	streams map[*stream]bool
-	names
-	ends    []string // of processes that ended on their own
-	badEnds []error  // of processes that should have ended
-	quits   []error  // of those that ended their goroutine
-
-	result outcome
+	base    *outcome  // of the schedule without faults; nil for that one itself
+	faults  bool      // they strike from the start of the program on
+	faulted time.Time // when the last one did
+	windows []*window
+	counts  map[call]int
+	ops     int
+	last    *op       // the last request that had its turn
+	changed time.Time // the last change by the program
+	watches []*op     // that the server has got
+	eyes    *eyes
+	names   *names
+	result  outcome
 }
 
 // outcome is what a run found out.
@@ -65,8 +55,8 @@ type outcome struct {
 	points  []point
 	end     state
 	old     bool           // there was a list that may be old
-	alike   map[string]int // see eyes
-	missed  []line         // faults whose points never came
+	alike   map[string]int // by content: how many objects of it the program had at most at once
+	missed  []line         // faults whose points have not come
 }
 
 // finding is a rule that does not hold.
@@ -78,12 +68,11 @@ type finding struct {
 
 func newRun(p Program, schedule []line) *run {
 	r := &run{
-		program: p, schedule: schedule, struck: make([]bool, len(schedule)), counts: map[call]int{},
-		lives: map[int]*life{}, streams: map[*stream]bool{}, names: newNames(),
+		program: p, counts: map[call]int{}, names: newNames(),
+		result: outcome{missed: slices.Clone(schedule), alike: map[string]int{}},
 	}
 	r.gate.arrived = make(chan struct{}, 1)
-	r.user = &user{gate: &r.gate}
-	r.world = &World{Server: p.Server, user: r.user}
+	r.world = &World{Server: p.Server, gate: &r.gate, life: &life{end: func() {}}}
 	r.transport = p.Server.Client().Transport
 	return r
 }
@@ -96,9 +85,10 @@ func (r *run) play() {
 		return
 	}
 	r.changed, r.faults = time.Now(), true
-	r.alive = max(r.program.Replicas, 1)
-	for n := range r.alive {
-		go r.live(ctx, n+1)
+	for n := range max(r.program.Replicas, 1) {
+		p := &process{number: n + 1}
+		r.processes = append(r.processes, p)
+		go r.live(ctx, p)
 	}
 	steps := []func(){r.settle, r.useAll, r.settle, r.judge, r.startAgain, r.clear, r.settle, r.judgeRest}
 	for _, step := range steps {
@@ -111,42 +101,25 @@ func (r *run) play() {
 // close ends all processes.
 func (r *run) close(stop context.CancelFunc) {
 	r.faults, r.windows = false, nil
-	if r.eyes != nil {
-		r.result.alike = r.eyes.alike
-	}
 	for _, o := range r.gate.inOrder() {
 		o.until = time.Time{}
 	}
 	broken := r.result.broken
 	r.result.broken, r.ops = nil, 0 // it does not hinder the end
-	r.user.abort()
+	r.world.life.crash()
 	stop()
 	limit := time.Now().Add(5 * time.Minute)
-	r.drive(func() bool { return r.aliveNow() == 0 || time.Now().After(limit) })
-	if r.result.broken = broken; r.aliveNow() > 0 && broken == nil {
-		r.result.broken = fmt.Errorf("the program does not end: Run has not returned five minutes after its context ended: %s", where("sim.(*run).live"))
+	r.drive(func() bool { return !r.anyLives() || time.Now().After(limit) })
+	if r.result.broken = broken; r.anyLives() && broken == nil {
+		r.result.broken = fmt.Errorf("the program does not end: Run has not returned five minutes after its context ended: %s", inFunction("sim.(*run).begin"))
 	}
 	r.part()
-	if len(r.badEnds) > 0 && r.result.broken == nil && r.result.finding == nil {
-		r.find("ends", "Run returned an error after its context had ended: %v", r.badEnds[0])
-	}
-	if len(r.quits) > 0 && r.result.broken == nil && r.result.finding == nil {
-		r.find("ends", "%v", r.quits[0])
-	}
-	for i, struck := range r.struck {
-		if !struck {
-			r.result.missed = append(r.result.missed, r.schedule[i])
-		}
-	}
+	r.ends()
 }
 
 // part ends what processes ask for that does not end with them, such as reports of Events.
 func (r *run) part() {
-	r.mu.Lock()
-	for _, l := range r.lives {
-		l.crash()
-	}
-	r.mu.Unlock()
+	r.crashAll()
 	for waiting := r.gate.inOrder(); len(waiting) > 0; waiting = r.gate.inOrder() {
 		r.turn(waiting[0], true)
 	}
@@ -167,24 +140,41 @@ func (r *run) findRestless() {
 
 // useAll lets Users do all their steps.
 func (r *run) useAll() {
-	go r.user.run(func() error { return r.program.Users(r.world) })
+	done := start(r.use)
 	limit := time.Now().Add(patient)
 	r.changed = time.Now()
+	var ended, inVain bool
+	var err error
 	r.drive(func() bool {
-		return r.user.ended() || r.result.finding != nil || r.user.waitsInVain() || time.Now().After(limit)
+		select {
+		case err = <-done:
+			ended = true
+		default:
+			o := r.gate.users()
+			inVain = o != nil && o.settles && time.Since(o.sent) > unrest
+		}
+		return ended || inVain || r.result.finding != nil || time.Now().After(limit)
 	})
 	r.changed = time.Now() // the program gets its time to answer
-	switch err := r.user.err(); {
+	switch {
 	case r.result.finding != nil:
-	case r.user.waitsInVain():
+	case inVain:
 		r.findRestless()
-	case !r.user.ended():
-		r.result.broken = fmt.Errorf("the script does not end: Users has not returned after %v of virtual time, which is the most: %s", patient, where("sim.(*user).run"))
+	case !ended:
+		r.result.broken = fmt.Errorf("the script does not end: Users has not returned after %v of virtual time, which is the most: %s", patient, inFunction("sim.(*run).use"))
 	case err != nil && r.base == nil:
 		r.result.broken = fmt.Errorf("the script does not apply: Users: %w", err)
 	case err != nil:
 		r.find("users", "Users returned an error, which it does not without faults: %v", err)
 	}
+}
+
+// use is the goroutine of Users. Messages say where it is by the name of this function.
+func (r *run) use() error {
+	defer r.gate.notify()
+	r.world.busy.Store(true)
+	defer r.world.busy.Store(false)
+	return r.program.Users(r.world)
 }
 
 // rests reports whether the program has changed nothing for long enough, and no fault is at work.
@@ -194,7 +184,9 @@ func (r *run) rests() bool {
 		since = later(since, w.until)
 	}
 	for _, o := range r.gate.inOrder() {
-		since = later(since, o.until)
+		if !o.users() {
+			since = later(since, o.until)
+		}
 	}
 	return time.Since(since) >= rest
 }
@@ -211,60 +203,4 @@ func (r *run) find(rule, format string, args ...any) {
 	if r.result.finding == nil {
 		r.result.finding = &finding{rule: rule, text: fmt.Sprintf(format, args...), at: r.result.log.len()}
 	}
-}
-
-// The following are called by the goroutines of processes.
-
-func (r *run) begins(l *life) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if old := r.lives[l.process]; old != nil {
-		l.behind.Store(old.behind.Load())
-	}
-	r.lives[l.process] = l
-}
-
-// exits notes that a process has ended on its own.
-func (r *run) exits(process int, err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.ends = append(r.ends, fmt.Sprintf("process %d ended on its own: %v", process, err))
-}
-
-// endsWith notes what a process returned that had to end.
-func (r *run) endsWith(err error) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if err != nil {
-		r.badEnds = append(r.badEnds, err)
-	}
-}
-
-// leaves notes that a process is not started any more. If it has quit, it left nothing that can be.
-func (r *run) leaves(process int, quit bool) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.alive--
-	if quit {
-		r.quits = append(r.quits, fmt.Errorf("process %d: Run: %w", process, errQuit))
-	}
-	r.gate.notify()
-}
-
-func (r *run) aliveNow() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.alive
-}
-
-func (r *run) opened(s *stream) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	r.streams[s] = true
-}
-
-func (r *run) ended(s *stream) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.streams, s)
 }

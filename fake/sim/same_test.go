@@ -27,3 +27,15 @@ func TestSameAgain(t *testing.T) {
 		})
 	}
 }
+
+// TestSameReport explores a program twice that has a bug, which only the 153rd schedule shows. The reports are the same, with
+// the rows of the transcript in them.
+func TestSameReport(t *testing.T) {
+	first, second := sim.Search(t, planted.StaleDeletion, 200), sim.Search(t, planted.StaleDeletion, 200)
+	if first == nil || len(first.Text) < 500 {
+		t.Fatalf("the bug was not found: %+v", first)
+	}
+	if d := cmp.Diff(first, second); d != "" {
+		t.Error(d)
+	}
+}

@@ -2,12 +2,12 @@ package sim
 
 import (
 	"fmt"
-	"slices"
-	"strconv"
+	"math"
 	"strings"
 	"time"
 
 	"github.com/kinform/kinform/fake/faults"
+	"github.com/kinform/kinform/fake/internal/arguments"
 )
 
 // point is one request of a schedule: the nth that asks for the same.
@@ -79,14 +79,7 @@ func script(lines []line) string {
 
 // parseScript is the inverse of script. Empty lines and comments, which begin with a hash, are left out.
 func parseScript(text string) (lines []line, err error) {
-	number := 0
-	for row := range strings.Lines(text) {
-		number++
-		row, _, _ = strings.Cut(row, "#")
-		words := strings.Fields(row)
-		if len(words) == 0 {
-			continue
-		}
+	for number, words := range arguments.Lines(text) {
 		l, err := parseLine(words)
 		if err != nil {
 			return nil, fmt.Errorf("line %d of the script: %w", number, err)
@@ -96,74 +89,44 @@ func parseScript(text string) (lines []line, err error) {
 	return lines, nil
 }
 
+// takes lists the arguments of each action beside call. All are needed but behind.
+var takes = map[action][]string{
+	crashBefore: {"behind"}, crashAfter: {"behind"}, lose: nil, refuse: {"code"}, delay: {"by"}, late: {"by"}, touch: nil, users: nil,
+	hold: {"by", "watch"}, blind: {"by", "watch"}, forbid: {"by"}, freeze: {"by"},
+}
+
 func parseLine(words []string) (l line, err error) {
 	l.action, words = action(words[0]), words[1:]
 	if l.action == "crash" && len(words) > 0 {
 		l.action, words = action("crash "+words[0]), words[1:]
 	}
-	takes, known := arguments[l.action]
+	names, known := takes[l.action]
 	switch {
 	case !known:
 		return l, fmt.Errorf("unknown action %q", l.action)
 	case len(words) < 3:
 		return l, fmt.Errorf("%s: want a verb, a resource and a key after it", l.action)
 	}
-	l.at = point{call: call{faults.Verb(words[0]), words[1], words[2]}, n: 1}
-	for _, w := range words[3:] {
-		name, value, _ := strings.Cut(w, "=")
-		if name != "call" && !slices.Contains(takes, name) {
-			return l, fmt.Errorf("%q: %s takes no such argument", w, l.action)
-		}
-		if err := l.set(name, value); err != nil {
-			return l, fmt.Errorf("%q: %w", w, err)
-		}
-	}
-	return l, l.check(takes)
-}
-
-// arguments lists what each action takes beside call. All are needed but behind.
-var arguments = map[action][]string{
-	crashBefore: {"behind"}, crashAfter: {"behind"}, lose: nil, refuse: {"code"}, delay: {"by"}, late: {"by"}, touch: nil, users: nil,
-	hold: {"by", "watch"}, blind: {"by", "watch"}, forbid: {"by"}, freeze: {"by"},
-}
-
-// set sets an argument.
-func (l *line) set(name, value string) (err error) {
-	switch name {
-	case "call":
-		l.at.n, err = positive(value)
-	case "code":
-		l.code, err = positive(value)
-		if err == nil && (l.code < 400 || l.code > 599) {
-			err = fmt.Errorf("want a code from 400 to 599")
-		}
-	case "behind":
-		l.behind, err = positive(value)
-	case "watch":
-		l.watch = value
-	case "by":
-		l.by, err = time.ParseDuration(value)
-		if err == nil && (l.by <= 0 || l.by > time.Hour) {
-			err = fmt.Errorf("want more than zero and at most an hour")
+	args := arguments.Of(words[3:])
+	l.at = point{call{faults.Verb(words[0]), words[1], words[2]}, args.Number("call", 1, 1, math.MaxInt)}
+	for _, name := range names {
+		switch name {
+		case "by":
+			if l.by = args.Duration("by"); l.by > time.Hour {
+				args.Fail("by=%v: want at most an hour", l.by)
+			}
+		case "watch":
+			if l.watch, _ = args.Take("watch"); l.watch == "" {
+				args.Fail("watch is missing")
+			}
+		case "code":
+			l.code = args.Number("code", -1, 400, 599)
+		case "behind":
+			l.behind = args.Number("behind", 0, 1, math.MaxInt)
 		}
 	}
-	return err
-}
-
-func positive(text string) (int, error) {
-	n, err := strconv.Atoi(text)
-	if err != nil || n < 1 {
-		return 0, fmt.Errorf("want a number from 1")
+	if err := args.Done(); err != nil {
+		return l, fmt.Errorf("%s: %w", l.action, err)
 	}
-	return n, nil
-}
-
-func (l line) check(takes []string) error {
-	for _, name := range takes {
-		switch {
-		case name == "by" && l.by == 0, name == "watch" && l.watch == "", name == "code" && l.code == 0:
-			return fmt.Errorf("%s: %s= is missing", l.action, name)
-		}
-	}
-	return nil
+	return l, nil
 }

@@ -19,14 +19,16 @@ func TestScriptRefused(t *testing.T) {
 		"explode create pods prod/a":                               `line 1 of the script: unknown action "explode"`,
 		"# fine\n\ncrash create pods":                              `line 3 of the script: unknown action "crash create"`,
 		"lose create pods":                                         "lose: want a verb, a resource and a key",
-		"lose create pods prod/a by=3s":                            `"by=3s": lose takes no such argument`,
-		"refuse create pods prod/a":                                "refuse: code= is missing",
-		"refuse create pods prod/a code=200":                       `"code=200": want a code from 400 to 599`,
-		"late create pods prod/a":                                  "late: by= is missing",
-		"delay create pods prod/a by=-1s":                          `"by=-1s": want more than zero`,
-		"hold create pods prod/a by=30s":                           "hold: watch= is missing",
-		"crash after create pods prod/a call=0":                    `"call=0": want a number from 1`,
-		"crash after create pods prod/a call=2 behind=x":           `"behind=x": want a number from 1`,
+		"lose create pods prod/a by=3s":                            `lose: unknown argument "by"`,
+		"refuse create pods prod/a":                                "refuse: code is missing",
+		"refuse create pods prod/a code=200":                       "refuse: code=200: want a number from 400 to 599",
+		"late create pods prod/a":                                  "late: by=: want a duration",
+		"delay create pods prod/a by=-1s":                          "delay: by=-1s: want a duration",
+		"delay create pods prod/a by=61m":                          "delay: by=1h1m0s: want at most an hour",
+		"delay create pods prod/a by=1s by=2s":                     `"by=2s": want name=value, each name once`,
+		"hold create pods prod/a by=30s":                           "hold: watch is missing",
+		"crash after create pods prod/a call=0":                    "call=0: want a number from 1",
+		"crash after create pods prod/a call=2 behind=x":           "behind=x: want a number from 1",
 		"crash before get pods prod/a call=9999999999999999999999": "want a number from 1",
 	} {
 		if _, err := sim.Reread(text); err == nil || !strings.Contains(err.Error(), want) {
@@ -70,7 +72,7 @@ func TestLargeDifference(t *testing.T) {
 	played := 0
 	got := sim.Again(t, func() sim.Program {
 		played++
-		value := strings.Repeat(fmt.Sprint(played/3), 20) // another one after the two schedules without faults
+		value := strings.Repeat(fmt.Sprint(played/4), 20) // another one after the two schedules without faults, for which there are three calls
 		p := planted.Tickets()
 		p.Run = idle
 		p.Users = func(w *sim.World) error {

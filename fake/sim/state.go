@@ -23,8 +23,7 @@ func (r *run) look() (state, []seen, error) {
 	for _, s := range all {
 		uids[uidOf(s.object)] = s.String()
 	}
-	rows := map[string][]string{}
-	plain := map[string]object{}
+	alike := map[string][]object{} // by key, which lacks generated names, so several objects may have it
 	for _, s := range all {
 		if slices.Contains(r.program.Ignore, s.collection) {
 			continue
@@ -33,23 +32,27 @@ func (r *run) look() (state, []seen, error) {
 		for _, path := range r.program.Ignore {
 			forget(o, steps(path))
 		}
-		body, _ := json.Marshal(o)
-		key := r.generic(s)
-		rows[key] = append(rows[key], string(body))
-		plain[key+string(body)] = o
+		key := r.names.generic(s)
+		alike[key] = append(alike[key], o)
 	}
 	st := state{}
-	for key, bodies := range rows {
-		slices.Sort(bodies)
-		for i, body := range bodies {
+	for key, objects := range alike {
+		slices.SortFunc(objects, func(a, b object) int { return strings.Compare(asText(a), asText(b)) })
+		for i, o := range objects {
 			name := key
 			if i > 0 {
 				name += fmt.Sprintf(" (%d)", i+1)
 			}
-			st[name] = plain[key+body]
+			st[name] = o
 		}
 	}
 	return st, all, nil
+}
+
+// asText returns an object in JSON.
+func asText(o object) string {
+	text, _ := json.Marshal(o)
+	return string(text)
 }
 
 // differs returns how seen differs from want, or "".
@@ -72,7 +75,7 @@ func short(text string) string {
 
 // plain returns a copy of an object without what differs between two runs. uids maps those that are known to names.
 func (r *run) plain(o object, uids map[string]string) object {
-	c := r.simple(o, uids).(object)
+	c := r.simple(o, meta(o)["generation"], uids).(object)
 	m := meta(c)
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
 		delete(m, field)
@@ -82,34 +85,20 @@ func (r *run) plain(o object, uids map[string]string) object {
 			delete(m, "annotations")
 		}
 	}
-	generations(c, meta(o)["generation"])
 	return c
 }
 
-// generations says of each observedGeneration whether it is the present one.
-func generations(value, present any) {
-	switch v := value.(type) {
-	case object:
-		if seen, ok := v["observedGeneration"]; ok {
-			v["observedGeneration"] = seen == present
-		}
-		for _, inner := range v {
-			generations(inner, present)
-		}
-	case []any:
-		for _, inner := range v {
-			generations(inner, present)
-		}
-	}
-}
-
-// simple copies a value, and replaces times, uids and generated names in it.
-func (r *run) simple(value any, uids map[string]string) any {
+// simple copies a value, and replaces times, uids and generated names in it. Each observedGeneration becomes whether it is
+// the present one.
+func (r *run) simple(value, generation any, uids map[string]string) any {
 	switch v := value.(type) {
 	case object:
 		c := make(object, len(v))
 		for name, inner := range v {
-			c[name] = r.simple(inner, uids)
+			c[name] = r.simple(inner, generation, uids)
+		}
+		if seen, ok := v["observedGeneration"]; ok {
+			c["observedGeneration"] = seen == generation
 		}
 		if uid, ok := v["uid"].(string); ok && c["uid"] == uid {
 			c["uid"] = "of another object"
@@ -118,14 +107,14 @@ func (r *run) simple(value any, uids map[string]string) any {
 	case []any:
 		c := make([]any, len(v))
 		for i, inner := range v {
-			c[i] = r.simple(inner, uids)
+			c[i] = r.simple(inner, generation, uids)
 		}
 		return c
 	case string:
 		if _, err := time.Parse(time.RFC3339, v); err == nil {
 			return "a time"
 		}
-		return r.generated(uidForm.ReplaceAllStringFunc(v, func(uid string) string {
+		return r.names.generated(uidForm.ReplaceAllStringFunc(v, func(uid string) string {
 			if name, ok := uids[uid]; ok {
 				return "uid of " + name
 			}

@@ -2,11 +2,11 @@ package sim
 
 import (
 	"bufio"
+	"context"
 	"encoding/binary"
 	"io"
 	"net/http"
 	"strings"
-	"sync"
 )
 
 // stream is the answer to a watch. Each event of it waits at the gate. How many of them come at once from the server would
@@ -19,16 +19,16 @@ type stream struct {
 	next  func(*bufio.Reader) ([]byte, error) // reads an event
 	event []byte                              // the rest of one that has had its turn
 
-	once   sync.Once
-	closed chan struct{}
+	closed context.Context
+	end    context.CancelFunc
 }
 
 func newStream(d road, of *op, answer *http.Response) *stream {
-	s := &stream{road: d, of: of, body: answer.Body, from: bufio.NewReader(answer.Body), next: nextLine, closed: make(chan struct{})}
+	s := &stream{road: d, of: of, body: answer.Body, from: bufio.NewReader(answer.Body), next: nextLine}
+	s.closed, s.end = context.WithCancel(context.Background())
 	if strings.Contains(answer.Header.Get("Content-Type"), "protobuf") {
 		s.next = nextFrame
 	}
-	d.run.opened(s)
 	return s
 }
 
@@ -53,7 +53,7 @@ func (s *stream) Read(into []byte) (int, error) {
 		if len(event) == 0 {
 			return 0, err
 		}
-		part := &op{life: s.road.life, at: s.of.at, query: s.of.query, part: s.of.at.n, delivery: true, decided: true, gone: s.closed}
+		part := &op{life: s.road.life, at: s.of.at, query: s.of.query, part: s.of.at.n, delivery: true, gone: s.closed.Done()}
 		if s.road.run.gate.pass(part) != nil {
 			return 0, io.ErrUnexpectedEOF
 		}
@@ -65,11 +65,7 @@ func (s *stream) Read(into []byte) (int, error) {
 }
 
 // Close implements io.Closer. The run breaks the stream by it, too.
-func (s *stream) Close() (err error) {
-	s.once.Do(func() {
-		close(s.closed)
-		s.road.run.ended(s)
-		err = s.body.Close()
-	})
-	return err
+func (s *stream) Close() error {
+	s.end()
+	return s.body.Close()
 }

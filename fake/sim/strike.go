@@ -4,42 +4,49 @@ import (
 	"fmt"
 	"net/http"
 	"net/url"
+	"slices"
 	"strconv"
 	"strings"
 	"testing/synctest"
 	"time"
-
-	"k8s.io/apimachinery/pkg/runtime/schema"
 
 	"github.com/kinform/kinform/fake/faults"
 )
 
 // window is a fault that lasts.
 type window struct {
-	action   action // hold, blind, forbid or freeze
-	until    time.Time
-	process  int    // of forbid and freeze
-	resource string // of hold, blind and forbid
-	scope    string // of forbid: a namespace with its slash, or *
-	resumed  bool   // of blind: the watch was refused for the last time
+	action action // hold, blind, forbid, freeze or late
+	until  time.Time
+
+	// What it strikes. Zero means all.
+	process  int
+	resource string
+	scope    string // a namespace with its slash
+
+	asOf string // of hold: the version of lists that may be old
+	lost int64  // of blind, after its end: watches cannot resume from a version before
+}
+
+func (w *window) open() bool { return w.until.After(time.Now()) }
+
+func (w *window) strikes(o *op) bool {
+	return (w.process == 0 || w.process == o.life.process) && (w.resource == "" || w.resource == o.at.collection()) &&
+		strings.HasPrefix(o.at.key, w.scope)
 }
 
 // mayGo reports whether o may have its turn now.
 func (r *run) mayGo(o *op) bool {
-	now := time.Now()
-	if o.until.After(now) {
+	switch {
+	case o.settles:
+		return r.rests()
+	case o.until.After(time.Now()):
 		return false
+	case o.users():
+		return true
 	}
-	for _, w := range r.windows {
-		switch {
-		case !w.until.After(now):
-		case w.action == hold && o.delivery && w.resource == o.at.collection(),
-			w.action == hold && o.delivery && w.resource == "" && w.process == o.life.process,
-			w.action == freeze && w.process == o.life.process:
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(r.windows, func(w *window) bool {
+		return w.open() && w.strikes(o) && (w.action == freeze || w.action == hold && o.delivery)
+	})
 }
 
 // decide applies the faults of the schedule to o. It reports false if o does not go on now.
@@ -48,46 +55,47 @@ func (r *run) decide(o *op) (goes bool) {
 		r.refuse(o, code)
 		return true
 	}
-	if o.decided {
-		return true
-	}
-	for i, l := range r.schedule {
-		if !r.faults || r.struck[i] || l.at != o.at {
-			continue
+	for r.faults {
+		i := slices.IndexFunc(r.result.missed, func(l line) bool { return l.at == o.at })
+		if i < 0 {
+			break
 		}
-		r.struck[i], r.faulted = true, time.Now()
+		l := r.result.missed[i]
+		r.result.missed = slices.Delete(r.result.missed, i, i+1)
+		r.faulted = time.Now()
 		r.result.log.fault(l)
 		if !r.strike(o, l) {
 			return false
 		}
 	}
-	o.decided = true
 	return true
 }
 
 // barred returns the code by which a window refuses o, or zero.
 func (r *run) barred(o *op) int {
 	for _, w := range r.windows {
-		on := w.until.After(time.Now())
+		watch := w.action == blind && o.at.verb == faults.VerbWatch
+		if w.action == blind && !w.open() && w.lost == 0 {
+			w.lost = r.version()
+		}
 		switch {
-		case o.delivery || w.resource != o.at.collection():
-		case w.action == forbid && on && w.process == o.life.process && (w.scope == "*" || strings.HasPrefix(o.at.key, w.scope)):
+		case !w.strikes(o):
+		case w.action == forbid && w.open():
 			return http.StatusForbidden
-		case w.action == blind && o.at.verb == faults.VerbWatch && on:
+		case watch && w.open():
 			return http.StatusServiceUnavailable
-		case w.action == blind && o.at.verb == faults.VerbWatch && !w.resumed && resumes(o.query):
-			w.resumed = true
+		case watch && resumesBefore(o.query, w.lost):
 			return http.StatusGone
 		}
 	}
 	return 0
 }
 
-// resumes reports whether a watch with this query goes on from a version.
-func resumes(query string) bool {
+// resumesBefore reports whether a watch with this query goes on from a version before another one.
+func resumesBefore(query string, version int64) bool {
 	values, _ := url.ParseQuery(query)
-	version := values.Get("resourceVersion")
-	return version != "" && version != "0" && values.Get("sendInitialEvents") != "true"
+	from, _ := strconv.ParseInt(values.Get("resourceVersion"), 10, 64)
+	return from > 0 && from < version && values.Get("sendInitialEvents") != "true"
 }
 
 // mayBeOld reports whether a list with this query may be answered from an old cache.
@@ -98,47 +106,48 @@ func mayBeOld(query string) bool {
 
 // strike lets l happen. It reports false if o does not go on now.
 func (r *run) strike(o *op, l line) (goes bool) {
-	window := &window{action: l.action, until: time.Now().Add(l.by), process: o.life.process, resource: l.watch}
+	w := &window{action: l.action, until: time.Now().Add(l.by)}
+	if l.by > 0 && l.action != delay {
+		r.windows = append(r.windows, w)
+	}
 	switch l.action {
 	case crashBefore:
-		r.staleFrom(o.life, l.behind)
+		r.fallBehind(o, l.behind)
 		o.life.crash()
 		return false
 	case crashAfter:
-		r.staleFrom(o.life, l.behind)
+		r.fallBehind(o, l.behind)
 		o.crashAfter = true
-	case late:
-		o.late = l.by
 	case lose:
-		r.inject(o, faults.Fault{CutBytes: 1})
+		o.lost = true
 	case refuse:
 		r.refuse(o, l.code)
-	case delay:
-		o.until, o.decided = window.until, true
-		return false
 	case touch:
 		r.eyes.annotate(o.at.call) // as another client might
+	case late:
+		o.late = l.by // and the window keeps the program from rest
+	case delay:
+		o.until = w.until
+		return false
 	case users:
-		if r.user.waits() {
-			r.letUsers(" before the program rests")
+		if next := r.gate.users(); next != nil {
+			r.letUsers(next, " before the program rests")
 		}
 		return false // what waits may be other things now
-	case forbid:
-		window.resource = o.at.collection()
-		namespace, _, namespaced := strings.Cut(o.at.key, "/")
-		if window.scope = "*"; namespaced {
-			window.scope = namespace + "/"
-		}
-		r.windows = append(r.windows, window)
-		return false
-	case freeze:
-		r.windows = append(r.windows, window)
-		return false
 	case hold:
-		r.windows = append(r.windows, window)
+		w.resource = l.watch
 	case blind:
-		r.windows = append(r.windows, window)
+		w.resource = l.watch
 		r.breakWatches(l.watch)
+	case forbid:
+		w.process, w.resource = o.life.process, o.at.collection()
+		if namespace, _, namespaced := strings.Cut(o.at.key, "/"); namespaced {
+			w.scope = namespace + "/"
+		}
+		return false // it is refused now
+	case freeze:
+		w.process = o.life.process
+		return false // it waits now
 	}
 	return true
 }
@@ -146,32 +155,29 @@ func (r *run) strike(o *op, l line) (goes bool) {
 // behindFor is how long a server that is behind sends no newer events.
 const behindFor = 30 * time.Second
 
-// staleFrom makes the server that the next life of a process reaches older by some versions.
-func (r *run) staleFrom(l *life, versions int) {
-	if versions == 0 {
-		return
+// fallBehind makes the server that the next life of a process reaches older by some versions.
+func (r *run) fallBehind(o *op, versions int) {
+	if versions > 0 {
+		asOf := strconv.FormatInt(max(r.version()-int64(versions), r.eyes.first), 10)
+		r.windows = append(r.windows, &window{action: hold, until: time.Now().Add(behindFor), process: o.life.process, asOf: asOf})
 	}
-	now, err := strconv.ParseInt(r.program.Server.ResourceVersion(), 10, 64)
-	if err != nil {
-		return
+}
+
+// age makes a list as old as the server that its process reaches.
+func (r *run) age(o *op) {
+	for _, w := range r.windows {
+		if w.asOf != "" && w.open() && w.strikes(o) && o.at.verb == faults.VerbList && mayBeOld(o.query) {
+			o.asOf = w.asOf
+		}
 	}
-	until := time.Now().Add(behindFor)
-	l.behind.Store(&behind{max(now-int64(versions), r.eyes.first), until})
-	r.windows = append(r.windows, &window{action: hold, until: until, process: l.process})
 }
 
 // breakWatches ends the open watches of a resource.
 func (r *run) breakWatches(resource string) {
-	r.mu.Lock()
-	var broken []*stream
-	for s := range r.streams {
-		if s.of.at.collection() == resource {
-			broken = append(broken, s)
+	for _, o := range r.watches {
+		if o.stream != nil && o.at.collection() == resource {
+			_ = o.stream.Close()
 		}
-	}
-	r.mu.Unlock()
-	for _, s := range broken {
-		_ = s.Close()
 	}
 	synctest.Wait()
 }
@@ -182,16 +188,14 @@ func (r *run) refuse(o *op, code int) {
 	if code == http.StatusTooManyRequests {
 		refusal += " retry-after=1"
 	}
-	all, err := faults.Parse(refusal)
-	if err != nil {
+	var err error
+	if o.faults, err = faults.Parse(refusal); err != nil {
 		r.result.broken = err
-		return
 	}
-	r.inject(o, all[0])
 }
 
-// inject makes the server do something to o. Another fault may still hold o up, so the server learns of it when o goes.
-func (r *run) inject(o *op, f faults.Fault) {
-	f.Verb, f.Resource = o.at.verb, schema.ParseGroupResource(o.at.collection())
-	o.faults = append(o.faults, f)
+// version returns the present version of the server.
+func (r *run) version() int64 {
+	version, _ := strconv.ParseInt(r.program.Server.ResourceVersion(), 10, 64)
+	return version
 }

@@ -87,7 +87,7 @@ func TestTrouble(t *testing.T) {
 		},
 		"it quits": {
 			run:  func(context.Context, client.Connection) error { runtime.Goexit(); return nil },
-			want: []string{"process 1: Run: it ended its goroutine, as t.Fatal does"},
+			want: []string{"process 1 ended on its own: it ended its goroutine, as t.Fatal does"},
 		},
 		"it ends": {
 			run:  func(context.Context, client.Connection) error { return errors.New("no license") },
@@ -171,11 +171,13 @@ func TestTrouble(t *testing.T) {
 
 // A Program that lacks something gets an error with the name of the field, and so does one whose functions go wrong.
 func TestBadProgram(t *testing.T) {
+	outside := planted.Tickets().Server
 	for name, c := range map[string]struct {
 		change func(p *sim.Program)
 		want   string
 	}{
 		"no server":         {func(p *sim.Program) { p.Server = nil }, "Program.Server is nil"},
+		"server outside":    {func(p *sim.Program) { p.Server = outside }, "Program.Server is the same one each time"},
 		"no run":            {func(p *sim.Program) { p.Run = nil }, "Program.Run is nil"},
 		"no users":          {func(p *sim.Program) { p.Users = nil }, "Program.Users is nil"},
 		"negative replicas": {func(p *sim.Program) { p.Replicas = -3 }, "Program.Replicas is -3"},

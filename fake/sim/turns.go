@@ -3,6 +3,7 @@ package sim
 import (
 	"fmt"
 	"net/http"
+	"slices"
 	"testing/synctest"
 	"time"
 
@@ -16,8 +17,6 @@ func (r *run) drive(done func() bool) {
 		switch {
 		case done() || r.result.broken != nil:
 			return
-		case r.user.due(r.rests):
-			r.letUsers("")
 		case !r.next():
 			r.sleep()
 		}
@@ -34,7 +33,6 @@ func (r *run) sleep() {
 		}
 	}
 	sooner(r.changed.Add(rest))
-	sooner(r.user.until())
 	for _, w := range r.windows {
 		sooner(w.until)
 		sooner(w.until.Add(rest))
@@ -51,15 +49,19 @@ func (r *run) sleep() {
 }
 
 // letUsers lets users go on with their next step, and waits until they have done it.
-func (r *run) letUsers(early string) {
+func (r *run) letUsers(o *op, early string) {
 	r.result.log.add("users go on" + early)
-	r.user.release()
-	synctest.Wait()
+	r.turn(o, false)
 	r.changed = time.Now() // the program gets its time to answer
 }
 
 // next lets one op have its turn. It reports false if none may have it now.
 func (r *run) next() bool {
+	for _, o := range r.gate.inOrder() {
+		if o.at.n == 0 {
+			o.at.call = r.names.aliased(o.at.call)
+		}
+	}
 	waiting := r.gate.inOrder()
 	for _, o := range waiting {
 		r.number(o)
@@ -70,20 +72,24 @@ func (r *run) next() bool {
 			return true
 		}
 	}
-	for _, o := range waiting {
-		if r.mayGo(o) {
-			if r.decide(o) {
-				r.pass(o)
-			}
-			return true
-		}
+	i := slices.IndexFunc(waiting, r.mayGo)
+	if i < 0 {
+		return false
 	}
-	return false
+	switch o := waiting[i]; {
+	case o.users():
+		r.letUsers(o, "")
+	case o.delivery:
+		r.turn(o, false)
+	case r.decide(o):
+		r.pass(o)
+	}
+	return true
 }
 
 // number counts an op that the run sees for the first time.
 func (r *run) number(o *op) {
-	if o.at.n > 0 {
+	if o.at.n > 0 || o.users() {
 		return
 	}
 	r.counts[o.at.call]++
@@ -102,19 +108,16 @@ func (r *run) turn(o *op, dead bool) {
 	synctest.Wait()
 }
 
-// pass lets o through, and looks at what has come of it.
+// pass lets a request through, and looks at the answer.
 func (r *run) pass(o *op) {
-	if !o.delivery && !o.at.upkeep() {
+	if !o.at.upkeep() {
 		r.ops++
 	}
 	if r.ops > mostOps {
 		r.result.broken = fmt.Errorf("the program sends too many requests: %d in one schedule, and in the end\n%s", mostOps, r.result.log.last(5))
 		return
 	}
-	if o.delivery {
-		r.turn(o, false)
-		return
-	}
+	r.age(o)
 	r.result.old = r.result.old || o.at.verb == faults.VerbList && mayBeOld(o.query)
 	if r.last == nil || order(r.last, o) != 0 { // the twin goes at once, so that it is the same which of them was first
 		if time.Sleep(latency); r.ops > flood && r.base != nil {
@@ -132,14 +135,20 @@ func (r *run) pass(o *op) {
 	before := r.program.Server.ResourceVersion()
 	entry := r.result.log.request(o)
 	r.turn(o, false)
+	if o.at.verb == faults.VerbWatch {
+		r.watches = append(r.watches, o)
+	}
 	r.result.log.answer(entry, o)
-	if r.base == nil && o.code == http.StatusNotFound && r.eyes.paths[o.at.collection()] == "" {
+	switch {
+	case r.base == nil && o.code == http.StatusNotFound && r.eyes.paths[o.at.collection()] == "":
 		r.result.broken = fmt.Errorf("the program sends %v, and Server has no such resource: call fake.Register", o.at)
-		return
+	case o.at.writes() && o.code >= 200 && o.code < 300:
+		r.wrote(o, before)
 	}
-	if !o.at.writes() || o.code < 200 || o.code > 299 {
-		return
-	}
+}
+
+// wrote looks at what a write has changed. before is the version that the server had.
+func (r *run) wrote(o *op, before string) {
 	after := r.program.Server.ResourceVersion()
 	if !o.at.upkeep() && after != before {
 		r.changed = time.Now()

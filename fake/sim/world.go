@@ -1,0 +1,43 @@
+package sim
+
+import (
+	"runtime"
+	"sync/atomic"
+	"time"
+
+	"github.com/kinform/kinform/fake"
+)
+
+// World is the program's surroundings in one schedule.
+type World struct {
+	// Server is the server of the Program.
+	Server *fake.Server
+
+	gate *gate
+	life *life       // of Users; process 0
+	busy atomic.Bool // Users does a step
+}
+
+// Settle waits until the program rests: it has changed nothing for a minute of virtual time. A schedule may let it
+// return sooner, so that the users' next write comes between two steps of the program. It is for Program.Users alone.
+func (w *World) Settle() { w.wait(&op{settles: true}) }
+
+// Wait waits for d of virtual time, or until everything stands still if d is zero or less. A schedule may let it return
+// sooner, so what depends on the time itself must ask the clock. All of Users may take 48 hours. It is for
+// Program.Users alone.
+func (w *World) Wait(d time.Duration) { w.wait(&op{until: time.Now().Add(d)}) }
+
+// wait waits at the gate like the requests of processes. It does not return if the run is over.
+func (w *World) wait(o *op) {
+	if w.life.dead.Load() {
+		runtime.Goexit()
+	}
+	if !w.busy.CompareAndSwap(true, false) {
+		panic("sim: World.Settle and World.Wait are for the goroutine of Program.Users alone")
+	}
+	o.life = w.life
+	if w.gate.pass(o) != nil {
+		runtime.Goexit()
+	}
+	w.busy.Store(true)
+}
