@@ -858,22 +858,32 @@ func TestGraceOfCaches(t *testing.T) {
 // An index function that never returns keeps neither SyncTimeout nor a stop. This is in real time, because no time passes
 // in a bubble while a goroutine waits for a lock.
 func TestIndexFunctionThatHangs(t *testing.T) {
-	server, inf := setup(t)
-	if _, err := fake.Create(server, &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "one"}}); err != nil {
-		t.Fatal(err)
+	for timeout := time.Millisecond; ; timeout *= 4 { // until the function is called before it ends
+		server, inf := setup(t)
+		if _, err := fake.Create(server, &gadget{ObjectMeta: metav1.ObjectMeta{Namespace: "a", Name: "one"}}); err != nil {
+			t.Fatal(err)
+		}
+		release := make(chan struct{})
+		informer.AddIndex(inf, index.By("hangs", func(g *gadget) string { <-release; return g.Name }))
+		m := manager.New(manager.Options{SyncTimeout: timeout, Grace: time.Millisecond})
+		m.AddCaches(inf)
+		err := m.Run(t.Context())
+		close(release)
+		<-inf.Done()
+		var unsynced *controller.SyncError
+		var late *manager.GraceError
+		switch {
+		case !errors.As(err, &unsynced):
+			t.Fatalf("Run returned %v", err)
+		case errors.As(err, &late):
+			if !slices.Equal(late.Running, []string{"gadgets"}) {
+				t.Errorf("Run returned %v", err)
+			}
+			return
+		case timeout > time.Minute:
+			t.Fatalf("Run waited for the function: it returned %v", err)
+		}
 	}
-	release := make(chan struct{})
-	informer.AddIndex(inf, index.By("hangs", func(g *gadget) string { <-release; return g.Name }))
-	m := manager.New(manager.Options{SyncTimeout: time.Millisecond, Grace: time.Millisecond})
-	m.AddCaches(inf)
-	err := m.Run(t.Context())
-	var unsynced *controller.SyncError
-	var late *manager.GraceError
-	if !errors.As(err, &unsynced) || !errors.As(err, &late) || !slices.Equal(late.Running, []string{"gadgets"}) {
-		t.Errorf("Run returned %v", err)
-	}
-	close(release)
-	<-inf.Done()
 }
 
 func TestChecks(t *testing.T) {
