@@ -24,7 +24,7 @@ type objectCodec struct {
 	protobuf error   // why there is no plan; nil if there is one
 	interned int     // largest number of strings
 	drop     bool    // whether managedFields are dropped
-	sharer   *sharer // nil if no parts are shared
+	sharer   *sharer // for reflectors
 	weights  decode.Weights
 	seed     maphash.Seed // of sums
 	stats    *counters
@@ -43,7 +43,7 @@ func newObjectCodec(of reflect.Type, opts Options) (objectCodec, error) {
 		partial: t == reflect.TypeFor[metav1.PartialObjectMetadata](),
 		untyped: t == reflect.TypeFor[unstructured.Unstructured](),
 		drop:    opts.DropManagedFields,
-		sharer:  newSharer(t, opts.SharedParts),
+		sharer:  newSharer(t, opts.ShareJSON),
 		weights: decode.NewWeights(t, objectLimit(opts.MaxObjectBytes)),
 		seed:    maphash.MakeSeed(),
 		stats:   new(counters),

@@ -75,7 +75,7 @@ func newCrew(n int, objects *objectCodec, encoding encoding, want expectation, w
 	c := &crew{objects: objects, encoding: encoding, want: want, work: work, most: 2 * n, last: time.Now()}
 	c.jobs = make(chan *load, c.most+1)
 	for range n {
-		c.running.Go(func() { decodeCrew(c, helperWorkspace(objects, encoding), nil) })
+		c.running.Go(func() { decodeCrew(c, helperWorkspace(objects, encoding, work.sharer), nil) })
 	}
 	return c
 }

@@ -87,6 +87,9 @@ func checkDecoders[T any](t *testing.T, name, contentType string, body []byte, w
 	for _, n := range []int{1, 2, 4, 8} {
 		opts.Decoders = n
 		r := newResource[T](t, bodiesOf(contentType, body), opts)
+		if opts.ShareJSON {
+			r = forCache(r)
+		}
 		got, gotEnd := outcomes[T](t, r, watch)
 		for i := range got {
 			got[i].event.Sum = min(got[i].event.Sum, 1) // each Resource has its own seed
@@ -113,7 +116,7 @@ func TestDecodersAgree(t *testing.T) {
 		list, events := listJSON(items...), manyEvents(items, seed)
 		for _, opts := range []client.Options{
 			{MaxObjectBytes: 2500},
-			{MaxObjectBytes: 2500, DropManagedFields: true, InternedStrings: 100, SharedParts: 500},
+			{MaxObjectBytes: 2500, DropManagedFields: true, InternedStrings: 100, ShareJSON: true},
 		} {
 			for name, cut := range map[string]int{"whole": 0, "cut": 9000, "broken": -1} {
 				list, events := list, events
@@ -160,7 +163,7 @@ func TestDecodersAgreeOnProtobuf(t *testing.T) {
 	end := metav1.PartialObjectMetadata{ObjectMeta: metav1.ObjectMeta{ResourceVersion: "900", Annotations: map[string]string{metav1.InitialEventsAnnotationKey: "true"}}}
 	event("BOOKMARK", &end)
 	event("ADDED", &list.Items[0])
-	opts := client.Options{MaxObjectBytes: 2500, SharedParts: 100}
+	opts := client.Options{MaxObjectBytes: 2500, ShareJSON: true}
 	body := protobufObject(t, "meta.k8s.io/v1", "PartialObjectMetadataList", &list)
 	for _, cut := range []int{0, 500} {
 		checkDecoders[*metav1.PartialObjectMetadata](t, "list", client.Protobuf, body[:len(body)-cut], false, opts)

@@ -38,8 +38,8 @@
 // The rules are the same as in apimachinery: field names are case-sensitive, unknown fields are
 // ignored, the last of duplicates wins, invalid UTF-8 becomes U+FFFD, and numbers in untyped
 // values are int64 if possible. No string of an object refers to the body, so a cached object
-// keeps nothing else in memory. Objects share equal strings, and with [Options].SharedParts other
-// parts too. Finding the ends of objects takes about a tenth of the decoding time, and a buffer
+// keeps nothing else in memory. Objects share equal strings, and those that a reflector reads other
+// parts too: see [Resource.Relist]. Finding the ends of objects takes about a tenth of the decoding time, and a buffer
 // of the size of the largest object until the list or watch ends.
 //
 // # Encodings

@@ -75,7 +75,7 @@ func FuzzList(f *testing.F) {
 		limited := list(t.Context(), newResource[*widget](t, inPieces(body), client.Options{MaxObjectBytes: 60}), opts)
 		sound(t, limited, limited)
 		typed := list(t.Context(), newResource[*widget](t, bodies(string(body)), client.Options{}), opts)
-		sound(t, typed, list(t.Context(), newResource[*widget](t, inPieces(body), client.Options{SharedParts: 16}), opts))
+		sound(t, typed, list(t.Context(), forCache(newResource[*widget](t, inPieces(body), client.Options{ShareJSON: true})), opts))
 		got := list(t.Context(), newResource[*unstructured.Unstructured](t, bodies(string(body)), client.Options{}), opts)
 		if (got.err == nil) != (typed.err == nil) || got.err == nil && len(got.events)+len(got.errs) != len(typed.events)+len(typed.errs) {
 			t.Fatalf("the result depends on T:\n%v\n%v", typed, got)
@@ -109,9 +109,9 @@ func FuzzWatch(f *testing.F) {
 		limited := watch(t.Context(), newResource[*widget](t, inPieces(body), client.Options{MaxObjectBytes: 60}), opts)
 		sound(t, limited, limited)
 		typed := watch(t.Context(), newResource[*widget](t, bodies(string(body)), client.Options{}), opts)
-		sound(t, typed, watch(t.Context(), newResource[*widget](t, inPieces(body), client.Options{SharedParts: 16}), opts))
+		sound(t, typed, watch(t.Context(), forCache(newResource[*widget](t, inPieces(body), client.Options{ShareJSON: true})), opts))
 		got := watch(t.Context(), newResource[*unstructured.Unstructured](t, bodies(string(body)), client.Options{}), opts)
-		sound(t, got, watch(t.Context(), newResource[*unstructured.Unstructured](t, bodies(string(body)), client.Options{SharedParts: 16}), opts))
+		sound(t, got, watch(t.Context(), forCache(newResource[*unstructured.Unstructured](t, bodies(string(body)), client.Options{ShareJSON: true})), opts))
 		if typed.err != nil {
 			return
 		}
@@ -158,11 +158,7 @@ func fuzzEncodings(f *testing.F, ext, contentType string, watching bool) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			opts.SharedParts = 16
-			sharing, err := client.New(bodiesOf(contentType, body), kind.OfResource[*metav1.PartialObjectMetadata](pods), opts)
-			if err != nil {
-				t.Fatal(err)
-			}
+			sharing := forCache(r)
 			read := list[*metav1.PartialObjectMetadata]
 			if watching {
 				read = watch[*metav1.PartialObjectMetadata]

@@ -29,7 +29,7 @@ func TestLike(t *testing.T) {
 // likeTyped compares both clients of the type T, and returns the number of objects.
 func likeTyped[T any](t *testing.T, rec recording, like T) int {
 	t.Helper()
-	opts := client.Options{SharedParts: 64}
+	opts := client.Options{ShareJSON: true}
 	typed, err := client.New(connectionOf(rec), kind.OfResource[T](pods), opts)
 	if err != nil {
 		t.Fatal(err)
@@ -38,7 +38,7 @@ func likeTyped[T any](t *testing.T, rec recording, like T) int {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, got := list(t.Context(), typed, metav1.ListOptions{}), list(t.Context(), dynamic, metav1.ListOptions{})
+	want, got := list(t.Context(), typed, metav1.ListOptions{}), list(t.Context(), forCache(dynamic), metav1.ListOptions{})
 	if len(got.events) != len(want.events) || len(got.errs) != len(want.errs) || (got.err == nil) != (want.err == nil) {
 		t.Fatalf("%s: %d objects, %v, %v; want %d, %v, %v", rec.File, len(got.events), got.errs, got.err, len(want.events), want.errs, want.err)
 	}

@@ -12,7 +12,6 @@ import (
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
 	"github.com/kinform/kinform/internal/mistake"
-	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/internal/pages"
 	"github.com/kinform/kinform/reflector"
 )
@@ -33,11 +32,11 @@ import (
 //
 //go:noinline
 func (r *Resource[T]) List(ctx context.Context, opts metav1.ListOptions, yield func(reflector.Event[T], error) bool) (metav1.ListMeta, error) {
-	return listPages(ctx, r.core, &opts, r.known, typedYield(yield))
+	return listPages(ctx, r.core, &opts, r.as, typedYield(yield))
 }
 
-// listPages is List. If known is not nil, it asks about each object.
-func listPages(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(objid.Identity) bool, yield func(event, error) bool) (metav1.ListMeta, error) {
+// listPages is List. as may be nil.
+func listPages(ctx context.Context, r *resource, opts *metav1.ListOptions, as *reading, yield func(event, error) bool) (metav1.ListMeta, error) {
 	c := call{
 		verb: "list", method: http.MethodGet,
 		key: types.NamespacedName{Namespace: r.options.Namespace},
@@ -51,7 +50,7 @@ func listPages(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 		return metav1.ListMeta{}, err
 	}
 	defer a.abandon()
-	l, err := readList(r, a, known, yield)
+	l, err := readList(r, a, as, opts.Continue == "", yield)
 	if err == reflector.ErrListStopped {
 		return metav1.ListMeta{}, err
 	}
@@ -62,12 +61,12 @@ func listPages(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 	return l.meta, nil
 }
 
-// readList reads a body in its encoding.
-func readList(r *resource, a *answer, known func(objid.Identity) bool, yield func(event, error) bool) (*listing, error) {
+// readList reads a body in its encoding. first says that it is the first page.
+func readList(r *resource, a *answer, as *reading, first bool, yield func(event, error) bool) (*listing, error) {
 	encoding, in := a.encoding(), meter(r, a)
-	work := workspaceOf(codecOf(r), encoding)
+	work := workspaceOf(codecOf(r), encoding, as, first)
 	defer work.close()
-	work.inquiry.known = known
+	work.inquiry.known = as.asks()
 	l := listing{objects: codecOf(r), body: a, want: expected(r), report: reporter(r), yield: yield, work: work, decoders: r.decoders}
 	l.want.kind, l.want.guess = r.kind.Kind, "" // a list is not judged by the previous list
 	if encoding == inProtobuf {

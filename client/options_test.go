@@ -126,7 +126,7 @@ func TestInternedStrings(t *testing.T) {
 func same[T any](t *testing.T, body string, n int) {
 	t.Helper()
 	want := list(t.Context(), newResource[T](t, bodies(body), client.Options{InternedStrings: -1}), metav1.ListOptions{})
-	got := list(t.Context(), newResource[T](t, bodies(body), client.Options{InternedStrings: n, SharedParts: n}), metav1.ListOptions{})
+	got := list(t.Context(), forCache(newResource[T](t, bodies(body), client.Options{InternedStrings: n, ShareJSON: true})), metav1.ListOptions{})
 	if d := cmp.Diff(want.events, got.events); d != "" || got.err != nil || len(got.events) != 600 {
 		t.Error(got.err, d)
 	}

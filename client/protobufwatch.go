@@ -77,7 +77,9 @@ func judgeProtobuf(d *protobufWatch, got kubeproto.WatchEvent) (event, error) {
 		obj, err := decodeListedMessage(d.watching.objects, m, nil, d.watching.want, d.watching.work)
 		return acceptEvent(d.watching, typ, obj, err)
 	}
+	d.watching.work.update = true
 	obj, err := decodeMessage(d.watching.objects, m, nil, d.watching.want, d.watching.work)
+	d.watching.work.update = false
 	return acceptEvent(d.watching, typ, obj, err)
 }
 

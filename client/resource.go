@@ -9,7 +9,6 @@ import (
 
 	"k8s.io/apimachinery/pkg/runtime/schema"
 
-	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
 )
@@ -21,8 +20,8 @@ import (
 // It is safe for concurrent use. Between calls it holds no goroutine, and no connection except
 // the idle ones of its http.Client.
 type Resource[T any] struct {
-	core  *resource
-	known func(objid.Identity) bool // of Relist; nil if all objects are decoded
+	core *resource
+	as   *reading // of Relist; nil for other callers
 }
 
 // resource is a Resource without the type parameter, so that its code is compiled once. Its objects
@@ -143,7 +142,7 @@ func newResource(conn Connection, k *kind.Kind[any], t reflect.Type, opts Option
 func codecOf(r *resource) *objectCodec { return r.codec.(*objectCodec) }
 
 // InNamespace returns a client that is like r and is for one namespace, in place of that in r's Options. It
-// shares what r knows of T's type, which is most of what [New] costs, and the parts of Options.SharedParts. Its
+// shares what r knows of T's type, which is most of what [New] costs, and the equal parts of its objects. Its
 // Stats are its own. Errors: New's errors for the namespace.
 func InNamespace[T any](r *Resource[T], namespace string) (*Resource[T], error) {
 	return resourceOf[T](inNamespace(r.core, namespace))
@@ -182,12 +181,7 @@ func (r *Resource[T]) Stats() Stats { return statsOf(r.core) }
 
 //go:noinline
 func statsOf(r *resource) Stats {
-	codec := codecOf(r)
-	s := codec.stats.now()
-	if codec.sharer != nil {
-		s.SharedParts = codec.sharer.most
-	}
-	return s
+	return codecOf(r).stats.now()
 }
 
 // Received serves reflectors with Stats. So a reflector's Stats report the bytes and

@@ -20,8 +20,6 @@ type Stats struct {
 	// waiting for the server, finding the ends of objects in a body, and the use of the
 	// objects. It is the sum over all goroutines: see Options.Decoders.
 	DecodeTime time.Duration
-	// SharedParts is Options.SharedParts as it is in use, zero for none.
-	SharedParts int
 }
 
 // counters are the Stats in the form that any goroutine can count in.

@@ -10,7 +10,6 @@ import (
 
 	"github.com/kinform/kinform/internal/decode"
 	"github.com/kinform/kinform/internal/kubeproto"
-	"github.com/kinform/kinform/internal/objid"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -30,13 +29,13 @@ import (
 //go:noinline
 func (r *Resource[T]) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[reflector.Event[T], error] {
 	return func(yield func(reflector.Event[T], error) bool) {
-		watchEvents(ctx, r.core, &opts, r.known, typedYield(yield))
+		watchEvents(ctx, r.core, &opts, r.as, typedYield(yield))
 	}
 }
 
-// watchEvents is Watch. If known is not nil, it asks about the initial events.
-func watchEvents(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(objid.Identity) bool, yield func(event, error) bool) {
-	err := watchOnce(ctx, r, opts, known, yield)
+// watchEvents is Watch. as may be nil.
+func watchEvents(ctx context.Context, r *resource, opts *metav1.ListOptions, as *reading, yield func(event, error) bool) {
+	err := watchOnce(ctx, r, opts, as, yield)
 	if err != nil && err != reflector.ErrListStopped {
 		yield(event{}, err)
 	}
@@ -45,8 +44,8 @@ func watchEvents(ctx context.Context, r *resource, opts *metav1.ListOptions, kno
 // watchOnce returns reflector.ErrListStopped if the loop was left, and nil if the server closed the
 // stream properly. The values that only opening the stream needs are off the stack when it waits
 // for events.
-func watchOnce(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(objid.Identity) bool, yield func(event, error) bool) error {
-	w, err := openWatch(ctx, r, opts, known)
+func watchOnce(ctx context.Context, r *resource, opts *metav1.ListOptions, as *reading, yield func(event, error) bool) error {
+	w, err := openWatch(ctx, r, opts, as)
 	if err != nil {
 		return err
 	}
@@ -72,7 +71,7 @@ func watchCall(r *resource) call {
 }
 
 // openWatch sends the request. The caller closes the result.
-func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, known func(objid.Identity) bool) (*watching, error) {
+func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, as *reading) (*watching, error) {
 	c := watchCall(r)
 	query, err := selection(r, opts, true)
 	if err != nil {
@@ -84,11 +83,11 @@ func openWatch(ctx context.Context, r *resource, opts *metav1.ListOptions, known
 	if err != nil {
 		return nil, err
 	}
-	w := &watching{objects: codecOf(r), body: a, want: expected(r), report: reporter(r), work: workspaceOf(codecOf(r), a.encoding())}
+	w := &watching{objects: codecOf(r), body: a, want: expected(r), report: reporter(r), work: workspaceOf(codecOf(r), a.encoding(), as, initial)}
 	if initial {
-		w.work.inquiry.known = known
+		w.work.inquiry.known = as.asks()
 	}
-	if known == nil && initial && opts.AllowWatchBookmarks {
+	if as.asks() == nil && initial && opts.AllowWatchBookmarks {
 		w.decoders = r.decoders // without bookmarks nothing would follow the last initial event
 	}
 	return w, nil

@@ -27,26 +27,35 @@ type workspace struct {
 	interned int // largest number of strings; 0 for none
 	seen     int // number of objects
 
-	sharer *sharer          // nil if no parts are shared, or if wire shares them
-	parts  *sharing.Cache   // nil until some are
-	wire   *kubeproto.Parts // the shared parts of protobuf; nil if none are shared
+	sharer   *sharer          // nil if no parts are shared, and in a helper if it does not find them
+	wire     *kubeproto.Parts // the shared parts of protobuf; nil until there are some objects
+	parts    *sharing.Cache   // those of the other encodings
+	protobuf bool
+	update   bool // the object is a new state of one
 }
 
-// workspaceOf makes the workspace of a list or watch in an encoding. The caller closes it.
-func workspaceOf(c *objectCodec, e encoding) *workspace {
-	w := helperWorkspace(c, e)
-	if c.sharer != nil && e != inProtobuf {
+// workspaceOf makes the workspace of a list or watch in an encoding. begins says that it begins with the first
+// object of the collection. The caller closes it.
+func workspaceOf(c *objectCodec, e encoding, as *reading, begins bool) *workspace {
+	if !as.shares() {
+		return helperWorkspace(c, e, nil)
+	}
+	w := helperWorkspace(c, e, c.sharer)
+	if !w.protobuf && c.sharer.json {
 		w.sharer, w.parts = c.sharer, c.sharer.kept.Swap(nil)
+	}
+	if begins && w.wire != nil {
+		w.wire.Begin()
 	}
 	return w
 }
 
 // helperWorkspace makes the workspace of a goroutine that decodes for another one, which then
 // shares the parts that are not shared by their bytes.
-func helperWorkspace(c *objectCodec, e encoding) *workspace {
-	w := &workspace{codec: c.json, interned: c.interned}
-	if c.sharer != nil && e == inProtobuf {
-		w.wire = c.sharer.wire()
+func helperWorkspace(c *objectCodec, e encoding, s *sharer) *workspace {
+	w := &workspace{codec: c.json, interned: c.interned, protobuf: e == inProtobuf}
+	if s != nil && w.protobuf {
+		w.sharer, w.wire = s, s.wire.Load()
 	}
 	return w
 }
@@ -61,21 +70,24 @@ func (w *workspace) close() {
 
 // share replaces parts of a decoded object by equal parts of earlier objects.
 func (w *workspace) share(object any) {
-	if w.parts == nil && w.sharer != nil {
-		w.parts = sharing.NewCache(w.sharer.most)
+	if w.sharer == nil || w.protobuf {
+		return
 	}
-	switch u, ok := object.(*unstructured.Unstructured); {
-	case w.parts == nil:
-	case ok:
-		w.sharer.plan().Share(&u.Object, w.parts)
-	default:
-		w.sharer.plan().Share(object, w.parts)
+	if w.parts == nil {
+		if w.seen < internSoon {
+			return // small collections need no table
+		}
+		w.parts = sharing.NewCache(mostShared)
 	}
+	if u, ok := object.(*unstructured.Unstructured); ok {
+		object = &u.Object
+	}
+	w.sharer.plan().Share(object, w.parts)
 }
 
 // shareParts is share for an object that was decoded in another goroutine.
 func shareParts(w *workspace, object any) (err error) {
-	if w.sharer == nil {
+	if w.sharer == nil || w.protobuf {
 		return nil
 	}
 	defer contain(&err)
@@ -86,6 +98,9 @@ func shareParts(w *workspace, object any) (err error) {
 // count counts an object before it is decoded.
 func (w *workspace) count() {
 	w.seen++
+	if w.seen == internSoon && w.sharer != nil && w.protobuf {
+		w.wire = w.sharer.table()
+	}
 	switch {
 	case w.interned == 0:
 	case w.seen == internSoon:

@@ -137,7 +137,6 @@ func plus(a, b client.Stats) client.Stats {
 	return client.Stats{
 		Bytes: a.Bytes + b.Bytes, Objects: a.Objects + b.Objects,
 		ObjectErrors: a.ObjectErrors + b.ObjectErrors, Recalled: a.Recalled + b.Recalled, DecodeTime: a.DecodeTime + b.DecodeTime,
-		SharedParts: max(a.SharedParts, b.SharedParts),
 	}
 }
 

@@ -5,7 +5,6 @@ import (
 	"runtime/metrics"
 	"strings"
 
-	"github.com/kinform/kinform/controller"
 	"github.com/kinform/kinform/informer"
 )
 
@@ -24,9 +23,6 @@ func marks(cache any, inf informer.Untyped) (all []string) {
 	}
 	if strings.HasPrefix(fmt.Sprintf("%T", cache), "*controller.Projected[") {
 		all = append(all, "projection")
-	}
-	if of, ok := cache.(interface{ Stats() controller.Stats }); ok && of.Stats().Client.SharedParts > 0 {
-		all = append(all, "shared parts")
 	}
 	return all
 }

@@ -319,20 +319,17 @@ func TestMemory(t *testing.T) {
 		return types.NamespacedName{Namespace: s.Namespace, Name: s.Name}, nil
 	}
 	name := func(k types.NamespacedName) (types.NamespacedName, error) { return k, nil }
-	shared := client.Options{SharedParts: 100}
 	page := debug.New(debug.Options{})
 	if err := errors.Join(
 		debug.AddInformer(page, "plain", controller.Open(conn, secrets), nil),
 		debug.AddInformer(page, "metadata", controller.Open(conn, about), nil),
 		debug.AddInformer(page, "projected", controller.OpenProjected(conn, secrets, project, name), nil),
-		debug.AddInformer(page, "shared", controller.Open(conn, secrets, controller.OpenOptions[*Secret]{Client: shared}), nil),
-		debug.AddInformer(page, "metadata, shared", controller.Open(conn, about, controller.OpenOptions[*metav1.PartialObjectMetadata]{Client: shared}), nil),
 	); err != nil {
 		t.Fatal(err)
 	}
 	s := (&program{t: t, page: page}).state("/state.json")
 	for _, in := range s.Informers {
-		want := map[string]string{"metadata": "metadata only", "projected": "projection", "shared": "shared parts", "metadata, shared": "metadata only, shared parts"}[in.Name]
+		want := map[string]string{"metadata": "metadata only", "projected": "projection"}[in.Name]
 		if got := strings.Join(in.Marks, ", "); got != want {
 			t.Errorf("%s: %q, want %q", in.Name, got, want)
 		}

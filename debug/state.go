@@ -45,10 +45,11 @@ type Informer struct {
 	State   string `json:"state"`
 	Version string `json:"version"`
 	Objects int    `json:"objects"`
-	// Bytes is an estimate of the memory of the objects: see informer.Informer.Bytes.
+	// Bytes is an estimate of the memory of the objects: see informer.Informer.Bytes. It counts a part that objects
+	// share for each of them.
 	Bytes uint64 `json:"bytes"`
-	// Marks are those of "metadata only", "projection" and "shared parts" that hold for its objects: an estimate of
-	// Bytes counts a shared part for each object. An informer that was added without its handle has the first only.
+	// Marks are those of "metadata only" and "projection" that hold for its objects. An informer that was added without
+	// its handle has the first only.
 	Marks []string `json:"marks,omitempty"`
 	// Pending is the number of changes that wait to enter the store.
 	Pending int `json:"pending"`

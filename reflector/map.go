@@ -21,7 +21,8 @@ import (
 // parts to keep; strings need no copy.
 //
 // project runs in the goroutine of the reflector, for every object listed and watched, deleted ones
-// included. It may change its argument and return it. Equal arguments must give results that are
+// included. It may change its argument and return it, so objects in a cache of the result share no parts:
+// see client.Resource.Relist. Equal arguments must give results that are
 // deeply equal: otherwise a watch that breaks off may cost a list. Nor is project called for an
 // object of a list that the sink has already ([Source]). If it returns an error, the
 // object is reported as an [*ObjectError] and skipped, like one that could not be decoded. A panic
@@ -33,7 +34,7 @@ func Map[R, T any](source Source[R], project func(R) (T, error)) Source[T] {
 	if source == nil || project == nil {
 		return nil
 	}
-	return newAdapter(adapter[R, T]{source: source, convert: func(ev Event[R], _ bool) (Event[T], bool, error) {
+	return newAdapter(adapter[R, T]{source: source, writes: true, convert: func(ev Event[R], _ bool) (Event[T], bool, error) {
 		object, err := project(ev.Object)
 		return Event[T]{Type: ev.Type, Idle: ev.Idle, ResourceVersion: ev.ResourceVersion, Sum: ev.Sum, Object: object}, true, err
 	}})
@@ -78,6 +79,7 @@ type adapter[R, T any] struct {
 	// convert is not called for bookmarks. live is false for the objects of a list. The event
 	// is left out if the second result is false.
 	convert func(ev Event[R], live bool) (Event[T], bool, error)
+	writes  bool // convert may write to the objects
 	// request adds to the options of each request, and checkList checks the answer to a list.
 	// Both may be nil.
 	request   func(*metav1.ListOptions)
@@ -94,7 +96,7 @@ func newAdapter[R, T any](a adapter[R, T]) *adapter[R, T] {
 // Relist implements relister if the other source does.
 func (a *adapter[R, T]) Relist(self Source[T], known func(objid.Identity) bool) Source[T] {
 	from, ok := a.source.(relister[R])
-	if !ok || self != Source[T](a) {
+	if !ok || self != Source[T](a) || known == nil && a.writes {
 		return nil
 	}
 	relist := *a

@@ -23,9 +23,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 	if changes {
 		r.core.follows.by = changing.Selection()
 	}
-	if !opts.DecodeAll {
-		beginRecalling(&r.transfer.recall, source, sink)
-	}
+	beginReading(&r.transfer, opts.DecodeAll)
 	r.core.requests, r.transfer.core = &r.transfer, &r.core
 	return r, nil
 }

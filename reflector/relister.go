@@ -7,6 +7,9 @@ import "github.com/kinform/kinform/internal/objid"
 // client.Resource and the sources of package fake are relisters, and so are the results of [Map],
 // [Filter], [Shard] and [Tweak] over a relister.
 type relister[T any] interface {
+	// Relist with a nil function returns a source of the same collection whose objects may have parts in common,
+	// such as equal maps. So nobody may write to them. It returns nil if somebody does.
+	//
 	// Relist returns a source of the same collection that asks known about an object before it
 	// decodes the object. If known returns true, the next event that the source yields is that
 	// object's, with Recalled set and a zero Object. The source asks only about the objects of a
@@ -17,7 +20,8 @@ type relister[T any] interface {
 	// self is the source that the caller holds. Relist returns nil if self is not its receiver: a
 	// type that embeds a relister has its method too, but may have its own List and Watch.
 	//
-	// [New] calls Relist once. The returned source is used like the receiver, and in turn with it.
+	// [New] calls Relist once with nil, and once with a function, of the result if there is one, which is a relister, too.
+	// The returned sources are used in turn, in place of the receiver.
 	Relist(self Source[T], known func(objid.Identity) bool) Source[T]
 }
 
@@ -42,11 +46,19 @@ type recall[T any] struct {
 	sum   uint64                         // its sum
 }
 
-// beginRecalling makes c recall objects, if source and sink can.
-func beginRecalling[T any](c *recall[T], source Source[T], sink Sink[T]) {
+// beginReading lets the objects have parts in common, if the source can, and makes t recall objects, if source and
+// sink can.
+func beginReading[T any](t *transfer[T], decodeAll bool) {
+	source := t.source
 	from, ok := source.(relister[T])
-	to, holds := sink.(recaller[T])
-	if ok && holds {
+	if !ok {
+		return
+	}
+	if shared := from.Relist(source, nil); shared != nil {
+		t.source, source, from = shared, shared, shared.(relister[T])
+	}
+	if to, holds := t.sink.(recaller[T]); holds && !decodeAll {
+		c := &t.recall
 		c.sink, c.source = to, from.Relist(source, func(id objid.Identity) bool { return findRecalled(c, id) })
 	}
 }

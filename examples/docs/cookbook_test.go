@@ -263,7 +263,7 @@ func Example_mutations() {
 
 func Example_memory() {
 	pods = kinform.Open(server, core.Pods, controller.OpenOptions[*corev1.Pod]{
-		Client: client.Options{DropManagedFields: true, SharedParts: 1 << 16},
+		Client: client.Options{DropManagedFields: true},
 	})
 }
 

@@ -18,13 +18,9 @@ type option int
 const (
 	whole     option = iota // the zero client.Options
 	noManaged               // client.Options.DropManagedFields
-	shared                  // that and client.Options.SharedParts
 	metadata                // metav1.PartialObjectMetadata, and DropManagedFields
 	options
 )
-
-// sharedParts is the size of the table for equal parts. It is enough for a hundred thousand pods.
-const sharedParts = 1 << 16
 
 // cost is the memory that a kind takes.
 type cost struct {
@@ -50,7 +46,6 @@ func of[T metav1.Object](k *kind.Kind[T]) measurer {
 		c.bytes[whole], failed[whole] = heap(ctx, server, k, client.Options{}, limit, &c)
 		if failed[whole] == nil {
 			c.bytes[noManaged], failed[noManaged] = heap(ctx, server, k, client.Options{DropManagedFields: true}, limit, &c)
-			c.bytes[shared], failed[shared] = heap(ctx, server, k, client.Options{DropManagedFields: true, SharedParts: sharedParts}, limit, &c)
 			c.bytes[metadata], failed[metadata] = heap(ctx, server, kind.As[meta](k), client.Options{DropManagedFields: true}, limit, &c)
 		}
 		c.err = errors.Join(failed[:]...)
@@ -58,7 +53,7 @@ func of[T metav1.Object](k *kind.Kind[T]) measurer {
 	}
 }
 
-// heap lists up to limit objects and returns the memory that each takes: what the garbage collector gets
+// heap lists up to limit objects, as a cache does, and returns the memory that each takes: what the garbage collector gets
 // back when they are dropped. It notes the numbers of objects in c.
 func heap[T any](ctx context.Context, server client.Connection, k *kind.Kind[T], opts client.Options, limit int64, c *cost) (float64, error) {
 	objects, err := client.New(server, k, opts)
@@ -66,7 +61,7 @@ func heap[T any](ctx context.Context, server client.Connection, k *kind.Kind[T],
 		return 0, err
 	}
 	kept := make([]T, 0, limit)
-	list, err := objects.List(ctx, metav1.ListOptions{Limit: limit}, func(ev reflector.Event[T], err error) bool {
+	list, err := objects.Relist(objects, nil).List(ctx, metav1.ListOptions{Limit: limit}, func(ev reflector.Event[T], err error) bool {
 		if err == nil { // an object that cannot be used is not cached
 			kept = append(kept, ev.Object)
 		}

@@ -57,10 +57,10 @@ type Options struct {
 	// Transform is called for every object from the server before it is cached, and before the
 	// projection in [Project]. It may change the object, for example to remove fields that nobody
 	// reads. It follows the rules of reflector.Map: Transform runs in the goroutines of reflectors,
-	// several at once, and an object that it returns an error for is reported and skipped.
-	// reflector.Map also says which parts may be changed with client.Options.SharedParts. To change
-	// objects of one type only, use a projection, because its name tells informers apart. Types
-	// without metadata are not transformed. Nil changes nothing.
+	// several at once, and an object that it returns an error for is reported and skipped. The objects
+	// share no parts then (see client.Resource.Relist), and take more memory. To change objects of one
+	// type only, use a projection, because its name tells informers apart. Types without metadata are
+	// not transformed. Nil changes nothing.
 	Transform func(metav1.Object) error
 
 	// OnError applies to informers without an informer.Options.OnError. Nil logs each error to

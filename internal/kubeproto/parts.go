@@ -11,8 +11,9 @@ import (
 	"github.com/kinform/kinform/internal/sharing"
 )
 
-// maxPart is the largest number of bytes of a part.
-const maxPart = 64 << 10
+// maxPart is the largest number of bytes of a part. Larger values seldom repeat, and the tables would keep
+// much memory for them.
+const maxPart = 8 << 10
 
 // deepestPart is the largest depth of messages at which fields are parts, and so of the messages in
 // parts. Otherwise each byte could be hashed and kept once for each level, and a known part could
@@ -21,9 +22,11 @@ const deepestPart = 64
 
 // Parts lets objects share equal parts in memory, as package sharing does. But it knows a part by
 // its bytes, before it is decoded: a part that is known is not decoded again and makes no garbage.
-// A part is the value of a pointer, slice or map of a message, with all that is in it. It enters
-// when it comes for the second time, so that parts which never repeat push out no others, and
-// leaves when another one needs its place.
+// A part is the value of a pointer, slice or map of a message, with all that is in it.
+//
+// A part enters when it comes for the second time, so that parts which never repeat push out no others.
+// Fields whose values seldom repeat are not looked up: see luck. The tables grow with the parts that enter.
+// Parts that nobody asks for leave when as many others have entered as there is room for: see generation.
 //
 // Values whose methods may write to them are no parts, nor is what contains them (see
 // [sharing.Owned]). Nobody may write to an object that was decoded with Parts, except to its own
@@ -32,24 +35,43 @@ const deepestPart = 64
 // Parts belong to one Plan and one value of Options.DropManagedFields. Any number of goroutines may
 // use them at the same time.
 type Parts struct {
-	rows  []row
+	young, old atomic.Pointer[generation]
+	once       atomic.Pointer[[]atomic.Uint32] // hashes of the last parts that did not enter
+	missed     atomic.Int64                    // number of parts that did not enter
+
+	most  int       // slots of a generation
 	small *smalls   // in its own memory, so that an object that outlives the Parts does not keep all of them
-	spare sync.Pool // of *recent, empty ones
+	spare sync.Pool // of *recent, without parts
+}
+
+// generation is a table of parts. All parts enter the young one. When that is half full, or has bytes
+// enough, it becomes the old one, and the old one's parts go that did not come again meanwhile.
+type generation struct {
+	rows         []row
+	added, bytes atomic.Int64
 }
 
 // rowParts is the number of places in a row.
 const rowParts = 4
 
-// row has places for parts with some bits of their hashes in common. Other bits of a hash are the part's mark. A row is
-// one line of the processor's cache, because most of the time that a part takes is waiting for memory. With two places
-// for a part in lines of their own, and once in a third, pods take 4–8% more time (BenchmarkShapes in bench/decode).
+// row has places for parts with some bits of their hashes in common. Other bits of a hash are the part's mark. They are
+// side by side, because most of the time that a part takes is waiting for memory.
 //
 // A mark is stored after its part. For a moment they may not match, so a part is known by its bytes alone.
 type row struct {
 	parts [rowParts]atomic.Pointer[part]
 	marks [rowParts]atomic.Uint32 // of parts; 0 if there is none
-	once  [rowParts]atomic.Uint32 // of the last parts that did not enter
 }
+
+// slotBytes is the number of encoded bytes per slot after which a generation is full.
+const slotBytes = 256
+
+// The tables begin small: many collections have few objects, or few that are alike.
+const (
+	fewParts = 512
+	fewOnce  = 2048
+	mostOnce = 1 << 16
+)
 
 // smalls are the targets of pointers to small numbers, by value. Nobody writes to them.
 type smalls struct {
@@ -67,44 +89,73 @@ type part struct {
 	cost int64          // against Options.MaxMemory
 }
 
-// NewParts returns an empty memory of at least so many parts. Each takes 16 bytes, and the part and
-// its encoded bytes once it is known.
-func NewParts(most int) *Parts {
-	n := 1 << bits.Len(uint(max(most, 1)-1)/rowParts)
+// NewParts returns an empty memory, which takes 20 KB. It grows to two tables of at most so many slots, at 12
+// bytes each, for half as many parts and their encoded bytes, up to 256 per slot.
+func NewParts(most int) *Parts { return newParts(min(most, fewParts), most) }
+
+// newParts is NewParts with tables that begin with a number of slots.
+func newParts(first, most int) *Parts {
 	small := &smalls{bools: [2]bool{false, true}}
 	for i := range smallNumbers {
 		small.int32s[i], small.int64s[i] = int32(i), int64(i)
 	}
-	return &Parts{rows: make([]row, n), small: small}
+	s := &Parts{most: most, small: small}
+	s.young.Store(newGeneration(first))
+	s.old.Store(newGeneration(1))
+	once := make([]atomic.Uint32, max(fewOnce, powerOfTwo(first)))
+	s.once.Store(&once)
+	return s
 }
+
+func newGeneration(slots int) *generation {
+	return &generation{rows: make([]row, powerOfTwo((slots+rowParts-1)/rowParts))}
+}
+
+// powerOfTwo returns the smallest one that is not below n.
+func powerOfTwo(n int) int { return 1 << bits.Len(uint(max(n, 1)-1)) }
 
 // place returns the row and the mark of a part, and one of the places in the row.
-func (s *Parts) place(hash uint64) (r *row, mark uint32, at int) {
-	return &s.rows[hash&uint64(len(s.rows)-1)], uint32(hash>>32) | 1, int(hash>>30) % rowParts
+func (g *generation) place(hash uint64) (r *row, mark uint32, at int) {
+	return &g.rows[hash&uint64(len(g.rows)-1)], uint32(hash>>32) | 1, int(hash>>30) % rowParts
 }
 
-// find returns the part of a field that has the bytes raw. If there is none, again reports whether
-// it was looked up before, so that it is worth a place.
-func (s *Parts) find(of *naming, raw []byte, hash uint64) (known *part, again bool) {
-	r, mark, at := s.place(hash)
+// find returns the part of a field that has the bytes raw.
+func (g *generation) find(of *naming, raw []byte, hash uint64) *part {
+	r, mark, _ := g.place(hash)
 	for i := range r.marks {
 		if r.marks[i].Load() != mark {
 			continue
 		}
 		if p := r.parts[i].Load(); p != nil && p.of == of && bytes.Equal(p.raw, raw) {
-			return p, false
+			return p
 		}
 	}
-	if r.once[at].Load() == mark {
+	return nil
+}
+
+// find returns the part of a field that has the bytes raw. If there is none, again reports whether
+// it was looked up before, so that it is worth a place.
+func (s *Parts) find(of *naming, raw []byte, hash uint64) (known *part, again bool) {
+	if known = s.young.Load().find(of, raw, hash); known != nil {
+		return known, false
+	}
+	if known = s.old.Load().find(of, raw, hash); known != nil {
+		s.add(known, hash)
+		return known, false
+	}
+	all := *s.once.Load()
+	once, high := &all[hash&uint64(len(all)-1)], uint32(hash>>32)|1
+	if once.Load() == high {
 		return nil, true
 	}
-	r.once[at].Store(mark)
+	once.Store(high)
 	return nil, false
 }
 
 // add gives p a place: a free one, or another part's.
 func (s *Parts) add(p *part, hash uint64) {
-	r, mark, at := s.place(hash)
+	g := s.young.Load()
+	r, mark, at := g.place(hash)
 	for i := range r.parts {
 		if r.parts[i].Load() == nil {
 			at = i
@@ -113,6 +164,35 @@ func (s *Parts) add(p *part, hash uint64) {
 	}
 	r.parts[at].Store(p)
 	r.marks[at].Store(mark)
+	added, size := g.added.Add(1), g.bytes.Add(int64(len(p.raw)))
+	slots := len(g.rows) * rowParts
+	if added*2 < int64(slots) && size < int64(slots)*slotBytes {
+		return
+	}
+	if s.young.CompareAndSwap(g, newGeneration(min(2*slots, s.most))) {
+		s.old.Store(g)
+	}
+}
+
+// Begin says that a new list begins. A part enters then when it comes twice in the list: once before is no sign that
+// two objects have it, because most objects of a list were in the last one.
+func (s *Parts) Begin() {
+	once := make([]atomic.Uint32, fewOnce)
+	s.once.Store(&once)
+	s.missed.Store(0)
+}
+
+// miss counts parts that did not enter, and makes room for more of their hashes.
+func (s *Parts) miss(n int) {
+	all := s.once.Load()
+	if many := len(*all); s.missed.Add(int64(n)) < int64(many) || many >= mostOnce {
+		return
+	}
+	more := make([]atomic.Uint32, 2*len(*all))
+	for i := range more {
+		more[i].Store((*all)[i%len(*all)].Load())
+	}
+	s.once.CompareAndSwap(all, &more)
 }
 
 // hashOf returns the hash of a field's bytes.
@@ -196,11 +276,16 @@ func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, from
 		d.owned++
 		return end, d.run(f, p, data, tag, start, cut, end)
 	}
+	luck := d.recent.luckOf(f.naming)
+	if luck.rests() {
+		return end, d.run(f, p, data, tag, start, cut, end)
+	}
 	h := f.hashOf(raw)
 	known, again := d.parts.find(f.naming, raw, h)
 	if known == nil {
 		known = d.recent.find(f.naming, raw, h)
 	}
+	luck.count(known != nil, again)
 	if known != nil {
 		if d.left -= known.cost; d.left < 0 {
 			return 0, d.without(start)
@@ -229,12 +314,13 @@ func (d *decoder) part(f *field, p unsafe.Pointer, data []byte, tag uint64, from
 // keep gives a new part a place in Parts if it came before, in another object. If not, it may come
 // again in this one.
 func (d *decoder) keep(one part, hash uint64, again bool) {
-	if !again {
+	if !again || d.recent.closed {
 		d.recent.add(one, hash)
 		return
 	}
-	one.raw = bytes.Clone(one.raw)
-	d.parts.add(&one, hash)
+	known := one // one itself does not escape
+	known.raw = bytes.Clone(one.raw)
+	d.parts.add(&known, hash)
 }
 
 // recentParts is the number of parts of an object that are remembered although no other object had
@@ -243,27 +329,75 @@ const recentParts = 8
 
 // recent are the last parts of the object that is being decoded that did not enter Parts. An equal
 // part that follows shares their memory, and does not enter either. Their bytes are the object's.
+// The luck of the fields is kept from one object to the next.
 //
-// It takes half a KB. The decoder has a pointer to it, so that an object which is decoded without
+// It takes a KB. The decoder has a pointer to it, so that an object which is decoded without
 // parts need not clear it.
 type recent struct {
 	parts  [recentParts]part
 	hashes [recentParts]uint64
 	added  int
+	closed bool      // no part enters Parts
+	lucks  [256]luck // by field; a few may have one in common
 }
 
-// lend returns an empty recent. Call giveBack next.
-func (s *Parts) lend() *recent {
-	if r, ok := s.spare.Get().(*recent); ok {
-		return r
+// lend returns a recent without parts. Call giveBack next.
+func (s *Parts) lend(closed bool) *recent {
+	r, ok := s.spare.Get().(*recent)
+	if !ok {
+		r = new(recent)
 	}
-	return new(recent)
+	r.closed = closed
+	return r
 }
 
 // giveBack takes a recent that nobody uses any more.
 func (s *Parts) giveBack(r *recent) {
-	*r = recent{}
+	if r.added > 0 {
+		s.miss(r.added)
+		clear(r.parts[:min(r.added, recentParts)])
+		r.added = 0
+	}
 	s.spare.Put(r)
+}
+
+// luckOf returns the luck of a field.
+func (r *recent) luckOf(of *naming) *luck {
+	return &r.lucks[uintptr(unsafe.Pointer(of))/unsafe.Sizeof(*of)%uintptr(len(r.lucks))]
+}
+
+// luck tells whether it is worth while to look up the values of a field. It counts those that were unknown. A known
+// one makes up for four others, and one that enters for one. When too many are left, the field rests: its next values
+// are not looked up, although those within them are. So a collection without equal parts costs a thousand objects'
+// lookups.
+type luck int16
+
+const (
+	mostUnlucky = 1024
+	longestRest = 1 << 15
+)
+
+// rests reports whether the next value is not looked up.
+func (l *luck) rests() bool {
+	if *l >= 0 {
+		return false
+	}
+	*l++
+	return true
+}
+
+// count notes how a lookup went.
+func (l *luck) count(known, again bool) {
+	switch {
+	case known:
+		*l = max(0, *l-4)
+	case again:
+		*l = max(0, *l-1)
+	default:
+		if *l++; *l == mostUnlucky {
+			*l = -longestRest
+		}
+	}
 }
 
 // find returns the part of a field that has the bytes raw, or nil.

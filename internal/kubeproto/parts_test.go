@@ -2,6 +2,7 @@ package kubeproto
 
 import (
 	"bytes"
+	"fmt"
 	"math/rand"
 	"reflect"
 	"runtime"
@@ -92,7 +93,7 @@ func TestParts(t *testing.T) {
 		textField(38, "foreign"), textField(40, "\x0a\x02{}"), // Foreign, Fields
 		numberField(17, 3), numberField(17, 4), // Int32s
 	)
-	o := Options{Parts: NewParts(1 << 18)}
+	o := Options{Parts: newParts(1<<18, 1<<18)}
 	var all []*everything
 	for range 4 {
 		one := new(everything)
@@ -132,7 +133,7 @@ func TestParts(t *testing.T) {
 // no place of others.
 func TestPartsOfOneObject(t *testing.T) {
 	plan := mustCompile[metav1.ObjectMeta](t)
-	parts := NewParts(1 << 16)
+	parts := newParts(1<<16, 1<<16)
 	for i := range 100 {
 		at := metav1.Unix(int64(i), 0)
 		want := metav1.ObjectMeta{ManagedFields: []metav1.ManagedFieldsEntry{{Time: &at}, {Time: &at}}}
@@ -151,12 +152,8 @@ func TestPartsOfOneObject(t *testing.T) {
 			t.Fatal("allocated twice")
 		}
 	}
-	for i := range parts.rows {
-		for j := range parts.rows[i].parts {
-			if p := parts.rows[i].parts[j].Load(); p != nil {
-				t.Fatalf("%x entered", p.raw)
-			}
-		}
+	if n := parts.young.Load().added.Load(); n != 0 {
+		t.Fatalf("%d have entered", n)
 	}
 }
 
@@ -217,7 +214,7 @@ func TestPartsKeepOwnedApart(t *testing.T) {
 		data   string
 		shared bool
 	}{{"\x12\x01a", true}, {"\x0a\x04\x0a\x021k\x12\x01a", false}} {
-		o := Options{Parts: NewParts(1 << 18)}
+		o := Options{Parts: newParts(1<<18, 1<<18)}
 		data := join(textField(1, c.data), textField(2, c.data))
 		decode(o, data)
 		decode(o, data)
@@ -273,7 +270,7 @@ func TestPartsInTheDepth(t *testing.T) {
 	}
 	shallow := nest(nil, 9000)
 	deep := nest(shallow, 2000)
-	sameAsWithout[chain](t, Options{Parts: NewParts(1 << 16)}, shallow, shallow, shallow, deep)
+	sameAsWithout[chain](t, Options{Parts: newParts(1<<16, 1<<16)}, shallow, shallow, shallow, deep)
 }
 
 // TestPartsAndMaxMemory counts parts that are known as those that are not.
@@ -310,7 +307,7 @@ func TestPartsOfPointersToOwned(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Parts: NewParts(1 << 16)}
+	o := Options{Parts: newParts(1<<16, 1<<16)}
 	data := join(textField(1, "\x0a\x04\x0a\x021k"), textField(2, "\x0a\x021k"))
 	var all []*outer
 	for range 4 {
@@ -344,7 +341,7 @@ func TestPartsHaveNoSpareRoom(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := Options{Parts: NewParts(1 << 16)}
+	o := Options{Parts: newParts(1<<16, 1<<16)}
 	var all []*outer
 	for range 4 {
 		one := new(outer)
@@ -363,6 +360,96 @@ func TestPartsOfListsThatLookAlike(t *testing.T) {
 	one := textField(5, "a\x2a\x01b")
 	two := join(textField(5, "a"), textField(5, "b"))
 	sameAsWithout[everything](t, Options{Parts: NewParts(64)}, one, one, one, two, two, two, one)
+}
+
+// TestPartsAreBounded: however many parts come twice, the tables keep those that came last, and those that are asked
+// for again and again.
+func TestPartsAreBounded(t *testing.T) {
+	plan := mustCompile[metav1.ObjectMeta](t)
+	decode := func(s *Parts, o Options, owner string) *metav1.ObjectMeta {
+		want := metav1.ObjectMeta{OwnerReferences: []metav1.OwnerReference{{Name: owner}}}
+		data, err := want.Marshal()
+		if err != nil {
+			t.Fatal(err)
+		}
+		got := new(metav1.ObjectMeta)
+		if o.Parts = s; plan.Decode(data, got, o) != nil || got.OwnerReferences[0].Name != owner {
+			t.Fatal(got)
+		}
+		return got
+	}
+	const most = 1 << 11
+	s := NewParts(most)
+	popular := func() *metav1.OwnerReference { return &decode(s, Options{}, "popular").OwnerReferences[0] }
+	last := popular()
+	decode(s, Options{}, "gone")
+	gone := weak.Make(&decode(s, Options{}, "gone").OwnerReferences[0])
+	long := strings.Repeat("x", 100)
+	kept := 0
+	for i := range 4 * most {
+		decode(s, Options{}, fmt.Sprint(long, i))
+		decode(s, Options{}, fmt.Sprint(long, i))
+		now := popular()
+		if now == last {
+			kept++
+		}
+		last = now
+	}
+	if kept < 3*most { // two parts may have one place
+		t.Errorf("the part that is asked for again and again was found %d times of %d", kept, 4*most)
+	}
+	for _, g := range []*generation{s.young.Load(), s.old.Load()} {
+		if n := g.added.Load(); len(g.rows)*rowParts != most || n > most/2 || g.bytes.Load() > most*slotBytes {
+			t.Errorf("%d slots, %d parts, %d bytes", len(g.rows)*rowParts, n, g.bytes.Load())
+		}
+	}
+	for range 4 {
+		runtime.GC()
+	}
+	if gone.Value() != nil {
+		t.Error("a part that nobody asks for is still alive")
+	}
+	added := s.young.Load().added.Load()
+	for range 5 {
+		decode(s, Options{KnownParts: true}, "an update")
+	}
+	if s.young.Load().added.Load() != added {
+		t.Error("a part of new states of an object has entered")
+	}
+	for range 3 {
+		decode(s, Options{}, strings.Repeat("x", maxPart))
+	}
+	if s.young.Load().added.Load() != added {
+		t.Error("a large part has entered")
+	}
+}
+
+// TestLuck: a field whose values are unknown rests after a thousand, and is tried again. One value of six that is known
+// keeps it from resting.
+func TestLuck(t *testing.T) {
+	var l luck
+	for i := range 10 * mostUnlucky {
+		if l.rests() {
+			t.Fatalf("rests after %d values", i)
+		}
+		l.count(i%5 == 0, false)
+	}
+	for !l.rests() {
+		l.count(false, false)
+	}
+	n := 1
+	for l.rests() {
+		n++
+	}
+	if n != longestRest {
+		t.Errorf("rests for %d values, want %d", n, longestRest)
+	}
+	for range mostUnlucky - 1 {
+		l.count(false, false)
+	}
+	if l.rests() {
+		t.Error("a second chance is no chance")
+	}
 }
 
 // FuzzParts compares with decoding without parts, and checks that what was decoded does not change.
@@ -425,7 +512,7 @@ func TestNumbersKeepNoParts(t *testing.T) {
 // TestPartsOfOneRow fills a row. The next part replaces one, and the others are still found. A part is known by its
 // bytes and field, whatever its mark.
 func TestPartsOfOneRow(t *testing.T) {
-	parts, of := NewParts(1), new(naming)
+	parts, of := newParts(64, 64), new(naming) // far from full
 	hashes := func(i int) uint64 { return uint64(i+1)<<33 | uint64(i)<<30 }
 	raw := func(i int) []byte { return []byte{byte(i)} }
 	for i := range rowParts {
@@ -463,7 +550,7 @@ func TestPartsOfOneRow(t *testing.T) {
 // TestPartsSize: a Parts has the places that were asked for, in whole rows.
 func TestPartsSize(t *testing.T) {
 	for most, want := range map[int]int{-1: 1, 0: 1, 1: 1, 4: 1, 5: 2, 8: 2, 9: 4, 1 << 16: 1 << 14} {
-		if n := len(NewParts(most).rows); n != want {
+		if n := len(newParts(most, most).young.Load().rows); n != want {
 			t.Errorf("%d parts: %d rows, want %d", most, n, want)
 		}
 	}

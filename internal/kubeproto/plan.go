@@ -30,6 +30,9 @@ type Options struct {
 	MaxMemory int64
 	// Parts makes objects share equal parts. Nil shares none.
 	Parts *Parts
+	// KnownParts lets no part enter Parts: the object has those that are known already. It is for a new state of
+	// an object, whose parts came before in the old one, so that coming twice means nothing.
+	KnownParts bool
 }
 
 // Decode reads data, an object's own bytes without an envelope, into the value that into
@@ -55,7 +58,7 @@ func (p *Plan) decode(data []byte, into unsafe.Pointer, o Options) *DecodeError 
 		d.left = o.MaxMemory
 	}
 	if o.Parts != nil {
-		d.recent = o.Parts.lend()
+		d.recent = o.Parts.lend(o.KnownParts)
 		defer o.Parts.giveBack(d.recent)
 	}
 	err := d.value(&p.root, into, 0, len(data))

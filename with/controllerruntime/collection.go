@@ -139,7 +139,7 @@ func (c *objectCache) part(of *collection, resource string, like client.Object, 
 
 // source returns the source of a part: the objects that its configuration selects, transformed.
 func (c *objectCache) source(of *collection, resource string, like client.Object, namespace string, config cache.Config) (reflector.Source[client.Object], error) {
-	opts := kinform.Options{Namespace: namespace, DropManagedFields: c.options.DropManagedFields}
+	opts := kinform.Options{Namespace: namespace, DropManagedFields: c.options.DropManagedFields, ShareJSON: true}
 	if config.LabelSelector != nil {
 		opts.LabelSelector = config.LabelSelector.String()
 	}
@@ -148,13 +148,6 @@ func (c *objectCache) source(of *collection, resource string, like client.Object
 		if only, ok := config.FieldSelector.RequiresExactMatch(namespaceField); ok && of.namespaced && namespace == cache.AllNamespaces {
 			opts.Namespace = only // so that a role in that namespace is enough
 		}
-	}
-	switch parts := c.options.SharedParts; {
-	case config.Transform != nil: // may write to the parts
-	case parts == 0:
-		opts.SharedParts = DefaultSharedParts
-	default:
-		opts.SharedParts = parts
 	}
 	k := &kind.Kind[client.Object]{GroupVersionKind: of.kind, Resource: resource, Scope: kind.ClusterScoped}
 	if of.namespaced {
@@ -170,6 +163,8 @@ func (c *objectCache) source(of *collection, resource string, like client.Object
 	}
 	if _, ok := like.(*metav1.PartialObjectMetadata); !ok && config.Transform == nil {
 		return source, nil
+	} else if shared := r.Relist(source, nil); ok && config.Transform == nil && shared != nil {
+		source = shared // finish writes to the object's own fields alone
 	}
 	return reflector.Map(source, of.finish(config.Transform)), nil
 }

@@ -15,20 +15,12 @@ import (
 	"github.com/kinform/kinform/with/clientgo"
 )
 
-// DefaultSharedParts is CacheOptions.SharedParts if it is zero.
-const DefaultSharedParts = 1 << 12
-
 // CacheOptions are the choices for a cache that controller-runtime's options have no fields for.
 // The zero value works.
 type CacheOptions struct {
 	// DropManagedFields leaves out metadata.managedFields already while the objects are decoded. It
 	// costs less than cache.TransformStripManagedFields.
 	DropManagedFields bool
-
-	// SharedParts is client.Options.SharedParts for each kind and namespace. Zero means
-	// DefaultSharedParts, negative means none. Objects that have a transform function never share
-	// parts, since it may write to them.
-	SharedParts int
 }
 
 // NewCache is for NewCache of manager.Options and cluster.Options. It is New of the zero

@@ -291,7 +291,7 @@ func TestCopies(t *testing.T) {
 func TestManagedFields(t *testing.T) {
 	_, rc := newPods(t, 3)
 	for _, drop := range []bool{false, true} {
-		c, err := controllerruntime.CacheOptions{DropManagedFields: drop, SharedParts: -1}.New(rc, cache.Options{})
+		c, err := controllerruntime.CacheOptions{DropManagedFields: drop}.New(rc, cache.Options{})
 		check(t, err)
 		running(t, c)
 		for _, obj := range forms() {

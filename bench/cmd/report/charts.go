@@ -35,7 +35,6 @@ var headline = []named{
 var residents = []named{
 	{"resident/default", "defaults"},
 	{"resident/lean", "without managedFields"},
-	{"resident/shared", "without managedFields (kinform: SharedParts)"},
 	{"resident/metadata", "metadata only"},
 	{"resident/projected", "projected to a small struct"},
 }

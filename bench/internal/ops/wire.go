@@ -81,11 +81,10 @@ func fatWires(w *World) (all []measure.Op) {
 }
 
 // residents measure the objects that stay in memory after a sync. Both sides keep the same fields:
-// client-go's informers have the transform that drops or projects what kinform's do not decode. SharedParts has no
-// counterpart in client-go, whose small struct also needs an ObjectMeta.
+// client-go's informers have the transform that drops or projects what kinform's do not decode. Its small struct also
+// needs an ObjectMeta.
 func residents(w *World) (all []measure.Op) {
 	lean := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields = true })
-	shared := startWire[*corev1.Pod](func(o *client.Options) { o.DropManagedFields, o.SharedParts = true, 1<<14 })
 	metadataOnly := startWire[*metav1.PartialObjectMetadata](func(o *client.Options) { o.DropManagedFields = true })
 	for _, c := range []struct {
 		name, title string
@@ -93,9 +92,8 @@ func residents(w *World) (all []measure.Op) {
 		limits      []measure.Limit
 		start, peer wireStarter
 	}{
-		{"default", "defaults of both", 1, nil, startWire[*corev1.Pod](nil), startWireClientGo},
-		{"lean", "both without managedFields", 1.1, nil, lean, startStrippedClientGo},
-		{"shared", "both without managedFields, kinform's with SharedParts", 1.5, nil, shared, startStrippedClientGo},
+		{"default", "defaults of both", 1.5, nil, startWire[*corev1.Pod](nil), startWireClientGo},
+		{"lean", "both without managedFields", 1.5, nil, lean, startStrippedClientGo},
 		{"metadata", "both metadata only, without managedFields", 1, nil, metadataOnly, startMetadataClientGo},
 		{"projected", "both projected to a small struct", 0, []measure.Limit{atMost(300, "B/object")}, startProjected, startProjectedClientGo},
 	} {
