@@ -77,6 +77,10 @@ func (e *explorer) search(most int) *report {
 	if bad := e.unharmed(); bad != nil {
 		return bad
 	}
+	if len(faultsAt(e.base.points, e.base.old)) == 0 {
+		e.base.broken = errors.New("the program sends no request that a fault can strike: it must use the connection that Run gets")
+		return &report{outcome: e.base}
+	}
 	for lines := range e.schedules(most) {
 		if e.played >= most {
 			break
