@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -114,6 +115,7 @@ type known struct {
 }
 
 func newExplorer(t *testing.T, program func() Program) *explorer {
+	t.Setenv("GODEBUG", os.Getenv("GODEBUG")+",tracebacklabels=1") // a panic of any goroutine shows the schedule: see play
 	return &explorer{t: t, program: program, patience: patience, seen: map[string]bool{}}
 }
 

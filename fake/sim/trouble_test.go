@@ -5,9 +5,11 @@ import (
 	"errors"
 	"net"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -202,5 +204,37 @@ func TestBadProgram(t *testing.T) {
 	}
 	if got := sim.Trouble(t, nil, time.Minute, nil); !strings.Contains(got, "the function that makes the Program is nil") {
 		t.Errorf("got %q of no function", got)
+	}
+}
+
+// Explore cannot be in a bubble, and says so.
+func TestInBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := sim.Trouble(t, planted.Tickets, time.Minute, nil)
+		if want := "sim: cannot explore: no bubble can begin here: synctest.Run called from within a synctest bubble"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// A panic prints the stack of its goroutine, which has the schedule.
+func TestStackHasSchedule(t *testing.T) {
+	const schedule = "lose create configs.example.com prod/a"
+	stacks := make(map[bool]string)
+	program := making(func(error) {})
+	found := sim.Again(t, func() sim.Program {
+		p := program()
+		run := p.Run
+		p.Run = func(ctx context.Context, to client.Connection) error {
+			done := make(chan string)
+			go func() { done <- string(debug.Stack()) }()
+			stack := <-done
+			stacks[strings.Contains(stack, schedule)] = stack
+			return run(ctx, to)
+		}
+		return p
+	}, schedule)
+	if found != "" || len(stacks) != 2 || !strings.Contains(stacks[true], `labels:{"schedule": "`+schedule) {
+		t.Errorf("%s; stacks %v", found, stacks)
 	}
 }
