@@ -123,8 +123,11 @@ func newExplorer(t *testing.T, program func() Program) *explorer {
 func (e *explorer) unharmed() *report {
 	base := e.play(nil)
 	if base.broken == nil && base.finding == nil {
-		if d := base.log.parts(&e.play(nil).log); d != "" {
+		again := e.play(nil)
+		if d := base.log.parts(&again.log); d != "" {
 			base.broken = fmt.Errorf("the program is not deterministic: %s", d)
+		} else if d := base.end.differs(again.end); d != "" {
+			base.broken = fmt.Errorf("the program is not deterministic: two runs without a fault end differently (- first, + second):\n%s", d)
 		}
 	}
 	if base.broken != nil || base.finding != nil {

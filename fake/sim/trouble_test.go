@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"runtime"
 	"runtime/debug"
@@ -16,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/sim"
@@ -109,6 +111,17 @@ func TestTrouble(t *testing.T) {
 				return errors.Join(err, idle(ctx, to))
 			},
 			want: []string{"not deterministic", `prod/a`, `prod/aa`},
+		},
+		"it writes other values each time": {
+			run: func(ctx context.Context, to client.Connection) error {
+				config := fake.Object(&planted.Config{Data: map[string]string{"drawn": fmt.Sprint("lot-", schedules.Load())}}, "prod", "a")
+				_, err := kinform.Open(to, planted.Configs).Create(ctx, config, metav1.CreateOptions{})
+				if apierrors.IsAlreadyExists(err) {
+					err = nil
+				}
+				return errors.Join(err, idle(ctx, to))
+			},
+			want: []string{"not deterministic: two runs without a fault end differently", `lot-`},
 		},
 		"it floods the server": {
 			run: func(ctx context.Context, to client.Connection) error {
