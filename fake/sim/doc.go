@@ -43,7 +43,8 @@
 //   - "left": when all that users created is deleted, it goes, and so does all that the program created
 //     (Program.Keeps).
 //   - "status": the status that the program wrote is of the present generation.
-//   - "lease": a process sends no write after another one has taken its lease.
+//   - "lease": a process sends no write after another one has taken its lease, not even one that needs no
+//     lease. "leases.coordination.k8s.io" in Program.Ignore leaves the rule out.
 //   - "loop": no field is written again and again without a reason: see fake.Server.Loops.
 //   - "users", "always", "finally": what the author's functions say.
 //

@@ -64,6 +64,22 @@ func TestTwoLeases(t *testing.T) {
 	}
 }
 
+// No rule of leases holds for a program that ignores them.
+func TestIgnoresLeases(t *testing.T) {
+	found := sim.Search(t, planted.NoFence, mostSchedules)
+	if found == nil || found.Rule != "lease" {
+		t.Fatalf("found %+v", found)
+	}
+	again := sim.Again(t, func() sim.Program {
+		p := planted.NoFence()
+		p.Ignore = append(p.Ignore, "leases.coordination.k8s.io")
+		return p
+	}, found.Script)
+	if strings.Contains(again, `rule "lease"`) {
+		t.Error(again)
+	}
+}
+
 // alphas are in a version that is not the preferred one of their group.
 var alphas = kinform.KindOf[*secret](schema.GroupVersion{Group: "example.com", Version: "v1alpha1"}, "alphas")
 
