@@ -158,6 +158,15 @@ func TestTrouble(t *testing.T) {
 			users: func(*sim.World) error { return stay() },
 			want:  []string{"the script does not end", "sim_test.stay"},
 		},
+		"users settle for ever": {
+			run: idle,
+			users: func(w *sim.World) error {
+				for {
+					w.Settle()
+				}
+			},
+			want: []string{"the script does not end", "in github.com/kinform/kinform/fake/sim.(*World).Settle, at", "trouble_test.go"},
+		},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if c.users == nil {
