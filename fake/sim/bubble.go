@@ -1,8 +1,10 @@
 package sim
 
 import (
+	"context"
 	"errors"
 	"fmt"
+	"runtime/pprof"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -19,12 +21,17 @@ func (e *explorer) play(lines []line) *outcome {
 	go func() {
 		var out *outcome
 		defer func() {
-			if p := recover(); p != nil && out != nil && out.broken == nil && out.finding == nil {
+			p := recover()
+			switch {
+			case out == nil:
+				out = &outcome{broken: fmt.Errorf("no bubble can begin here: %v", p)}
+			case p != nil && out.broken == nil && out.finding == nil:
 				out.broken = fmt.Errorf("the program leaves goroutines that never end (%v): %s", p, places(inBubble))
 			}
 			done <- out
 		}()
 		synctest.Test(e.t, func(*testing.T) {
+			pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("schedule", script(lines))))
 			out = &outcome{}
 			var p Program
 			if out.broken = apart(func() (err error) { p, err = e.make(); return err }); out.broken != nil {

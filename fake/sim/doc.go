@@ -43,7 +43,8 @@
 //   - "left": when all that users created is deleted, it goes, and so does all that the program created
 //     (Program.Keeps).
 //   - "status": the status that the program wrote is of the present generation.
-//   - "lease": a process sends no write after another one has taken its lease.
+//   - "lease": a process sends no write after another one has taken its lease, not even one that needs no
+//     lease. "leases.coordination.k8s.io" in Program.Ignore leaves the rule out.
 //   - "loop": no field is written again and again without a reason: see fake.Server.Loops.
 //   - "users", "always", "finally": what the author's functions say.
 //
@@ -53,9 +54,10 @@
 //
 // The program must run in a bubble of testing/synctest, so it must not use the network, goroutines or channels from
 // outside, or a mutex that is held during a request. It must do the same in each run: it must not draw lots, nor depend on
-// the order of a map. What hinders is reported with the place. The clocks of all processes are the same one.
+// the order of a map. What hinders is reported with the place. A panic in a goroutine of the program ends the test binary;
+// the first line of the goroutine's stack has the schedule. The clocks of all processes are the same one.
 // Lists ask for the newest state unless the server refuses WatchList or the client says resourceVersion=0, so only
 // then behind is explored. A program that always writes, such as a heartbeat into a status, does not rest. Replicas of
 // package shard cannot be explored, since they draw the names of their Leases by lot. What is logged meanwhile by the
-// default loggers of packages slog and log is dropped, so tests that explore do not run in parallel.
+// default loggers of packages slog and log is dropped, so tests that explore cannot run in parallel.
 package sim

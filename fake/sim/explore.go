@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"iter"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"testing"
 	"time"
@@ -77,6 +78,10 @@ func (e *explorer) search(most int) *report {
 	if bad := e.unharmed(); bad != nil {
 		return bad
 	}
+	if len(faultsAt(e.base.points, e.base.old)) == 0 {
+		e.base.broken = errors.New("the program sends no request that a fault can strike: it must use the connection that Run gets")
+		return &report{outcome: e.base}
+	}
 	for lines := range e.schedules(most) {
 		if e.played >= most {
 			break
@@ -110,6 +115,7 @@ type known struct {
 }
 
 func newExplorer(t *testing.T, program func() Program) *explorer {
+	t.Setenv("GODEBUG", os.Getenv("GODEBUG")+",tracebacklabels=1") // a panic of any goroutine shows the schedule: see play
 	return &explorer{t: t, program: program, patience: patience, seen: map[string]bool{}}
 }
 
@@ -117,8 +123,11 @@ func newExplorer(t *testing.T, program func() Program) *explorer {
 func (e *explorer) unharmed() *report {
 	base := e.play(nil)
 	if base.broken == nil && base.finding == nil {
-		if d := base.log.parts(&e.play(nil).log); d != "" {
+		again := e.play(nil)
+		if d := base.log.parts(&again.log); d != "" {
 			base.broken = fmt.Errorf("the program is not deterministic: %s", d)
+		} else if d := base.end.differs(again.end); d != "" {
+			base.broken = fmt.Errorf("the program is not deterministic: two runs without a fault end differently (- first, + second):\n%s", d)
 		}
 	}
 	if base.broken != nil || base.finding != nil {

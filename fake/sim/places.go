@@ -41,8 +41,8 @@ func restless(stack string) bool {
 	return inBubble(stack) && !strings.Contains(state, "(durable)") && !strings.Contains(stack, "synctest.Wait")
 }
 
-// place returns the innermost call of a stack that is not in the standard library, what it calls there, and the state of
-// the goroutine.
+// place returns the innermost call of a stack that is neither in the standard library nor in this package, what it calls
+// there, and the state of the goroutine.
 func place(stack string) string {
 	rows := strings.Split(stack, "\n")
 	_, state, _ := strings.Cut(rows[0], "[")
@@ -51,12 +51,12 @@ func place(stack string) string {
 	for i := 1; i+1 < len(rows); i += 2 {
 		name := rows[i][:max(strings.LastIndex(rows[i], "("), 0)]
 		file, _, _ := strings.Cut(strings.TrimSpace(rows[i+1]), " +")
-		if !inLibrary(name, file) {
+		if !inLibrary(name, file) && !strings.HasPrefix(name, here) {
 			return fmt.Sprintf("a goroutine (%s) in %s%s at %s", state, name, calls, file)
 		}
 		calls = ", in " + name + ","
 	}
-	return fmt.Sprintf("a goroutine (%s) in the standard library%s", state, calls)
+	return fmt.Sprintf("a goroutine (%s) in no function of the program%s", state, calls)
 }
 
 // inLibrary reports whether a function is the standard library's. Files that are built with -trimpath have no folder, so
@@ -68,6 +68,9 @@ func inLibrary(function, file string) bool {
 	domain, _, ok := strings.Cut(function, "/")
 	return !ok || !strings.Contains(domain, ".")
 }
+
+// here is what the names of this package's functions begin with.
+var here = strings.TrimSuffix(runtime.FuncForPC(reflect.ValueOf(inLibrary).Pointer()).Name(), "inLibrary")
 
 // library is the folder of the standard library, or empty with -trimpath.
 var library = func() string {

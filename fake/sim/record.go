@@ -6,7 +6,9 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
+	"maps"
 	"net/http"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -18,8 +20,11 @@ import (
 // JSON for each version of one, and for each write of the program itself. [Recorded] makes users of it, so what happened
 // in a cluster becomes a test.
 //
-// The program gets JSON where it asked for protobuf. Values of Secrets, managed fields and the annotation of kubectl apply
-// are left out; what is secret in other objects is not. A program that asks for metadata records no more than that. The
+// Of a Secret, the record has type, metadata and data alone, and each value of data, annotations and labels becomes the
+// version of the object. Of other objects, annotations that may hold an object are left out: those longer than 128 bytes,
+// or with a brace, a bracket or a line break. Managed fields are left out. What else is secret in other objects is not.
+//
+// The program gets JSON where it asked for protobuf. A program that asks for metadata records no more than that. The
 // transport can be used concurrently. An error of w ends the record, and disturbs no request.
 func Record(w io.Writer, next http.RoundTripper) http.RoundTripper {
 	return &recorder{next: next, to: json.NewEncoder(w)}
@@ -100,7 +105,7 @@ func (d *recorder) answer(verb faults.Verb, of address, body []byte) {
 	case (call{verb: verb}).writes() && ends(single): // the answer has the version of the deletion, which may be another's
 	case (call{verb: verb}).writes() && uid != "":
 		d.write(entry{Own: uid + " " + text(meta(single)["resourceVersion"])})
-	case verb == faults.VerbGet:
+	case verb == faults.VerbGet && uid != "": // a Table has none
 		d.write(entry{Path: of.root(), Saw: of.blanked(single)})
 	}
 	for _, o := range list.Items {
@@ -138,19 +143,28 @@ func (a address) root() string {
 	return "/apis/" + a.group + "/" + a.version + "/" + a.resource
 }
 
-// blanked takes out of an object what a record must not have. The values of a Secret become its version, so that each
-// version still has others.
+// blanked takes out of an object what a record must not have: see [Record]. Each version of a Secret still has other values.
 func (a address) blanked(o object) object {
-	delete(meta(o), "managedFields")
-	if notes, _ := meta(o)["annotations"].(object); notes != nil {
-		delete(notes, "kubectl.kubernetes.io/last-applied-configuration")
+	m := meta(o)
+	delete(m, "managedFields")
+	notes, _ := m["annotations"].(object)
+	if a.collection() != "secrets" {
+		maps.DeleteFunc(notes, func(_ string, v any) bool { return len(text(v)) > 128 || strings.ContainsAny(text(v), "{[\r\n") })
+		return o
 	}
-	if a.collection() == "secrets" {
-		delete(o, "stringData")
-		data, _ := o["data"].(object)
-		for name := range data {
-			data[name] = base64.StdEncoding.EncodeToString([]byte("of version " + text(meta(o)["resourceVersion"])))
+	maps.DeleteFunc(o, func(field string, _ any) bool {
+		return !slices.Contains([]string{"apiVersion", "kind", "type", "metadata", "data"}, field)
+	})
+	labels, _ := m["labels"].(object)
+	data, _ := o["data"].(object)
+	version := text(m["resourceVersion"])
+	for _, values := range []object{notes, labels, data} {
+		for name := range values {
+			values[name] = version
 		}
+	}
+	for name := range data {
+		data[name] = base64.StdEncoding.EncodeToString([]byte(version))
 	}
 	return o
 }

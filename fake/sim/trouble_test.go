@@ -3,17 +3,21 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net"
 	"runtime"
+	"runtime/debug"
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/sim"
@@ -108,6 +112,17 @@ func TestTrouble(t *testing.T) {
 			},
 			want: []string{"not deterministic", `prod/a`, `prod/aa`},
 		},
+		"it writes other values each time": {
+			run: func(ctx context.Context, to client.Connection) error {
+				config := fake.Object(&planted.Config{Data: map[string]string{"drawn": fmt.Sprint("lot-", schedules.Load())}}, "prod", "a")
+				_, err := kinform.Open(to, planted.Configs).Create(ctx, config, metav1.CreateOptions{})
+				if apierrors.IsAlreadyExists(err) {
+					err = nil
+				}
+				return errors.Join(err, idle(ctx, to))
+			},
+			want: []string{"not deterministic: two runs without a fault end differently", `lot-`},
+		},
 		"it floods the server": {
 			run: func(ctx context.Context, to client.Connection) error {
 				configs, err := client.New(to, planted.Configs, client.Options{})
@@ -142,6 +157,15 @@ func TestTrouble(t *testing.T) {
 			run:   idle,
 			users: func(*sim.World) error { return stay() },
 			want:  []string{"the script does not end", "sim_test.stay"},
+		},
+		"users settle for ever": {
+			run: idle,
+			users: func(w *sim.World) error {
+				for {
+					w.Settle()
+				}
+			},
+			want: []string{"the script does not end", "in github.com/kinform/kinform/fake/sim.(*World).Settle, at", "trouble_test.go"},
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -202,5 +226,37 @@ func TestBadProgram(t *testing.T) {
 	}
 	if got := sim.Trouble(t, nil, time.Minute, nil); !strings.Contains(got, "the function that makes the Program is nil") {
 		t.Errorf("got %q of no function", got)
+	}
+}
+
+// Explore cannot be in a bubble, and says so.
+func TestInBubble(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		got := sim.Trouble(t, planted.Tickets, time.Minute, nil)
+		if want := "sim: cannot explore: no bubble can begin here: synctest.Run called from within a synctest bubble"; got != want {
+			t.Errorf("got %q, want %q", got, want)
+		}
+	})
+}
+
+// A panic prints the stack of its goroutine, which has the schedule.
+func TestStackHasSchedule(t *testing.T) {
+	const schedule = "lose create configs.example.com prod/a"
+	stacks := make(map[bool]string)
+	program := making(func(error) {})
+	found := sim.Again(t, func() sim.Program {
+		p := program()
+		run := p.Run
+		p.Run = func(ctx context.Context, to client.Connection) error {
+			done := make(chan string)
+			go func() { done <- string(debug.Stack()) }()
+			stack := <-done
+			stacks[strings.Contains(stack, schedule)] = stack
+			return run(ctx, to)
+		}
+		return p
+	}, schedule)
+	if found != "" || len(stacks) != 2 || !strings.Contains(stacks[true], `labels:{"schedule": "`+schedule) {
+		t.Errorf("%s; stacks %v", found, stacks)
 	}
 }

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"fmt"
 	"runtime"
 	"sync/atomic"
 	"time"
@@ -22,10 +23,14 @@ type World struct {
 // return sooner, so that the users' next write comes between two steps of the program. It is for Program.Users alone.
 func (w *World) Settle() { w.wait(&op{settles: true}) }
 
-// Wait waits for d of virtual time, or until everything stands still if d is zero or less. A schedule may let it return
-// sooner, so what depends on the time itself must ask the clock. All of Users may take 48 hours. It is for
-// Program.Users alone.
-func (w *World) Wait(d time.Duration) { w.wait(&op{until: time.Now().Add(d)}) }
+// Wait waits for d of virtual time. A schedule may let it return sooner, so what depends on the time itself must ask the
+// clock. All of Users may take 48 hours. It is for Program.Users alone. It panics if d is not more than zero.
+func (w *World) Wait(d time.Duration) {
+	if d <= 0 {
+		panic(fmt.Sprintf("sim: World.Wait of %v: want more than zero, or World.Settle until the program rests", d))
+	}
+	w.wait(&op{until: time.Now().Add(d)})
+}
 
 // wait waits at the gate like the requests of processes. It does not return if the run is over.
 func (w *World) wait(o *op) {

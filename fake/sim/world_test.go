@@ -1,6 +1,8 @@
 package sim_test
 
 import (
+	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -8,26 +10,34 @@ import (
 	"github.com/kinform/kinform/fake/sim/internal/planted"
 )
 
-// To wait for no time takes none.
-func TestWaitForNothing(t *testing.T) {
-	var took time.Duration
-	found := sim.Again(t, func() sim.Program {
+// Users wait for some time, and not for none.
+func TestWait(t *testing.T) {
+	for d, want := range map[time.Duration]string{time.Hour: "", 0: "Wait of 0s: want more", -time.Second: "Wait of -1s: want more"} {
+		found := sim.Again(t, func() sim.Program {
+			p := planted.Tickets()
+			p.Users = func(w *sim.World) error {
+				begun := time.Now()
+				if w.Wait(d); time.Since(begun) != d {
+					return fmt.Errorf("it took %v", time.Since(begun))
+				}
+				return nil
+			}
+			return p
+		}, "")
+		if !strings.Contains(found, want) || want == "" && found != "" {
+			t.Errorf("to wait for %v: %s", d, found)
+		}
+	}
+}
+
+// A program that cannot be struck is an error, and does not pass.
+func TestNothingToExplore(t *testing.T) {
+	found := sim.Search(t, func() sim.Program {
 		p := planted.Tickets()
 		p.Run = idle
-		p.Users = func(w *sim.World) error {
-			begun := time.Now()
-			w.Wait(0)
-			w.Wait(-time.Hour)
-			took = time.Since(begun)
-			w.Wait(time.Hour)
-			if hour := time.Since(begun); hour != time.Hour {
-				t.Errorf("an hour took %v", hour)
-			}
-			return nil
-		}
 		return p
-	}, "")
-	if found != "" || took != 0 {
-		t.Errorf("it took %v; %s", took, found)
+	}, 20)
+	if found == nil || !strings.Contains(found.Text, "the program sends no request") {
+		t.Errorf("found %+v", found)
 	}
 }

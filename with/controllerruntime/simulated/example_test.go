@@ -15,13 +15,12 @@ import (
 
 // The manager is made as in the program itself.
 func Example() {
-	server := fake.New(fake.Options{})                                     // with the kinds of the manager
 	setup := func(ctrl.Manager) error { return errors.New("your setup") }  // adds the controllers
 	users := func(*sim.World) error { return errors.New("what users do") } // creates, changes and deletes objects
 	_ = func(t *testing.T) {
 		sim.Explore(t, func() sim.Program {
 			return sim.Program{
-				Server: server,
+				Server: fake.New(fake.Options{}), // with the kinds of the manager
 				Run: simulated.Manager(func(ctx context.Context, cfg *rest.Config) error {
 					mgr, err := ctrl.NewManager(cfg, ctrl.Options{})
 					if err == nil {
