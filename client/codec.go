@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"hash/maphash"
 	"reflect"
+	"sync"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -14,18 +15,18 @@ import (
 
 // objectCodec decodes single objects into freshly allocated ones. Immutable.
 type objectCodec struct {
-	of       reflect.Type // of the objects: T, or a type that implements it
-	json     *decode.JSONCodec
-	elem     reflect.Type // what objects are decoded into: of, or the type that it points to
-	partial  bool         // T holds a metav1.PartialObjectMetadata
-	untyped  bool         // T holds an unstructured.Unstructured
-	kinded   bool         // T has a kind and apiVersion
+	of       reflect.Type             // of the objects: T, or a type that implements it
+	json     func() *decode.JSONCodec // makes it at its first call
+	elem     reflect.Type             // what objects are decoded into: of, or the type that it points to
+	partial  bool                     // T holds a metav1.PartialObjectMetadata
+	untyped  bool                     // T holds an unstructured.Unstructured
+	kinded   bool                     // T has a kind and apiVersion
 	plan     *kubeproto.Plan
-	protobuf error   // why there is no plan; nil if there is one
-	interned int     // largest number of strings
-	drop     bool    // whether managedFields are dropped
-	sharer   *sharer // for reflectors
-	weights  decode.Weights
+	protobuf error        // why there is no plan; nil if there is one
+	interned int          // largest number of strings
+	drop     bool         // whether managedFields are dropped
+	sharer   *sharer      // for reflectors
+	memory   int64        // that an object may take
 	seed     maphash.Seed // of sums
 	stats    *counters
 }
@@ -39,12 +40,11 @@ func newObjectCodec(of reflect.Type, opts Options) (objectCodec, error) {
 	c := objectCodec{
 		of:      of,
 		elem:    t,
-		json:    decode.NewJSONCodec(t),
 		partial: t == reflect.TypeFor[metav1.PartialObjectMetadata](),
 		untyped: t == reflect.TypeFor[unstructured.Unstructured](),
 		drop:    opts.DropManagedFields,
 		sharer:  newSharer(t, opts.ShareJSON),
-		weights: decode.NewWeights(t, objectLimit(opts.MaxObjectBytes)),
+		memory:  decode.MostMemory(objectLimit(opts.MaxObjectBytes)),
 		seed:    maphash.MakeSeed(),
 		stats:   new(counters),
 	}
@@ -52,10 +52,15 @@ func newObjectCodec(of reflect.Type, opts Options) (objectCodec, error) {
 	switch n := opts.InternedStrings; {
 	case n == 0:
 		c.interned = defaultInterned
-		c.json.Quotes = !c.untyped // takes a quarter more time for a sixth fewer allocations
 	case n > 0:
 		c.interned = min(n, mostInterned)
 	}
+	alone, memory := opts.InternedStrings == 0 && !c.untyped, c.memory // strings are not shared: see Quotes
+	c.json = sync.OnceValue(func() *decode.JSONCodec {
+		codec := decode.NewJSONCodec(t, memory)
+		codec.Quotes = codec.Quotes || alone // sharing takes a quarter more time for a sixth fewer allocations
+		return codec
+	})
 	c.kinded = c.untyped || reflect.PointerTo(t).Implements(reflect.TypeFor[kinded]())
 	return c, nil
 }

@@ -87,7 +87,7 @@ type deletionAnswer struct {
 func remove(ctx context.Context, r *resource, c call, opts *metav1.DeleteOptions) (said deletionAnswer, err error) {
 	c.method, c.contentType, c.retry = http.MethodDelete, jsonType, true
 	opts.TypeMeta = metav1.TypeMeta{APIVersion: "v1", Kind: "DeleteOptions"}
-	if c.body, err = codecOf(r).json.Marshal(opts); err != nil {
+	if c.body, err = codecOf(r).json().Marshal(opts); err != nil {
 		return said, refuse(r, c, err)
 	}
 	a, err := sendCall(ctx, r, c)
@@ -143,7 +143,7 @@ func consent(c *objectCodec, e encoding, body []byte) (st metav1.Status, said de
 		return st, said, err
 	}
 	if said.body != nil {
-		said.kind = c.json.Header(said.body).Kind
+		said.kind = c.json().Header(said.body).Kind
 		if st, ok = jsonStatus(c, said.body); ok {
 			said.kind = statusKind
 		}

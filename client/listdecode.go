@@ -89,7 +89,7 @@ func readListMeta(d *listDecoder) error {
 	if err != nil {
 		return err
 	}
-	if err := d.listing.objects.json.Unmarshal(raw, &d.listing.meta); err != nil {
+	if err := d.listing.objects.json().Unmarshal(raw, &d.listing.meta); err != nil {
 		return d.listing.body.unlike(err)
 	}
 	return nil

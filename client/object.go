@@ -30,7 +30,7 @@ func decodeObject(c *objectCodec, raw []byte, problem error, want expectation, w
 	var d decoded
 	err := problem
 	if err == nil {
-		err = w.codec.Weigh(&c.weights, raw)
+		err = w.codec.Weigh(raw)
 	}
 	switch {
 	case problem != nil:

@@ -77,7 +77,7 @@ func fromMessage(c *objectCodec, m rawMessage, d *decoded, w *workspace) (err er
 		return fmt.Errorf("the server answered in %s, which %v cannot be decoded from: %w", inProtobuf, c.of, c.protobuf)
 	}
 	target := newObject(c)
-	opts := kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop, MaxMemory: c.weights.Most, Parts: w.wire, KnownParts: w.update}
+	opts := kubeproto.Options{Strings: w.strings, DropManagedFields: c.drop, MaxMemory: c.memory, Parts: w.wire, KnownParts: w.update}
 	if err := c.plan.Decode(m.raw, target, opts); err != nil {
 		return wireError(err)
 	}

@@ -40,15 +40,15 @@ func singleHeader(c *objectCodec, s single) decode.Header {
 	if s.encoding == inProtobuf {
 		return s.message.header()
 	}
-	return c.json.Header(s.body)
+	return c.json().Header(s.body)
 }
 
 func decodeSingle(c *objectCodec, s single, want expectation) (d decoded, err error) {
-	w := &workspace{codec: c.json} // nothing is shared: it may be for an update
+	// Nothing is shared: it may be for an update.
 	if s.encoding == inProtobuf {
-		d, err = decodeMessage(c, s.message, nil, want, w)
+		d, err = decodeMessage(c, s.message, nil, want, &workspace{})
 	} else {
-		d, err = decodeObject(c, s.body, nil, want, w)
+		d, err = decodeObject(c, s.body, nil, want, &workspace{codec: c.json()})
 	}
 	if err == nil {
 		err = complete(c, d, want)

@@ -18,12 +18,12 @@ const statusLimit = 1 << 20
 
 // jsonStatus decodes a metav1.Status from JSON; ok is false if raw is not a Status.
 func jsonStatus(c *objectCodec, raw []byte) (st metav1.Status, ok bool) {
-	h := c.json.Header(raw)
+	h := c.json().Header(raw)
 	if !mayBeStatus(h.APIVersion, h.Kind) {
 		return st, false
 	}
 	// A field that does not fit is no reason to drop the others.
-	_ = c.json.UnmarshalExact(raw, &st)
+	_ = c.json().UnmarshalExact(raw, &st)
 	if h.Kind == "" && !reportsFailure(st) {
 		return metav1.Status{}, false
 	}
@@ -64,7 +64,7 @@ func refusalIn(c *objectCodec, apiVersion, kind string, m *statusMembers) error 
 		return nil
 	}
 	var st metav1.Status
-	_ = c.json.UnmarshalExact([]byte(`{"kind":"Status","apiVersion":"v1"`+m.text.String()+"}"), &st)
+	_ = c.json().UnmarshalExact([]byte(`{"kind":"Status","apiVersion":"v1"`+m.text.String()+"}"), &st)
 	if st.Status == metav1.StatusSuccess || kind == "" && !reportsFailure(st) {
 		return nil
 	}

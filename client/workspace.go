@@ -19,7 +19,7 @@ const (
 // workspace holds everything that decoding one list or watch reuses from object to object. It
 // belongs to one goroutine.
 type workspace struct {
-	codec   decode.Codec
+	codec   decode.Codec // nil for protobuf
 	strings *kubeproto.Strings
 	inquiry inquiry
 	cut     []byte // an object without the dropped fields
@@ -53,8 +53,11 @@ func workspaceOf(c *objectCodec, e encoding, as *reading, begins bool) *workspac
 // helperWorkspace makes the workspace of a goroutine that decodes for another one, which then
 // shares the parts that are not shared by their bytes.
 func helperWorkspace(c *objectCodec, e encoding, s *sharer) *workspace {
-	w := &workspace{codec: c.json, interned: c.interned, protobuf: e == inProtobuf}
-	if s != nil && w.protobuf {
+	w := &workspace{interned: c.interned, protobuf: e == inProtobuf}
+	switch {
+	case !w.protobuf:
+		w.codec = c.json()
+	case s != nil:
 		w.sharer, w.wire = s, s.wire.Load()
 	}
 	return w
@@ -112,5 +115,7 @@ func (w *workspace) count() {
 
 func (w *workspace) intern(slots int) {
 	w.strings = kubeproto.NewStrings(slots)
-	w.codec = w.codec.Sharing(w.strings)
+	if w.codec != nil {
+		w.codec = w.codec.Sharing(w.strings)
+	}
 }

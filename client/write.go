@@ -109,14 +109,14 @@ func askForObject(ctx context.Context, r *resource, c call, opts any) (any, erro
 
 // encode sets the object's JSON and its key in a call.
 func encode(r *resource, c *call, object any) error {
-	raw, err := codecOf(r).json.Marshal(object)
+	raw, err := codecOf(r).json().Marshal(object)
 	if err != nil {
 		return err
 	}
-	if k := codecOf(r).json.Kind(raw); k != '{' {
+	if k := codecOf(r).json().Kind(raw); k != '{' {
 		return fmt.Errorf("%w but %s", errNotAnObject, decode.KindName(k))
 	}
-	h := codecOf(r).json.Header(raw)
+	h := codecOf(r).json().Header(raw)
 	want := expected(r)
 	if c.foreign() {
 		want = asIs(h)
@@ -158,7 +158,7 @@ func namedIn(c *objectCodec, raw []byte, h decode.Header, want expectation) ([]b
 	if add == (metav1.TypeMeta{}) {
 		return raw, nil
 	}
-	end, err := c.json.Marshal(add)
+	end, err := c.json().Marshal(add)
 	if err != nil {
 		return nil, err
 	}

@@ -27,7 +27,7 @@ type Codec interface {
 	Kind(raw []byte) byte
 
 	// Weigh returns ErrOverLimit if an object may take too much memory.
-	Weigh(w *Weights, raw []byte) error
+	Weigh(raw []byte) error
 
 	// Unmarshal decodes a value into *v.
 	Unmarshal(raw []byte, v any) error
@@ -64,13 +64,15 @@ type JSONCodec struct {
 	exact  json.Options
 	untype json.Options
 
+	weights weights
 	untyped bool // the type holds an untyped value
 	Quotes  bool // strings are decoded in the library's way and not shared
 }
 
-// NewJSONCodec makes the codec for objects of type t in JSON.
-func NewJSONCodec(t reflect.Type) *JSONCodec {
-	c := JSONCodec{untyped: holdsUntyped(t, map[reflect.Type]bool{}), Quotes: quotesStrings(t, map[reflect.Type]bool{})}
+// NewJSONCodec makes the codec for objects of type t in JSON, which may take most bytes. It walks over
+// all types in t, so make it when there is JSON.
+func NewJSONCodec(t reflect.Type, most int64) *JSONCodec {
+	c := JSONCodec{weights: weightsOf(t, most), untyped: holdsUntyped(t, map[reflect.Type]bool{}), Quotes: quotesStrings(t, map[reflect.Type]bool{})}
 	return c.sharing(nil)
 }
 
@@ -98,6 +100,7 @@ func (c *JSONCodec) sharing(strings *kubeproto.Strings) *JSONCodec {
 		fast:    json.JoinOptions(exact, jsonv1.ReportErrorsWithLegacySemantics(false)),
 		exact:   exact,
 		untype:  json.JoinOptions(rules, json.WithUnmarshalers(anything)),
+		weights: c.weights,
 		untyped: c.untyped,
 		Quotes:  c.Quotes,
 	}
@@ -112,7 +115,7 @@ func (c *JSONCodec) Kind(raw []byte) byte {
 }
 
 // Weigh implements Codec.
-func (c *JSONCodec) Weigh(w *Weights, raw []byte) error { return w.checkJSON(raw) }
+func (c *JSONCodec) Weigh(raw []byte) error { return c.weights.checkJSON(raw) }
 
 // Header implements Codec.
 func (c *JSONCodec) Header(raw []byte) (h Header) {

@@ -8,7 +8,7 @@ import (
 // An object has the same contents in a list, where the server leaves out its kind and apiVersion, and
 // in a watch. Everything else is left as it is.
 func TestContents(t *testing.T) {
-	c := NewJSONCodec(reflect.TypeFor[map[string]any]())
+	c := NewJSONCodec(reflect.TypeFor[map[string]any](), Unlimited)
 	for raw, want := range map[string]string{
 		`{"metadata":{"name":"a"}}`:                                `"metadata":{"name":"a"}}`,
 		`{"kind":"Pod","apiVersion":"v1","metadata":{"name":"a"}}`: `"metadata":{"name":"a"}}`,

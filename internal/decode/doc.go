@@ -6,12 +6,12 @@
 // size. It skips a larger value without holding it, and returns [ErrOverLimit] with the [Header]
 // that identifies the object. A [Codec] decodes the objects.
 //
-// [Weights] limits the memory that an object of legal size may take after decoding.
+// [Codec.Weigh] limits the memory that an object of legal size may take after decoding.
 //
 // # Limits of one object
 //
 // With a limit of n bytes, a Reader holds at most n bytes of the value as received. An object
-// that passes Weights takes at most 8n bytes, or 1 MiB if that is more.
+// that passes Weigh takes at most 8n bytes, or 1 MiB if that is more.
 //
 // # Concurrency
 //

@@ -106,7 +106,7 @@ func checkState(t *testing.T, body []byte) {
 		return
 	}
 	got := s.stated()
-	typed := NewJSONCodec(reflect.TypeFor[stated]())
+	typed := NewJSONCodec(reflect.TypeFor[stated](), Unlimited)
 	var want stated
 	if err := typed.Unmarshal(raw, &want); err != nil || got != want {
 		t.Errorf("the state of %s = %+v, want %+v, %v", raw, got, want, err)

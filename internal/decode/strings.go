@@ -41,8 +41,9 @@ func shareText(shared *kubeproto.Strings, raw []byte) string {
 func quotesStrings(t reflect.Type, seen map[reflect.Type]bool) bool {
 	return anyField(t, seen, func(f reflect.StructField) bool {
 		_, options, _ := strings.Cut(f.Tag.Get("json"), ",")
-		for option := range strings.SplitSeq(options, ",") {
-			if option == "string" {
+		var option string
+		for options != "" {
+			if option, options, _ = strings.Cut(options, ","); option == "string" {
 				return true
 			}
 		}

@@ -24,28 +24,33 @@ const (
 	mapWeight = 320
 )
 
-// Weights estimates the memory of an object from its JSON. Two bytes of JSON, {}, can become a
+// weights estimates the memory of an object from its JSON. Two bytes of JSON, {}, can become a
 // struct of 400 bytes, so a limit of the JSON alone does not bound the memory. Immutable.
-type Weights struct {
-	Most   int64 // bytes that an object may take; Unlimited if there is no limit
+type weights struct {
+	most   int64 // bytes that an object may take; Unlimited if there is no limit
 	scalar int64 // the largest element or entry that is not a struct
 	member int64 // the largest element or entry, including those made by null
 	object int64 // the largest struct or map
 }
 
-// NewWeights returns the weights of objects of type t. limit is the largest number of bytes of
-// their JSON.
-func NewWeights(t reflect.Type, limit int64) Weights {
-	w := Weights{Most: Unlimited}
-	if limit <= Unlimited/memoryFactor {
-		w.Most = max(leastMemory, memoryFactor*limit)
+// MostMemory returns the number of bytes that a decoded object may take, or Unlimited. limit is the
+// largest number of bytes of its JSON.
+func MostMemory(limit int64) int64 {
+	if limit > Unlimited/memoryFactor {
+		return Unlimited
 	}
+	return max(leastMemory, memoryFactor*limit)
+}
+
+// weightsOf returns the weights of objects of type t, which may take most bytes.
+func weightsOf(t reflect.Type, most int64) weights {
+	w := weights{most: most}
 	w.visit(t, map[reflect.Type]bool{})
 	return w
 }
 
 // visit records the sizes of all types that a value of type t can hold.
-func (w *Weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
+func (w *weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
 	if seen[t] {
 		return
 	}
@@ -71,7 +76,7 @@ func (w *Weights) visit(t reflect.Type, seen map[reflect.Type]bool) {
 }
 
 // holds records the size of an element or entry that holds a t.
-func (w *Weights) holds(t reflect.Type, size int64) {
+func (w *weights) holds(t reflect.Type, size int64) {
 	if t.Kind() != reflect.Struct || reflect.PointerTo(t).Implements(reflect.TypeFor[stdjson.Unmarshaler]()) {
 		w.scalar = max(w.scalar, size)
 	}
@@ -91,19 +96,19 @@ func entryWeight(t reflect.Type) int64 {
 
 // checkJSON returns ErrOverLimit if an object may take too much memory. Its estimate from the JSON
 // is never too low. It only counts in detail if the JSON is large enough to matter.
-func (w *Weights) checkJSON(raw []byte) error {
+func (w *weights) checkJSON(raw []byte) error {
 	n := int64(len(raw))
-	if w.Most == Unlimited || n <= w.Most/(valueWeight+max(w.scalar, w.object)) {
+	if w.most == Unlimited || n <= w.most/(valueWeight+max(w.scalar, w.object)) {
 		return nil
 	}
-	if n*valueWeight+w.parts(raw) > w.Most {
+	if n*valueWeight+w.parts(raw) > w.most {
 		return ErrOverLimit
 	}
 	return nil
 }
 
 // parts estimates the memory of structs, maps and elements.
-func (w *Weights) parts(raw []byte) (bytes int64) {
+func (w *weights) parts(raw []byte) (bytes int64) {
 	for i := 0; i < len(raw); i++ {
 		switch raw[i] {
 		case ',', '[':

@@ -166,6 +166,8 @@ func (e *element) basic() error {
 
 // fields fills the layout of a struct.
 func (c *compiler) fields(l *layout, t reflect.Type) error {
+	namings := make([]naming, t.NumField())
+	l.fields = make([]field, 0, t.NumField()+1) // most numbers follow each other, from 1 on
 	for i := range t.NumField() {
 		sf := t.Field(i)
 		num, name, err := tagOf(t, sf)
@@ -175,7 +177,8 @@ func (c *compiler) fields(l *layout, t reflect.Type) error {
 		if num == 0 {
 			continue
 		}
-		f := field{offset: sf.Offset, naming: &naming{whole: sf.Type, name: name}}
+		namings[i] = naming{whole: sf.Type, name: name}
+		f := field{offset: sf.Offset, naming: &namings[i]}
 		if err := c.field(&f); err != nil {
 			if u, ok := err.(*UnsupportedError); ok && u.Field == "" {
 				return &UnsupportedError{Type: t, Field: sf.Name, Reason: u.Reason}
@@ -192,7 +195,9 @@ func (c *compiler) fields(l *layout, t reflect.Type) error {
 		}
 		l.fields[num] = f
 	}
-	l.fields = append(make([]field, 0, len(l.fields)), l.fields...) // without spare room: it lives as long as the process
+	if len(l.fields) < cap(l.fields) {
+		l.fields = append(make([]field, 0, len(l.fields)), l.fields...) // without spare room: it lives as long as the process
+	}
 	return nil
 }
 
@@ -277,15 +282,15 @@ func tagOf(t reflect.Type, sf reflect.StructField) (num int, name string, err er
 		}
 		return 0, "", &UnsupportedError{Type: t, Field: sf.Name, Reason: "it has no protobuf tag"}
 	}
-	parts := strings.Split(tag, ",")
-	if len(parts) >= 2 {
-		num, _ = strconv.Atoi(parts[1])
-	}
+	_, rest, _ := strings.Cut(tag, ",")
+	part, rest, _ := strings.Cut(rest, ",")
+	num, _ = strconv.Atoi(part)
 	if num < 1 || num > maxField || !sf.IsExported() {
 		return 0, "", &UnsupportedError{Type: t, Field: sf.Name, Reason: "it has an unusable protobuf tag " + strconv.Quote(tag)}
 	}
 	name = sf.Name
-	for _, part := range parts[2:] {
+	for rest != "" {
+		part, rest, _ = strings.Cut(rest, ",")
 		if n, ok := strings.CutPrefix(part, "name="); ok {
 			name = n
 		}

@@ -56,7 +56,8 @@ func fault(t reflect.Type) (path string, part reflect.Type) {
 			return "[i]" + path, part
 		}
 	case reflect.Struct:
-		for field := range t.Fields() {
+		for i := range t.NumField() { // t.Fields allocates
+			field := t.Field(i)
 			if field.Name == "_" {
 				continue // == skips it
 			}
