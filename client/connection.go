@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"sync"
 
 	"golang.org/x/time/rate"
 	utilnet "k8s.io/apimachinery/pkg/util/net"
@@ -170,22 +171,28 @@ type endpoint struct {
 	limiter   *rate.Limiter // nil: no limit
 	retries   int           // at least 0
 	breaker   *reflector.Breaker
+	spare     spares
 }
 
 // refresh makes later requests use new connections, even if the transport is wrapped.
 func (e endpoint) refresh() {
+	switch t := e.innermost().(type) {
+	case *transport:
+		t.refresh()
+	case interface{ CloseIdleConnections() }:
+		t.CloseIdleConnections()
+	}
+}
+
+// innermost returns the transport without its wrappers.
+func (e endpoint) innermost() http.RoundTripper {
 	at := cmp.Or(e.http.Transport, http.DefaultTransport)
 	for {
-		switch t := at.(type) {
-		case *transport:
-			t.refresh()
-		case utilnet.RoundTripperWrapper:
-			at = t.WrappedRoundTripper()
-			continue
-		case interface{ CloseIdleConnections() }:
-			t.CloseIdleConnections()
+		wrapper, ok := at.(utilnet.RoundTripperWrapper)
+		if !ok {
+			return at
 		}
-		return
+		at = wrapper.WrappedRoundTripper()
 	}
 }
 
@@ -224,6 +231,11 @@ func (c Connection) endpoint() (endpoint, error) {
 	}
 	if e.userAgent == "" {
 		e.userAgent = defaultUserAgent
+	}
+	if t, ok := e.innermost().(*transport); ok {
+		e.spare = &t.spare
+	} else {
+		e.spare = new(sync.Pool)
 	}
 	return e, nil
 }

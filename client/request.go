@@ -61,7 +61,7 @@ func sendOnce(ctx context.Context, r *resource, c call) (*answer, error) {
 		return nil, withContext(ctx, a.guard.explain(privateError(err, req.URL)))
 	}
 	attempt.Answered()
-	a.header, a.body, a.size = resp.Header, unzip(resp), resp.ContentLength
+	a.header, a.body, a.size = resp.Header, unzip(resp, r.server.spare), resp.ContentLength
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		defer a.close()
 		return nil, refusal(r, c, resp.StatusCode, a)

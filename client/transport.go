@@ -45,6 +45,7 @@ type transport struct {
 	server *url.URL          // set once
 	opts   ConnectionOptions // set once
 	turns  *turns            // set once
+	spare  sync.Pool         // of *gzip.Reader: see unzipped
 
 	current atomic.Pointer[login] // set under reading
 	read    atomic.Int64          // when the files were last read, in Unix nanoseconds; set under reading

@@ -2,23 +2,26 @@ package client
 
 import (
 	"bufio"
-	"cmp"
 	"compress/gzip"
 	"io"
 	"net/http"
 	"strings"
-
-	utilnet "k8s.io/apimachinery/pkg/util/net"
 )
 
 // unzipped reads a body that is compressed with gzip. Unlike the reader of net/http, it returns the
 // end of a member before it waits for the next one: an API server begins a member for each event of
-// a watch.
+// a watch. Between members it has no decompressor, which takes 40 KB: most watches wait.
 type unzipped struct {
 	body   io.ReadCloser
 	in     *bufio.Reader
-	member gzip.Reader
-	within bool // a member
+	member *gzip.Reader // nil between members
+	spare  spares
+}
+
+// spares is a sync.Pool of *gzip.Reader, whose type each package with a Resource would compile.
+type spares interface {
+	Get() any
+	Put(any)
 }
 
 func (z *unzipped) Read(p []byte) (int, error) {
@@ -28,7 +31,8 @@ func (z *unzipped) Read(p []byte) (int, error) {
 		}
 		n, err := z.member.Read(p)
 		if err == io.EOF {
-			z.within, err = false, nil
+			z.spare.Put(z.member)
+			z.member, err = nil, nil
 		}
 		if n > 0 || err != nil {
 			return n, err
@@ -39,31 +43,35 @@ func (z *unzipped) Read(p []byte) (int, error) {
 
 // begin begins the next member, unless one is being read. The error is io.EOF if there is none.
 func (z *unzipped) begin() error {
-	if z.within {
+	if z.member != nil {
 		return nil
 	}
 	if _, err := z.in.Peek(1); err != nil {
 		return err
 	}
-	if err := z.member.Reset(z.in); err == io.EOF {
+	member, ok := z.spare.Get().(*gzip.Reader)
+	if !ok {
+		member = new(gzip.Reader)
+	}
+	if err := member.Reset(z.in); err == io.EOF {
 		return io.ErrUnexpectedEOF
 	} else if err != nil {
 		return err
 	}
-	z.member.Multistream(false)
-	z.within = true
+	member.Multistream(false)
+	z.member = member
 	return nil
 }
 
 func (z *unzipped) Close() error { return z.body.Close() }
 
 // unzip returns the body of an answer, decompressed if need be. The transport has removed the header
-// if it decompresses the body itself.
-func unzip(resp *http.Response) io.ReadCloser {
+// if it decompresses the body itself. spare has decompressors of the same server's answers.
+func unzip(resp *http.Response, spare spares) io.ReadCloser {
 	if !strings.EqualFold(resp.Header.Get("Content-Encoding"), "gzip") {
 		return resp.Body
 	}
-	return &unzipped{body: resp.Body, in: bufio.NewReader(resp.Body)}
+	return &unzipped{body: resp.Body, in: bufio.NewReader(resp.Body), spare: spare}
 }
 
 // acceptEncoding returns the header of that name for a watch; empty text leaves it to the transport.
@@ -73,20 +81,13 @@ func (e endpoint) acceptEncoding(initialEvents bool) string {
 	if !initialEvents {
 		return "identity"
 	}
-	at := cmp.Or(e.http.Transport, http.DefaultTransport)
-	for {
-		switch t := at.(type) {
-		case *transport:
+	switch t := e.innermost().(type) {
+	case *transport:
+		return "gzip"
+	case *http.Transport:
+		if !t.DisableCompression {
 			return "gzip"
-		case *http.Transport:
-			if t.DisableCompression {
-				return ""
-			}
-			return "gzip"
-		case utilnet.RoundTripperWrapper:
-			at = t.WrappedRoundTripper()
-			continue
 		}
-		return ""
 	}
+	return ""
 }
