@@ -301,6 +301,9 @@ func tagOf(t reflect.Type, sf reflect.StructField) (num int, name string, err er
 // declares reports whether *t has its own Unmarshal method. A method promoted from an embedded
 // field decodes only that field, so it does not count. In doubt declares returns false.
 func declares(t reflect.Type) bool {
+	if t.Name() == "" && t.Kind() != reflect.Struct || t.PkgPath() == "" && t.Name() != "" {
+		return false // neither a type literal nor a basic type has methods
+	}
 	if !reflect.PointerTo(t).Implements(reflect.TypeFor[unmarshaler]()) {
 		return false
 	}

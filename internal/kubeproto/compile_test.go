@@ -203,7 +203,7 @@ func TestPlansShareLayouts(t *testing.T) {
 	type other struct {
 		Leaves []leaf `protobuf:"bytes,2,rep,name=leaves"`
 	}
-	plans := make([]*Plan, 8)
+	plans := make([]*Plan, 20)
 	var all sync.WaitGroup
 	for i := range plans {
 		all.Go(func() {
