@@ -23,8 +23,8 @@
 // # Faults
 //
 //   - crash before, crash after: the process ends before or after the server carries out the request. A second later
-//     it starts again. With behind=3, lists that may be old (resourceVersion=0) are as of three versions before, and
-//     watches come late, for 30 seconds: it has reached another API server.
+//     it starts again. With behind=3, it reaches an older API server, without streaming lists, for 30 seconds: lists that
+//     may be old (resourceVersion=0) are as of three versions before, and watches come late.
 //   - lose: the server carries the request out, and its answer is lost. refuse: it answers with an error (code=). delay: it
 //     gets the request later (by=). late: the answer comes later (by=), after the events.
 //   - touch: another client annotates the object just before. users: users go on with their next step just before.
@@ -54,8 +54,7 @@
 // The program must run in a bubble of testing/synctest, so it must not use the network, goroutines or channels from
 // outside, or a mutex that is held during a request. It must do the same in each run: it must not draw lots, nor depend on
 // the order of a map. What hinders is reported with the place. The clocks of all processes are the same one.
-// Lists ask for the newest state unless the server refuses WatchList or the client says resourceVersion=0, so only
-// then behind is explored. A program that always writes, such as a heartbeat into a status, does not rest. Replicas of
+// A program that always writes, such as a heartbeat into a status, does not rest. Replicas of
 // package shard cannot be explored, since they draw the names of their Leases by lot. What is logged meanwhile by the
 // default loggers of packages slog and log is dropped, so tests that explore do not run in parallel.
 package sim

@@ -118,7 +118,7 @@ func (r *run) pass(o *op) {
 		return
 	}
 	r.age(o)
-	r.result.old = r.result.old || o.at.verb == faults.VerbList && mayBeOld(o.query)
+	r.result.old = r.result.old || lists(o) || streams(o.query)
 	if r.last == nil || order(r.last, o) != 0 { // the twin goes at once, so that it is the same which of them was first
 		if time.Sleep(latency); r.ops > flood && r.base != nil {
 			time.Sleep(slow)
