@@ -22,7 +22,8 @@ func faultsAt(points []point, old bool) (all []line) {
 		}
 	}
 	writes := func(p point) bool { return p.writes() && !p.upkeep() }
-	reads := func(p point) bool { return !p.writes() && !p.upkeep() }
+	reads := func(p point) bool { return !p.writes() && !p.upkeep() && p.call != step }
+	steps := func(p point) bool { return p.call == step && p.n < 20 }
 	gets := func(p point) bool { return p.verb == faults.VerbGet && !p.upkeep() }
 	updates := func(p point) bool { return writes(p) && (p.verb == faults.VerbUpdate || p.verb == faults.VerbPatch) }
 	add(writes, line{action: crashAfter}, line{action: crashBefore}, line{action: lose}, line{action: users}, line{action: late, by: time.Second},
@@ -30,6 +31,7 @@ func faultsAt(points []point, old bool) (all []line) {
 	add(updates, line{action: touch}, line{action: refuse, code: http.StatusConflict})
 	for _, resource := range watched(points) {
 		add(writes, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 30 * time.Second, watch: resource})
+		add(steps, line{action: hold, by: 5 * time.Minute, watch: resource}, line{action: blind, by: 5 * time.Minute, watch: resource})
 	}
 	if old {
 		add(writes, line{action: crashAfter, behind: 1}, line{action: crashAfter, behind: 3}, line{action: crashAfter, behind: 8})

@@ -38,7 +38,7 @@ func (w *window) strikes(o *op) bool {
 func (r *run) mayGo(o *op) bool {
 	switch {
 	case o.settles:
-		return r.rests()
+		return r.rests(true)
 	case o.until.After(time.Now()):
 		return false
 	case o.users():

@@ -77,11 +77,12 @@ func (r *run) next() bool {
 		return false
 	}
 	switch o := waiting[i]; {
-	case o.users():
-		r.letUsers(o, "")
 	case o.delivery:
 		r.turn(o, false)
-	case r.decide(o):
+	case !r.decide(o):
+	case o.users():
+		r.letUsers(o, "")
+	default:
 		r.pass(o)
 	}
 	return true
@@ -89,7 +90,7 @@ func (r *run) next() bool {
 
 // number counts an op that the run sees for the first time.
 func (r *run) number(o *op) {
-	if o.at.n > 0 || o.users() {
+	if o.at.n > 0 {
 		return
 	}
 	r.counts[o.at.call]++
