@@ -44,6 +44,7 @@
 //   - "left": when all that users created is deleted, it goes, and so does all that the program created
 //     (Program.Keeps).
 //   - "status": the status that the program wrote is of the present generation.
+//   - "overwrites": an update without a resourceVersion does not take back what another client has just written.
 //   - "lease": a process sends no write after another one has taken its lease.
 //   - "loop": no field is written again and again without a reason: see fake.Server.Loops.
 //   - "users", "always", "finally": what the author's functions say.

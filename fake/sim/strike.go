@@ -128,7 +128,7 @@ func (r *run) strike(o *op, l line) (goes bool) {
 	case refuse:
 		r.refuse(o, l.code)
 	case touch:
-		r.eyes.annotate(o.at.call) // as another client might
+		o.touched = r.eyes.annotate(o.at.call) // as another client might
 	case late:
 		o.late = l.by // and the window keeps the program from rest
 	case delay:
