@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
@@ -25,10 +26,18 @@ func TestRules(t *testing.T) {
 				_, _ = configs.Update(ctx, config, metav1.UpdateOptions{})
 			}
 		}, "touch update configs.example.com prod/a"},
+		"again": {func(ctx context.Context, configs *client.Resource[*planted.Config], config *planted.Config) {
+			_ = configs.Delete(ctx, types.NamespacedName{Namespace: "prod", Name: "a"}, metav1.DeleteOptions{})
+			_, _ = configs.Create(ctx, config, metav1.CreateOptions{})
+		}, ""},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			got := sim.Again(t, func() sim.Program {
 				p := making(nil)()
+				p.Server = fake.New(fake.Options{})
+				if err := fake.Register(p.Server, planted.Configs, fake.Rules{BlindUpdates: true}); err != nil {
+					t.Error(err)
+				}
 				p.Run = func(ctx context.Context, to client.Connection) error {
 					configs, err := client.New(to, planted.Configs, client.Options{})
 					if err == nil {
