@@ -38,7 +38,8 @@
 // These hold for each program. A name in quotes is what a report calls the rule.
 //
 //   - Without faults: Users returns no error, the program comes to rest ("rest"), Run does not end on its own ("ends"), a
-//     new start at rest changes nothing ("again") and sends no write that changes nothing ("unchanged"; applies may).
+//     new start at rest changes nothing ("again"), and no write that changes nothing is sent then, or twice in a row
+//     ("unchanged"; applies may).
 //   - "converges": the objects in the end are as without faults. "twice": objects with generated names are not made
 //     again while an equal one is there. "orphan": no object stays whose owners are gone.
 //   - "left": when all that users created is deleted, it goes, and so does all that the program created

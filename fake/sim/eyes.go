@@ -29,6 +29,7 @@ type eyes struct {
 	leases map[string]holder
 	lost   map[*life]time.Time // when it lost its lease
 	idle   []string            // writes that changed nothing and are no applies
+	idler  string              // the last of them, with the process and the version
 	touch  int
 }
 
@@ -160,7 +161,11 @@ func (e *eyes) written(o *op, before, after string) {
 	case o.at.upkeep():
 		return
 	case before == after && o.changes():
-		e.idle = append(e.idle, o.at.String())
+		idler := fmt.Sprint(o.life.process, o.at.call, before)
+		if e.run.base == nil && e.idler == idler {
+			e.run.find("unchanged", "the program sends a write again that has just changed nothing: %v", o.at)
+		}
+		e.idle, e.idler = append(e.idle, o.at.String()), idler
 	}
 	if at, ok := e.lost[o.life]; ok && o.sent.After(at) && !o.at.upkeep() && !e.leads(o.life) {
 		e.run.find("lease", "process %d sent %v after another one had taken its lease", o.life.process, o.at)

@@ -30,6 +30,14 @@ func TestRules(t *testing.T) {
 			_ = configs.Delete(ctx, types.NamespacedName{Namespace: "prod", Name: "a"}, metav1.DeleteOptions{})
 			_, _ = configs.Create(ctx, config, metav1.CreateOptions{})
 		}, ""},
+		"unchanged": {func(ctx context.Context, configs *client.Resource[*planted.Config], config *planted.Config) {
+			config, err := configs.Create(ctx, config, metav1.CreateOptions{})
+			for range 2 {
+				if err == nil {
+					config, err = configs.Update(ctx, config, metav1.UpdateOptions{})
+				}
+			}
+		}, ""},
 	} {
 		t.Run(rule, func(t *testing.T) {
 			got := sim.Again(t, func() sim.Program {
