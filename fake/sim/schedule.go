@@ -13,11 +13,11 @@ import (
 // point is one request of a schedule: the nth that asks for the same.
 type point struct {
 	call
-	n int // from 1
+	n int // from 1; zero for one that has no number
 }
 
 func (p point) String() string {
-	if p.n == 1 {
+	if p.n <= 1 {
 		return p.call.String()
 	}
 	return fmt.Sprintf("%v call=%d", p.call, p.n)

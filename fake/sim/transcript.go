@@ -36,7 +36,7 @@ func (t *transcript) request(o *op) int {
 func (t *transcript) answer(at int, o *op) {
 	t.rows[at].upkeep = o.at.upkeep() && o.code > 0 && o.code < http.StatusMultipleChoices
 	switch {
-	case o.at.verb == faults.VerbWatch && o.code == http.StatusOK && o.at.n > 1:
+	case o.at.verb == faults.VerbWatch && o.code == http.StatusOK && o.at.n != 1:
 		t.rows = slices.Delete(t.rows, at, at+1)
 	case o.code == 0:
 		t.rows[at].text += " → no answer"

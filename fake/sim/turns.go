@@ -88,14 +88,15 @@ func (r *run) next() bool {
 	return true
 }
 
-// number counts an op that the run sees for the first time.
+// number counts an op that the run sees for the first time. A watch that goes on has no number: clients draw the end of
+// the one before by lot.
 func (r *run) number(o *op) {
-	if o.at.n > 0 {
+	if o.at.n > 0 || o.life.watches[o.at.call] && !streams(o.query) {
 		return
 	}
 	r.counts[o.at.call]++
 	o.at.n = r.counts[o.at.call]
-	again := o.at.verb == faults.VerbWatch && o.at.n > 3 // clients draw the end of a watch by lot
+	again := o.at.verb == faults.VerbWatch && o.at.n > 3 // clients draw backoffs by lot
 	if r.faults && !again {
 		r.result.points = append(r.result.points, o.at)
 	}
@@ -138,6 +139,7 @@ func (r *run) pass(o *op) {
 	r.turn(o, false)
 	if o.at.verb == faults.VerbWatch {
 		r.watches = append(r.watches, o)
+		o.life.watches[o.at.call] = o.life.watches[o.at.call] || o.code == http.StatusOK
 	}
 	r.result.log.answer(entry, o)
 	switch {
