@@ -56,7 +56,8 @@
 //
 // The program must run in a bubble of testing/synctest, so it must not use the network, goroutines or channels from
 // outside, or a mutex that is held during a request. It must do the same in each run: it must not draw lots, nor depend on
-// the order of a map. What hinders is reported with the place. The clocks of all processes are the same one.
+// the order of a map. What hinders is reported with the place. The clocks of all processes are the same one. After a list,
+// as on a server that is behind, the program's goroutines decide which object comes first: a report says if that counts.
 // A program that always writes, such as a heartbeat into a status, does not rest. Replicas of
 // package shard cannot be explored, since they draw the names of their Leases by lot. What is logged meanwhile by the
 // default loggers of packages slog and log is dropped, so tests that explore do not run in parallel.

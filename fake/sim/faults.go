@@ -31,7 +31,7 @@ func faultsAt(points []point, old bool) (all []line) {
 	add(updates, line{action: touch}, line{action: refuse, code: http.StatusConflict})
 	for _, resource := range watched(points) {
 		add(writes, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 30 * time.Second, watch: resource})
-		add(steps, line{action: hold, by: 5 * time.Minute, watch: resource}, line{action: blind, by: 5 * time.Minute, watch: resource})
+		add(steps, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 5 * time.Minute, watch: resource})
 	}
 	if old {
 		add(writes, line{action: crashAfter, behind: 1}, line{action: crashAfter, behind: 3}, line{action: crashAfter, behind: 8})

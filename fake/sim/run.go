@@ -12,7 +12,7 @@ import (
 const (
 	latency = 5011 * time.Microsecond // of each request; it meets no timer of the program
 	slow    = time.Second             // of each request of a program that floods the server under faults
-	rest    = time.Minute             // without a change by the program, after which it rests
+	rest    = time.Minute + latency   // without a change by the program, after which it rests; it meets no timer, either
 	unrest  = 30 * time.Minute        // after which it should rest
 	patient = 48 * time.Hour          // after which Users should have returned, beside what it waits for
 )
