@@ -6,6 +6,7 @@ import (
 	"io"
 	"log/slog"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -74,5 +75,11 @@ func TestSameReport(t *testing.T) {
 	}
 	if d := cmp.Diff(first, second); d != "" {
 		t.Error(d)
+	}
+	// It names what users wrote, and what the process saw after the crash.
+	for _, want := range []string{"users go on, and write shops.example.com prod/shop\n", "process 1: list shops.example.com * → 200"} {
+		if !strings.Contains(first.Text, want) {
+			t.Errorf("got\n%s\nwant %q in it", first.Text, want)
+		}
 	}
 }

@@ -47,10 +47,10 @@ func (t *transcript) answer(at int, o *op) {
 	}
 }
 
-// around returns the rows before and after one, and all faults.
+// around returns the rows before and after one, and all faults with some rows after each.
 func (t *transcript) around(at, before, after int) string {
 	var b strings.Builder
-	skipped := false
+	skipped, near := false, 0 // rows after a fault
 	from, to := at, at
 	for ; from > 0 && before > 0; from-- {
 		if !t.rows[from-1].upkeep {
@@ -65,7 +65,10 @@ func (t *transcript) around(at, before, after int) string {
 	for i, r := range t.rows {
 		switch {
 		case r.upkeep:
-		case i >= from && i < to, r.fault:
+		case i >= from && i < to, r.fault, near > 0:
+			if near--; r.fault {
+				near = 8
+			}
 			if skipped {
 				b.WriteString("      …\n")
 			}

@@ -51,7 +51,9 @@ func (r *run) sleep() {
 // letUsers lets users go on with their next step, and waits until they have done it.
 func (r *run) letUsers(o *op, early string) {
 	r.result.log.add("users go on" + early)
+	row, before := r.result.log.len()-1, r.version()
 	r.turn(o, false)
+	r.result.log.rows[row].text += r.news(before)
 	r.changed = time.Now() // the program gets its time to answer
 }
 
