@@ -29,9 +29,10 @@
 //     gets the request later (by=). late: the answer comes later (by=), after the events.
 //   - touch: another client annotates the object just before. users: users go on with their next step just before.
 //   - From the request on, for some time (by=): hold keeps back the events of a resource (watch=). blind breaks its
-//     watches. Afterwards they cannot resume from where they were, so that states in between are never seen. Both can
-//     also begin when users begin or return from Settle or Wait: "step of users" stands for the request. forbid takes away
-//     the rights to the request's resource in its namespace. freeze cuts the process off, so that it loses its leases.
+//     watches and refuses lists. Afterwards watches cannot resume from where they were, so that states in between are never
+//     seen. Both can also begin when users begin or return from Settle or Wait: "step of users" stands for the request.
+//     forbid takes away the rights to the request's resource in its namespace. freeze cuts the process off, so that it
+//     loses its leases.
 //
 // # Rules
 //

@@ -30,11 +30,13 @@ func faultsAt(points []point, old bool) (all []line) {
 		line{action: refuse, code: http.StatusInternalServerError})
 	add(updates, line{action: touch}, line{action: refuse, code: http.StatusConflict})
 	for _, resource := range watched(points) {
-		add(writes, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 30 * time.Second, watch: resource})
 		add(steps, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 5 * time.Minute, watch: resource})
 	}
 	if old {
 		add(writes, line{action: crashAfter, behind: 1}, line{action: crashAfter, behind: 3}, line{action: crashAfter, behind: 8})
+	}
+	for _, resource := range watched(points) {
+		add(writes, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 30 * time.Second, watch: resource})
 	}
 	add(writes, line{action: freeze, by: 40 * time.Second},
 		line{action: delay, by: 30 * time.Second}, line{action: refuse, code: http.StatusTooManyRequests}, line{action: forbid, by: 40 * time.Second})

@@ -75,6 +75,7 @@ func (r *run) decide(o *op) (goes bool) {
 func (r *run) barred(o *op) int {
 	for _, w := range r.windows {
 		watch := w.action == blind && o.at.verb == faults.VerbWatch
+		list := w.action == blind && o.at.verb == faults.VerbList // by which clients could make up for the watch
 		if w.action == blind && !w.open() && w.lost == 0 {
 			w.lost = r.version()
 		}
@@ -84,7 +85,7 @@ func (r *run) barred(o *op) int {
 			return http.StatusForbidden
 		case w.asOf != "" && w.open() && streams(o.query): // it knows no streaming lists, so the client lists
 			return http.StatusUnprocessableEntity
-		case watch && w.open():
+		case (watch || list) && w.open():
 			return http.StatusServiceUnavailable
 		case watch && resumesBefore(o.query, w.lost):
 			return http.StatusGone
