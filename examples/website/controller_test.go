@@ -52,8 +52,8 @@ func (r *records) Set(_ context.Context, site *website.Website) error {
 		r.fail--
 		return errors.New("no")
 	}
-	if r.removed[site.UID] > 0 {
-		return nil // a cache is behind
+	if _, gone := r.removed[site.UID]; gone { // a cache is behind
+		return nil
 	}
 	r.hosts[site.UID] = site.Spec.Host
 	r.sets++
@@ -70,6 +70,7 @@ func (r *records) Remove(_ context.Context, site *website.Website) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.removes++
+	r.removed[site.UID] += 0 // also if there is no record yet
 	if _, has := r.hosts[site.UID]; has {
 		r.removed[site.UID]++
 		delete(r.hosts, site.UID)
