@@ -17,7 +17,8 @@ import (
 )
 
 // DNS is outside the API server. It keeps a record per UID of a Website, because another Website can
-// get the name later, and the host can change. Both methods can be called again for the same Website.
+// get the name later, and the host can change. Both can be called again for the same Website. After Remove,
+// Set does nothing: caches may be behind.
 type DNS interface {
 	Set(ctx context.Context, site *Website) error
 	Remove(ctx context.Context, site *Website) error

@@ -43,7 +43,6 @@ type records struct {
 	fail    int               // so many calls of Set fail
 	removes int               // calls of Remove
 	removed map[types.UID]int // records that a call of Remove took away
-	late    []types.UID       // records that were set after their removal
 }
 
 func (r *records) Set(_ context.Context, site *website.Website) error {
@@ -53,8 +52,8 @@ func (r *records) Set(_ context.Context, site *website.Website) error {
 		r.fail--
 		return errors.New("no")
 	}
-	if r.removed[site.UID] > 0 {
-		r.late = append(r.late, site.UID)
+	if _, gone := r.removed[site.UID]; gone { // a cache is behind
+		return nil
 	}
 	r.hosts[site.UID] = site.Spec.Host
 	r.sets++
@@ -71,6 +70,7 @@ func (r *records) Remove(_ context.Context, site *website.Website) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.removes++
+	r.removed[site.UID] += 0 // also if there is no record yet
 	if _, has := r.hosts[site.UID]; has {
 		r.removed[site.UID]++
 		delete(r.hosts, site.UID)

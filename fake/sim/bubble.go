@@ -11,7 +11,7 @@ import (
 )
 
 // patience is how long a schedule may take, in real time. It takes some hundredths of a second.
-const patience = 20 * time.Second
+const patience = time.Minute
 
 // play plays one schedule in a bubble of its own.
 func (e *explorer) play(lines []line) *outcome {

@@ -23,26 +23,30 @@
 // # Faults
 //
 //   - crash before, crash after: the process ends before or after the server carries out the request. A second later
-//     it starts again. With behind=3, lists that may be old (resourceVersion=0) are as of three versions before, and
-//     watches come late, for 30 seconds: it has reached another API server.
+//     it starts again. With behind=3, it reaches an older API server, without streaming lists, for 30 seconds: lists that
+//     may be old (resourceVersion=0) are as of three versions before, and watches come late.
 //   - lose: the server carries the request out, and its answer is lost. refuse: it answers with an error (code=). delay: it
 //     gets the request later (by=). late: the answer comes later (by=), after the events.
 //   - touch: another client annotates the object just before. users: users go on with their next step just before.
 //   - From the request on, for some time (by=): hold keeps back the events of a resource (watch=). blind breaks its
-//     watches. Afterwards they cannot resume from where they were, so that states in between are never seen. forbid takes
-//     away the rights to the request's resource in its namespace. freeze cuts the process off, so that it loses its leases.
+//     watches and refuses lists. Afterwards watches cannot resume from where they were, so that states in between are never
+//     seen. Both can also begin when users begin or return from Settle or Wait: "step of users" stands for the request.
+//     forbid takes away the rights to the request's resource in its namespace. freeze cuts the process off, so that it
+//     loses its leases.
 //
 // # Rules
 //
 // These hold for each program. A name in quotes is what a report calls the rule.
 //
 //   - Without faults: Users returns no error, the program comes to rest ("rest"), Run does not end on its own ("ends"), a
-//     new start at rest changes nothing ("again") and sends no write that changes nothing ("unchanged"; applies may).
+//     new start at rest changes nothing ("again"), and no write that changes nothing is sent then, or twice in a row
+//     ("unchanged"; applies may).
 //   - "converges": the objects in the end are as without faults. "twice": objects with generated names are not made
 //     again while an equal one is there. "orphan": no object stays whose owners are gone.
 //   - "left": when all that users created is deleted, it goes, and so does all that the program created
 //     (Program.Keeps).
 //   - "status": the status that the program wrote is of the present generation.
+//   - "overwrites": an update without a resourceVersion does not take back what another client has just written.
 //   - "lease": a process sends no write after another one has taken its lease, not even one that needs no
 //     lease. "leases.coordination.k8s.io" in Program.Ignore leaves the rule out.
 //   - "loop": no field is written again and again without a reason: see fake.Server.Loops.
@@ -55,9 +59,9 @@
 // The program must run in a bubble of testing/synctest, so it must not use the network, goroutines or channels from
 // outside, or a mutex that is held during a request. It must do the same in each run: it must not draw lots, nor depend on
 // the order of a map. What hinders is reported with the place. A panic in a goroutine of the program ends the test binary;
-// the first line of the goroutine's stack has the schedule. The clocks of all processes are the same one.
-// Lists ask for the newest state unless the server refuses WatchList or the client says resourceVersion=0, so only
-// then behind is explored. A program that always writes, such as a heartbeat into a status, does not rest. Replicas of
+// the first line of the goroutine's stack has the schedule. The clocks of all processes are the same one. After a list,
+// as on a server that is behind, the program's goroutines decide which object comes first: a report says if that counts.
+// A program that always writes, such as a heartbeat into a status, does not rest. Replicas of
 // package shard cannot be explored, since they draw the names of their Leases by lot. What is logged meanwhile by the
 // default loggers of packages slog and log is dropped, so tests that explore cannot run in parallel.
 package sim

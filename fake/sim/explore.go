@@ -139,7 +139,7 @@ func (e *explorer) unharmed() *report {
 }
 
 // schedules returns what to try: each fault by itself at each point, all pairs of them if there is time for all, and then
-// without end schedules that showed something new with some more faults, drawn by lot.
+// without end, drawn by lot, such pairs, and schedules that showed something new with some more faults.
 func (e *explorer) schedules(most int) iter.Seq[[]line] {
 	return func(yield func([]line) bool) {
 		all := faultsAt(e.base.points, e.base.old)
@@ -161,13 +161,16 @@ func (e *explorer) schedules(most int) iter.Seq[[]line] {
 		}
 		random := rand.New(rand.NewPCG(1, 2))
 		for {
-			from := e.corpus[random.IntN(len(e.corpus))]
+			from, more := e.corpus[0], 2 // a pair of faults that struck alone
+			if random.IntN(2) > 0 {
+				from, more = e.corpus[random.IntN(len(e.corpus))], 1+random.IntN(3)
+			}
 			all := faultsAt(from.points, e.base.old)
 			if len(all) == 0 {
 				return
 			}
 			lines := slices.Clone(from.lines)
-			for range 1 + random.IntN(3) {
+			for range more {
 				lines = append(lines, all[random.IntN(len(all))])
 			}
 			if !yield(lines) {

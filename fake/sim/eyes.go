@@ -9,9 +9,11 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/kinform/kinform/fake/faults"
 )
 
-// touched is the annotation that the action touch changes. No rule looks at it.
+// touched is the annotation that the action touch changes. Only the rule "overwrites" looks at it.
 const touched = "sim.kinform/touched"
 
 // eyes look at the server as no client of the program does: all objects of all resources, as JSON.
@@ -27,6 +29,7 @@ type eyes struct {
 	leases map[string]holder
 	lost   map[*life]time.Time // when it lost its lease
 	idle   []string            // writes that changed nothing and are no applies
+	idler  string              // the last of them, with the process and the version
 	touch  int
 }
 
@@ -158,11 +161,18 @@ func (e *eyes) written(o *op, before, after string) {
 	case o.at.upkeep():
 		return
 	case before == after && o.changes():
-		e.idle = append(e.idle, o.at.String())
+		idler := fmt.Sprint(o.life.process, o.at.call, before)
+		if e.run.base == nil && e.idler == idler {
+			e.run.find("unchanged", "the program sends a write again that has just changed nothing: %v", o.at)
+		}
+		e.idle, e.idler = append(e.idle, o.at.String()), idler
 	}
 	ruled := !slices.Contains(e.run.program.Ignore, "leases.coordination.k8s.io")
 	if at, ok := e.lost[o.life]; ok && ruled && o.sent.After(at) && !o.at.upkeep() && !e.leads(o.life) {
 		e.run.find("lease", "process %d sent %v after another one had taken its lease", o.life.process, o.at)
+	}
+	if o.touched && o.at.verb == faults.VerbUpdate && e.overwritten(o.at.call) {
+		e.run.find("overwrites", "%v has no resourceVersion, and took back what another client had just written", o.at)
 	}
 	if strings.HasSuffix(o.at.resource, "/status") {
 		e.status[o.at.collection()+" "+e.run.names.unaliased(o.at.call)] = true
@@ -239,11 +249,19 @@ func (e *eyes) leads(l *life) bool {
 	return false
 }
 
-// annotate changes an annotation of the object that a call is for, if it is there.
-func (e *eyes) annotate(c call) {
+// overwritten reports whether an object lacks the annotation that another client has just written.
+func (e *eyes) overwritten(c call) bool {
+	var now object
+	err := e.read(e.pathTo(c.collection(), e.run.names.unaliased(c)), &now)
+	notes, _ := meta(now)["annotations"].(object)
+	return err == nil && notes[touched] == nil
+}
+
+// annotate changes an annotation of the object that a call is for. It reports false if there is none.
+func (e *eyes) annotate(c call) bool {
 	e.touch++
 	patch := fmt.Appendf(nil, `{"metadata":{"annotations":{%q:"%d"}}}`, touched, e.touch)
-	_ = ask(e.run.program.Server, "sim", http.MethodPatch, e.pathTo(c.collection(), e.run.names.unaliased(c)), patch, nil)
+	return ask(e.run.program.Server, "sim", http.MethodPatch, e.pathTo(c.collection(), e.run.names.unaliased(c)), patch, nil) == nil
 }
 
 // remove deletes an object in the background, and at once: nothing stops the pods of a fake server.

@@ -22,17 +22,21 @@ func faultsAt(points []point, old bool) (all []line) {
 		}
 	}
 	writes := func(p point) bool { return p.writes() && !p.upkeep() }
-	reads := func(p point) bool { return !p.writes() && !p.upkeep() }
+	reads := func(p point) bool { return !p.writes() && !p.upkeep() && p.call != step }
+	steps := func(p point) bool { return p.call == step && p.n < 20 }
 	gets := func(p point) bool { return p.verb == faults.VerbGet && !p.upkeep() }
 	updates := func(p point) bool { return writes(p) && (p.verb == faults.VerbUpdate || p.verb == faults.VerbPatch) }
 	add(writes, line{action: crashAfter}, line{action: crashBefore}, line{action: lose}, line{action: users}, line{action: late, by: time.Second},
 		line{action: refuse, code: http.StatusInternalServerError})
 	add(updates, line{action: touch}, line{action: refuse, code: http.StatusConflict})
 	for _, resource := range watched(points) {
-		add(writes, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 30 * time.Second, watch: resource})
+		add(steps, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 5 * time.Minute, watch: resource})
 	}
 	if old {
 		add(writes, line{action: crashAfter, behind: 1}, line{action: crashAfter, behind: 3}, line{action: crashAfter, behind: 8})
+	}
+	for _, resource := range watched(points) {
+		add(writes, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 30 * time.Second, watch: resource})
 	}
 	add(writes, line{action: freeze, by: 40 * time.Second},
 		line{action: delay, by: 30 * time.Second}, line{action: refuse, code: http.StatusTooManyRequests}, line{action: forbid, by: 40 * time.Second})

@@ -40,6 +40,7 @@ type op struct {
 	delivery bool      // it is a part of an answer
 	part     int       // of a delivery: the number of its watch
 
+	touched    bool           // another client has just written the object
 	late       time.Duration  // until the process gets its answer
 	lost       bool           // the process never gets it
 	crashAfter bool           // the process ends when the server has carried it out

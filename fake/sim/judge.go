@@ -101,6 +101,7 @@ func (r *run) startAgain() {
 	if r.base != nil {
 		return
 	}
+	_, before, _ := r.look()
 	r.result.log.add("all processes end, and start again")
 	r.crashAll()
 	r.eyes.idle, r.changed = nil, time.Now()
@@ -111,9 +112,15 @@ func (r *run) startAgain() {
 	if r.result.finding != nil || r.result.broken != nil {
 		return
 	}
-	now, _, err := r.look()
+	now, after, err := r.look()
 	if d := r.result.end.differs(now); d != "" || err != nil {
 		r.find("again", "a start without anything to do changes objects (- before, + after it): %v\n%s", err, d)
+	}
+	for _, s := range before {
+		same := func(other seen) bool { return uidOf(other.object) == uidOf(s.object) }
+		if !slices.ContainsFunc(after, same) && !slices.Contains(r.program.Ignore, s.collection) {
+			r.find("again", "a start without anything to do deletes %v, and makes it again", s)
+		}
 	}
 	if len(r.eyes.idle) > 0 {
 		r.find("unchanged", "a start without anything to do sends writes that change nothing: %s", strings.Join(r.eyes.idle, ", "))

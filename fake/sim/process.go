@@ -37,6 +37,7 @@ type life struct {
 	process int // its number
 	end     context.CancelFunc
 	dead    atomic.Bool
+	watches map[call]bool // that it has begun; the run's
 }
 
 // crash ends a life. From now on it reaches no server.
@@ -51,7 +52,7 @@ func (r *run) live(ctx context.Context, p *process) {
 	time.Sleep(wait)
 	for ctx.Err() == nil {
 		lifetime, end := context.WithCancel(ctx)
-		l := &life{process: p.number, end: end}
+		l := &life{process: p.number, end: end, watches: map[call]bool{}}
 		p.life.Store(l)
 		err := apart(func() error { return r.begin(lifetime, l) })
 		end()

@@ -12,7 +12,7 @@ import (
 const (
 	latency = 5011 * time.Microsecond // of each request; it meets no timer of the program
 	slow    = time.Second             // of each request of a program that floods the server under faults
-	rest    = time.Minute             // without a change by the program, after which it rests
+	rest    = time.Minute + latency   // without a change by the program, after which it rests; it meets no timer, either
 	unrest  = 30 * time.Minute        // after which it should rest
 	patient = 48 * time.Hour          // after which Users should have returned, beside what it waits for
 )
@@ -128,8 +128,8 @@ func (r *run) part() {
 // settle waits until the program rests.
 func (r *run) settle() {
 	limit := time.Now().Add(unrest)
-	r.drive(func() bool { return r.rests() || time.Now().After(limit) || r.result.finding != nil })
-	if r.result.finding == nil && !r.rests() {
+	r.drive(func() bool { return r.rests(false) || time.Now().After(limit) || r.result.finding != nil })
+	if r.result.finding == nil && !r.rests(false) {
 		r.findRestless()
 	}
 }
@@ -174,14 +174,18 @@ func (r *run) use() error {
 	defer r.gate.notify()
 	r.world.busy.Store(true)
 	defer r.world.busy.Store(false)
+	r.world.wait(&op{until: time.Now()}) // a step, too
 	return r.program.Users(r.world)
 }
 
-// rests reports whether the program has changed nothing for long enough, and no fault is at work.
-func (r *run) rests() bool {
+// rests reports whether the program has changed nothing for long enough, and no fault is at work. Users do not wait for
+// the end of hold and blind.
+func (r *run) rests(forUsers bool) bool {
 	since := r.changed
 	for _, w := range r.windows {
-		since = later(since, w.until)
+		if !forUsers || w.action != hold && w.action != blind {
+			since = later(since, w.until)
+		}
 	}
 	for _, o := range r.gate.inOrder() {
 		if !o.users() {

@@ -1,11 +1,18 @@
 package sim_test
 
 import (
+	"context"
+	"fmt"
+	"io"
 	"log/slog"
+	"net/http"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake/sim"
 	"github.com/kinform/kinform/fake/sim/internal/planted"
 )
@@ -28,6 +35,37 @@ func TestSameAgain(t *testing.T) {
 	}
 }
 
+// Clients draw the end of a watch by lot. That is no difference between two runs.
+func TestWatchesByLot(t *testing.T) {
+	played := 0
+	found := sim.Again(t, func() sim.Program {
+		played++
+		ends := 100 / played // seconds
+		p := planted.Tickets()
+		from := p.Server.ResourceVersion()
+		p.Users = func(w *sim.World) error { w.Wait(10 * time.Minute); return nil }
+		p.Run = func(ctx context.Context, to client.Connection) error {
+			// The first one is refused, as a streaming list is by servers that lack it.
+			for version := "x"; ctx.Err() == nil; version = from {
+				url := fmt.Sprintf("%s/apis/example.com/v1/configs?watch=true&timeoutSeconds=%d&resourceVersion=%s", to.URL, ends, version)
+				r, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+				if err != nil {
+					return err
+				}
+				if answer, err := to.HTTP.Do(r); err == nil {
+					_, _ = io.Copy(io.Discard, answer.Body)
+					_ = answer.Body.Close()
+				}
+			}
+			return nil
+		}
+		return p
+	}, "")
+	if found != "" {
+		t.Error(found)
+	}
+}
+
 // TestSameReport explores a program twice that has a bug, which only the 153rd schedule shows. The reports are the same, with
 // the rows of the transcript in them.
 func TestSameReport(t *testing.T) {
@@ -37,5 +75,11 @@ func TestSameReport(t *testing.T) {
 	}
 	if d := cmp.Diff(first, second); d != "" {
 		t.Error(d)
+	}
+	// It names what users wrote, and what the process saw after the crash.
+	for _, want := range []string{"users go on, and write shops.example.com prod/shop\n", "process 1: list shops.example.com * → 200"} {
+		if !strings.Contains(first.Text, want) {
+			t.Errorf("got\n%s\nwant %q in it", first.Text, want)
+		}
 	}
 }

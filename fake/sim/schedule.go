@@ -13,11 +13,11 @@ import (
 // point is one request of a schedule: the nth that asks for the same.
 type point struct {
 	call
-	n int // from 1
+	n int // from 1; zero for one that has no number
 }
 
 func (p point) String() string {
-	if p.n == 1 {
+	if p.n <= 1 {
 		return p.call.String()
 	}
 	return fmt.Sprintf("%v call=%d", p.call, p.n)
@@ -109,6 +109,9 @@ func parseLine(words []string) (l line, err error) {
 	}
 	args := arguments.Of(words[3:])
 	l.at = point{call{faults.Verb(words[0]), words[1], words[2]}, args.Number("call", 1, 1, math.MaxInt)}
+	if l.at.call == step && l.action != hold && l.action != blind {
+		args.Fail("want hold or blind at a step of users")
+	}
 	for _, name := range names {
 		switch name {
 		case "by":

@@ -26,6 +26,7 @@ func TestScriptRefused(t *testing.T) {
 		"delay create pods prod/a by=-1s":                          "delay: by=-1s: want a duration",
 		"delay create pods prod/a by=61m":                          "delay: by=1h1m0s: want at most an hour",
 		"delay create pods prod/a by=1s by=2s":                     `"by=2s": want name=value, each name once`,
+		"lose step of users":                                       "want hold or blind at a step of users",
 		"hold create pods prod/a by=30s":                           "hold: watch is missing",
 		"crash after create pods prod/a call=0":                    "call=0: want a number from 1",
 		"crash after create pods prod/a call=2 behind=x":           "behind=x: want a number from 1",

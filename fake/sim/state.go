@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -47,6 +48,24 @@ func (r *run) look() (state, []seen, error) {
 		}
 	}
 	return st, all, nil
+}
+
+// news names the objects that have been written since a version.
+func (r *run) news(since int64) string {
+	if r.version() == since {
+		return ""
+	}
+	var names []string
+	all, _ := r.eyes.all()
+	for _, s := range all {
+		if version, _ := strconv.ParseInt(text(meta(s.object)["resourceVersion"]), 10, 64); version > since {
+			names = append(names, r.names.generic(s))
+		}
+	}
+	if len(names) == 0 {
+		return ", and delete"
+	}
+	return ", and write " + strings.Join(names, ", ")
 }
 
 // asText returns an object in JSON.

@@ -38,7 +38,7 @@ func (w *window) strikes(o *op) bool {
 func (r *run) mayGo(o *op) bool {
 	switch {
 	case o.settles:
-		return r.rests()
+		return r.rests(true)
 	case o.until.After(time.Now()):
 		return false
 	case o.users():
@@ -75,6 +75,7 @@ func (r *run) decide(o *op) (goes bool) {
 func (r *run) barred(o *op) int {
 	for _, w := range r.windows {
 		watch := w.action == blind && o.at.verb == faults.VerbWatch
+		list := w.action == blind && o.at.verb == faults.VerbList // by which clients could make up for the watch
 		if w.action == blind && !w.open() && w.lost == 0 {
 			w.lost = r.version()
 		}
@@ -82,7 +83,9 @@ func (r *run) barred(o *op) int {
 		case !w.strikes(o):
 		case w.action == forbid && w.open():
 			return http.StatusForbidden
-		case watch && w.open():
+		case w.asOf != "" && w.open() && streams(o.query): // it knows no streaming lists, so the client lists
+			return http.StatusUnprocessableEntity
+		case (watch || list) && w.open():
 			return http.StatusServiceUnavailable
 		case watch && resumesBefore(o.query, w.lost):
 			return http.StatusGone
@@ -95,13 +98,16 @@ func (r *run) barred(o *op) int {
 func resumesBefore(query string, version int64) bool {
 	values, _ := url.ParseQuery(query)
 	from, _ := strconv.ParseInt(values.Get("resourceVersion"), 10, 64)
-	return from > 0 && from < version && values.Get("sendInitialEvents") != "true"
+	return from > 0 && from < version && !streams(query)
 }
 
-// mayBeOld reports whether a list with this query may be answered from an old cache.
-func mayBeOld(query string) bool {
-	values, _ := url.ParseQuery(query)
-	return values.Get("resourceVersion") == "0"
+// streams reports whether a watch with this query begins with a list.
+func streams(query string) bool { return strings.Contains(query, "sendInitialEvents=true") }
+
+// lists reports whether o is a list that may be answered from an old cache.
+func lists(o *op) bool {
+	values, _ := url.ParseQuery(o.query)
+	return o.at.verb == faults.VerbList && values.Get("resourceVersion") == "0"
 }
 
 // strike lets l happen. It reports false if o does not go on now.
@@ -123,7 +129,7 @@ func (r *run) strike(o *op, l line) (goes bool) {
 	case refuse:
 		r.refuse(o, l.code)
 	case touch:
-		r.eyes.annotate(o.at.call) // as another client might
+		o.touched = r.eyes.annotate(o.at.call) // as another client might
 	case late:
 		o.late = l.by // and the window keeps the program from rest
 	case delay:
@@ -166,7 +172,7 @@ func (r *run) fallBehind(o *op, versions int) {
 // age makes a list as old as the server that its process reaches.
 func (r *run) age(o *op) {
 	for _, w := range r.windows {
-		if w.asOf != "" && w.open() && w.strikes(o) && o.at.verb == faults.VerbList && mayBeOld(o.query) {
+		if w.asOf != "" && w.open() && w.strikes(o) && lists(o) {
 			o.asOf = w.asOf
 		}
 	}

@@ -11,12 +11,14 @@ import (
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/fake"
 	"github.com/kinform/kinform/fake/sim"
 	"github.com/kinform/kinform/fake/sim/internal/planted"
+	"github.com/kinform/kinform/reflector"
 )
 
 // making returns a program that makes a Config twice. It calls note with the second error, which is that of a refusal.
@@ -37,6 +39,49 @@ func making(note func(error)) func() sim.Program {
 			return idle(ctx, to)
 		}
 		return p
+	}
+}
+
+// A program that only reads is explored, too. This one lists after its watch has broken, and keeps what is gone.
+func TestExploresReaders(t *testing.T) {
+	key := types.NamespacedName{Namespace: "prod", Name: "a"}
+	found := sim.Search(t, func() sim.Program {
+		p, seen := planted.Tickets(), map[string]bool{}
+		p.Run = func(ctx context.Context, to client.Connection) error {
+			clear(seen)
+			configs, err := client.New(to, planted.Configs, client.Options{})
+			for err == nil && ctx.Err() == nil {
+				list, _ := configs.List(ctx, metav1.ListOptions{}, func(e reflector.Event[*planted.Config], err error) bool {
+					if err == nil {
+						seen[e.Object.Name] = true
+					}
+					return true
+				})
+				for e, err := range configs.Watch(ctx, metav1.ListOptions{ResourceVersion: list.ResourceVersion}) {
+					if err == nil {
+						seen[e.Object.Name] = e.Type != reflector.Deleted
+					}
+				}
+				time.Sleep(time.Second)
+			}
+			return err
+		}
+		p.Users = func(w *sim.World) error {
+			_, err := fake.Create(w.Server, fake.Object(&planted.Config{}, key.Namespace, key.Name))
+			w.Settle()
+			_, failed := fake.Delete[*planted.Config](w.Server, key)
+			return errors.Join(err, failed)
+		}
+		p.Finally = func(*sim.World) error {
+			if seen["a"] {
+				return errors.New("it shows an object that is gone")
+			}
+			return nil
+		}
+		return p
+	}, 20)
+	if found == nil || found.Rule != "finally" || !strings.HasPrefix(found.Script, "blind step of users ") {
+		t.Errorf("got %+v", found)
 	}
 }
 

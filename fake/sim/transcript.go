@@ -36,7 +36,7 @@ func (t *transcript) request(o *op) int {
 func (t *transcript) answer(at int, o *op) {
 	t.rows[at].upkeep = o.at.upkeep() && o.code > 0 && o.code < http.StatusMultipleChoices
 	switch {
-	case o.at.verb == faults.VerbWatch && o.code == http.StatusOK && o.at.n > 1:
+	case o.at.verb == faults.VerbWatch && o.code == http.StatusOK && o.at.n != 1:
 		t.rows = slices.Delete(t.rows, at, at+1)
 	case o.code == 0:
 		t.rows[at].text += " → no answer"
@@ -47,10 +47,10 @@ func (t *transcript) answer(at int, o *op) {
 	}
 }
 
-// around returns the rows before and after one, and all faults.
+// around returns the rows before and after one, and all faults with some rows after each.
 func (t *transcript) around(at, before, after int) string {
 	var b strings.Builder
-	skipped := false
+	skipped, near := false, 0 // rows after a fault
 	from, to := at, at
 	for ; from > 0 && before > 0; from-- {
 		if !t.rows[from-1].upkeep {
@@ -65,7 +65,10 @@ func (t *transcript) around(at, before, after int) string {
 	for i, r := range t.rows {
 		switch {
 		case r.upkeep:
-		case i >= from && i < to, r.fault:
+		case i >= from && i < to, r.fault, near > 0:
+			if near--; r.fault {
+				near = 8
+			}
 			if skipped {
 				b.WriteString("      …\n")
 			}

@@ -51,7 +51,9 @@ func (r *run) sleep() {
 // letUsers lets users go on with their next step, and waits until they have done it.
 func (r *run) letUsers(o *op, early string) {
 	r.result.log.add("users go on" + early)
+	row, before := r.result.log.len()-1, r.version()
 	r.turn(o, false)
+	r.result.log.rows[row].text += r.news(before)
 	r.changed = time.Now() // the program gets its time to answer
 }
 
@@ -77,24 +79,26 @@ func (r *run) next() bool {
 		return false
 	}
 	switch o := waiting[i]; {
-	case o.users():
-		r.letUsers(o, "")
 	case o.delivery:
 		r.turn(o, false)
-	case r.decide(o):
+	case !r.decide(o):
+	case o.users():
+		r.letUsers(o, "")
+	default:
 		r.pass(o)
 	}
 	return true
 }
 
-// number counts an op that the run sees for the first time.
+// number counts an op that the run sees for the first time. A watch that goes on has no number: clients draw the end of
+// the one before by lot.
 func (r *run) number(o *op) {
-	if o.at.n > 0 || o.users() {
+	if o.at.n > 0 || o.life.watches[o.at.call] && !streams(o.query) {
 		return
 	}
 	r.counts[o.at.call]++
 	o.at.n = r.counts[o.at.call]
-	again := o.at.verb == faults.VerbWatch && o.at.n > 3 // clients draw the end of a watch by lot
+	again := o.at.verb == faults.VerbWatch && o.at.n > 3 // clients draw backoffs by lot
 	if r.faults && !again {
 		r.result.points = append(r.result.points, o.at)
 	}
@@ -118,7 +122,7 @@ func (r *run) pass(o *op) {
 		return
 	}
 	r.age(o)
-	r.result.old = r.result.old || o.at.verb == faults.VerbList && mayBeOld(o.query)
+	r.result.old = r.result.old || lists(o) || streams(o.query)
 	if r.last == nil || order(r.last, o) != 0 { // the twin goes at once, so that it is the same which of them was first
 		if time.Sleep(latency); r.ops > flood && r.base != nil {
 			time.Sleep(slow)
@@ -137,6 +141,7 @@ func (r *run) pass(o *op) {
 	r.turn(o, false)
 	if o.at.verb == faults.VerbWatch {
 		r.watches = append(r.watches, o)
+		o.life.watches[o.at.call] = o.life.watches[o.at.call] || o.code == http.StatusOK
 	}
 	r.result.log.answer(entry, o)
 	switch {

@@ -20,7 +20,8 @@ type World struct {
 }
 
 // Settle waits until the program rests: it has changed nothing for a minute of virtual time. A schedule may let it
-// return sooner, so that the users' next write comes between two steps of the program. It is for Program.Users alone.
+// return sooner, so that the users' next write comes between two steps of the program. It does not wait for the end of
+// the faults hold and blind, so that users write what no watch shows yet. It is for Program.Users alone.
 func (w *World) Settle() { w.wait(&op{settles: true}) }
 
 // Wait waits for d of virtual time. A schedule may let it return sooner, so what depends on the time itself must ask the
@@ -40,7 +41,7 @@ func (w *World) wait(o *op) {
 	if !w.busy.CompareAndSwap(true, false) {
 		panic("sim: World.Settle and World.Wait are for the goroutine of Program.Users alone")
 	}
-	o.life = w.life
+	o.life, o.at.call = w.life, step
 	if w.gate.pass(o) != nil {
 		runtime.Goexit()
 	}

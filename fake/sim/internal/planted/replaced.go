@@ -3,7 +3,6 @@ package planted
 import (
 	"context"
 	"errors"
-	"time"
 
 	"github.com/kinform/kinform"
 	"github.com/kinform/kinform/client"
@@ -24,8 +23,8 @@ func ReplacedUnseen() sim.Program {
 		Server: newServer(),
 		Run:    func(ctx context.Context, to client.Connection) error { return runReplacedUnseen(ctx, to, certificates) },
 		Users: script(
-			create("shop", ShopSpec{Host: "shop.example.com"}), wait(5*time.Second),
-			remove("shop"), wait(5*time.Second),
+			create("shop", ShopSpec{Host: "shop.example.com"}), settle,
+			remove("shop"), settle,
 			create("shop", ShopSpec{Host: "shop.example.com"}), settle,
 		),
 		Finally: func(w *sim.World) error { return certified(w, certificates) },

@@ -15,14 +15,13 @@ import (
 )
 
 // StaleDeletion keeps a Volume for each Shop, and deletes it by its name when the cache has the Shop with a deletion
-// mark. After a restart on an API server that is behind, that can be an earlier Shop of the same name. The server has no
-// streaming lists, as older ones: the first list comes from its cache, whatever is in there.
+// mark. After a restart on an API server that is behind, that can be an earlier Shop of the same name.
 //
 // Mechanism: https://github.com/instaclustr/cassandra-operator/issues/402 and
 // https://github.com/Orange-OpenSource/casskop/issues/316 (a PVC is deleted because of a stale deletionTimestamp).
 func StaleDeletion() sim.Program {
 	return sim.Program{
-		Server: serverWith(fake.Options{CollectGarbage: true, NoWatchList: true}),
+		Server: newServer(),
 		Run:    runStaleDeletion,
 		Users: script(
 			create("shop", ShopSpec{Size: 1}), settle,

@@ -29,10 +29,8 @@ func keyOfObject(obj metav1.Object) kinform.Key {
 }
 
 // newServer returns a server with the kinds of this package, and with a garbage collector.
-func newServer() *fake.Server { return serverWith(fake.Options{CollectGarbage: true}) }
-
-func serverWith(options fake.Options) *fake.Server {
-	server := fake.New(options)
+func newServer() *fake.Server {
+	server := fake.New(fake.Options{CollectGarbage: true})
 	for _, err := range []error{
 		fake.Register(server, Shops, fake.Rules{}), fake.Register(server, Configs, fake.Rules{}),
 		fake.Register(server, Volumes, fake.Rules{}), fake.Register(server, leader.Kind, fake.Rules{}),
