@@ -14,9 +14,9 @@ import (
 // state comes from.
 func ExampleNewSink() {
 	ctx := context.Background()
-	var fifo *deltafifo.DeltaFIFO[string, string] = deltafifo.New(deltafifo.KnownObjects[string, string](nil), deltafifo.Options{})
+	fifo := deltafifo.New(deltafifo.KnownObjects[string, string](nil), deltafifo.Options{})
 	key := func(fruit string) (string, error) { return fruit[:1], nil }
-	var sink *deltafifo.Sink[string, string] = deltafifo.NewSink(fifo, key, func(bad *reflector.ObjectError) { fmt.Println(bad) })
+	sink := deltafifo.NewSink(fifo, key, func(bad *reflector.ObjectError) { fmt.Println(bad) })
 
 	_ = sink.Listed(ctx, reflector.Event[string]{Type: reflector.Added, Object: "apple", ResourceVersion: "1"})
 	_ = sink.Replace(ctx, "1")

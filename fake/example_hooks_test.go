@@ -88,7 +88,7 @@ func ExampleServer_Restore() {
 		fmt.Println(err)
 	}
 	fake.Create(server, &Topic{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "orders"}, Spec: TopicSpec{Partitions: 3}})
-	var backup *fake.Backup = server.Backup()
+	backup := server.Backup()
 	fake.Create(server, &Topic{ObjectMeta: metav1.ObjectMeta{Namespace: "prod", Name: "payments"}})
 	var source *fake.Source[*Topic]
 	source, err := fake.NewSource[*Topic](server, fake.Selection{FieldSelector: "spec.partitions=3"})

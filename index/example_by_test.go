@@ -12,7 +12,7 @@ import (
 // An index of one value per object, one of several, and one of labels. Their values have types, so a lookup cannot mix
 // them up.
 func ExampleBy() {
-	var onNode *index.Index[*Task, string] = index.By("node", func(t *Task) string { return t.Node })
+	onNode := index.By("node", func(t *Task) string { return t.Node })
 	var uses index.IndexFunc[*Task, string] = func(dst []string, t *Task) []string { return append(dst, t.Uses...) }
 	using := index.New("uses", uses)
 	labelled := index.Labels[*Task]("labels", "app")
@@ -29,7 +29,7 @@ func ExampleBy() {
 
 // count is for stores and their frozen readers alike.
 func count(from index.Reader[*Task]) {
-	var byName *index.Indexer[*Task] = from.Indexer()
+	byName := from.Indexer()
 	fmt.Println(slices.MaxFunc(byName.Stats(), func(a, b index.Stats) int { return a.Largest - b.Largest }))
 	_, err := byName.ByIndex("zone", "a")
 	fmt.Println(errors.Is(err, index.ErrUnknownIndex))

@@ -16,7 +16,7 @@ import (
 
 // report is what a page says about any informer.
 func report(of informer.Untyped) {
-	var stats informer.Stats = of.Stats()
+	stats := of.Stats()
 	fmt.Println(of.Resource(), "objects:", stats.Objects, "lists:", stats.Lists)
 	behind := func(h informer.HandlerStats) bool { return !h.Synced || h.Lag > 0 }
 	missing := func(n informer.NamespaceStats) bool { return !n.Synced || n.Refused != nil }
@@ -103,7 +103,7 @@ func ExampleWriter() {
 	if err := informer.Writer(widgets).Set(newWidget("default", "one", "node-1")); err != nil {
 		fmt.Println(err)
 	}
-	var all informer.Lister[key, *widget] = informer.NewLister(widgets)
+	all := informer.NewLister(widgets)
 	fmt.Println(len(all.In("default").List(nil)))
 	// Output: 1
 }

@@ -11,7 +11,7 @@ import (
 
 // keysOf says where the keys of any queue are, and why they wait.
 func keysOf(q queue.Untyped) {
-	var s queue.Snapshot[any] = q.SnapshotAny()
+	s := q.SnapshotAny()
 	say := func(state string, keys []queue.KeyStatus[any]) {
 		for _, k := range keys {
 			fmt.Println(k.Key, "is", state, "failures:", k.Failures)
@@ -24,7 +24,7 @@ func keysOf(q queue.Untyped) {
 
 // A page shows what a queue has, and its numbers.
 func ExampleQueue_Snapshot() {
-	var q *queue.Queue[string] = queue.New(queue.Options[string]{Name: "shops", Timing: true})
+	q := queue.New(queue.Options[string]{Name: "shops", Timing: true})
 	q.Add("a")
 	q.Add("b")
 	q.AddAfter("c", time.Hour)
@@ -34,8 +34,8 @@ func ExampleQueue_Snapshot() {
 	keysOf(q.Untyped())
 	item.Done()
 
-	var numbers queue.Metrics = q.Metrics()
-	var waits queue.Histogram = numbers.Latency
+	numbers := q.Metrics()
+	waits := numbers.Latency
 	fmt.Println("queued:", numbers.Depth, "delayed:", numbers.Delayed, "added:", numbers.Adds, "waited:", waits.Count())
 
 	q.ShutDown()
@@ -59,7 +59,7 @@ func ExampleAgain() {
 	err := queue.Run(context.Background(), q, queue.RunOptions{}, func(context.Context, string) error {
 		return queue.Again(24 * time.Hour) // no failure: it is looked at once a day
 	})
-	var results queue.Results = q.Metrics().Results
+	results := q.Metrics().Results
 	fmt.Println(results.Again, results.Failed, err)
 	fmt.Println(errors.Is(queue.Run[string](context.Background(), nil, queue.RunOptions{}, nil), queue.ErrInvalid))
 	// Output:

@@ -33,7 +33,7 @@ func ExampleKeyError() {
 	if err := houses.Set(house{Street: "High Street"}); errors.As(err, &bad) {
 		fmt.Println("no key:", bad.Err)
 	}
-	var reads *store.Reader[house, house] = houses.Reader()
+	reads := houses.Reader()
 	err = reads.WaitForRV(context.Background(), "not a version")
 	fmt.Println(errors.Is(err, store.ErrResourceVersion))
 
