@@ -1,6 +1,7 @@
 package client_test
 
 import (
+	"context"
 	"fmt"
 	"reflect"
 	"strings"
@@ -152,6 +153,56 @@ func TestMapSharesNothing(t *testing.T) {
 	}
 	if relist(reflector.Filter(r, func(*widget) bool { return true })) == nil {
 		t.Error("the objects of Filter share nothing")
+	}
+}
+
+// pile is a sink of one's own, which may write to what it has got.
+type pile struct {
+	objects []*widget
+	end     context.CancelFunc
+}
+
+func (p *pile) Listed(_ context.Context, ev reflector.Event[*widget]) error {
+	p.objects = append(p.objects, ev.Object)
+	return nil
+}
+func (p *pile) Replace(context.Context, string) error               { p.end(); return nil }
+func (*pile) Apply(context.Context, reflector.Event[*widget]) error { return nil }
+func (*pile) Skipped(*reflector.ObjectError)                        {}
+func (*pile) Discard()                                              {}
+
+// readOnly is a sink like that of an informer.
+type readOnly struct{ *pile }
+
+func (readOnly) ReadOnly() bool { return true }
+
+// Objects share parts only if the sink says that nobody writes to them.
+func TestSinksShare(t *testing.T) {
+	whole := strings.Replace(listJSON(replicas(many)...), `"12","continue":"tok","remainingItemCount":7`, `"100"`, 1)
+	for _, reads := range []bool{false, true} {
+		ctx, cancel := context.WithCancel(t.Context())
+		to := &pile{end: cancel}
+		sink := reflector.Sink[*widget](to)
+		if reads {
+			sink = readOnly{to}
+		}
+		source := newResource[*widget](t, bodies(whole), client.Options{ShareJSON: true, Decoders: 1})
+		r, err := reflector.New(source, sink, reflector.Options{Tuning: reflector.Tuning{DisableWatchList: true}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := r.Run(ctx); err != nil {
+			t.Error(err)
+		}
+		shared := 0
+		for n := 3; n < len(to.objects); n++ {
+			if address(to.objects[n].Labels) == address(to.objects[n-3].Labels) {
+				shared++
+			}
+		}
+		if len(to.objects) != many || shared > 0 != reads {
+			t.Errorf("read-only %t: %d of %d objects have the labels of another one", reads, shared, len(to.objects))
+		}
 	}
 }
 

@@ -150,6 +150,9 @@ func (f *feed[K, T]) Skipped(bad *reflector.ObjectError) { f.to.Skipped(bad) }
 // Rewound serves reflectors.
 func (f *feed[K, T]) Rewound(certain bool) { f.to.Rewound(certain) }
 
+// ReadOnly serves reflectors: nobody may write to the objects of a cache.
+func (f *feed[K, T]) ReadOnly() bool { return true }
+
 // Lookup serves reflectors.
 func (f *feed[K, T]) Lookup() func(objid.Identity) (T, bool) { return f.to.Lookup() }
 

@@ -73,6 +73,8 @@ type turns struct {
 	base time.Time
 	from uint64 // place from which on it gets events
 
+	begun atomic.Uint64 // place behind the newest turn, or behind those that will not come
+
 	mu       sync.Mutex // taken by the goroutine of the handler to write what follows, and by others to read it
 	next     uint64     // place behind those that have a note
 	together uint64     // turns of the newest note, before the end of a run
@@ -95,6 +97,7 @@ func (t *turns) begin(place uint64, rest int) {
 	if place >= t.next {
 		t.group(place, rest)
 	}
+	t.begun.Store(place + 1)
 }
 
 func (t *turns) group(place uint64, rest int) {
@@ -115,6 +118,7 @@ func (t *turns) skip(place uint64) {
 	defer t.mu.Unlock()
 	if t.next < place {
 		t.note(turnNote{t.next, missed}, place)
+		t.begun.Store(place)
 	}
 }
 
@@ -128,23 +132,23 @@ func (t *turns) note(note turnNote, next uint64) {
 // at returns the room of the n-th note.
 func (t *turns) at(n uint64) *turnNote { return &t.notes[n%uint64(len(t.notes))] }
 
+// of returns the turn for a place. Cost: O(log of the kept notes).
 func (t *turns) of(handler string, place uint64) tracing.Turn {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	if place >= t.next {
+	if place >= t.begun.Load() {
 		return tracing.Turn{Handler: handler}
 	}
-	for n := t.n; n > 0 && t.n-n < uint64(len(t.notes)); n-- {
-		note := t.at(n - 1)
-		switch {
-		case note.from > place:
-		case note.after == missed:
-			return tracing.Turn{Handler: handler, Missed: true}
-		default:
-			return tracing.Turn{Handler: handler, Began: t.base.Add(note.after)}
-		}
+	kept := min(t.n, uint64(len(t.notes)))
+	after := sort.Search(int(kept), func(n int) bool { return t.at(t.n-kept+uint64(n)).from > place })
+	if after == 0 {
+		return tracing.Turn{Handler: handler, Missed: true}
 	}
-	return tracing.Turn{Handler: handler, Missed: true}
+	note := t.at(t.n - kept + uint64(after) - 1)
+	if note.after == missed {
+		return tracing.Turn{Handler: handler, Missed: true}
+	}
+	return tracing.Turn{Handler: handler, Began: t.base.Add(note.after)}
 }
 
 func sortTurns(all []tracing.Turn) {

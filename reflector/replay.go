@@ -28,10 +28,11 @@ func (s *recentEvents) replayFrom() string {
 	return ""
 }
 
-// firstAfter is the number of the first event that a watch from such a version brings.
+// firstAfter is the number of the first event that a watch from such a version brings. A deletion at the version of a list
+// came after that version, and no watch from there repeats it.
 func (s *recentEvents) firstAfter(from string) int {
 	n := max(s.lost, s.oldest())
-	for n < s.n && s.recentAt(n).before != from {
+	for n < s.n && (s.recentAt(n).before != from || !isOlder(from, s.recentAt(n).known.rv)) {
 		n++
 	}
 	return n
