@@ -25,7 +25,7 @@ type DNS interface {
 }
 
 // Run works on all Websites of a server until ctx is done. It reads through handles, which have its own
-// writes at once, so it needs no code for caches that are behind. If nothing changed, it sends nothing.
+// writes at once. If nothing changed, it sends nothing.
 func Run(ctx context.Context, server client.Connection, dns DNS) error {
 	sites := kinform.Open(server, Websites)
 	deployments := kinform.Open(server, apps.Deployments)

@@ -36,7 +36,8 @@
 //
 // # Rules
 //
-// These hold for each program. A name in quotes is what a report calls the rule.
+// These hold for each program. A name in quotes is what a report calls the rule. One that is not for the program is left
+// out by Program.Ignore, as "rule lease".
 //
 //   - Without faults: Users returns no error, the program comes to rest ("rest"), Run does not end on its own ("ends"), a
 //     new start at rest changes nothing ("again"), and no write that changes nothing is sent then, or twice in a row
@@ -47,8 +48,7 @@
 //     (Program.Keeps).
 //   - "status": the status that the program wrote is of the present generation.
 //   - "overwrites": an update without a resourceVersion does not take back what another client has just written.
-//   - "lease": a process sends no write after another one has taken its lease, not even one that needs no
-//     lease. "leases.coordination.k8s.io" in Program.Ignore leaves the rule out.
+//   - "lease": a process sends no write after another one has taken its lease, not even one that needs no lease.
 //   - "loop": no field is written again and again without a reason: see fake.Server.Loops.
 //   - "users", "always", "finally": what the author's functions say.
 //

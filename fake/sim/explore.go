@@ -150,7 +150,9 @@ func (e *explorer) schedules(most int) iter.Seq[[]line] {
 			}
 			e.alone++
 		}
-		if n := len(all); n*(n-1)/2 <= most-e.played {
+		n := len(all)
+		paired := n*(n-1)/2 <= most-e.played
+		if paired {
 			for i, first := range all {
 				for _, second := range all[i+1:] {
 					if !yield([]line{first, second}) {
@@ -162,7 +164,7 @@ func (e *explorer) schedules(most int) iter.Seq[[]line] {
 		random := rand.New(rand.NewPCG(1, 2))
 		for {
 			from, more := e.corpus[0], 2 // a pair of faults that struck alone
-			if random.IntN(2) > 0 {
+			if paired || random.IntN(2) > 0 {
 				from, more = e.corpus[random.IntN(len(e.corpus))], 1+random.IntN(3)
 			}
 			all := faultsAt(from.points, e.base.old)

@@ -167,8 +167,7 @@ func (e *eyes) written(o *op, before, after string) {
 		}
 		e.idle, e.idler = append(e.idle, o.at.String()), idler
 	}
-	ruled := !slices.Contains(e.run.program.Ignore, "leases.coordination.k8s.io")
-	if at, ok := e.lost[o.life]; ok && ruled && o.sent.After(at) && !o.at.upkeep() && !e.leads(o.life) {
+	if at, ok := e.lost[o.life]; ok && o.sent.After(at) && !o.at.upkeep() && !e.leads(o.life) {
 		e.run.find("lease", "process %d sent %v after another one had taken its lease", o.life.process, o.at)
 	}
 	if o.touched && o.at.verb == faults.VerbUpdate && e.overwritten(o.at.call) {

@@ -39,7 +39,8 @@ type Program struct {
 
 	// Ignore lists paths of fields that may differ between the ends of two schedules, such as "status.restarts" or
 	// "metadata.annotations[example.com/seen]", and resources of which all objects may, such as "controllerrevisions.apps".
-	// Timestamps, uids, versions, generations and generated names never count.
+	// Timestamps, uids, versions, generations and generated names never count. "rule unchanged" leaves out the rule of that
+	// name: see the package comment.
 	Ignore []string
 
 	// Keeps lists resources of which objects may stay when everything that users created is deleted, such as

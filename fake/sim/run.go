@@ -204,7 +204,7 @@ func later(a, b time.Time) time.Time {
 
 // find notes the first rule that does not hold.
 func (r *run) find(rule, format string, args ...any) {
-	if r.result.finding == nil {
+	if r.result.finding == nil && !slices.Contains(r.program.Ignore, "rule "+rule) {
 		r.result.finding = &finding{rule: rule, text: fmt.Sprintf(format, args...), at: r.result.log.len()}
 	}
 }

@@ -66,7 +66,7 @@ func TestWatchesByLot(t *testing.T) {
 	}
 }
 
-// TestSameReport explores a program twice that has a bug, which only the 153rd schedule shows. The reports are the same, with
+// TestSameReport explores a program twice that has a bug, which only the 133rd schedule shows. The reports are the same, with
 // the rows of the transcript in them.
 func TestSameReport(t *testing.T) {
 	first, second := sim.Search(t, planted.StaleDeletion, 200), sim.Search(t, planted.StaleDeletion, 200)

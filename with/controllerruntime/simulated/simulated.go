@@ -22,7 +22,7 @@
 // # What stops an exploration
 //
 // Time in a schedule is virtual. It stands still while a goroutine computes, waits for the network or waits for a lock.
-// What does so forever ends the exploration with "a schedule has not ended after 20s of real time", the state of
+// What does so forever ends the exploration with "a schedule has not ended after 1m0s of real time", the state of
 // a goroutine and its place:
 //
 //   - "IO wait in ...(*Server).serve": the manager listens on a port. Leave Metrics.BindAddress,
