@@ -14,7 +14,7 @@ import (
 // Requests are the requests of a [Handle]. They are client.Resource's requests, with the same
 // errors. The handle records a copy of each answer, so its reads are never older than an answer.
 // The object that a request returns is yours to change. A handle has the requests as methods, so it
-// is a [Client] and an [Applier], and [CreateOrUpdate], [Apply] and their like take it.
+// is a [Client], and [CreateOrUpdate], [Apply] and their like take it.
 //
 // If the handle is for a set of namespaces, each request for an object in another namespace returns
 // [ErrOutside] and sends nothing.

@@ -32,7 +32,7 @@ var (
 // Options configures a [Page]. The zero value records nothing.
 type Options struct {
 	// Events is the number of the newest events that each informer keeps, with the times at which
-	// its handlers got them (informer.Informer.Trace). An event costs some 0.1 µs more, and 0.05 µs
+	// its handlers got them (informer.Informer.Trace). An event costs some 0.1 µs more, and 0.1 µs at most
 	// for each handler. Zero and negative mean none.
 	Events int
 	// Reconciles is the number of the newest reconciles that each controller keeps, and switches on

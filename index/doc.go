@@ -14,7 +14,7 @@
 //
 // [Namespace] and [Labels] are ready-made indexes. [Select] uses them to turn a label selector
 // into a lookup. For programs that know the index only at run time, an [Indexer] finds a store's
-// indexes by name, and [Funcs] defines such indexes.
+// indexes by name.
 //
 // # What reads see
 //
