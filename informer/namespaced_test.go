@@ -306,6 +306,11 @@ func (e exiting) Watch(ctx context.Context, opts metav1.ListOptions) iter.Seq2[r
 	}
 }
 
+// Relist serves reflectors: the result would not end its goroutine.
+func (exiting) Relist(reflector.Source[*widget], func(objid.Identity) bool) reflector.Source[*widget] {
+	return nil
+}
+
 // TestNamespaceExits: a namespace whose source ends its goroutine can be removed as any other, before
 // or after that.
 func TestNamespaceExits(t *testing.T) {
