@@ -171,23 +171,14 @@ func (*pile) Apply(context.Context, reflector.Event[*widget]) error { return nil
 func (*pile) Skipped(*reflector.ObjectError)                        {}
 func (*pile) Discard()                                              {}
 
-// readOnly is a sink like that of an informer.
-type readOnly struct{ *pile }
-
-func (readOnly) ReadOnly() bool { return true }
-
-// Objects share parts only if the sink says that nobody writes to them.
-func TestSinksShare(t *testing.T) {
+// Objects share parts only if nobody writes to them.
+func TestReadOnlyShares(t *testing.T) {
 	whole := strings.Replace(listJSON(replicas(many)...), `"12","continue":"tok","remainingItemCount":7`, `"100"`, 1)
 	for _, reads := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		to := &pile{end: cancel}
-		sink := reflector.Sink[*widget](to)
-		if reads {
-			sink = readOnly{to}
-		}
 		source := newResource[*widget](t, bodies(whole), client.Options{ShareJSON: true, Decoders: 1})
-		r, err := reflector.New(source, sink, reflector.Options{Tuning: reflector.Tuning{DisableWatchList: true}})
+		r, err := reflector.New(source, to, reflector.Options{ReadOnly: reads, Tuning: reflector.Tuning{DisableWatchList: true}})
 		if err != nil {
 			t.Fatal(err)
 		}

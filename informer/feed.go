@@ -42,7 +42,8 @@ func newFeed[K comparable, T any](p *part[K, T], s *session[K, T]) *feed[K, T] {
 func newReflector[K comparable, T any](f *feed[K, T]) (err error) {
 	p, i := f.part, f.part.inf
 	fetch := reflector.Options{
-		Tuning: i.opts.Reflector, Logger: i.opts.Logger,
+		ReadOnly: true,
+		Tuning:   i.opts.Reflector, Logger: i.opts.Logger,
 		OnError: func(err error) { requestFailed(p, err) },
 	}
 	rv, newest := i.store.ResourceVersion(), false
@@ -149,9 +150,6 @@ func (f *feed[K, T]) Skipped(bad *reflector.ObjectError) { f.to.Skipped(bad) }
 
 // Rewound serves reflectors.
 func (f *feed[K, T]) Rewound(certain bool) { f.to.Rewound(certain) }
-
-// ReadOnly serves reflectors: nobody may write to the objects of a cache.
-func (f *feed[K, T]) ReadOnly() bool { return true }
 
 // Lookup serves reflectors.
 func (f *feed[K, T]) Lookup() func(objid.Identity) (T, bool) { return f.to.Lookup() }

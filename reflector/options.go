@@ -21,6 +21,10 @@ type Options struct {
 	// is listed again. It records errors only if OnError is nil, and never an event. Nil means
 	// slog.Default().
 	Logger *slog.Logger
+
+	// ReadOnly says that nobody writes to the objects that the sink gets. Equal parts of theirs may be one then, which
+	// takes less memory: see client.Resource.Relist.
+	ReadOnly bool
 }
 
 // Tuning says how a reflector lists and watches. The zero value works.

@@ -8,7 +8,7 @@ import "github.com/kinform/kinform/internal/objid"
 // [Filter], [Shard] and [Tweak] over a relister.
 type relister[T any] interface {
 	// Relist with a nil function returns a source of the same collection whose objects may have parts in common,
-	// such as equal maps, for a [Sink] whose objects nobody may write to. It returns nil if somebody does.
+	// such as equal maps, for [Options.ReadOnly]. It returns nil if somebody writes to them.
 	//
 	// Relist returns a source of the same collection that asks known about an object before it
 	// decodes the object. If known returns true, the next event that the source yields is that
@@ -20,7 +20,7 @@ type relister[T any] interface {
 	// self is the source that the caller holds. Relist returns nil if self is not its receiver: a
 	// type that embeds a relister has its method too, but may have its own List and Watch.
 	//
-	// [New] calls Relist once with nil for such a sink, and once with a function, of the result if there is one, which is a relister, too.
+	// [New] calls Relist once with nil for Options.ReadOnly, and once with a function, of the result if there is one, which is a relister, too.
 	// The returned sources are used in turn, in place of the receiver.
 	Relist(self Source[T], known func(objid.Identity) bool) Source[T]
 }
@@ -36,9 +36,6 @@ type recaller[T any] interface {
 	Lookup() func(objid.Identity) (T, bool)
 }
 
-// keeper is an optional interface of a [Sink]. If ReadOnly returns true, nobody may write to the objects that it gets.
-type keeper interface{ ReadOnly() bool }
-
 // recall is the side of a reflector that knows objects of a list. The goroutine of Run owns it.
 type recall[T any] struct {
 	source Source[T]   // the relister's; nil if no objects can be recalled
@@ -49,15 +46,15 @@ type recall[T any] struct {
 	sum   uint64                         // its sum
 }
 
-// beginReading lets the objects have parts in common, if the source can and the sink's are read-only, and makes t recall
+// beginReading lets the objects have parts in common, if the source can and they are read-only, and makes t recall
 // objects, if source and sink can.
-func beginReading[T any](t *transfer[T], decodeAll bool) {
+func beginReading[T any](t *transfer[T], decodeAll, readOnly bool) {
 	source := t.source
 	from, ok := source.(relister[T])
 	if !ok {
 		return
 	}
-	if to, keeps := t.sink.(keeper); keeps && to.ReadOnly() {
+	if readOnly {
 		if shared := from.Relist(source, nil); shared != nil {
 			t.source, source, from = shared, shared, shared.(relister[T])
 		}
