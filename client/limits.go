@@ -1,6 +1,7 @@
 package client
 
 import (
+	"bytes"
 	"io"
 	"math"
 
@@ -31,30 +32,15 @@ func readLimited(in io.Reader, size, limit int64) (body []byte, err error) {
 	if size < 0 || size > mostExpected {
 		body, err = io.ReadAll(in)
 	} else {
-		body, err = readExpected(in, int(size))
+		var all bytes.Buffer
+		all.Grow(int(size) + bytes.MinRead) // which ReadFrom wants to see the end
+		_, err = all.ReadFrom(in)
+		body = all.Bytes()
 	}
 	if err == nil && limit != decode.Unlimited && int64(len(body)) > limit {
 		err = decode.ErrOverLimit
 	}
 	return body, err
-}
-
-// readExpected is io.ReadAll for a body that most likely has size bytes.
-func readExpected(in io.Reader, size int) ([]byte, error) {
-	body := make([]byte, 0, max(size+1, 512)) // one more, to see the end
-	for {
-		n, err := in.Read(body[len(body):cap(body)])
-		body = body[:len(body)+n]
-		if err == io.EOF {
-			return body, nil
-		}
-		if err != nil {
-			return body, err
-		}
-		if len(body) == cap(body) {
-			body = append(body, 0)[:len(body)]
-		}
-	}
 }
 
 // meter returns the reader of an answer, which counts its bytes.

@@ -2,6 +2,7 @@ package controller
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
@@ -221,6 +222,30 @@ func TestCauseInWords(t *testing.T) {
 		c.note = change(&c)
 		if c.Why = whyOf(c.note); c.String() != want {
 			t.Errorf("got %s, want %s", c, want)
+		}
+	}
+}
+
+// The reason is behind the retries.
+func TestReason(t *testing.T) {
+	if got := inWords(nil, "", &note.Notes{}).Reason(); got != (Cause{}) {
+		t.Errorf("without a cause: got %v", got)
+	}
+	for _, test := range []struct {
+		newest []note.Note
+		want   note.Note
+	}{
+		{[]note.Note{note.Retry}, note.Retry},
+		{[]note.Note{note.CutShort, note.PutOff, note.Retry}, note.CutShort},
+		{[]note.Note{note.Retry, note.Event + 5, note.Event}, note.Event + 5},
+		{[]note.Note{note.ByHand, note.Retry, note.Event}, note.ByHand},
+	} {
+		var n note.Notes
+		for _, is := range slices.Backward(test.newest) {
+			n.Add(is)
+		}
+		if got := inWords(nil, "", &n).Reason(); got != causeOf(nil, "", test.want) {
+			t.Errorf("%v: got %v", test.newest, got)
 		}
 	}
 }

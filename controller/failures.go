@@ -8,10 +8,10 @@ import (
 	"github.com/kinform/kinform/internal/note"
 )
 
-// failedError is the error of a reconcile on its way to the log, which has its cause as an attribute.
+// failedError is the error of a reconcile on its way to the log, which has the reconcile's reason as an attribute.
 type failedError struct {
 	error
-	why note.Note
+	notes note.Notes // at least one
 }
 
 func (e *failedError) Unwrap() error { return e.error }
@@ -26,9 +26,8 @@ func explained[Q comparable](c *Controller[Q], reconcile func(context.Context, Q
 		if err == nil {
 			return nil
 		}
-		notes := note.Of(ctx)
-		if why, ok := notes.Reason(); ok {
-			err = &failedError{err, why}
+		if notes := note.Of(ctx); notes.Adds() > 0 {
+			err = &failedError{err, notes}
 		}
 		return err
 	}
@@ -39,7 +38,7 @@ func (c *Controller[Q]) logFailure(key Q, err error) {
 	var more []slog.Attr
 	if failed, ok := err.(*failedError); ok {
 		err = failed.error
-		more = append(more, slog.String("cause", causeOf(c.present(), key, failed.why).String()))
+		more = append(more, slog.String("cause", causesOf(c, key, &failed.notes).Reason().String()))
 	}
 	c.logger.KeyError(keytext.Of(key), "reconcile failed", err, more...)
 }

@@ -2,10 +2,7 @@
 // them out with it: see Of. Package controller makes the notes of events, and puts them into words.
 package note
 
-import (
-	"context"
-	"slices"
-)
+import "context"
 
 // Note says why a key was added.
 type Note uint64
@@ -58,16 +55,6 @@ func (n *Notes) Newest() []Note {
 		kept--
 	}
 	return n.newest[:kept]
-}
-
-// Reason returns the newest note that does not only say that the hand-out before served nothing, or the newest if all do.
-// ok is false if there are none.
-func (n *Notes) Reason() (is Note, ok bool) {
-	newest := n.Newest()
-	if len(newest) == 0 {
-		return 0, false
-	}
-	return newest[max(0, slices.IndexFunc(newest, func(is Note) bool { return !is.Repeats() }))], true
 }
 
 // Repeats reports whether a note says that the hand-out before served nothing.

@@ -90,29 +90,6 @@ func TestPutBack(t *testing.T) {
 	}
 }
 
-// The reason is behind the retries.
-func TestReason(t *testing.T) {
-	for _, test := range []struct {
-		newest []Note
-		want   Note
-		none   bool
-	}{
-		{none: true},
-		{newest: []Note{Retry}, want: Retry},
-		{newest: []Note{CutShort, PutOff, Retry}, want: CutShort},
-		{newest: []Note{Retry, Event + 5, Event}, want: Event + 5},
-		{newest: []Note{ByHand, Retry, Event}, want: ByHand},
-	} {
-		var n Notes
-		for _, is := range slices.Backward(test.newest) {
-			n.Add(is)
-		}
-		if got, ok := n.Reason(); got != test.want || ok == test.none {
-			t.Errorf("%v: got %v, %t", test.newest, got, ok)
-		}
-	}
-}
-
 // A context that is derived has the notes of its call; another one has none.
 func TestContext(t *testing.T) {
 	var n Notes
