@@ -156,9 +156,17 @@ func (c *JSONCodec) UnmarshalObject(raw []byte) (map[string]any, error) {
 	return m, nil
 }
 
-// Marshal encodes v as encoding/json does.
+// Marshal encodes v as encoding/json does, but escapes nothing for HTML: raw JSON within v stays as it is, without its
+// white space.
 func (c *JSONCodec) Marshal(v any) ([]byte, error) {
-	return json.Marshal(v, c.exact)
+	plain := json.JoinOptions(jsontext.EscapeForHTML(false), jsontext.EscapeForJS(false))
+	data, err := json.Marshal(v, c.exact, plain)
+	if err != nil {
+		if _, located := json.Marshal(v, c.fast, plain); located != nil { // it says where
+			err = located
+		}
+	}
+	return data, err
 }
 
 // readTime decodes a time. The time's own method would make a second decoder for each; a pod

@@ -136,12 +136,13 @@ func TestAgreesWithGeneratedCode(t *testing.T) {
 				t.Fatalf("%s: %v", name, err)
 			}
 			requireAgreement(t, fmt.Sprintf("%s, seed %d", name, seed), plan, v, data, Options{Strings: strings})
+			requireAgreement(t, fmt.Sprintf("%s, seed %d, strings in place", name, seed), plan, v, data, Options{Alias: true})
 			if len(data) == 0 {
 				continue
 			}
 			for range 20 {
 				data[r.Intn(len(data))] ^= 1 << r.Intn(8)
-				if !requireAgreement(t, fmt.Sprintf("%s, seed %d, corrupted", name, seed), plan, v, data, Options{}) {
+				if !requireAgreement(t, fmt.Sprintf("%s, seed %d, corrupted", name, seed), plan, v, data, Options{Alias: seed%2 == 0}) {
 					refused++
 				}
 			}

@@ -13,6 +13,8 @@ import (
 type decoder struct {
 	data        []byte
 	strings     *Strings
+	alias       bool    // strings refer to data
+	targets     scalars // of pointers, if strings is nil
 	dropManaged bool
 	depth       int
 	left        int64   // rest of Options.MaxMemory
@@ -24,6 +26,22 @@ type decoder struct {
 
 // mapSize is the approximate size of a map with one entry.
 const mapSize = 320
+
+// text returns a string that may come again in other objects.
+func (d *decoder) text(b []byte) string {
+	if d.alias {
+		return unsafe.String(unsafe.SliceData(b), len(b))
+	}
+	return d.strings.Get(b)
+}
+
+// unique returns a string that hardly comes again.
+func (d *decoder) unique(b []byte) string {
+	if d.alias {
+		return unsafe.String(unsafe.SliceData(b), len(b))
+	}
+	return string(b)
+}
 
 // take counts n values of a size against the limit, before they are allocated.
 func (d *decoder) take(n int, size uintptr, at int) *DecodeError {
@@ -88,7 +106,7 @@ func (d *decoder) message(l *layout, p unsafe.Pointer, i, end int) *DecodeError 
 				return err
 			}
 		case f.shape == shapeString:
-			*(*string)(to) = d.strings.Get(data[start:cut])
+			*(*string)(to) = d.text(data[start:cut])
 		default:
 			if err := d.message(f.layout, to, start, cut); err != nil {
 				return err.under(f.name, -1)
@@ -135,11 +153,11 @@ func (d *decoder) held(f *field, p unsafe.Pointer, data []byte, tag uint64, star
 	switch f.holder {
 	case holdUnique:
 		if text := (*string)(p); *text != string(data[start:end]) { // see uid
-			*text = string(data[start:end])
+			*text = d.unique(data[start:end])
 		}
 		return nil
 	case holdUID:
-		uid((*metav1.ObjectMeta)(unsafe.Add(p, -int(f.offset))), data, start, end)
+		d.uid((*metav1.ObjectMeta)(unsafe.Add(p, -int(f.offset))), data, start, end)
 		return nil
 	case holdOther:
 		return d.in(f, d.value(&f.element, p, start, end))
@@ -167,7 +185,7 @@ func (d *decoder) held(f *field, p unsafe.Pointer, data []byte, tag uint64, star
 		if err := d.roomFor(list, data, tag, start, end); err != nil {
 			return d.in(f, err)
 		}
-		*list = append(*list, d.strings.Get(data[start:end]))
+		*list = append(*list, d.text(data[start:end]))
 		return nil
 	}
 	list := (*sliceHeader)(p)
@@ -228,7 +246,7 @@ func (d *decoder) item(f *field, list *sliceHeader, start, end int) *DecodeError
 func (d *decoder) value(e *element, p unsafe.Pointer, i, end int) *DecodeError {
 	switch e.shape {
 	case shapeString:
-		*(*string)(p) = d.strings.Get(d.data[i:end])
+		*(*string)(p) = d.text(d.data[i:end])
 	case shapeBytes:
 		b := make([]byte, end-i) // not nil, even if empty
 		copy(b, d.data[i:end])

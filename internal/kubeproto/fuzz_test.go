@@ -54,6 +54,10 @@ func FuzzEverything(f *testing.F) {
 		if again := plan.Decode(data, &b, Options{Strings: NewStrings(4)}); (err == nil) != (again == nil) {
 			t.Fatalf("error %v, with a cache %v", err, again)
 		}
+		var c everything
+		if again := plan.Decode(bytes.Clone(data), &c, Options{Alias: true}); (err == nil) != (again == nil) || err == nil && reflect.DeepEqual(a, b) && !reflect.DeepEqual(a, c) {
+			t.Fatalf("error %v, with strings in place %v: %+v, %+v", err, again, a, c)
+		}
 		alike(t, plan, data)
 		var where *DecodeError
 		if err != nil && (!errors.As(err, &where) || where.Offset < 0 || where.Offset > len(data)) {

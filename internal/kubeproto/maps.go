@@ -54,7 +54,7 @@ func (d *decoder) stringMap(m *map[string]string, data []byte, tag uint64, i, en
 	})
 	d.within(at, end)
 	if err == nil {
-		(*m)[d.strings.Get(key)] = d.strings.Get(value)
+		(*m)[d.text(key)] = d.text(value)
 	}
 	return err
 }
@@ -73,7 +73,7 @@ func (d *decoder) quantityMap(p unsafe.Pointer, data []byte, tag uint64, i, end 
 	})
 	d.within(at, end)
 	if err == nil {
-		(*m)[d.strings.Get(key)] = value
+		(*m)[d.text(key)] = value
 	}
 	return err
 }
@@ -99,7 +99,7 @@ func (d *decoder) anyMap(f *field, p unsafe.Pointer, data []byte, i, end int) *D
 		return err
 	}
 	key := reflect.New(f.whole.Key()).Elem()
-	key.SetString(d.strings.Get(text))
+	key.SetString(d.text(text))
 	m.SetMapIndex(key, value.Elem())
 	return nil
 }

@@ -37,7 +37,7 @@ func (f *field) stride() uintptr {
 func (d *decoder) storeScalar(f *field, p unsafe.Pointer, v uint64) {
 	switch f.holder {
 	case holdPointer:
-		q := d.strings.newScalar(f)
+		q := d.newScalar(f)
 		*(*unsafe.Pointer)(p) = q
 		p = q
 	case holdSlice:

@@ -21,6 +21,9 @@ type Plan struct {
 type Options struct {
 	// Strings makes equal strings share memory. Nil allocates each.
 	Strings *Strings
+	// Alias makes strings refer to data, which then must not change as long as one of them is in use. Strings and
+	// Parts do not count.
+	Alias bool
 	// DropManagedFields leaves out metadata.managedFields, even in templates within the
 	// object. Its bytes are then not checked.
 	DropManagedFields bool
@@ -53,7 +56,10 @@ func (p *Plan) Decode(data []byte, into any, o Options) error {
 }
 
 func (p *Plan) decode(data []byte, into unsafe.Pointer, o Options) *DecodeError {
-	d := decoder{data: data, strings: o.Strings, dropManaged: o.DropManagedFields, left: math.MaxInt64, parts: o.Parts}
+	if o.Alias {
+		o.Strings, o.Parts = nil, nil
+	}
+	d := decoder{data: data, strings: o.Strings, alias: o.Alias, dropManaged: o.DropManagedFields, left: math.MaxInt64, parts: o.Parts}
 	if o.MaxMemory > 0 {
 		d.left = o.MaxMemory
 	}

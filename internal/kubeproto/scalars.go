@@ -13,14 +13,15 @@ type scalars struct {
 
 // newScalar returns a new zero scalar for a pointer to point to. The size of a scalar is a power of
 // two, and it needs to be aligned to that.
-func (s *Strings) newScalar(f *field) unsafe.Pointer {
-	if s == nil {
-		return f.alloc()
+func (d *decoder) newScalar(f *field) unsafe.Pointer {
+	s := &d.targets
+	if d.strings != nil {
+		s = &d.strings.scalars
 	}
-	at := (s.scalars.used + f.size - 1) &^ (f.size - 1)
-	if s.scalars.block == nil || at+f.size > unsafe.Sizeof(*s.scalars.block) {
-		s.scalars.block, at = new([8]uint64), 0
+	at := (s.used + f.size - 1) &^ (f.size - 1)
+	if s.block == nil || at+f.size > unsafe.Sizeof(*s.block) {
+		s.block, at = new([8]uint64), 0
 	}
-	s.scalars.used = at + f.size
-	return unsafe.Add(unsafe.Pointer(s.scalars.block), at)
+	s.used = at + f.size
+	return unsafe.Add(unsafe.Pointer(s.block), at)
 }

@@ -13,12 +13,17 @@ var sized = []*field{{element: element{size: 1}}, {element: element{size: 2}}, {
 
 // TestScalarsDoNotOverlap writes to each byte of many scalars, and reads all of them at the end.
 func TestScalarsDoNotOverlap(t *testing.T) {
+	for _, d := range []*decoder{{strings: NewStrings(1)}, {}} {
+		scalarsDoNotOverlap(t, d)
+	}
+}
+
+func scalarsDoNotOverlap(t *testing.T, d *decoder) {
 	random := rand.New(rand.NewSource(1))
-	s := NewStrings(1)
 	var all [][]byte
 	for i := range 10_000 {
 		f := sized[random.Intn(len(sized))]
-		p := s.newScalar(f)
+		p := d.newScalar(f)
 		if uintptr(p)%f.size != 0 {
 			t.Fatalf("%d bytes at %p", f.size, p)
 		}
@@ -44,10 +49,10 @@ func TestScalarsShareAllocations(t *testing.T) {
 	if memtest.Race {
 		t.Skip("the race detector allocates")
 	}
-	s := NewStrings(1)
+	d := decoder{strings: NewStrings(1)}
 	if n := memtest.Allocs(10, func() {
 		for range 640 {
-			kept = s.newScalar(sized[0])
+			kept = d.newScalar(sized[0])
 		}
 	}); n > 10 {
 		t.Errorf("640 bools took %v allocations, want 10", n)

@@ -18,15 +18,15 @@ const maxIdentity = 64
 
 // uid reads the UID, and the resourceVersion if that follows: both are in one allocation, which is
 // then no larger than the UID's alone.
-func uid(meta *metav1.ObjectMeta, data []byte, start, end int) {
+func (d *decoder) uid(meta *metav1.ObjectMeta, data []byte, start, end int) {
 	if tag, next := uvarint(data, end); next > 0 && tag == 6<<3|wireBytes {
 		if from, to := span(data, next); to > 0 && to-start <= maxIdentity {
-			text := string(data[start:to])
+			text := d.unique(data[start:to])
 			meta.UID, meta.ResourceVersion = types.UID(text[:end-start]), text[from-start:]
 			return
 		}
 	}
-	meta.UID = types.UID(data[start:end])
+	meta.UID = types.UID(d.unique(data[start:end]))
 }
 
 // time reads a metav1.Time or metav1.MicroTime: a message of seconds and nanoseconds. A Time
@@ -87,7 +87,7 @@ func (d *decoder) quantity(p unsafe.Pointer, i, end int) *DecodeError {
 			if f.wire != wireBytes {
 				return &DecodeError{Offset: i, Err: ErrWireType}
 			}
-			q, err := d.strings.quantity(d.strings.Get(data[f.start:f.end]))
+			q, err := d.strings.quantity(d.text(data[f.start:f.end]))
 			if err != nil {
 				return &DecodeError{Offset: i, Err: err}
 			}
@@ -115,7 +115,7 @@ func (d *decoder) stringsMessage(list *[]string, i, end int) *DecodeError {
 			if err := d.roomFor(list, data, 1<<3|wireBytes, i, f.next); err != nil {
 				return err
 			}
-			*list = append(*list, d.strings.Get(data[f.start:f.end]))
+			*list = append(*list, d.text(data[f.start:f.end]))
 		}
 		i = f.next
 	}

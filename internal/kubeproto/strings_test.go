@@ -6,6 +6,9 @@ import (
 	"strings"
 	"testing"
 	"unsafe"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 )
 
 func same(a, b string) bool { return unsafe.StringData(a) == unsafe.StringData(b) }
@@ -144,5 +147,39 @@ func BenchmarkStrings(b *testing.B) {
 				s.Get(texts[i&(len(texts)-1)])
 			}
 		})
+	}
+}
+
+// TestAlias: strings are in the data, and what the owner of an object may change is not.
+func TestAlias(t *testing.T) {
+	meta := samples["ObjectMeta"](rand.New(rand.NewSource(1))).(*metav1.ObjectMeta)
+	meta.Name, meta.UID, meta.ResourceVersion = "a-name", "a-uid", "17"
+	in := runtime.Unknown{Raw: []byte("bytes"), ContentType: "text"}
+	data, err := in.Marshal()
+	if err != nil {
+		t.Fatal(err)
+	}
+	var out runtime.Unknown
+	if err := mustCompile[runtime.Unknown](t).Decode(data, &out, Options{Alias: true, Strings: NewStrings(1)}); err != nil {
+		t.Fatal(err)
+	}
+	inside := func(data []byte, at *byte) bool {
+		from := uintptr(unsafe.Pointer(unsafe.SliceData(data)))
+		return from <= uintptr(unsafe.Pointer(at)) && uintptr(unsafe.Pointer(at)) < from+uintptr(len(data))
+	}
+	if out.ContentType != "text" || !inside(data, unsafe.StringData(out.ContentType)) || string(out.Raw) != "bytes" || inside(data, &out.Raw[0]) {
+		t.Errorf("got %+v", out)
+	}
+	if data, err = meta.Marshal(); err != nil {
+		t.Fatal(err)
+	}
+	var got metav1.ObjectMeta
+	if err := mustCompile[metav1.ObjectMeta](t).Decode(data, &got, Options{Alias: true}); err != nil {
+		t.Fatal(err)
+	}
+	for _, text := range []string{got.Name, string(got.UID), got.ResourceVersion} {
+		if !inside(data, unsafe.StringData(text)) {
+			t.Errorf("%q has memory of its own", text)
+		}
 	}
 }

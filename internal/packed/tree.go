@@ -1,0 +1,197 @@
+package packed
+
+import (
+	"encoding/binary"
+	"fmt"
+	"io"
+	"math"
+	"slices"
+	"strings"
+	"sync"
+
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+)
+
+// tree is the form of untyped objects: Unstructured, and maps of that sort. A value is one of the bytes below and what
+// it says there, so that nil and empty, int64 and float64 are kept apart.
+type tree struct {
+	room sync.Pool // of *[]byte, each large enough for an object
+}
+
+const (
+	treeNil     = iota
+	treeFalse   //
+	treeTrue    //
+	treeInt     // a varint
+	treeFloat   // eight bytes
+	treeText    // a length and so many bytes
+	treeNilList //
+	treeList    // a number and so many values
+	treeNilMap  //
+	treeMap     // a number and so many keys, each a length and so many bytes, with their values
+)
+
+// mostDepth bounds recursion, as in JSON.
+const mostDepth = 10_000
+
+// object returns the place of an object's contents.
+func (*tree) object(obj any) *map[string]any {
+	if u, ok := obj.(*unstructured.Unstructured); ok {
+		return &u.Object
+	}
+	return obj.(*map[string]any)
+}
+
+func (t *tree) pack(first byte, obj any) ([]byte, error) {
+	room, _ := t.room.Get().(*[]byte)
+	if room == nil {
+		room = new([]byte)
+	}
+	defer t.room.Put(room)
+	var err error
+	*room, err = appendValue((*room)[:0], *t.object(obj), 0)
+	return joined(first, *room), err
+}
+
+func (t *tree) unpack(bytes string, obj any) error {
+	r := reader{rest: bytes[1:]}
+	v := r.value(0)
+	m, ok := v.(map[string]any)
+	if r.failed || !ok || r.rest != "" {
+		return io.ErrUnexpectedEOF
+	}
+	if meta, ok := m["metadata"].(map[string]any); ok {
+		for _, name := range [...]string{"namespace", "name", "uid"} { // see ownKey
+			if text, ok := meta[name].(string); ok {
+				meta[name] = strings.Clone(text)
+			}
+		}
+	}
+	*t.object(obj) = m
+	return nil
+}
+
+// appendValue appends a value in its form.
+func appendValue(data []byte, v any, depth int) (_ []byte, err error) {
+	if depth++; depth > mostDepth {
+		return data, fmt.Errorf("nested more than %d deep", mostDepth)
+	}
+	switch v := v.(type) {
+	case nil:
+		return append(data, treeNil), nil
+	case bool:
+		if v {
+			return append(data, treeTrue), nil
+		}
+		return append(data, treeFalse), nil
+	case int64:
+		return binary.AppendVarint(append(data, treeInt), v), nil
+	case float64:
+		return binary.LittleEndian.AppendUint64(append(data, treeFloat), math.Float64bits(v)), nil
+	case string:
+		return appendText(append(data, treeText), v), nil
+	case []any:
+		if v == nil {
+			return append(data, treeNilList), nil
+		}
+		data = binary.AppendUvarint(append(data, treeList), uint64(len(v)))
+		for n, item := range v {
+			if data, err = appendValue(data, item, depth); err != nil {
+				return data, fmt.Errorf("[%d]%w", n, err)
+			}
+		}
+		return data, nil
+	case map[string]any:
+		if v == nil {
+			return append(data, treeNilMap), nil
+		}
+		data = binary.AppendUvarint(append(data, treeMap), uint64(len(v)))
+		keys := make([]string, 0, 16)
+		for key := range v {
+			keys = append(keys, key)
+		}
+		slices.Sort(keys)
+		for _, key := range keys {
+			if data, err = appendValue(appendText(data, key), v[key], depth); err != nil {
+				return data, fmt.Errorf(".%s%w", key, err)
+			}
+		}
+		return data, nil
+	}
+	return data, fmt.Errorf(": a %T is no untyped value", v)
+}
+
+// reader reads from the start of rest.
+type reader struct {
+	rest   string
+	failed bool
+}
+
+func (r *reader) value(depth int) any {
+	if depth++; depth > mostDepth || r.failed || r.rest == "" {
+		r.failed = true
+		return nil
+	}
+	sort := r.rest[0]
+	r.rest = r.rest[1:]
+	switch sort {
+	case treeNil:
+		return nil
+	case treeFalse, treeTrue:
+		return sort == treeTrue
+	case treeInt:
+		n := r.number()
+		return int64(n>>1) ^ -int64(n&1)
+	case treeFloat:
+		if len(r.rest) < 8 {
+			break
+		}
+		bits := binary.LittleEndian.Uint64([]byte(r.rest[:8]))
+		r.rest = r.rest[8:]
+		return math.Float64frombits(bits)
+	case treeText:
+		return r.text()
+	case treeNilList:
+		return []any(nil)
+	case treeList:
+		list := make([]any, min(r.number(), uint64(len(r.rest))))
+		for n := 0; n < len(list) && !r.failed; n++ {
+			list[n] = r.value(depth)
+		}
+		return list
+	case treeNilMap:
+		return map[string]any(nil)
+	case treeMap:
+		n := min(r.number(), uint64(len(r.rest)))
+		m := make(map[string]any, n)
+		for range n {
+			if r.failed {
+				break
+			}
+			key := r.text()
+			m[key] = r.value(depth)
+		}
+		return m
+	}
+	r.failed = true
+	return nil
+}
+
+func (r *reader) number() uint64 {
+	n, size := binary.Uvarint([]byte(r.rest[:min(len(r.rest), binary.MaxVarintLen64)]))
+	if size <= 0 {
+		r.failed, size = true, 0
+	}
+	r.rest = r.rest[size:]
+	return n
+}
+
+func (r *reader) text() string {
+	n := r.number()
+	if n > uint64(len(r.rest)) {
+		r.failed, n = true, 0
+	}
+	text := r.rest[:n]
+	r.rest = r.rest[n:]
+	return text
+}
