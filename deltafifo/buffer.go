@@ -115,7 +115,7 @@ func newestAt[K comparable, T any](b *buffer[K, T], n int) (obj T, ok bool) {
 		last := latest(&b.entries[n-listed])
 		return last.Object, last.Type != Deleted
 	}
-	return itemAt(b.list, n).Object, true
+	return listedObject(b.list, n), true
 }
 
 // deltasAt returns all deltas of a number. For an object of the list it allocates.

@@ -198,7 +198,7 @@ func TestVerifyFindsDamage(t *testing.T) {
 		},
 		"list: 1 of 2 items are settled": func(f *queue) {
 			f.pending.list = objectsOf(keyedObject[int, int]{Key: 7})
-			appendItem(f.pending.list, keyedObject[int, int]{Key: 8}, "", 0)
+			appendItem(f.pending.list, keyedObject[int, int]{Key: 8}, "", 0, "")
 		},
 		"places for":          func(f *queue) { delete(f.pending.at, 1) },
 		"is placed at":        func(f *queue) { f.pending.at[1], f.pending.at[2] = 1, 0 },

@@ -51,6 +51,9 @@ type Delta[T any] struct {
 	// Object is the new state, or the last one of a Deleted delta.
 	Object T
 
+	// Packed is what Object is packed into, if it is: see store.Op.
+	Packed string
+
 	// Sum is the reflector.Event.Sum that came with Object; zero if there was none.
 	Sum uint64
 

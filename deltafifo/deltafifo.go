@@ -7,6 +7,7 @@ import (
 	"github.com/kinform/kinform/internal/compare"
 	"github.com/kinform/kinform/internal/mapkey"
 	"github.com/kinform/kinform/internal/objmeta"
+	"github.com/kinform/kinform/internal/packed"
 )
 
 // spareFactor times the limit is the largest room of a buffer that is used again.
@@ -47,6 +48,8 @@ type DeltaFIFO[K comparable, T any] struct {
 	meta     objmeta.Reader[T]
 	getMany  func(keys []K, yield func(i int, obj T, ok bool) bool) // of known, or made of its Get
 	keeps    func(T) bool                                           // see Sink.Keep; nil for all objects
+	codec    packed.Codec                                           // packs the objects of known; nil if they are not packed
+	packedOf func(K) string                                         // what known has under a key is packed into; nil as codec
 
 	gate
 	pending  *buffer[K, T] // guarded by mu, as are the others
@@ -71,6 +74,11 @@ func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO
 	}
 	comparer, _ := known.(compare.Known[K, T])
 	f := &DeltaFIFO[K, T]{known: known, comparer: comparer, meta: objmeta.Of[T](), getMany: getMany, pending: newBuffer[K, T]()}
+	if known, ok := known.(interface {
+		Packing() (packed.Codec, func(K) string)
+	}); ok {
+		f.codec, f.packedOf = known.Packing()
+	}
 	f.gate = gate{limit: opts.Limit, waiting: &f.pending.header, ready: make(chan struct{}, 1)}
 	return f
 }

@@ -6,6 +6,7 @@ import "github.com/kinform/kinform/internal/keytable"
 type numbers struct {
 	versions []string // of the objects, by number; nil if all are empty
 	sums     []uint64 // as versions
+	packed   []string // what the objects are packed into; as versions
 	n        int
 	found    int  // objects below this number are in at; later ones may repeat keys
 	unknown  bool // perhaps not all objects carry their versions
@@ -15,13 +16,9 @@ type numbers struct {
 }
 
 // addNumber adds the last object.
-func addNumber(l *numbers, version string, sum uint64) {
-	if version != "" && l.versions == nil {
-		l.versions = make([]string, l.n, l.n+1)
-	}
-	if l.versions != nil {
-		l.versions = append(l.versions, version)
-	}
+func addNumber(l *numbers, version string, sum uint64, packed string) {
+	addText(&l.versions, l.n, version)
+	addText(&l.packed, l.n, packed)
 	if sum != 0 && l.sums == nil {
 		l.sums = make([]uint64, l.n, l.n+1)
 	}
@@ -31,10 +28,22 @@ func addNumber(l *numbers, version string, sum uint64) {
 	l.n++
 }
 
+// addText adds the text of object n to a column.
+func addText(column *[]string, n int, text string) {
+	if text != "" && *column == nil {
+		*column = make([]string, n, n+1)
+	}
+	if *column != nil {
+		*column = append(*column, text)
+	}
+}
+
 // copyNumber gives another object what object n has.
 func copyNumber(l *numbers, other, n int) {
-	if l.versions != nil {
-		l.versions[other] = l.versions[n]
+	for _, column := range [...][]string{l.versions, l.packed} {
+		if column != nil {
+			column[other] = column[n]
+		}
 	}
 	if l.sums != nil {
 		l.sums[other] = l.sums[n]
@@ -44,9 +53,11 @@ func copyNumber(l *numbers, other, n int) {
 // dropNumber removes the last object.
 func dropNumber(l *numbers) {
 	l.n--
-	if l.versions != nil {
-		l.versions[l.n] = ""
-		l.versions = l.versions[:l.n]
+	for _, column := range [...]*[]string{&l.versions, &l.packed} {
+		if *column != nil {
+			(*column)[l.n] = ""
+			*column = (*column)[:l.n]
+		}
 	}
 	if l.sums != nil {
 		l.sums = l.sums[:l.n]
@@ -54,11 +65,16 @@ func dropNumber(l *numbers) {
 }
 
 // versionAt returns the version of an object.
-func versionAt(l *numbers, n int) string {
-	if l.versions == nil {
+func versionAt(l *numbers, n int) string { return textAt(l.versions, n) }
+
+// packedAt returns what an object is packed into, "" if it is not packed.
+func packedAt(l *numbers, n int) string { return textAt(l.packed, n) }
+
+func textAt(column []string, n int) string {
+	if column == nil {
 		return ""
 	}
-	return l.versions[n]
+	return column[n]
 }
 
 // sumAt returns the sum of an object; zero if it is not known.

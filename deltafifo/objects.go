@@ -5,6 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/packed"
 )
 
 // keyedObject is one object of a list.
@@ -20,6 +21,8 @@ type keyedObject[K comparable, T any] struct {
 type Objects[K comparable, T any] struct {
 	chunks [][]keyedObject[K, T] // of chunkLen, but for the last
 	numbers
+
+	codec packed.Codec // nil unless objects are packed
 
 	seed  maphash.Seed // set with the first object, as is parts
 	parts keytable.Parts[K]
@@ -55,7 +58,14 @@ func setObject[K comparable, T any](l *Objects[K, T], key K, obj T, resourceVers
 	if l.seed == (maphash.Seed{}) {
 		l.seed, l.parts = maphash.MakeSeed(), keytable.PartsOf[K]()
 	}
-	appendItem(l, keyedObject[K, T]{key, obj}, resourceVersion, sum)
+	item, text := keyedObject[K, T]{key, obj}, ""
+	if l.codec != nil {
+		var err error
+		if text, err = l.codec.Pack(obj); err == nil { // else it is kept, and the store reports it
+			item.Object = *new(T)
+		}
+	}
+	appendItem(l, item, resourceVersion, sum, text)
 	if l.n-l.found == blockLen {
 		settleObjects(l)
 	}
@@ -93,13 +103,13 @@ func settleObjects[K comparable, T any](l *Objects[K, T]) {
 
 // appendItem adds an object to the last chunk. The first one grows with the list; a large list
 // that grew in one piece would be copied over and over.
-func appendItem[K comparable, T any](l *Objects[K, T], item keyedObject[K, T], version string, sum uint64) {
+func appendItem[K comparable, T any](l *Objects[K, T], item keyedObject[K, T], version string, sum uint64, packed string) {
 	last := l.n >> chunkShift
 	if last == len(l.chunks) {
 		addChunk(l)
 	}
 	l.chunks[last] = append(l.chunks[last], item)
-	addNumber(&l.numbers, version, sum)
+	addNumber(&l.numbers, version, sum, packed)
 }
 
 //go:noinline
@@ -122,7 +132,10 @@ func copyItem[K comparable, T any](l *Objects[K, T], other, n int) {
 
 // replaced returns the delta of object n of a list.
 func replaced[K comparable, T any](l *Objects[K, T], n int, initial bool) Delta[T] {
-	return Delta[T]{Type: Replaced, Initial: initial, Object: itemAt(l, n).Object, Sum: sumAt(&l.numbers, n), ResourceVersion: versionAt(&l.numbers, n)}
+	return Delta[T]{
+		Type: Replaced, Initial: initial, Object: listedObject(l, n), Packed: packedAt(&l.numbers, n),
+		Sum: sumAt(&l.numbers, n), ResourceVersion: versionAt(&l.numbers, n),
+	}
 }
 
 // Delete removes the object with the key, if there is one. The last object takes its place. O(1).
@@ -160,6 +173,14 @@ func hashOf[K comparable, T any](l *Objects[K, T], key K) uint32 {
 
 func itemAt[K comparable, T any](l *Objects[K, T], n int) *keyedObject[K, T] {
 	return &l.chunks[n>>chunkShift][n&(chunkLen-1)]
+}
+
+// listedObject returns object n, unpacked.
+func listedObject[K comparable, T any](l *Objects[K, T], n int) T {
+	if text := packedAt(&l.numbers, n); text != "" {
+		return packed.Open[T](l.codec, text)
+	}
+	return itemAt(l, n).Object
 }
 
 // blockAt returns up to blockLen objects from number n on, a multiple of blockLen.

@@ -76,8 +76,8 @@ func replace[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) {
 // selectItems takes the objects that the queue does not keep out of a list.
 func selectItems[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) {
 	for n := list.Objects.Len() - 1; n >= 0; n-- { // the last one takes the place of one that goes
-		if item := itemAt(list.Objects, n); !f.keeps(item.Object) {
-			list.Objects.Delete(item.Key)
+		if !f.keeps(listedObject(list.Objects, n)) {
+			list.Objects.Delete(itemAt(list.Objects, n).Key)
 		}
 	}
 	if keep := list.Keep; keep != nil {
@@ -104,6 +104,10 @@ func findChanged[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T
 	keys := make([]K, blockLen)
 	for ; c.from < items.Len() && !c.many; c.from += blockLen {
 		c.block = blockAt(items, c.from)
+		if f.codec != nil {
+			comparePacked(&c)
+			continue
+		}
 		for i := range c.block {
 			keys[i] = c.block[i].Key
 		}
@@ -133,6 +137,21 @@ type comparison[K comparable, T any] struct {
 	many    bool  // too many have changed
 }
 
+// comparePacked compares the objects of the block with the known ones, which are packed. What has the same bytes is
+// the same, so it need not be unpacked.
+func comparePacked[K comparable, T any](c *comparison[K, T]) {
+	for i := range c.block {
+		key, text := c.block[i].Key, packedAt(&c.items.numbers, c.from+i)
+		if text != "" && text == c.f.packedOf(key) && !c.f.comparer.Awaits(key) {
+			c.found++
+			continue
+		}
+		if old, had := c.f.known.Get(key); !compareItem(c, i, old, had) {
+			return
+		}
+	}
+}
+
 // compareItem compares object i of the block with old, the known object of its key, if there is one. It
 // returns false if too many have changed.
 func compareItem[K comparable, T any](c *comparison[K, T], i int, old T, had bool) bool {
@@ -156,6 +175,9 @@ func isSame[K comparable, T any](c *comparison[K, T], i int, old T) bool {
 	known, item, n := c.f.comparer, &c.block[i], c.from+i
 	if c.versioned && identical(old, item.Object) {
 		return true
+	}
+	if c.f.codec != nil {
+		item = &keyedObject[K, T]{item.Key, listedObject(c.items, n)}
 	}
 	state := stateOf(c.f, item.Object, versionAt(&c.items.numbers, n))
 	return known.Same(item.Key, old, state) && equal(known, item, old, sumAt(&c.items.numbers, n))

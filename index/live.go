@@ -90,7 +90,7 @@ func (l *live[T, V]) Clone(rows *posting.Rows) slots.Index[T] {
 }
 
 // Check compares the index with a fresh evaluation of all objects.
-func (l *live[T, V]) Check(objs cowvec.View[T]) error {
+func (l *live[T, V]) Check(objs slots.View[T]) error {
 	if err := l.entries.check(objs.Len()); err != nil {
 		return err
 	}

@@ -55,7 +55,7 @@ func (x *Index[T, V]) Append(dst []T, from Reader[T], value V) []T {
 
 // appendValues appends the objects that have want to dst, and ends the read of s.
 func appendValues[T any, V comparable](l *live[T, V], dst []T, s *slots.Slots[T], st *slots.State[T], want posting.Value[V]) []T {
-	if ids, ok := l.values.find(want); ok {
+	if ids, ok := l.values.find(want); ok && !st.Packs() {
 		dst = slices.Grow(dst, len(ids))
 		for _, id := range ids {
 			dst = append(dst, st.At(id))
@@ -86,7 +86,7 @@ func each[T any, V comparable](x *Index[T, V], from Reader[T], value V, yield fu
 	if l == nil {
 		return
 	}
-	if ids, ok := l.values.find(want); ok && len(ids) <= iterBatch {
+	if ids, ok := l.values.find(want); ok && len(ids) <= iterBatch && !st.Packs() {
 		var batch [iterBatch]T
 		for i, id := range ids {
 			batch[i] = st.At(id)

@@ -7,6 +7,7 @@ import (
 	"k8s.io/apimachinery/pkg/labels"
 
 	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/slots"
 )
 
 // scanBlock is the number of objects that a scan filters together.
@@ -41,7 +42,7 @@ func newScan[T metav1.Object](namespace string, selector labels.Selector, reqs l
 }
 
 // scanOf returns the objects of view that match.
-func scanOf[T metav1.Object](s *scan[T], view cowvec.View[T]) []T {
+func scanOf[T metav1.Object](s *scan[T], view slots.View[T]) []T {
 	var c cowvec.Cursor
 	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
 		for objs := run.Elems; len(objs) > 0; {

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/objsize"
+	"github.com/kinform/kinform/internal/packed"
 )
 
 const (
@@ -14,12 +15,22 @@ const (
 )
 
 // Bytes estimates the memory of the objects in the store, without the memory of the store itself:
-// the mean size of 16 objects, times their number. A part that several objects share, such as a
+// the mean size of 16 objects, as they are or packed, times their number. A part that several objects share, such as a
 // string, counts for each of them. An unexported field counts without the memory that it refers to.
 // Bytes computes the mean at the first call, and again a minute after that. That takes up to some
 // 100 µs; any other call costs as much as Store().Len. Bytes reads objects, so nobody may write to
 // them.
 func (i *Informer[K, T]) Bytes() uint64 { return i.engine.Bytes() }
+
+// sizeOf returns the size of an object in the store.
+func sizeOf(codec packed.Codec, obj any) uint64 {
+	if codec != nil {
+		if bytes, err := codec.Pack(obj); err == nil {
+			return uint64(len(bytes))
+		}
+	}
+	return objsize.Of(obj)
+}
 
 func (i *core[K, T]) Bytes() uint64 {
 	n := i.store.Len()
@@ -30,9 +41,10 @@ func (i *core[K, T]) Bytes() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); s.mean == 0 || now.Sub(s.at) >= sampledFor {
+		codec, _ := i.store.Packing()
 		sum, objs := uint64(0), i.store.Sample(sampled)
 		for _, obj := range objs {
-			sum += objsize.Of(obj)
+			sum += sizeOf(codec, obj)
 		}
 		if len(objs) > 0 {
 			s.at, s.mean = now, float64(sum)/float64(len(objs))

@@ -101,7 +101,7 @@ func addOps[K comparable, T any](p *part[K, T], c *changes[K, T], key K, deltas 
 			c.initial++
 		}
 		c.ops = append(c.ops, store.Op[K, T]{
-			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Keep: keepsStored(p.inf, key, deltas, last, n), Sum: d.Sum,
+			Key: key, Object: d.Object, Delete: d.Type == deltafifo.Deleted, Packed: d.Packed, Keep: keepsStored(p.inf, key, deltas, last, n), Sum: d.Sum,
 		})
 		last = n
 		c.versions = append(c.versions, d.ResourceVersion)

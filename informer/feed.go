@@ -42,7 +42,7 @@ func newFeed[K comparable, T any](p *part[K, T], s *session[K, T]) *feed[K, T] {
 func newReflector[K comparable, T any](f *feed[K, T]) (err error) {
 	p, i := f.part, f.part.inf
 	fetch := reflector.Options{
-		ReadOnly: true,
+		ReadOnly: !i.opts.Packed, // packed objects have no part in common
 		Tuning:   i.opts.Reflector, Logger: i.opts.Logger,
 		OnError: func(err error) { requestFailed(p, err) },
 	}

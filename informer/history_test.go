@@ -27,7 +27,7 @@ type history struct {
 
 // newHistory returns one that must be legal at the end of the test.
 func newHistory(t testing.TB, inf *informer.Informer[key, *widget]) *history {
-	h := &history{inf: inf, syncs: true, passes: func(*widget) bool { return true }, last: map[key]*widget{}}
+	h := &history{inf: inf, syncs: true, passes: func(*widget) bool { return true }, seen: faketest.Histories[key, *widget]{Packed: allPacked()}, last: map[key]*widget{}}
 	t.Cleanup(func() { h.checkEvents(t, "a handler") })
 	return h
 }
@@ -62,7 +62,7 @@ func (h *history) Handle(ev informer.Event[key, *widget]) {
 	if ev.Type == informer.Added && ev.Old != nil {
 		h.fault(ev, "it has an old object")
 	}
-	if ev.Type == informer.Deleted && (ev.Old == nil || ev.Old != h.last[ev.Key]) {
+	if ev.Type == informer.Deleted && (ev.Old == nil || !sameWidget(ev.Old, h.last[ev.Key])) {
 		h.fault(ev, "its old object is not what was seen last")
 	}
 	h.last[ev.Key] = ev.Object
@@ -124,7 +124,7 @@ func (h *history) check(t testing.TB, name string) {
 	}
 	for k, last := range h.seen.Live() {
 		live++
-		if stored, _ := h.inf.Store().Get(k); stored != last {
+		if stored, _ := h.inf.Store().Get(k); !sameWidget(stored, last) {
 			t.Errorf("%s: saw another %v last than the store has", name, k)
 		}
 	}

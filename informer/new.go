@@ -49,6 +49,9 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 	if opts.OnError == nil {
 		opts.OnError = log.Error
 	}
+	if opts.Packed {
+		opts.Mutations = MutationsIgnored // nobody has the store's objects
+	}
 	if opts.Pending <= 0 {
 		opts.Pending = defaultPending
 	}
@@ -68,7 +71,9 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 	i.unread.log = &i.logger
 	i.care.look = func() { lookAfterHandlers(i) }
 	var err error
-	i.store, err = store.New(key, store.Options[T]{Indexes: opts.Indexes, Unchanged: unchanged(&i.versions), OnError: opts.OnError})
+	i.store, err = store.New(key, store.Options[T]{
+		Indexes: opts.Indexes, Unchanged: unchanged(&i.versions), Packed: opts.Packed, OnError: opts.OnError,
+	})
 	if err != nil {
 		return nil, i.about(err)
 	}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/kinform/kinform/internal/compare"
 	"github.com/kinform/kinform/internal/keytext"
+	"github.com/kinform/kinform/internal/packed"
 	"github.com/kinform/kinform/store"
 )
 
@@ -69,6 +70,9 @@ func (c *knownObjects[K, T]) Get(key K) (T, bool) { return c.reader.Get(key) }
 func (c *knownObjects[K, T]) GetMany(keys []K, yield func(int, T, bool) bool) {
 	c.reader.GetMany(keys, yield)
 }
+
+// Packing tells the FIFO what the reader packs.
+func (c *knownObjects[K, T]) Packing() (packed.Codec, func(K) string) { return c.reader.Packing() }
 
 // Len implements deltafifo.KnownObjects.
 func (c *knownObjects[K, T]) Len() int {

@@ -37,7 +37,7 @@ func TestSecondRunRecallsUnchangedObjects(t *testing.T) {
 			t.Errorf("recalled %d objects, want 2", got)
 		}
 		for key, obj := range inf.Store().All() {
-			if same := obj == before[key]; same != (key.Name != "b") {
+			if same := sameWidget(obj, before[key]); same != (key.Name != "b") {
 				t.Errorf("%v is the object from before: %t", key, same)
 			}
 		}

@@ -71,7 +71,7 @@ type boxed[T any] struct{ object T }
 
 // historiesOf returns what a new handler of inf sees.
 func historiesOf[T any](t *testing.T, inf *informer.Informer[key, T]) *faketest.Histories[key, boxed[T]] {
-	seen := new(faketest.Histories[key, boxed[T]])
+	seen := &faketest.Histories[key, boxed[T]]{Packed: allPacked()}
 	must1(inf.AddHandler(informer.HandlerFunc[key, T](func(ev informer.Event[key, T]) {
 		switch ev.Type {
 		case informer.Added:

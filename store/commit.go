@@ -24,6 +24,10 @@ type Op[K comparable, T any] struct {
 	// Sum other than zero replaces the earlier one.
 	Sum uint64
 
+	// Packed is what Object is packed into, if it is known, for a store with Options.Packed: a Delta of an informer
+	// has it.
+	Packed string
+
 	// Commit sets the fields below.
 
 	// Old is the object stored under Key before this operation, if Had is true. If the commit
@@ -142,9 +146,9 @@ func changeSlot[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []O
 			keytable.Adopt(keysOf[K](st), t.slot, op.Key)
 			slots.SetSum(st, t.slot, op.Sum)
 			if t.moves {
-				slots.Update(st, t.slot, op.Object, int(t.staged))
+				slots.Update(st, t.slot, op.Object, op.Packed, int(t.staged))
 			} else {
-				slots.Replace(st, t.slot, op.Object)
+				slots.Replace(st, t.slot, op.Object, op.Packed)
 			}
 		case !op.Delete:
 			insert(s, st, t.hash, op, int(t.staged))
@@ -156,7 +160,7 @@ func changeSlot[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []O
 
 // insert stores the object of op, whose key is new, with value set staged of every index.
 func insert[K comparable, T any](s *Store[K, T], st *slots.State[T], hash uint32, op *Op[K, T], staged int) {
-	slot := slots.Insert(st, op.Object, staged)
+	slot := slots.Insert(st, op.Object, op.Packed, staged)
 	keytable.Insert(keysOf[K](st), hash, op.Key, slot)
 	slots.SetSum(st, slot, op.Sum)
 }

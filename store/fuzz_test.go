@@ -16,7 +16,7 @@ func FuzzOps(f *testing.F) {
 			return
 		}
 		for _, mask := range []uint32{^uint32(0), 1} {
-			d := newDriver(t, 1, 16, mask, len(script)%2 == 0)
+			d := newDriver(t, 1, 16, mask, len(script)%2 == 0, len(script)%3 == 0)
 			var ops []Op[id, *item]
 			commit := func() {
 				if err := d.s.Commit("", ops); err != nil {

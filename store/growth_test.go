@@ -25,7 +25,7 @@ func TestModelGrowth(t *testing.T) {
 	rounds := longtest.N(1, 8)
 	seed := rand.Uint64()
 	for round := range rounds {
-		d := newDriver(t, seed+uint64(round), size, ^uint32(0), false)
+		d := newDriver(t, seed+uint64(round), size, ^uint32(0), false, round%2 == 1)
 		d.s.verify = nil
 		owner := index.New("owner", func(dst []string, it *item) []string {
 			if it.id.num%5 == 0 && it.version > 0 {

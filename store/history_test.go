@@ -180,13 +180,16 @@ func (h *history) reader(stop <-chan struct{}) {
 // TestReadersSeeWholeCommits runs with commits made in place (40 and 300 objects, whose
 // index reads are copies and frozen views) and aside (3,000).
 func TestReadersSeeWholeCommits(t *testing.T) {
-	for _, c := range []struct{ keys, gens int }{{40, 6000}, {300, 1500}, {3000, 150}} {
-		t.Run(fmt.Sprint(c.keys), func(t *testing.T) {
+	for _, c := range []struct {
+		keys, gens int
+		packed     bool
+	}{{40, 6000, false}, {300, 1500, false}, {3000, 150, false}, {40, 2000, true}, {3000, 50, true}} {
+		t.Run(fmt.Sprint(c.keys, c.packed), func(t *testing.T) {
 			h := &history{t: t, keys: c.keys, byParity: index.New("parity", func(dst []int, it *item) []int {
 				return append(dst, it.id.num%2)
 			})}
 			f := newFixture()
-			h.s = newStore(t, ^uint32(0), Options[*item]{Indexes: []index.Definition[*item]{f.node, h.byParity}})
+			h.s = newStore(t, ^uint32(0), Options[*item]{Indexes: []index.Definition[*item]{f.node, h.byParity}, Packed: c.packed})
 			h.s.verify = nil
 			h.write(1, false)
 			stop := make(chan struct{})

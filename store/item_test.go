@@ -3,6 +3,8 @@ package store
 import (
 	"errors"
 	"fmt"
+	"strconv"
+	"sync"
 	"testing"
 
 	"github.com/kinform/kinform/index"
@@ -21,6 +23,45 @@ type item struct {
 	node    string
 	tags    []string
 	boom    string // the index whose function panics on the item
+
+	from *item // what this one was unpacked from; nil if it was not
+}
+
+// packedItems are the items that were packed: their bytes are their numbers.
+var packedItems struct {
+	sync.RWMutex
+	all []*item
+}
+
+func (it *item) MarshalBinary() ([]byte, error) {
+	p := &packedItems
+	p.Lock()
+	defer p.Unlock()
+	p.all = append(p.all, it)
+	return fmt.Append(nil, len(p.all)-1), nil
+}
+
+func (it *item) UnmarshalBinary(data []byte) error {
+	n, err := strconv.Atoi(string(data))
+	if err != nil {
+		return err
+	}
+	p := &packedItems
+	p.RLock()
+	defer p.RUnlock()
+	*it = *p.all[n]
+	it.from = p.all[n]
+	return nil
+}
+
+// original returns the item that was stored. One that was unpacked belongs to the caller, so its contents go.
+func original(it *item) *item {
+	if it == nil || it.from == nil {
+		return it
+	}
+	from := it.from
+	*it = item{from: from}
+	return from
 }
 
 var errNoID = errors.New("item without id")

@@ -40,10 +40,10 @@ type frozenState struct {
 	m      model
 }
 
-func newDriver(t *testing.T, seed uint64, keys int, mask uint32, unchanged bool) *driver {
+func newDriver(t *testing.T, seed uint64, keys int, mask uint32, unchanged, packed bool) *driver {
 	d := &driver{t: t, r: rand.New(rand.NewPCG(seed, 7)), f: newFixture(), keys: keys}
 	d.m.objs = map[id]*item{}
-	opts := Options[*item]{Indexes: []index.Definition[*item]{d.f.node, d.f.tags}}
+	opts := Options[*item]{Indexes: []index.Definition[*item]{d.f.node, d.f.tags}, Packed: packed}
 	if unchanged {
 		opts.Unchanged = func(old, new *item) bool { return old.version == new.version }
 	}
@@ -145,7 +145,7 @@ func (d *driver) checkOp(op *Op[id, *item], want error) {
 		return
 	}
 	old, had := d.m.objs[op.Key]
-	if op.Err != nil || op.Old != old || op.Had != had {
+	if op.Err != nil || original(op.Old) != old || op.Had != had {
 		d.t.Fatalf("op on %v: got old %v %v error %v, want %v %v", op.Key, op.Old, op.Had, op.Err, old, had)
 	}
 	same := !op.Delete && had && d.s.unchanged != nil && d.s.unchanged(old, op.Object)
@@ -194,7 +194,8 @@ func (d *driver) replace() {
 	}
 	for k, it := range last {
 		// One that is as good may be there instead: stored before, or listed before.
-		if got, _ := d.s.Get(k); got != it && d.s.unchanged != nil {
+		got, _ := d.s.Get(k)
+		if got = original(got); got != it && d.s.unchanged != nil {
 			if got == nil || !d.s.unchanged(got, it) || got != d.m.objs[k] && !slices.Contains(objs, got) {
 				d.t.Fatalf("after replace %v is %v, want %v", k, got, it)
 			}
@@ -242,7 +243,7 @@ func (d *driver) thaw(f frozenState) {
 	for range 20 {
 		d.read(f.reader, f.m)
 	}
-	frozen := Store[id, *item]{readSide: readSide[id, *item]{key: f.reader.key, slots: f.reader.slots, seed: f.reader.seed, mask: f.reader.mask}}
+	frozen := Store[id, *item]{readSide: readSide[id, *item]{key: f.reader.key, slots: f.reader.slots, seed: f.reader.seed, mask: f.reader.mask, codec: f.reader.codec, packedOf: f.reader.packedOf}}
 	if err := frozen.Check(); err != nil {
 		d.t.Fatalf("frozen: %v", err)
 	}
@@ -253,7 +254,7 @@ func (f frozenState) diff(t *testing.T, other frozenState) {
 	t.Helper()
 	got := map[id]*item{}
 	for k, it := range f.snap.Diff(other.snap, func(a, b *item) bool { return a == b }) {
-		if f.m.objs[k] != it || got[k] != nil {
+		if it = original(it); f.m.objs[k] != it || got[k] != nil {
 			t.Fatalf("Diff: %v is %v, want %v and that once", k, it, f.m.objs[k])
 		}
 		got[k] = it
@@ -270,7 +271,7 @@ func compare(t *testing.T, what string, got func(func(id, *item) bool), want map
 	n := 0
 	for k, it := range got {
 		n++
-		if want[k] != it {
+		if it = original(it); want[k] != it {
 			t.Fatalf("%s: %v is %v, want %v", what, k, it, want[k])
 		}
 	}
@@ -283,7 +284,7 @@ func compare(t *testing.T, what string, got func(func(id, *item) bool), want map
 func (d *driver) read(s *Reader[id, *item], m model) {
 	t := d.t
 	k := d.key()
-	if got, ok := s.Get(k); got != m.objs[k] || ok != (m.objs[k] != nil) {
+	if got, ok := s.Get(k); original(got) != m.objs[k] || ok != (m.objs[k] != nil) {
 		t.Fatalf("Get(%v): %v %v, want %v", k, got, ok, m.objs[k])
 	}
 	if s.Len() != len(m.objs) || s.ResourceVersion() != rvString(m.rv) {
@@ -368,7 +369,7 @@ func (d *driver) readMany(s *Reader[id, *item], m model) {
 	}
 	stop, n := 1+d.r.IntN(2*len(keys)+1), 0
 	s.GetMany(keys, func(i int, got *item, ok bool) bool {
-		if want := m.objs[keys[i]]; i != n || got != want || ok != (want != nil) {
+		if want := m.objs[keys[i]]; i != n || original(got) != want || ok != (want != nil) {
 			d.t.Fatalf("GetMany: key %d, %v, is %v %v, want %v of key %d", i, keys[i], got, ok, want, n)
 		}
 		n++
@@ -390,6 +391,9 @@ func (m model) where(f func(*item) bool) (out []*item) {
 
 func sameItems(t *testing.T, what string, got, want []*item) {
 	t.Helper()
+	for i, it := range got {
+		got[i] = original(it)
+	}
 	less := func(a, b *item) int {
 		return cmp.Or(a.id.num-b.id.num, strings.Compare(a.id.space, b.id.space))
 	}
@@ -421,17 +425,21 @@ func TestModel(t *testing.T) {
 		keys      int
 		mask      uint32
 		unchanged bool
+		packed    bool
 		steps     int
 	}{
-		{"tiny", 3, ^uint32(0), false, 300_000},
-		{"small", 12, ^uint32(0), true, 400_000},
-		{"collisions", 20, 0x3, false, 200_000},
-		{"all keys collide", 10, 0, true, 95_000},
-		{"large", 1500, ^uint32(0), true, 5_000},
+		{"tiny", 3, ^uint32(0), false, false, 300_000},
+		{"small", 12, ^uint32(0), true, false, 400_000},
+		{"collisions", 20, 0x3, false, false, 200_000},
+		{"all keys collide", 10, 0, true, false, 95_000},
+		{"large", 1500, ^uint32(0), true, false, 5_000},
+		{"tiny packed", 3, ^uint32(0), false, true, 100_000},
+		{"small packed", 12, ^uint32(0), true, true, 100_000},
+		{"large packed", 1500, ^uint32(0), true, true, 2_000},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
-			d := newDriver(t, uint64(c.keys), c.keys, c.mask, c.unchanged)
+			d := newDriver(t, uint64(c.keys), c.keys, c.mask, c.unchanged, c.packed)
 			for range steps(c.steps) {
 				d.step()
 				d.read(d.s.Reader(), d.m)

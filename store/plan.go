@@ -235,7 +235,7 @@ func prepareOne[K comparable, T any](s *Store[K, T], st *slots.State[T], op *Op[
 	t := target{hash: hashOf(&s.readSide, op.Key)}
 	t.slot, t.stored = keytable.Find(keysOf[K](st), t.hash, op.Key)
 	if t.stored {
-		op.Old, op.Had = st.At(t.slot), true
+		op.Old, op.Had = oldOf(st, t.slot, op), true
 	}
 	switch {
 	case op.Delete && !t.stored:
@@ -250,6 +250,7 @@ func prepareOne[K comparable, T any](s *Store[K, T], st *slots.State[T], op *Op[
 		if !early {
 			stageOne(s, st, op.Object)
 		}
+		pack(st, op)
 		p.doing = indexFunction
 		for i, x := range st.Indexes() {
 			p.index = i
@@ -454,7 +455,7 @@ func lookUp[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K,
 				op.Old, op.Had = last.Object, true
 			}
 		} else if t.stored {
-			op.Old, op.Had = st.At(t.slot), true
+			op.Old, op.Had = oldOf(st, t.slot, op), true
 		}
 		if op.Delete {
 			w.done = !op.Had
@@ -514,6 +515,13 @@ func stage[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K, 
 // prepareStaged prepares the value sets of the block, which begin with number first.
 func prepareStaged[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K, T], first int) {
 	p := &s.plan
+	if st.Packs() {
+		for i := range p.work {
+			if w := &p.work[i]; !w.done && !ops[w.op].Delete {
+				pack(st, &ops[w.op])
+			}
+		}
+	}
 	p.doing = indexFunction
 	for n, x := range st.Indexes() {
 		p.index = n

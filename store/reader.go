@@ -6,17 +6,20 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/packed"
 	"github.com/kinform/kinform/internal/slots"
 )
 
 // Reader is the reading side of a [Store]. Every read sees whole commits only. All readers share
 // the objects: treat them as read-only.
 type Reader[K comparable, T any] struct {
-	key   KeyFunc[K, T]     // set once
-	slots *slots.Slots[T]   // set once
-	parts keytable.Parts[K] // set once
-	seed  maphash.Seed      // set once
-	mask  uint32            // set once; all ones, except in tests that want collisions
+	key      KeyFunc[K, T]     // set once
+	slots    *slots.Slots[T]   // set once
+	parts    keytable.Parts[K] // set once
+	seed     maphash.Seed      // set once
+	mask     uint32            // set once; all ones, except in tests that want collisions
+	codec    packed.Codec      // set once; nil unless objects are packed
+	packedOf func(K) string    // set once; as codec
 
 	rv    string // guarded by the lock of slots
 	waits waits[K]
@@ -32,6 +35,9 @@ func (r *Reader[K, T]) Get(key K) (obj T, ok bool) {
 	hash := hashOf(r, key)
 	st := r.slots.Read()
 	slot, ok := keytable.Find(keysOf[K](st), hash, key)
+	if ok && st.Packs() {
+		return unpack(r, st, slot), true
+	}
 	if ok {
 		obj = st.At(slot)
 	}
@@ -45,11 +51,21 @@ func (r *Reader[K, T]) GetSum(key K) (obj T, sum uint64, ok bool) {
 	st := r.slots.Read()
 	slot, ok := keytable.Find(keysOf[K](st), hash, key)
 	if ok {
-		obj, sum = st.At(slot), slots.SumOf(st, slot)
+		sum = slots.SumOf(st, slot)
+	}
+	if ok && st.Packs() {
+		return unpack(r, st, slot), sum, true
+	}
+	if ok {
+		obj = st.At(slot)
 	}
 	r.slots.Done()
 	return obj, sum, ok
 }
+
+// Packing serves informers: it returns what packs the objects, and a function that returns what the object under a
+// key is packed into, "" if there is none. Both are nil if objects are not packed.
+func (r *Reader[K, T]) Packing() (packed.Codec, func(K) string) { return r.codec, r.packedOf }
 
 // GetMany is Get for many keys. It calls yield in the order of keys, with the position of each
 // key in keys, until yield returns false. It looks up 64 keys at a time, which is faster than
@@ -57,6 +73,10 @@ func (r *Reader[K, T]) GetSum(key K) (obj T, sum uint64, ok bool) {
 // a later state. yield is called with no lock held. If T is a pointer, GetMany reads some bytes of
 // each object before it calls yield. Cost: no allocation.
 func (r *Reader[K, T]) GetMany(keys []K, yield func(i int, obj T, ok bool) bool) {
+	if r.codec != nil {
+		getPacked(r, keys, yield)
+		return
+	}
 	var b block[K]
 	var objs [blockLen]T
 	for from := 0; from < len(keys); from += b.n {
@@ -118,7 +138,7 @@ func (r *Reader[K, T]) Snapshot() Snapshot[K, T] {
 // Cost: O(1) for the caller. But the next write copies keys and indexes: 20–40 ns per object,
 // for which readers do not wait. To walk over all objects, [Reader.Snapshot] is enough.
 func (r *Reader[K, T]) Freeze() *Reader[K, T] {
-	f := &Reader[K, T]{key: r.key, parts: r.parts, seed: r.seed, mask: r.mask}
+	f := &Reader[K, T]{key: r.key, parts: r.parts, seed: r.seed, mask: r.mask, codec: r.codec, packedOf: r.packedOf}
 	f.slots = slots.Freeze(r.slots, func() { f.rv = r.rv })
 	endWaits(&f.waits, ErrClosed)
 	return f
@@ -174,14 +194,15 @@ func (r *Reader[K, T]) Chunks() iter.Seq[[]T] {
 func (r *Reader[K, T]) Sample(n int) []T {
 	const gap = 64 // the largest number of unused slots that it passes over
 	st := r.slots.Read()
-	defer r.slots.Done()
-	n = min(n, st.Len())
+	view := slots.ViewOf(st)
+	r.slots.Done()
+	n = min(n, view.Live())
 	var objs []T
 	for i := range n {
-		slot := i * st.Slots() / n
-		for end := min(slot+gap, (i+1)*st.Slots()/n); slot < end; slot++ {
-			if slots.Used(st, uint32(slot)) {
-				objs = append(objs, st.At(uint32(slot)))
+		slot := i * view.Len() / n
+		for end := min(slot+gap, (i+1)*view.Len()/n); slot < end; slot++ {
+			if view.Used(uint32(slot)) {
+				objs = append(objs, view.At(uint32(slot)))
 				break
 			}
 		}

@@ -4,13 +4,14 @@ import (
 	"iter"
 
 	"github.com/kinform/kinform/internal/cowvec"
+	"github.com/kinform/kinform/internal/slots"
 )
 
 // Snapshot is a frozen state of a store: it never changes, needs no lock, and may be used by
 // many goroutines for any length of time. It keeps its objects alive. It costs nothing to take
 // because it has no lookups by key or index; [Reader.Freeze] has them.
 type Snapshot[K comparable, T any] struct {
-	view cowvec.View[T]
+	view slots.View[T]
 	key  KeyFunc[K, T]
 	rv   string
 }
@@ -23,7 +24,7 @@ func (s *Snapshot[K, T]) ResourceVersion() string { return s.rv }
 
 // List returns all objects, in no order, in a new slice.
 func (s *Snapshot[K, T]) List() []T {
-	return cowvec.AppendTo(make([]T, 0, s.view.Live()), s.view)
+	return slots.AppendTo(make([]T, 0, s.view.Live()), &s.view)
 }
 
 // All iterates over all keys and objects, in no order, any number of times.
@@ -84,7 +85,7 @@ func (s *Snapshot[K, T]) Chunks() iter.Seq[[]T] {
 }
 
 // eachChunk calls yield for each slice of objects until it returns false.
-func eachChunk[T any](view *cowvec.View[T], yield func([]T) bool) {
+func eachChunk[T any](view *slots.View[T], yield func([]T) bool) {
 	var c cowvec.Cursor
 	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
 		if !yield(run.Elems) {
@@ -105,7 +106,7 @@ func eachChunk[T any](view *cowvec.View[T], yield func([]T) bool) {
 func (s *Snapshot[K, T]) Diff(other Snapshot[K, T], same func(a, b T) bool) iter.Seq2[K, T] {
 	snap := *s
 	return func(yield func(K, T) bool) {
-		cowvec.Diff(&snap.view, &other.view, same, func(obj T) bool {
+		slots.Diff(&snap.view, &other.view, same, func(obj T) bool {
 			key, err := snap.key(obj)
 			return err != nil || yield(key, obj)
 		})

@@ -21,6 +21,13 @@ type Options[T any] struct {
 	// goroutine, without the lock that readers take.
 	Unchanged func(old, new T) bool
 
+	// Packed keeps the objects as bytes, a fifth of the memory of a pod, which the garbage collector does not look into.
+	// Each read makes a new object of them, which belongs to the caller: 5–20 µs for a pod. New writes need as much
+	// for Op.Old. The bytes are protobuf if T has that, what its MarshalBinary returns if it has that and
+	// UnmarshalBinary, and JSON else. Unexported fields, and others that are not encoded, are lost. An object that
+	// cannot be encoded is kept as it is, shared by all readers, and reported to OnError. New returns ErrInvalid if a T cannot be encoded.
+	Packed bool
+
 	// OnError is called with errors that a read cannot return: the store does not have the
 	// index (index.ErrUnknownIndex), or the index function panicked (*informer.PanicError). It is
 	// called once for each index name and kind of error, at most 1,000 times in all; reads of
@@ -57,7 +64,11 @@ func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T],
 	if err := mapkey.Check[K](); err != nil {
 		return nil, err
 	}
-	body := slots.New[T](newKeys[K](), opts.OnError)
+	codec, err := codecOf(opts.Packed, (*T)(nil))
+	if err != nil {
+		return nil, err
+	}
+	body := slots.New[T](newKeys[K](), codec, opts.OnError)
 	indexes, err := instances(body, opts.Indexes)
 	if err != nil {
 		return nil, err
@@ -67,6 +78,9 @@ func New[K comparable, T any](key KeyFunc[K, T], opts Options[T]) (*Store[K, T],
 	}
 	s := &Store[K, T]{unchanged: opts.Unchanged}
 	s.key, s.slots = key, body
+	if codec != nil {
+		s.codec, s.packedOf = codec, func(key K) string { return packedOf(&s.readSide, key) }
+	}
 	s.parts, s.seed, s.mask = keytable.PartsOf[K](), maphash.MakeSeed(), ^uint32(0)
 	return s, nil
 }

@@ -120,14 +120,18 @@ func fill[K comparable, T any](s *Store[K, T], ixs []slots.Index[T]) (err error)
 		}
 	}()
 	s.plan.doing = indexFunction
-	for i, x := range ixs {
-		s.plan.index = i
-		for slot, obj := range cowvec.All(slots.ViewOf(s.slots.Own())) {
+	view := slots.ViewOf(s.slots.Own())
+	var c cowvec.Cursor
+	for run, ok := view.Next(&c); ok; run, ok = view.Next(&c) {
+		for n, obj := range run.Elems {
 			at = obj
-			x.Stage(0, obj)
-			x.Prepare(0, slot, false)
-			x.Put(slot, 0)
-			x.Unstage(0)
+			for i, x := range ixs {
+				s.plan.index = i
+				x.Stage(0, obj)
+				x.Prepare(0, run.First+uint32(n), false)
+				x.Put(run.First+uint32(n), 0)
+				x.Unstage(0)
+			}
 		}
 	}
 	return nil

@@ -50,6 +50,9 @@ type Options struct {
 	// size, streaming lists, duration of watches.
 	Reflector reflector.Tuning
 
+	// Packed sets informer.Options.Packed of all informers.
+	Packed bool
+
 	// Resync applies to informers whose informer.Options.Resync is zero. A negative value in a
 	// request turns resyncs off for that informer.
 	Resync time.Duration

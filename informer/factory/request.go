@@ -294,6 +294,7 @@ func configured[T any](f *Factory, opts informer.Options[T]) informer.Options[T]
 	}
 	opts.Logger = cmp.Or(opts.Logger, f.opts.Logger)
 	opts.Resync = cmp.Or(opts.Resync, f.opts.Resync)
+	opts.Packed = opts.Packed || f.opts.Packed
 	if reflect.ValueOf(opts.Reflector).IsZero() {
 		opts.Reflector = f.opts.Reflector
 	}

@@ -1,6 +1,9 @@
 package cowvec
 
-import "unsafe"
+import (
+	"slices"
+	"unsafe"
+)
 
 // maxLen is the number of slots of a chunk of small elements; it is also the size of a
 // chunk's occupancy bitmap.
@@ -14,7 +17,8 @@ const (
 // chunk is a run of slots.
 type chunk[T any] struct {
 	used
-	v []T // free slots hold the zero T
+	v      []T      // free slots hold the zero T
+	beside []string // a text for each of the first slots, empty for free ones; see SetBeside
 }
 
 // Vec is the vector. Its zero value is empty and ready.
@@ -34,6 +38,44 @@ func (c *Vec[T]) Live() int { return c.live }
 func (c *Vec[T]) At(i uint32) T {
 	return c.dir[i>>(c.shift&31)].v[i&(1<<(c.shift&31)-1)] // without &31, a shift has a branch
 }
+
+// Beside returns the text beside the element of slot i, which must be below Len.
+func (c *Vec[T]) Beside(i uint32) string {
+	return besideAt(c.dir[i>>(c.shift&31)].beside, int(i&(1<<(c.shift&31)-1)))
+}
+
+func besideAt(all []string, p int) string {
+	if p >= len(all) {
+		return ""
+	}
+	return all[p]
+}
+
+// SetBeside puts a text beside the element of slot i, which must be in use. It takes 16 bytes for each slot of
+// the chunk, from the first text on.
+func SetBeside[T any](c *Vec[T], i uint32, text string) {
+	ch := own(c, int(i>>c.shift))
+	ch.beside = putBeside(ch.beside, int(i&(1<<c.shift-1)), cap(ch.v), text)
+}
+
+// putBeside sets the text of slot p of a chunk with room for n slots.
+//
+//go:noinline
+func putBeside(all []string, p, n int, text string) []string {
+	if p >= len(all) {
+		if text == "" {
+			return all
+		}
+		all = append(make([]string, 0, n), all...)[:n]
+	}
+	all[p] = text
+	return all
+}
+
+// cloneTexts is here so that it is compiled once, and not for each type of elements.
+//
+//go:noinline
+func cloneTexts(all []string) []string { return slices.Clone(all) }
 
 // Used reports whether slot i is in use. i may be any number.
 func Used[T any](c *Vec[T], i uint32) bool {
@@ -104,7 +146,7 @@ func Remove[T any](c *Vec[T], i uint32) {
 	ci, p := int(i>>c.shift), i&(1<<c.shift-1)
 	ch := own(c, ci)
 	var zero T
-	ch.v[p] = zero
+	ch.v[p], ch.beside = zero, putBeside(ch.beside, int(p), cap(ch.v), "")
 	freed(&c.space, &ch.used, ci, int(p))
 	if int(i) == c.n-1 {
 		trim(c)
@@ -147,7 +189,7 @@ func own[T any](c *Vec[T], ci int) *chunk[T] {
 func ownChunk[T any](c *Vec[T], ci int) *chunk[T] {
 	ch := c.dir[ci]
 	ownDir(c, 0)
-	cp := &chunk[T]{used: ch.used, v: copied(ch.v, cap(ch.v))}
+	cp := &chunk[T]{used: ch.used, v: copied(ch.v, cap(ch.v)), beside: cloneTexts(ch.beside)}
 	cp.owner = c.epoch
 	c.dir[ci] = cp
 	return cp

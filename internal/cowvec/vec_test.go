@@ -54,7 +54,7 @@ func check[T comparable](t *testing.T, v *Vec[T], want map[uint32]T) {
 
 func (f frozen[T]) check(t *testing.T) {
 	t.Helper()
-	Diff(&f.view, &f.view, func(a, b T) bool { return false }, func(x T) bool {
+	Diff(&f.view, &f.view, func(a, b T) bool { return false }, func(_ uint32, x T) bool {
 		t.Fatalf("view: %v is not in itself", x)
 		return false
 	})

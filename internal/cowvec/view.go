@@ -27,9 +27,20 @@ func (v *View[T]) Live() int { return v.live }
 // Len returns the number of slots.
 func (v *View[T]) Len() int { return v.n }
 
+// ViewUsed reports whether slot i, which must be below Len, is in use.
+func ViewUsed[T any](v *View[T], i uint32) bool {
+	ch := v.dir[i>>v.shift]
+	return has(&ch.used, len(ch.v), int(i&(1<<v.shift-1)))
+}
+
 // At returns the element of slot i, which must be below Len.
 func (v *View[T]) At(i uint32) T {
 	return v.dir[i>>(v.shift&31)].v[i&(1<<(v.shift&31)-1)] // see Vec.At
+}
+
+// Beside returns the text beside the element of slot i, which must be below Len.
+func (v *View[T]) Beside(i uint32) string {
+	return besideAt(v.dir[i>>(v.shift&31)].beside, int(i&(1<<(v.shift&31)-1)))
 }
 
 // Run is a series of adjacent used slots in one chunk.
@@ -77,9 +88,10 @@ func All[T any](v View[T]) iter.Seq2[uint32, T] {
 }
 
 // Diff calls yield, in slot order, for the elements of v whose slot is free in other or has another
-// element there, until yield returns false. other is a view of the same vector or of a clone. Cost:
+// element there, until yield returns false. Elements with texts beside them are the same if the texts are.
+// other is a view of the same vector or of a clone. Cost:
 // O(chunks), and one call of same for each element of the chunks that v and other do not share.
-func Diff[T any](v, other *View[T], same func(a, b T) bool, yield func(T) bool) {
+func Diff[T any](v, other *View[T], same func(a, b T) bool, yield func(slot uint32, x T) bool) {
 	var c Cursor
 	for run, ok := v.Next(&c); ok; run, ok = v.Next(&c) {
 		first := int(run.First & (1<<v.shift - 1))
@@ -91,10 +103,14 @@ func Diff[T any](v, other *View[T], same func(a, b T) bool, yield func(T) bool) 
 			}
 		}
 		for i, x := range run.Elems {
-			if theirs != nil && has(&theirs.used, len(theirs.v), first+i) && same(theirs.v[first+i], x) {
-				continue
+			slot := run.First + uint32(i)
+			if theirs != nil && has(&theirs.used, len(theirs.v), first+i) {
+				text, theirText := v.Beside(slot), besideAt(theirs.beside, first+i)
+				if text == theirText && (text != "" || same(theirs.v[first+i], x)) {
+					continue
+				}
 			}
-			if !yield(x) {
+			if !yield(slot, x) {
 				return
 			}
 		}

@@ -1,9 +1,6 @@
 package slots
 
-import (
-	"github.com/kinform/kinform/internal/cowvec"
-	"github.com/kinform/kinform/internal/posting"
-)
+import "github.com/kinform/kinform/internal/posting"
 
 // Index is one index over the slots, without naming the type of its values. The writer stages
 // the values of new objects without the lock, because the user's function may take long or
@@ -52,5 +49,5 @@ type Index[T any] interface {
 	// Clone returns a copy that shares only the staged values. rows is a clone of those in use.
 	Clone(rows *posting.Rows) Index[T]
 	// Check compares the index with the results of its function for objs.
-	Check(objs cowvec.View[T]) error
+	Check(objs View[T]) error
 }

@@ -4,6 +4,7 @@ import (
 	"sync"
 
 	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/packed"
 	"github.com/kinform/kinform/internal/posting"
 )
 
@@ -15,11 +16,15 @@ type Slots[T any] struct {
 	reports *reports // set once; shared with frozen slots
 }
 
-// New returns empty slots. keys must be empty; onError may be nil.
+// New returns empty slots. keys must be empty; onError may be nil. codec packs objects; nil keeps them as they are.
 //
 //go:noinline
-func New[T any](keys keytable.Keys, onError func(error)) *Slots[T] {
-	return &Slots[T]{st: &State[T]{tables: tables{keys: keys, rows: posting.NewRows(0)}}, reports: &reports{onError: onError}}
+func New[T any](keys keytable.Keys, codec packed.Codec, onError func(error)) *Slots[T] {
+	s := &Slots[T]{st: &State[T]{tables: tables{keys: keys, rows: posting.NewRows(0)}}, reports: &reports{onError: onError}}
+	if codec != nil {
+		s.st.opener = &opener{codec, s.reports}
+	}
+	return s
 }
 
 // Readers and the writer usually hold the lock for less than a microsecond, but sleeping and

@@ -53,11 +53,13 @@ func (x *shadow) Clone(*posting.Rows) Index[int] {
 	return c
 }
 
-func (x *shadow) Check(objs cowvec.View[int]) error {
+func (x *shadow) Check(objs View[int]) error {
 	n := 0
-	for slot, obj := range cowvec.All(objs) {
-		n++
-		if x.at[slot] != obj {
+	for slot := range uint32(objs.Len()) {
+		if !objs.Used(slot) {
+			continue
+		}
+		if n++; x.at[slot] != objs.At(slot) {
 			return errors.New("wrong object")
 		}
 	}
@@ -69,7 +71,9 @@ func (x *shadow) Check(objs cowvec.View[int]) error {
 
 func hashOf(obj int) uint32 { return uint32(obj) * 0x9e3779b1 }
 
-func newSlots(onError func(error)) *Slots[int] { return New[int](keytable.NewMap[int](nil), onError) }
+func newSlots(onError func(error)) *Slots[int] {
+	return New[int](keytable.NewMap[int](nil), nil, onError)
+}
 
 // mustAdd adds an index to slots without objects.
 func mustAdd(s *Slots[int], x Index[int]) {
@@ -79,7 +83,7 @@ func mustAdd(s *Slots[int], x Index[int]) {
 }
 
 func insert(st *State[int], obj int) {
-	keytable.Insert(st.Keys().(*keytable.Map[int]), hashOf(obj), obj, Insert(st, obj, 0))
+	keytable.Insert(st.Keys().(*keytable.Map[int]), hashOf(obj), obj, Insert(st, obj, "", 0))
 }
 
 // find returns the slot of obj.

@@ -15,6 +15,7 @@ import (
 // least a quarter of the slots is in use once there are more than minSlots.
 type State[T any] struct {
 	objs    cowvec.Vec[T]
+	opener  *opener // nil unless objects are packed; shared by all States
 	indexes []Index[T]
 	tables
 
@@ -42,8 +43,39 @@ func (st *State[T]) Len() int { return st.objs.Live() }
 // Slots returns the number of slots; every slot number is below it.
 func (st *State[T]) Slots() int { return st.objs.Len() }
 
-// At returns the object in slot.
+// At returns the object in slot, the zero T if it is packed.
 func (st *State[T]) At(slot uint32) T { return st.objs.At(slot) }
+
+// Packs reports whether objects are packed.
+func (st *State[T]) Packs() bool { return st.opener != nil }
+
+// Packed returns the bytes of the object in slot, "" if it is not packed.
+func Packed[T any](st *State[T], slot uint32) string {
+	if st.opener == nil {
+		return ""
+	}
+	return st.objs.Beside(slot)
+}
+
+// Open returns the object that [Packed] returned.
+func Open[T any](st *State[T], bytes string) T { return open[T](st.opener, bytes) }
+
+// Pack returns the bytes that obj is packed into, "" if it is to be stored as it is. It calls the object's code. key
+// returns the text of its key, for errors.
+func Pack[T any](st *State[T], obj T, key func() string) string {
+	if st.opener == nil {
+		return ""
+	}
+	return st.opener.encode(obj, key)
+}
+
+// Whole returns the object in slot, packed or not. The lock should not be held.
+func Whole[T any](st *State[T], slot uint32) T {
+	if bytes := Packed(st, slot); bytes != "" {
+		return Open(st, bytes)
+	}
+	return st.objs.At(slot)
+}
 
 // SumOf returns the sum of the object in slot, which is zero if none was set.
 func SumOf[T any](st *State[T], slot uint32) uint64 {
@@ -58,9 +90,6 @@ func SetSum[T any](st *State[T], slot uint32, sum uint64) {
 
 // Used reports whether slot holds an object.
 func Used[T any](st *State[T], slot uint32) bool { return cowvec.Used(&st.objs, slot) }
-
-// ViewOf freezes the objects.
-func ViewOf[T any](st *State[T]) cowvec.View[T] { return cowvec.ViewOf(&st.objs) }
 
 // Keys returns the keys, for callers that know their type.
 func (st *State[T]) Keys() keytable.Keys { return st.keys }
@@ -92,10 +121,13 @@ func Reserve[T any](st *State[T], n int) {
 	st.keys.Reserve(n)
 }
 
-// Insert adds obj, with value set staged of every index, and returns its slot. The caller must
-// add the key of the slot.
-func Insert[T any](st *State[T], obj T, staged int) uint32 {
+// Insert adds obj, or its bytes if it is packed, with value set staged of every index, and returns its slot. The
+// caller must add the key of the slot.
+func Insert[T any](st *State[T], obj T, bytes string, staged int) uint32 {
 	slot := cowvec.Insert(&st.objs, obj)
+	if st.opener != nil {
+		hold(st, slot, obj, bytes)
+	}
 	st.rows.Lengthen(int(slot) + 1)
 	for _, x := range st.indexes {
 		x.Put(slot, staged)
@@ -104,11 +136,28 @@ func Insert[T any](st *State[T], obj T, staged int) uint32 {
 }
 
 // Replace replaces the object in slot by one with the same key and the same values in all indexes.
-func Replace[T any](st *State[T], slot uint32, obj T) { cowvec.Set(&st.objs, slot, obj) }
+func Replace[T any](st *State[T], slot uint32, obj T, bytes string) {
+	if st.opener != nil {
+		hold(st, slot, obj, bytes)
+		return
+	}
+	cowvec.Set(&st.objs, slot, obj)
+}
+
+// hold makes slot, which is in use, hold obj or its bytes.
+//
+//go:noinline
+func hold[T any](st *State[T], slot uint32, obj T, bytes string) {
+	if bytes != "" {
+		obj = *new(T)
+	}
+	cowvec.Set(&st.objs, slot, obj)
+	cowvec.SetBeside(&st.objs, slot, bytes)
+}
 
 // Update replaces the object in slot by one with the same key, and its values by value set staged.
-func Update[T any](st *State[T], slot uint32, obj T, staged int) {
-	cowvec.Set(&st.objs, slot, obj)
+func Update[T any](st *State[T], slot uint32, obj T, bytes string, staged int) {
+	Replace(st, slot, obj, bytes)
 	for _, x := range st.indexes {
 		x.Put(slot, staged)
 	}
@@ -134,6 +183,7 @@ func tidy[T any](st *State[T]) {
 	for i := 0; i < 2*st.removed && st.objs.Len() > minSlots && st.objs.Live() < st.objs.Len()/4; i++ {
 		from := uint32(st.objs.Len() - 1)
 		to := cowvec.Insert(&st.objs, st.objs.At(from))
+		cowvec.SetBeside(&st.objs, to, st.objs.Beside(from))
 		st.keys.Move(from, to)
 		SetSum(st, to, SumOf(st, from))
 		for _, x := range st.indexes {
@@ -155,7 +205,7 @@ func tidy[T any](st *State[T]) {
 }
 
 func clone[T any](st *State[T]) *State[T] {
-	c := &State[T]{objs: cowvec.Clone(&st.objs), indexes: make([]Index[T], len(st.indexes))}
+	c := &State[T]{objs: cowvec.Clone(&st.objs), opener: st.opener, indexes: make([]Index[T], len(st.indexes))}
 	cloneTables(&c.tables, &st.tables)
 	for i, x := range st.indexes {
 		c.indexes[i] = x.Clone(c.rows)

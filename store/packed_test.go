@@ -1,0 +1,167 @@
+package store
+
+import (
+	"errors"
+	"fmt"
+	"maps"
+	"strings"
+	"testing"
+
+	"github.com/kinform/kinform/index"
+)
+
+// parcel is an object that is packed as JSON.
+type parcel struct {
+	Name   string
+	Labels map[string]string
+}
+
+// sealed is an object whose own encoding has faults.
+type sealed struct {
+	name  string
+	fault string
+}
+
+func (s *sealed) MarshalBinary() ([]byte, error) {
+	switch s.fault {
+	case "refuses":
+		return nil, errors.New("not today")
+	case "panics":
+		panic("encoder broke")
+	}
+	return []byte(s.fault + "/" + s.name), nil
+}
+
+func (s *sealed) UnmarshalBinary(data []byte) error {
+	if strings.HasPrefix(string(data), "lies") {
+		return errors.New("no such bytes")
+	}
+	_, s.name, _ = strings.Cut(string(data), "/")
+	return nil
+}
+
+// An object that cannot be packed is reported, and kept as it is.
+func TestObjectsThatCannotBePacked(t *testing.T) {
+	var told []error
+	byName := index.New("name", func(dst []string, s *sealed) []string { return append(dst, s.name) })
+	s, err := New(func(s *sealed) (string, error) { return s.name, nil }, Options[*sealed]{
+		Packed: true, Indexes: index.Of(byName), OnError: func(err error) { told = append(told, err) },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	all := []*sealed{{"a", ""}, {"b", "refuses"}, {"c", "panics"}, {"d", "lies"}}
+	for _, obj := range all {
+		if err := s.Set(obj); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i, obj := range all {
+		got, ok := s.Get(obj.name)
+		if !ok || got.name != obj.name || (got == obj) != (i > 0) {
+			t.Errorf("%s is %v (%p, stored %p)", obj.name, got, got, obj)
+		}
+		if found := byName.Get(s, obj.name); len(found) != 1 || found[0].name != obj.name {
+			t.Errorf("by index, %s is %v", obj.name, found)
+		}
+	}
+	for i, want := range []string{"b is not packed: *store.sealed: not today", "encoder broke", "no such bytes"} {
+		if len(told) != 3 || !strings.Contains(told[i].Error(), want) {
+			t.Fatalf("told %v, want %q as number %d", told, want, i)
+		}
+	}
+	if err := s.Check(); err != nil {
+		t.Error(err)
+	}
+}
+
+// Whatever a reader does to an object, the cache and other readers have the old one.
+func TestUnpackedObjectsBelongToReaders(t *testing.T) {
+	byApp := index.New("app", func(dst []string, p *parcel) []string { return append(dst, p.Labels["app"]) })
+	s, err := New(func(p *parcel) (string, error) { return p.Name, nil }, Options[*parcel]{Packed: true, Indexes: index.Of(byApp)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	stored := &parcel{Name: "a", Labels: map[string]string{"app": "web"}}
+	if err := s.Set(stored); err != nil {
+		t.Fatal(err)
+	}
+	spoil := func(p *parcel) {
+		if !maps.Equal(p.Labels, map[string]string{"app": "web"}) {
+			t.Errorf("%v was changed", p.Labels)
+		}
+		p.Labels["app"] = "spoilt"
+	}
+	spoil(stored)
+	for range 2 {
+		for name, read := range map[string]func() *parcel{
+			"Get":  func() *parcel { p, _ := s.Get("a"); return p },
+			"List": func() *parcel { return s.List()[0] },
+			"All": func() (found *parcel) {
+				for _, p := range s.All() {
+					found = p
+				}
+				return found
+			},
+			"Values": func() (found *parcel) {
+				for p := range s.Values() {
+					found = p
+				}
+				return found
+			},
+			"Index":      func() *parcel { return byApp.Get(s, "web")[0] },
+			"frozen":     func() *parcel { p, _ := s.Freeze().Get("a"); return p },
+			"snapshot":   func() *parcel { snap := s.Snapshot(); return snap.List()[0] },
+			"old of one": func() *parcel { return old(t, s) },
+		} {
+			if p := read(); p == nil {
+				t.Errorf("%s finds nothing", name)
+			} else {
+				spoil(p)
+			}
+		}
+	}
+}
+
+// old returns what a commit that changes nothing says was there before.
+func old(t *testing.T, s *Store[string, *parcel]) *parcel {
+	t.Helper()
+	ops := []Op[string, *parcel]{{Key: "a", Object: &parcel{Name: "a", Labels: map[string]string{"app": "web"}}}}
+	if err := s.Commit("", ops); err != nil {
+		t.Fatal(err)
+	}
+	return ops[0].Old
+}
+
+func TestTypesThatCannotBePacked(t *testing.T) {
+	_, err := New(func(func()) (string, error) { return "a", nil }, Options[func()]{Packed: true})
+	if !errors.Is(err, ErrInvalid) {
+		t.Errorf("functions: %v", err)
+	}
+}
+
+// Writes and reads of many sizes end where they began: nothing stays behind.
+func TestPackedChurn(t *testing.T) {
+	s, err := New(func(p *parcel) (string, error) { return p.Name, nil }, Options[*parcel]{Packed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for round := range 50 {
+		for n := range 200 {
+			p := &parcel{Name: fmt.Sprint(n), Labels: map[string]string{"text": strings.Repeat("x", round*n%500)}}
+			if err := s.Set(p); err != nil {
+				t.Fatal(err)
+			}
+		}
+		for n := range 200 {
+			if n%2 == round%2 {
+				if _, had, err := s.Delete(fmt.Sprint(n)); !had || err != nil {
+					t.Fatal(had, err)
+				}
+			}
+		}
+		if err := s.Check(); err != nil || s.Len() != 100 {
+			t.Fatalf("round %d: %d objects, %v", round, s.Len(), err)
+		}
+	}
+}
