@@ -60,7 +60,7 @@ func TestRandomObjects(t *testing.T) {
 			if err := want.Unmarshal(data); err != nil {
 				t.Fatalf("%v, seed %d: the generated code refuses its own: %v", k.gvk, seed, err)
 			}
-			for _, o := range []kubeproto.Options{{}, {Strings: strings}, {Strings: strings}} {
+			for _, o := range []kubeproto.Options{{}, {Strings: strings}, {Strings: strings}, {Alias: true}} {
 				got, err := k.decode(data, o)
 				if err != nil {
 					t.Fatalf("%v, seed %d: %v", k.gvk, seed, err)

@@ -63,10 +63,19 @@ func scribble(v reflect.Value) {
 		v.SetString(v.String() + "!")
 	case reflect.Bool:
 		v.SetBool(!v.Bool())
-	case reflect.Int, reflect.Int32, reflect.Int64:
+	case reflect.Int, reflect.Int8, reflect.Int16, reflect.Int32, reflect.Int64:
 		v.SetInt(v.Int() + 1)
-	case reflect.Uint8:
+	case reflect.Uint8, reflect.Uint16, reflect.Uint32, reflect.Uint64:
 		v.SetUint(v.Uint() ^ 1)
+	case reflect.Float32, reflect.Float64:
+		v.SetFloat(v.Float() + 1)
+	case reflect.Interface:
+		if !v.IsNil() {
+			changed := reflect.New(v.Elem().Type()).Elem()
+			changed.Set(v.Elem())
+			scribble(changed)
+			v.Set(changed)
+		}
 	}
 }
 

@@ -87,7 +87,7 @@ func report(ctx context.Context, w io.Writer, server client.Connection, kinds []
 		return errors.New("the sample must have at least one object")
 	}
 	t := tabwriter.NewWriter(w, 0, 0, 2, ' ', 0)
-	_, _ = fmt.Fprintln(t, "RESOURCE\tOBJECTS\tWHOLE\tNO MANAGED FIELDS\tMETADATA") // Flush has the error
+	_, _ = fmt.Fprintln(t, "RESOURCE\tOBJECTS\tWHOLE\tNO MANAGED FIELDS\tPACKED\tMETADATA") // Flush has the error
 	sum := cost{resource: "all"}
 	var totals [options]float64
 	for _, measure := range kinds {

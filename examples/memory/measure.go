@@ -10,6 +10,7 @@ import (
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/kind"
 	"github.com/kinform/kinform/reflector"
+	"github.com/kinform/kinform/store"
 )
 
 // option is a way to cache a kind.
@@ -18,6 +19,7 @@ type option int
 const (
 	whole     option = iota // the zero client.Options
 	noManaged               // client.Options.DropManagedFields
+	packed                  // informer.Options.Packed, and DropManagedFields
 	metadata                // metav1.PartialObjectMetadata, and DropManagedFields
 	options
 )
@@ -43,10 +45,11 @@ func of[T metav1.Object](k *kind.Kind[T]) measurer {
 		c := cost{resource: k.String()}
 		type meta = *metav1.PartialObjectMetadata
 		var failed [options]error
-		c.bytes[whole], failed[whole] = heap(ctx, server, k, client.Options{}, limit, &c)
+		c.bytes[whole], failed[whole] = heap(ctx, server, k, client.Options{}, false, limit, &c)
 		if failed[whole] == nil {
-			c.bytes[noManaged], failed[noManaged] = heap(ctx, server, k, client.Options{DropManagedFields: true}, limit, &c)
-			c.bytes[metadata], failed[metadata] = heap(ctx, server, kind.As[meta](k), client.Options{DropManagedFields: true}, limit, &c)
+			c.bytes[noManaged], failed[noManaged] = heap(ctx, server, k, client.Options{DropManagedFields: true}, false, limit, &c)
+			c.bytes[packed], failed[packed] = heap(ctx, server, k, client.Options{DropManagedFields: true}, true, limit, &c)
+			c.bytes[metadata], failed[metadata] = heap(ctx, server, kind.As[meta](k), client.Options{DropManagedFields: true}, false, limit, &c)
 		}
 		c.err = errors.Join(failed[:]...)
 		return c
@@ -55,7 +58,7 @@ func of[T metav1.Object](k *kind.Kind[T]) measurer {
 
 // heap lists up to limit objects, as a cache does, and returns the memory that each takes: what the garbage collector gets
 // back when they are dropped. It notes the numbers of objects in c.
-func heap[T any](ctx context.Context, server client.Connection, k *kind.Kind[T], opts client.Options, limit int64, c *cost) (float64, error) {
+func heap[T metav1.Object](ctx context.Context, server client.Connection, k *kind.Kind[T], opts client.Options, pack bool, limit int64, c *cost) (float64, error) {
 	objects, err := client.New(server, k, opts)
 	if err != nil {
 		return 0, err
@@ -74,8 +77,17 @@ func heap[T any](ctx context.Context, server client.Connection, k *kind.Kind[T],
 	if list.RemainingItemCount != nil {
 		c.objects += int(*list.RemainingItemCount)
 	}
+	cache, err := store.New(store.ObjectKey[T], store.Options[T]{Packed: true})
+	if err == nil && pack {
+		err = cache.Replace(kept, "")
+		clear(kept)
+	}
+	if err != nil {
+		return 0, err
+	}
 	with := live()
-	clear(kept) // the slice itself is not measured
+	runtime.KeepAlive(cache) // and not longer
+	clear(kept)              // the slice itself is not measured
 	without := live()
 	runtime.KeepAlive(kept)
 	runtime.KeepAlive(objects)

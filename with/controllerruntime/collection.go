@@ -63,6 +63,7 @@ type part struct {
 	*informer.Informer[types.NamespacedName, client.Object]
 	adapter toolscache.SharedIndexInformer // takes handlers and indexers
 	shared  bool                           // reads return the cache's own objects
+	packed  bool                           // reads of the informer return new objects
 	labels  labelIndexes
 
 	byNamespace *index.Index[client.Object, string] // nil in the part of one namespace, and of cluster-scoped objects
@@ -113,11 +114,11 @@ func (c *objectCache) part(of *collection, resource string, like client.Object, 
 	if err != nil {
 		return nil, err
 	}
-	opts := informer.Options[client.Object]{Logger: slog.New(logr.ToSlogHandler(log.Log.WithName("kinform")))}
+	opts := informer.Options[client.Object]{Packed: c.options.Packed, Logger: slog.New(logr.ToSlogHandler(log.Log.WithName("kinform")))}
 	if c.onWatchError != nil {
 		opts.OnError = c.reporter(source.Resource(), like, opts.Logger)
 	}
-	p := &part{shared: config.UnsafeDisableDeepCopy != nil && *config.UnsafeDisableDeepCopy}
+	p := &part{packed: c.options.Packed, shared: config.UnsafeDisableDeepCopy != nil && *config.UnsafeDisableDeepCopy}
 	if of.namespaced && namespace == cache.AllNamespaces {
 		p.byNamespace = index.Namespace[client.Object]()
 		opts.Indexes = index.Of[client.Object](p.byNamespace)

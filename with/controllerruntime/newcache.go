@@ -21,6 +21,10 @@ type CacheOptions struct {
 	// DropManagedFields leaves out metadata.managedFields already while the objects are decoded. It
 	// costs less than cache.TransformStripManagedFields.
 	DropManagedFields bool
+
+	// Packed keeps the objects as bytes: see store.Options.Packed. A read decodes the object instead of copying
+	// it. UnsafeDisableDeepCopy changes nothing then.
+	Packed bool
 }
 
 // NewCache is for NewCache of manager.Options and cluster.Options. It is New of the zero

@@ -132,9 +132,11 @@ func TestLikeStock(t *testing.T) {
 		t.Run(o.name, func(t *testing.T) {
 			ours, err := controllerruntime.NewCache(rc, o.opts)
 			check(t, err)
+			packed, err := controllerruntime.CacheOptions{Packed: true}.New(rc, o.opts)
+			check(t, err)
 			theirs, err := cache.New(rc, o.opts)
 			check(t, err)
-			for _, c := range []cache.Cache{ours, theirs} {
+			for _, c := range []cache.Cache{ours, packed, theirs} {
 				for _, obj := range forms() {
 					check(t, c.IndexField(t.Context(), obj, "parity", func(obj client.Object) []string { return []string{obj.GetLabels()["odd"], "any", "any"} }))
 					check(t, c.IndexField(t.Context(), obj, "app", func(obj client.Object) []string { return []string{obj.GetLabels()["app"]} }))
@@ -144,8 +146,10 @@ func TestLikeStock(t *testing.T) {
 			}
 			for range 60 {
 				compareReads(t, ours, theirs)
+				compareReads(t, packed, theirs)
 			}
 			compareNodes(t, ours, theirs)
+			compareNodes(t, packed, theirs)
 		})
 	}
 }
@@ -283,6 +287,33 @@ func TestCopies(t *testing.T) {
 		shared := unsafe != nil && *unsafe
 		if shared != (inCache == address()) || shared != (inCache == listed()) {
 			t.Errorf("with %v: shared %v and %v", shared, inCache == address(), inCache == listed())
+		}
+	}
+}
+
+// TestPackedCopies: all reads of a packed cache return objects that the caller may change.
+func TestPackedCopies(t *testing.T) {
+	_, rc := newPods(t, 3)
+	c, err := controllerruntime.CacheOptions{Packed: true}.New(rc, cache.Options{DefaultUnsafeDisableDeepCopy: new(true)})
+	check(t, err)
+	running(t, c)
+	for range 2 {
+		for _, obj := range forms() {
+			check(t, c.Get(t.Context(), client.ObjectKey{Namespace: "a", Name: "pod-0"}, obj, client.UnsafeDisableDeepCopy))
+			if obj.GetLabels()["app"] == "spoilt" {
+				t.Errorf("%T: what a caller changed is in the cache", obj)
+			}
+			obj.GetLabels()["app"] = "spoilt"
+		}
+		for _, list := range lists() {
+			check(t, c.List(t.Context(), list, client.InNamespace("a"), client.UnsafeDisableDeepCopy))
+			for _, obj := range sorted(t, list, 0) {
+				labels := obj.(client.Object).GetLabels()
+				if labels["app"] == "spoilt" {
+					t.Errorf("%T: what a caller changed is in the cache", obj)
+				}
+				labels["app"] = "spoilt"
+			}
 		}
 	}
 }

@@ -65,13 +65,21 @@ func (of *collection) get(key client.ObjectKey, out client.Object, opts *client.
 		to.Elem().Set(from.Elem())
 		return nil
 	}
-	to.Elem().Set(reflect.ValueOf(obj.DeepCopyObject()).Elem())
+	to.Elem().Set(reflect.ValueOf(p.copy(obj)).Elem())
 	out.GetObjectKind().SetGroupVersionKind(of.kind)
 	return nil
 }
 
 // shares reports whether a read may return the cache's own objects, without copies.
 func (p *part) shares(asked *bool) bool { return p.shared || asked != nil && *asked }
+
+// copy returns a copy of an object that was read from the informer, or the object itself if it is one.
+func (p *part) copy(obj client.Object) runtime.Object {
+	if p.packed {
+		return obj
+	}
+	return obj.DeepCopyObject()
+}
 
 // partOf returns the part that has the objects of a namespace, nil if there is none.
 func (of *collection) partOf(namespace string) *part {
@@ -150,18 +158,18 @@ func (of *collection) list(opts *client.ListOptions) ([]runtime.Object, error) {
 		}
 		all = slices.Grow(all, len(found))
 		for _, obj := range found {
-			all = append(all, of.item(obj, p.shares(opts.UnsafeDisableDeepCopy)))
+			all = append(all, of.item(p, obj, p.shares(opts.UnsafeDisableDeepCopy)))
 		}
 	}
 	return all, nil
 }
 
 // item returns an object for a list.
-func (of *collection) item(obj client.Object, shared bool) runtime.Object {
+func (of *collection) item(p *part, obj client.Object, shared bool) runtime.Object {
 	if shared {
 		return obj
 	}
-	made := obj.DeepCopyObject()
+	made := p.copy(obj)
 	made.GetObjectKind().SetGroupVersionKind(of.kind)
 	return made
 }

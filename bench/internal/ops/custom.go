@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/kinform/kinform/informer"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/fields"
@@ -176,7 +178,7 @@ func startSites[T metav1.Object](s *server, _ string, n int) (func(), error) {
 	if err != nil {
 		return nil, err
 	}
-	return runWire(h, reflector.Source[T](source), store.ObjectKey[T], n)
+	return runWire(h, reflector.Source[T](source), store.ObjectKey[T], informer.Options[T]{}, n)
 }
 
 // startTypedClientGo works like a generated client of a custom resource.

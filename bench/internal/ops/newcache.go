@@ -71,10 +71,7 @@ func newCaches(w *World) []measure.Op {
 			Name:  "newcache/get",
 			Lines: line("NewCache beside controller-runtime: get with a copy", measure.Nanoseconds, 1),
 			Setup: func() (measure.Sides, error) {
-				return w.reads(func(ctx context.Context, c cache.Cache, pod *corev1.Pod) error {
-					var out corev1.Pod
-					return c.Get(ctx, client.ObjectKeyFromObject(pod), &out)
-				})
+				return w.reads(getCopy)
 			},
 		},
 	}
@@ -136,6 +133,10 @@ func startCache(open newCache, transform toolscache.TransformFunc) wireStarter {
 
 // reads measures a read of the caches of both, for one pod after the other.
 func (w *World) reads(read func(context.Context, cache.Cache, *corev1.Pod) error) (measure.Sides, error) {
+	return w.readsOf(controllerruntime.NewCache, read)
+}
+
+func (w *World) readsOf(cacheOfKinform newCache, read func(context.Context, cache.Cache, *corev1.Pod) error) (measure.Sides, error) {
 	server, err := startServer(Contents{Kind: "pods", Objects: min(w.Pods, wirePods), Streams: true})
 	if err != nil {
 		return measure.Sides{}, err
@@ -161,7 +162,7 @@ func (w *World) reads(read func(context.Context, cache.Cache, *corev1.Pod) error
 			return nil
 		}}, nil
 	}
-	ours, err := side(controllerruntime.NewCache)
+	ours, err := side(cacheOfKinform)
 	if err != nil {
 		server.Close()
 		return measure.Sides{}, err

@@ -180,23 +180,35 @@ func resident(n int, kinform, clientGo wireStarter) (measure.Sides, error) {
 	}
 	keep := func(start wireStarter) measure.Side {
 		return measure.Side{Run: func(m measure.Meter, n int) error {
-			var bytes measure.Series
+			var bytes, collections measure.Series
 			for range n {
-				before := settled()
+				before, idle := settled(), collection()
 				stop, err := start(server, "", server.objects)
 				if err != nil {
 					return err
 				}
 				bytes.Add((settled()-before)/float64(server.objects), "B/object")
+				collections.Add(max(collection()-idle, 1)/float64(server.objects), "gc-ns/object")
 				stop()
 			}
 			bytes.Report(m)
+			collections.Report(m)
 			return nil
 		}}
 	}
 	sides := measure.Sides{Kinform: keep(kinform), ClientGo: keep(clientGo)}
 	sides.Kinform.Close = server.Close
 	return sides, nil
+}
+
+// collection returns the processor time of a collection, in nanoseconds: the mean of some.
+func collection() float64 {
+	const some = 5
+	began := processTime()
+	for range some {
+		runtime.GC()
+	}
+	return float64(processTime()-began) / some
 }
 
 // startWire starts kinform's informer of pods decoded into T, without options but for the
@@ -212,7 +224,7 @@ func startWire[T metav1.Object](change func(*client.Options)) wireStarter {
 		if err != nil {
 			return nil, err
 		}
-		return runWire(h, reflector.Source[T](source), store.ObjectKey[T], n)
+		return runWire(h, reflector.Source[T](source), store.ObjectKey[T], informer.Options[T]{}, n)
 	}
 }
 
@@ -232,14 +244,15 @@ func startProjected(s *server, _ string, n int) (func(), error) {
 	small := reflector.Map(source, func(p *corev1.Pod) (podSummary, error) {
 		return podSummary{types.NamespacedName{Namespace: p.Namespace, Name: p.Name}, p.Spec.NodeName, p.Status.Phase}, nil
 	})
-	return runWire(h, small, func(p podSummary) (key, error) { return p.NamespacedName, nil }, n)
+	return runWire(h, small, func(p podSummary) (key, error) { return p.NamespacedName, nil }, informer.Options[podSummary]{}, n)
 }
 
 // runWire runs an informer until its handler has seen n objects.
-func runWire[T any](h *http.Client, source reflector.Source[T], keyOf store.KeyFunc[key, T], n int) (func(), error) {
+func runWire[T any](h *http.Client, source reflector.Source[T], keyOf store.KeyFunc[key, T], opts informer.Options[T], n int) (func(), error) {
 	var failed atomic.Pointer[error]
 	seen := 0
-	stop, err := runInformer(h, source, keyOf, informer.Options[T]{OnError: func(err error) { failed.CompareAndSwap(nil, &err) }}, func(informer.Event[key, T]) { seen++ })
+	opts.OnError = func(err error) { failed.CompareAndSwap(nil, &err) }
+	stop, err := runInformer(h, source, keyOf, opts, func(informer.Event[key, T]) { seen++ })
 	if err == nil && seen != n {
 		stop()
 		return nil, errors.Join(fmt.Errorf("the handler has seen %d pods of %d", seen, n), deref(failed.Load()))
