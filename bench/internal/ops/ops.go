@@ -41,7 +41,7 @@ func NewWorld(n int, span time.Duration) *World {
 func All(w *World) []measure.Op {
 	var all []measure.Op
 	for _, group := range [][]measure.Op{
-		wholes(w), lookups(w), contended(w), fillings(w), writes(w), lists(w), shapes(w), heaps(w), syncs(w), wires(w), customs(w), wireRelists(w), wireEvents(w), oneLines(w), newCaches(w), packs(w), watches(w), reconciles(w), slows(w), relists(w), idles(),
+		wholes(w), lookups(w), contended(w), fillings(w), writes(w), lists(w), shapes(w), heaps(w), syncs(w), wires(w), customs(w), wireRelists(w), wireEvents(w), oneLines(w), newCaches(w), packs(w), limits(w), watches(w), reconciles(w), slows(w), relists(w), idles(),
 	} {
 		all = append(all, group...)
 	}

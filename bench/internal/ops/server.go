@@ -97,7 +97,7 @@ func ServeOthers() bool {
 	}
 	signal.Ignore(os.Interrupt) // a terminal sends it to both processes, and the other one decides
 	calls := rpc.NewServer()
-	for name, receiver := range map[string]any{"Server": &actions{}, "Cluster": &cluster{}, "Program": &programs{}} {
+	for name, receiver := range map[string]any{"Server": &actions{}, "Cluster": &cluster{}, "Program": &programs{}, "Cache": fillingCache{}} {
 		if err := calls.RegisterName(name, receiver); err != nil {
 			panic(err) // a bug
 		}
