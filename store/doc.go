@@ -47,7 +47,7 @@
 // # Objects
 //
 // T may be any type. All readers share the stored objects: treat them as read-only, as in
-// client-go. [Store.Check] detects a program that changed one.
+// client-go. [Store.Check] detects a program that changed one. With Options.Packed, each read returns a new object.
 //
 // # Cost
 //
