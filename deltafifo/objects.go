@@ -22,7 +22,8 @@ type Objects[K comparable, T any] struct {
 	chunks [][]keyedObject[K, T] // of chunkLen, but for the last
 	numbers
 
-	codec packed.Codec // nil unless objects are packed
+	codec    packed.Codec   // nil unless objects are packed
+	packedOf func(K) string // what the store's object of a key is packed into; nil as codec
 
 	seed  maphash.Seed // set with the first object, as is parts
 	parts keytable.Parts[K]
@@ -63,6 +64,9 @@ func setObject[K comparable, T any](l *Objects[K, T], key K, obj T, resourceVers
 		var err error
 		if text, err = l.codec.Pack(obj); err == nil { // else it is kept, and the store reports it
 			item.Object = *new(T)
+		}
+		if had := l.packedOf(key); had == text {
+			text = had // so that there is one copy
 		}
 	}
 	appendItem(l, item, resourceVersion, sum, text)

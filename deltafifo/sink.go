@@ -40,7 +40,7 @@ func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 		return ctx.Err()
 	}
 	if s.items == nil {
-		s.items = &Objects[K, T]{codec: s.fifo.codec}
+		s.items = &Objects[K, T]{codec: s.fifo.codec, packedOf: s.fifo.packedOf}
 	}
 	if ev.Type == reflector.Deleted {
 		s.items.Delete(key)
