@@ -134,6 +134,7 @@ func TestRoundTrip(t *testing.T) {
 		{struct{ Time time.Time }{time.Unix(1e9, 1).UTC()}, json{}, false},
 		{struct{ Secret struct{ textual } }{}, json{}, true},
 		{struct{ Stringer fmt.Stringer }{}, json{}, true},
+		{questionable(), json{}, false},
 	} {
 		codec := must(codecOf(reflect.TypeOf(test.obj)))
 		if reflect.TypeOf(codec.form) != reflect.TypeOf(test.form) || codec.check != test.check {
@@ -150,6 +151,13 @@ func TestRoundTrip(t *testing.T) {
 			t.Errorf("%T: %v, got\n%+v, want\n%+v", test.obj, err, to.Elem(), test.obj)
 		}
 	}
+}
+
+// questionable returns a struct with a tag that encoding/json takes, but its successor does not.
+func questionable() any {
+	v := reflect.New(reflect.StructOf([]reflect.StructField{{Name: "ID", Type: reflect.TypeFor[int](), Tag: `json:"id,omitempty,"`}})).Elem()
+	v.Field(0).SetInt(1)
+	return v.Interface()
 }
 
 func must(c *codec, err error) *codec {
@@ -180,9 +188,9 @@ type (
 	}
 	embedsBoth struct { // has the methods of ObjectMeta, which is nearer
 		metav1.ObjectMeta `json:"metadata" protobuf:"bytes,1,opt,name=metadata"`
-		embedsType        `protobuf:"bytes,2,opt,name=two"`
+		EmbedsType        `protobuf:"bytes,2,opt,name=two"`
 	}
-	embedsType struct{ metav1.TypeMeta }
+	EmbedsType struct{ metav1.TypeMeta } // exported, as protobuf needs it
 )
 
 func (e *embedsDeclared) Size() int { return e.ObjectMeta.Size() + 3 + e.lie }
@@ -255,7 +263,7 @@ func TestBadObjects(t *testing.T) {
 		{reflect.TypeFor[secretive](), secretive{"panics when it is decoded"}, "encoding panicked: bad", errBad},
 		{reflect.TypeFor[any](), func() {}, "func(): func() cannot be packed", mistake.Err},
 		{reflect.TypeFor[map[string]any](), map[string]any{"a": []any{nil, []string{}}}, "map[string]interface {}: .a[1]: a []string is no untyped value", nil},
-		{reflect.TypeFor[map[string]any](), loop, "nested more than", nil},
+		{reflect.TypeFor[map[string]any](), loop, "map[string]interface {}: " + strings.Repeat(".self", 20) + ": nested more than 10000 deep", nil},
 		{reflect.TypeFor[map[string]float64](), map[string]float64{"a": math.NaN()}, `"/a": unsupported value: NaN`, nil},
 		{reflect.TypeFor[struct{ V any }](), struct{ V any }{func() {}}, `cannot marshal from Go func() within "/V"`, nil},
 		{reflect.TypeFor[struct{ S fmt.Stringer }](), struct{ S fmt.Stringer }{time.Second}, "its bytes do not decode", nil},
@@ -363,6 +371,19 @@ func TestOwnMemory(t *testing.T) {
 	}
 	if !inside(bytes, obj.GenerateName) || !inside(bytes, obj.Kind) {
 		t.Error("a string was copied")
+	}
+	codec = must(codecOf(reflect.TypeFor[map[string]any]()))
+	if bytes, _ = codec.Pack(aTree()); bytes == "" {
+		t.Fatal("a tree is not packed")
+	}
+	object := Open[map[string]any](codec, bytes)
+	for name, text := range object["metadata"].(map[string]any) {
+		if inside(bytes, text.(string)) {
+			t.Errorf("%s keeps the bytes of its object", name)
+		}
+	}
+	if !inside(bytes, object["kind"].(string)) {
+		t.Error("a string of a tree was copied")
 	}
 }
 

@@ -19,16 +19,14 @@ type tree struct {
 }
 
 const (
-	treeNil     = iota
-	treeFalse   //
-	treeTrue    //
-	treeInt     // a varint
-	treeFloat   // eight bytes
-	treeText    // a length and so many bytes
-	treeNilList //
-	treeList    // a number and so many values
-	treeNilMap  //
-	treeMap     // a number and so many keys, each a length and so many bytes, with their values
+	treeNil = iota
+	treeFalse
+	treeTrue
+	treeInt   // a varint
+	treeFloat // eight bytes
+	treeText  // a length, and so many bytes
+	treeList  // 0 for nil, or a number and 1, and so many values
+	treeMap   // 0 for nil, or a number and 1, and so many keys like texts, each with a value
 )
 
 // mostDepth bounds recursion, as in JSON.
@@ -74,7 +72,7 @@ func (t *tree) unpack(bytes string, obj any) error {
 // appendValue appends a value in its form.
 func appendValue(data []byte, v any, depth int) (_ []byte, err error) {
 	if depth++; depth > mostDepth {
-		return data, fmt.Errorf("nested more than %d deep", mostDepth)
+		return data, fmt.Errorf(": nested more than %d deep", mostDepth)
 	}
 	switch v := v.(type) {
 	case nil:
@@ -91,21 +89,15 @@ func appendValue(data []byte, v any, depth int) (_ []byte, err error) {
 	case string:
 		return appendText(append(data, treeText), v), nil
 	case []any:
-		if v == nil {
-			return append(data, treeNilList), nil
-		}
-		data = binary.AppendUvarint(append(data, treeList), uint64(len(v)))
+		data = appendNumber(append(data, treeList), len(v), v == nil)
 		for n, item := range v {
 			if data, err = appendValue(data, item, depth); err != nil {
-				return data, fmt.Errorf("[%d]%w", n, err)
+				return data, under(depth, fmt.Sprintf("[%d]", n), err)
 			}
 		}
 		return data, nil
 	case map[string]any:
-		if v == nil {
-			return append(data, treeNilMap), nil
-		}
-		data = binary.AppendUvarint(append(data, treeMap), uint64(len(v)))
+		data = appendNumber(append(data, treeMap), len(v), v == nil)
 		keys := make([]string, 0, 16)
 		for key := range v {
 			keys = append(keys, key)
@@ -113,12 +105,28 @@ func appendValue(data []byte, v any, depth int) (_ []byte, err error) {
 		slices.Sort(keys)
 		for _, key := range keys {
 			if data, err = appendValue(appendText(data, key), v[key], depth); err != nil {
-				return data, fmt.Errorf(".%s%w", key, err)
+				return data, under(depth, "."+key, err)
 			}
 		}
 		return data, nil
 	}
 	return data, fmt.Errorf(": a %T is no untyped value", v)
+}
+
+// under puts a name in front of an error, unless it is deep in an object: its path has no end then.
+func under(depth int, name string, err error) error {
+	if depth > 20 {
+		return err
+	}
+	return fmt.Errorf("%s%w", name, err)
+}
+
+// appendNumber appends the number of values in a list or map.
+func appendNumber(data []byte, n int, isNil bool) []byte {
+	if isNil {
+		return append(data, 0)
+	}
+	return binary.AppendUvarint(data, uint64(n)+1)
 }
 
 // reader reads from the start of rest.
@@ -151,23 +159,24 @@ func (r *reader) value(depth int) any {
 		return math.Float64frombits(bits)
 	case treeText:
 		return r.text()
-	case treeNilList:
-		return []any(nil)
 	case treeList:
-		list := make([]any, min(r.number(), uint64(len(r.rest))))
+		n := r.number()
+		if n == 0 {
+			return []any(nil)
+		}
+		list := make([]any, min(n-1, uint64(len(r.rest))))
 		for n := 0; n < len(list) && !r.failed; n++ {
 			list[n] = r.value(depth)
 		}
 		return list
-	case treeNilMap:
-		return map[string]any(nil)
 	case treeMap:
-		n := min(r.number(), uint64(len(r.rest)))
+		n := r.number()
+		if n == 0 {
+			return map[string]any(nil)
+		}
+		n = min(n-1, uint64(len(r.rest)))
 		m := make(map[string]any, n)
-		for range n {
-			if r.failed {
-				break
-			}
+		for ; n > 0 && !r.failed; n-- {
 			key := r.text()
 			m[key] = r.value(depth)
 		}
