@@ -23,11 +23,13 @@ func (o *opener) decode(bytes string, to any) {
 	}
 }
 
-// encode returns the bytes of an object, "" if it has to be kept as it is. key names it in the report.
+// encode returns the bytes of an object, "" if it has to be kept as it is. key names it in the report, of which there
+// is one for each key.
 func (o *opener) encode(obj any, key func() string) string {
 	bytes, err := o.codec.Pack(obj)
 	if err != nil {
-		o.reports.report("pack "+err.Error(), &packed.KeptError{Key: key(), Err: err})
+		key := key()
+		o.reports.report("pack "+key, &packed.KeptError{Key: key, Err: err})
 	}
 	return bytes
 }
