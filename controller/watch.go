@@ -19,7 +19,7 @@ import (
 // goroutine.
 //
 // The keys of the initial list and of a resync, and of objects that a relist found unchanged (informer.Event.Initial
-// and Sync), have the priority -100, so changes do not wait behind them: see queue.Options.AgeAfter.
+// and Sync), have the priority -100, so changes do not wait behind them: see queue.AddOptions.
 //
 // For, Owns, Watch and References leave out events that the reconcile of the same key caused: see
 // Options.OwnEvents. You may call them at any time, even while Run runs: see the package

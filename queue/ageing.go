@@ -21,7 +21,7 @@ func pick[K comparable](q *Queue[K], now int64) *level[K] {
 		i++
 	}
 	top := r.levels[i]
-	if q.ageAfter < 0 || top.n == r.n {
+	if top.n == r.n {
 		q.age.turn = false
 		return top
 	}

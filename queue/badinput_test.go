@@ -66,7 +66,7 @@ func TestBadInput(t *testing.T) {
 				t.Errorf("got %q, want both at once", got)
 			}
 		}},
-		{"negative options are off", Options[string]{AgeAfter: -1, Debounce: -1, DebounceMax: -1}, func(t *testing.T, q queue) {
+		{"negative options are off", Options[string]{Debounce: -1}, func(t *testing.T, q queue) {
 			q.Add("a")
 			if got := order(t, q); got != "a" {
 				t.Errorf("got %q, want a at once", got)

@@ -18,7 +18,7 @@
 // sees what happened before the Add.
 //
 // Order: keys of one priority are handed out first in first out. A key that was added while it ran
-// goes to the end when it is given back. Higher priorities come first; see [Options.AgeAfter] for
+// goes to the end when it is given back. Higher priorities come first; see [AddOptions] for
 // the exception that keeps the lower ones from starving. With [Options.Class], keys of one priority
 // are handed out in turns by class, and first in first out within a class.
 //

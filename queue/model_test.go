@@ -49,7 +49,7 @@ func (w modelWait) before(other modelWait) bool {
 
 func newModel(opts Options[string]) *model {
 	m := &model{
-		limiter: opts.Limiter, class: opts.Class, debounce: opts.Debounce, longest: opts.DebounceMax,
+		limiter: opts.Limiter, class: opts.Class, debounce: opts.Debounce, longest: longestHold,
 		turns: map[int][]string{}, running: map[string]int{}, dirty: map[string]int{},
 		delayed: map[string]modelWait{}, held: map[string]modelWait{}, failures: map[string]int{}, notes: map[string][]note.Note{},
 	}

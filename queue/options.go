@@ -6,11 +6,10 @@ import (
 	"github.com/kinform/kinform/internal/note"
 )
 
-// defaultAgeAfter is how long a key waits behind higher priorities before it gets every second
-// turn.
-const defaultAgeAfter = 10 * time.Second
+// ageAfter is how long a key waits behind higher priorities before it gets every second turn.
+const ageAfter = 10 * time.Second
 
-// debounceSpan is how many debounce windows a key is held at most when Options.DebounceMax is zero.
+// debounceSpan is how many debounce windows a key is held at most.
 const debounceSpan = 10
 
 // Options configures a [Queue]. The zero value is a plain queue: first in first out, exponential
@@ -33,22 +32,12 @@ type Options[K comparable] struct {
 	// class "".
 	Class func(key K) string
 
-	// AgeAfter bounds the time for which higher priorities can starve lower ones: keys that have
-	// waited longer get every second turn, the oldest first. Zero means 10 s, negative means never.
-	// The age of a key that was queued before the first use of a priority counts from that moment.
-	// Without priorities ageing costs nothing; with them it costs up to one clock reading per add
-	// and hand-out.
-	AgeAfter time.Duration
-
 	// Debounce holds each added key until there was no add of it for this long, so that a burst
 	// becomes one hand-out. Queued keys are not held. Debounce does not lengthen the delays of
-	// AddAfter and of the limiter; if such a delay ends first, the held add is queued with it. Zero
-	// and negative mean no hold.
+	// AddAfter and of the limiter; if such a delay ends first, the held add is queued with it. Repeated
+	// adds hold a key for ten times Debounce at most, counted from the first add. Zero and negative mean
+	// no hold.
 	Debounce time.Duration
-
-	// DebounceMax bounds how long repeated adds can hold a key, counted from the first add. Zero
-	// and negative mean ten times Debounce; less than Debounce means Debounce.
-	DebounceMax time.Duration
 
 	// Timing records when keys are added, handed out and done, for the durations in [Metrics] and
 	// [Snapshot]. It reads the clock three times per key, which takes about as long as the rest of
@@ -64,7 +53,9 @@ type Options[K comparable] struct {
 
 // AddOptions configures [Queue.AddWith]. The zero value does the same as [Queue.Add].
 type AddOptions struct {
-	// Priority of the key while it is queued: higher is handed out first. Zero is the middle.
+	// Priority of the key while it is queued: higher is handed out first. But keys that have waited
+	// for ten seconds get every second turn, the oldest first. The age of a key that was queued before
+	// the first use of a priority counts from that moment. Zero is the middle.
 	// Adding a queued key again with a higher priority moves it to the end of that priority; a
 	// lower one changes nothing. Values are clamped to the range of int32.
 	Priority int

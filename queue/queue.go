@@ -20,8 +20,8 @@ type Queue[K comparable] struct {
 	backoff     Exponential[K] // used if limiter is nil
 	classOf     func(K) string
 	reports     *reports[K] // nil for a queue without a name whose errors are dropped
-	ageAfter    int64       // negative: never
-	debounce    int64       // zero: none
+	ageAfter    int64
+	debounce    int64 // zero: none
 	debounceMax int64
 
 	runs atomic.Pointer[runs] // nil before the first Run
@@ -58,7 +58,7 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 		seed:     maphash.MakeSeed(),
 		classOf:  opts.Class,
 		reports:  reportsOf(opts),
-		ageAfter: int64(opts.AgeAfter),
+		ageAfter: int64(ageAfter),
 		debounce: max(0, int64(opts.Debounce)),
 	}
 	switch l := opts.Limiter.(type) {
@@ -68,14 +68,7 @@ func New[K comparable](opts Options[K]) *Queue[K] {
 	default:
 		q.limiter = l
 	}
-	if opts.AgeAfter == 0 {
-		q.ageAfter = int64(defaultAgeAfter)
-	}
-	q.debounceMax = int64(opts.DebounceMax)
-	if opts.DebounceMax <= 0 {
-		q.debounceMax = saturatingAdd(0, q.debounce, debounceSpan)
-	}
-	q.debounceMax = max(q.debounceMax, q.debounce)
+	q.debounceMax = saturatingAdd(0, q.debounce, debounceSpan)
 	for i := range q.pending {
 		q.pending[i].which = i
 	}
@@ -109,7 +102,7 @@ func (q *Queue[K]) now() int64 { return int64(time.Since(q.base)) }
 
 // stamp returns the time at which an entry starts to wait, or zero if it will not be used.
 func stamp[K comparable](q *Queue[K]) int64 {
-	if q.timing != nil || q.ready.levels != nil && q.ageAfter >= 0 {
+	if q.timing != nil || q.ready.levels != nil {
 		return q.now()
 	}
 	return 0

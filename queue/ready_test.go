@@ -60,7 +60,7 @@ func TestPriorityOfDirtyKey(t *testing.T) {
 
 // Any number of priorities must work, and leave nothing behind.
 func TestManyPriorities(t *testing.T) {
-	q := New(Options[string]{AgeAfter: -1})
+	q := New(Options[string]{})
 	var want []string
 	for p := range 500 {
 		k := stressKeys(500)[p]
@@ -76,52 +76,44 @@ func TestManyPriorities(t *testing.T) {
 }
 
 // TestAgeing keeps a stream of high priority keys going: the low ones must come through after
-// AgeAfter, taking every second turn and no more.
+// ageAfter, taking every second turn and no more.
 func TestAgeing(t *testing.T) {
-	for _, c := range []struct {
-		age  time.Duration
-		want time.Duration // when the first low key comes; negative: never
-	}{{0, 10 * time.Second}, {3 * time.Second, 3 * time.Second}, {-1, -1}} {
-		synctest.Test(t, func(t *testing.T) {
-			q := New(Options[string]{AgeAfter: c.age})
-			low := stressKeys(20)
-			start := time.Now()
-			for _, k := range low {
-				q.AddWith(k, AddOptions{Priority: -1})
-			}
-			first, lows, run := time.Duration(-1), 0, 0
-			for step := range 1000 {
-				q.AddWith("high", AddOptions{Priority: step % 2})
-				it := mustGet(t, q)
-				if it.Key == "high" {
-					run = 0
-				} else {
-					if lows++; first < 0 {
-						first = time.Since(start)
-					}
-					if run++; run > 1 {
-						t.Fatal("two aged keys in a row")
-					}
+	synctest.Test(t, func(t *testing.T) {
+		q := New(Options[string]{})
+		low := stressKeys(20)
+		start := time.Now()
+		for _, k := range low {
+			q.AddWith(k, AddOptions{Priority: -1})
+		}
+		first, lows, run := time.Duration(-1), 0, 0
+		for step := range 1000 {
+			q.AddWith("high", AddOptions{Priority: step % 2})
+			it := mustGet(t, q)
+			if it.Key == "high" {
+				run = 0
+			} else {
+				if lows++; first < 0 {
+					first = time.Since(start)
 				}
-				it.Done()
-				time.Sleep(100 * time.Millisecond)
+				if run++; run > 1 {
+					t.Fatal("two aged keys in a row")
+				}
 			}
-			if c.want >= 0 && first != c.want || c.want < 0 && first >= 0 {
-				t.Errorf("AgeAfter %v: the first low key came after %v", c.age, first)
-			}
-			if c.want >= 0 && lows != len(low) {
-				t.Errorf("AgeAfter %v: %d low keys came, want all %d", c.age, lows, len(low))
-			}
-			q.check(t)
-		})
-	}
+			it.Done()
+			time.Sleep(100 * time.Millisecond)
+		}
+		if first != ageAfter || lows != len(low) {
+			t.Errorf("the first low key came after %v, want %v; %d came, want all %d", first, ageAfter, lows, len(low))
+		}
+		q.check(t)
+	})
 }
 
 // Keys that were queued before priorities came into use have no time stamp: their age counts from
 // then.
 func TestAgeingStartsLate(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Options[string]{AgeAfter: time.Minute})
+		q := New(Options[string]{})
 		q.Add("old")
 		time.Sleep(time.Hour)
 		for range 50 {
@@ -131,7 +123,7 @@ func TestAgeingStartsLate(t *testing.T) {
 				t.Fatal("a key without a time stamp counts as aged")
 			}
 			it.Done()
-			time.Sleep(time.Second)
+			time.Sleep(100 * time.Millisecond)
 		}
 		time.Sleep(time.Minute)
 		for i := 0; ; i++ {
@@ -149,10 +141,11 @@ func TestAgeingStartsLate(t *testing.T) {
 }
 
 // Ageing does not depend on how long the calls take: with calls of a minute the low key comes with
-// the first one that starts after AgeAfter.
+// the first one that starts after ageAfter.
 func TestAgeingWithLongCalls(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Options[string]{AgeAfter: 150 * time.Second})
+		q := New(Options[string]{})
+		q.ageAfter = int64(150 * time.Second)
 		start := time.Now()
 		q.AddWith("low", AddOptions{Priority: -1})
 		for {
@@ -173,7 +166,7 @@ func TestAgeingWithLongCalls(t *testing.T) {
 // A key that was just added has not aged, however long nothing happened before.
 func TestFreshKeyIsNotAged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Options[string]{AgeAfter: 10 * time.Second})
+		q := New(Options[string]{})
 		for range 5 {
 			q.AddWith("high", AddOptions{Priority: 1})
 			q.AddWith("mid", AddOptions{Priority: 1})
@@ -193,7 +186,7 @@ func TestFreshKeyIsNotAged(t *testing.T) {
 // The turn that an aged key took counts only for the hand-out that follows.
 func TestAgedTurnIsForgotten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		q := New(Options[string]{AgeAfter: time.Second})
+		q := New(Options[string]{})
 		for range 3 {
 			q.AddWith("low", AddOptions{Priority: -1})
 			q.AddWith("high", AddOptions{Priority: 1})

@@ -3,6 +3,7 @@ package queue
 import (
 	"context"
 	"errors"
+	"math"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -57,16 +58,26 @@ type sim struct {
 func simOptions() []Options[string] {
 	class := func(k string) string { return string('A' + k[0]%3) }
 	return []Options[string]{
-		{AgeAfter: -1},
-		{AgeAfter: -1, Timing: true, Limiter: FastSlow[string]{Fast: 0, Slow: time.Millisecond, Attempts: 2}},
-		{AgeAfter: -1, Class: class, Limiter: MaxWait[string]{Max: 40 * time.Millisecond}},
-		{AgeAfter: -1, Class: class, Debounce: 1000, DebounceMax: 4001},
-		{AgeAfter: -1, Timing: true, Debounce: 1000, DebounceMax: 4001},
+		{},
+		{Timing: true, Limiter: FastSlow[string]{Fast: 0, Slow: time.Millisecond, Attempts: 2}},
+		{Class: class, Limiter: MaxWait[string]{Max: 40 * time.Millisecond}},
+		{Class: class, Debounce: 1000},
+		{Timing: true, Debounce: 1000},
 	}
 }
 
+// longestHold of a key by the debounce. No operation is at such a time after another.
+const longestHold = 4001
+
+// simQueue returns a queue as the model is: without ageing.
+func simQueue(opts Options[string]) *Queue[string] {
+	q := New(opts)
+	q.ageAfter, q.debounceMax = math.MaxInt64, longestHold
+	return q
+}
+
 func newSim(t *testing.T, opts Options[string], src source, every int) *sim {
-	return &sim{t: t, src: src, q: New(opts), m: newModel(opts), every: every}
+	return &sim{t: t, src: src, q: simQueue(opts), m: newModel(opts), every: every}
 }
 
 // run operates until the source ends, or limit operations.
@@ -276,7 +287,7 @@ func (s *sim) rare() {
 		s.t.Errorf("Drain of an idle queue = %v", err)
 	}
 	opts := simOptions()[s.choose(len(simOptions()))]
-	s.q, s.m, s.stale = New(opts), newModel(opts), nil
+	s.q, s.m, s.stale = simQueue(opts), newModel(opts), nil
 }
 
 // compare compares what Metrics, Snapshot and Retries show.

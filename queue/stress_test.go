@@ -83,13 +83,15 @@ func TestStress(t *testing.T) {
 	class := func(k string) string { return k[:8] }
 	for name, opts := range map[string]Options[string]{
 		"plain":    {},
-		"timed":    {Timing: true, AgeAfter: time.Microsecond},
-		"classes":  {Class: class, AgeAfter: time.Millisecond, Limiter: MaxWait[string]{Max: time.Millisecond}},
+		"timed":    {Timing: true},
+		"classes":  {Class: class, Limiter: MaxWait[string]{Max: time.Millisecond}},
 		"debounce": {Class: class, Debounce: 50 * time.Microsecond, Timing: true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			stress(t, New(opts))
+			q := New(opts)
+			q.ageAfter = int64(10 * time.Microsecond)
+			stress(t, q)
 		})
 	}
 }

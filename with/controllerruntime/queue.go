@@ -35,7 +35,7 @@ func NewQueue[K comparable](name string, limiter workqueue.TypedRateLimiter[K]) 
 //   - If an add takes the place of a delay, its priority and time count. In package priorityqueue
 //     the higher priority of both counts, and often the time of the first add.
 //   - The place of a key that was added while it ran depends on the time of its Done.
-//   - Low priorities do not starve, see queue.Options.AgeAfter.
+//   - Low priorities do not starve, see queue.AddOptions.
 //   - NumRequeues is the queue's own count and not the limiter's.
 func Queue[K comparable](q *queue.Queue[K], opts ...clientgo.QueueOptions) priorityqueue.PriorityQueue[K] {
 	p := &priorityQueue[K]{q: q, report: func() {}}
