@@ -132,9 +132,8 @@ func TestListHoldsNoBody(t *testing.T) {
 		n = 800 // all takes ten times as long; enough to notice a body that is held
 	}
 	const limit = 1 << 20
-	opts := client.Options{Decoders: 2} // each may be busy with some objects
 	grown := memtest.Least(limit, func() int64 {
-		r := podResourceBy[*pod](t, podBody(n, false), opts)
+		r := client.Decoders(podResourceBy[*pod](t, podBody(n, false), client.Options{}), 2) // each may be busy with some objects
 		before, most, count := memtest.Heap(), int64(0), 0
 		_, err := r.List(t.Context(), metav1.ListOptions{}, func(_ reflector.Event[*pod], err error) bool {
 			if err != nil {
@@ -158,7 +157,7 @@ func TestListHoldsNoBody(t *testing.T) {
 	used := memtest.Least(int64(n)*64+limit, func() int64 {
 		names := make([]string, 0, n)
 		before := memtest.Heap()
-		r := podResourceBy[*pod](t, podBody(n, false), opts)
+		r := client.Decoders(podResourceBy[*pod](t, podBody(n, false), client.Options{}), 2) // each may be busy with some objects
 		_, err := r.List(t.Context(), metav1.ListOptions{}, func(ev reflector.Event[*pod], _ error) bool {
 			names = append(names, ev.Object.Name)
 			return true

@@ -137,7 +137,7 @@ func spell[T metav1.Object](t *testing.T, in encoded, tuning reflector.Tuning, t
 // same object. It is decoded once, and handlers get no event. Other contents at the version are an
 // update.
 func testSpelling[T metav1.Object](t *testing.T, in encoded, colorOf func(T) string) {
-	for _, tuning := range []reflector.Tuning{{}, {DisableWatchList: true}, {DecodeAll: true}} {
+	for _, tuning := range []reflector.Tuning{{}, {DisableWatchList: true}} {
 		for _, way := range in.ways {
 			for _, respelt := range []int{1, spelled} {
 				t.Run(fmt.Sprintf("%+v, %s of %d", tuning, way, respelt), func(t *testing.T) {
@@ -145,9 +145,6 @@ func testSpelling[T metav1.Object](t *testing.T, in encoded, colorOf func(T) str
 						list := func(note string, unread int, want int) {
 							t.Helper()
 							s.relist()
-							if tuning.DecodeAll {
-								unread = 0
-							}
 							if events, recalled := got(); len(events) != want || recalled != uint64(unread) {
 								t.Errorf("%s: handlers got %q, want %d events; %d objects were not decoded, want %d", note, events, want, recalled, unread)
 							}

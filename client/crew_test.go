@@ -85,8 +85,7 @@ func checkDecoders[T any](t *testing.T, name, contentType string, body []byte, w
 	var want []outcome[T]
 	var wantEnd ending
 	for _, n := range []int{1, 2, 4, 8} {
-		opts.Decoders = n
-		r := newResource[T](t, bodiesOf(contentType, body), opts)
+		r := client.Decoders(newResource[T](t, bodiesOf(contentType, body), opts), n)
 		if opts.ShareJSON {
 			r = forCache(r)
 		}
@@ -116,7 +115,7 @@ func TestDecodersAgree(t *testing.T) {
 		list, events := listJSON(items...), manyEvents(items, seed)
 		for _, opts := range []client.Options{
 			{MaxObjectBytes: 2500},
-			{MaxObjectBytes: 2500, DropManagedFields: true, InternedStrings: 100, ShareJSON: true},
+			{MaxObjectBytes: 2500, DropManagedFields: true, ShareJSON: true},
 		} {
 			for name, cut := range map[string]int{"whole": 0, "cut": 9000, "broken": -1} {
 				list, events := list, events
@@ -175,8 +174,8 @@ func TestDecodersAgreeOnProtobuf(t *testing.T) {
 // checks.
 func TestDecodersStop(t *testing.T) {
 	items := manyWidgets(300, 9)
-	r := newResource[*widget](t, bodies(listJSON(items...)), client.Options{Decoders: 2})
-	w := newResource[*widget](t, bodies(manyEvents(items, 9)), client.Options{Decoders: 2})
+	r := client.Decoders(newResource[*widget](t, bodies(listJSON(items...)), client.Options{}), 2)
+	w := client.Decoders(newResource[*widget](t, bodies(manyEvents(items, 9)), client.Options{}), 2)
 	initial := true
 	for stop := 1; stop < 300; stop += 1 + stop/20 {
 		n := 0
@@ -227,7 +226,7 @@ func TestDecoderThatEnds(t *testing.T) {
 		}
 		items = append(items, widgetJSON(fmt.Sprint("w", i), i+1, size))
 	}
-	r := newLike(t, bodies(listJSON(items...)), &quitter{}, client.Options{Decoders: 2})
+	r := client.Decoders(newLike(t, bodies(listJSON(items...)), &quitter{}, client.Options{}), 2)
 	good, bad := 0, 0
 	_, err := r.List(t.Context(), metav1.ListOptions{}, func(ev reflector.Event[any], err error) bool {
 		if err == nil {
@@ -276,7 +275,7 @@ func TestSlowServer(t *testing.T) {
 		conn := transport(func(*http.Request) (*http.Response, error) {
 			return response(&dripping{pieces, every}), nil
 		}).connection()
-		r := newResource[*widget](t, conn, client.Options{Decoders: 4})
+		r := client.Decoders(newResource[*widget](t, conn, client.Options{}), 4)
 		seen, last := 0, time.Now()
 		_, err := r.List(t.Context(), metav1.ListOptions{}, func(reflector.Event[*widget], error) bool {
 			if took := time.Since(last); took > 2*every {
@@ -328,7 +327,7 @@ func TestQuietWatch(t *testing.T) {
 				conn := transport(func(req *http.Request) (*http.Response, error) {
 					return response(quiet{strings.NewReader(c.body), req.Context()}), nil
 				}).connection()
-				r := newResource[*widget](t, conn, client.Options{Decoders: 4})
+				r := client.Decoders(newResource[*widget](t, conn, client.Options{}), 4)
 				ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 				defer cancel()
 				initial, seen := true, 0

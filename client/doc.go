@@ -98,6 +98,14 @@
 // All methods are safe from any goroutine. A Resource is immutable except for its counters, the
 // kind of its last list, and the encoding that the server refused. A list or watch runs in its
 // caller's goroutine, and so does the caller's yield function or loop body. So a slow consumer
-// slows the server down. Other goroutines decode long lists and the initial events of a watch,
-// and end with them: see [Options.Decoders]. Nothing else starts a goroutine.
+// slows the server down. Nothing starts a goroutine but long lists and the initial events of a watch:
+// up to four goroutines, one per processor (GOMAXPROCS), begin after some objects, decode them, and end
+// with the call, in a watch with the initial events. Methods of T that decode run in them, for several
+// objects at a time. Objects are still yielded in the server's order and by the caller's goroutine.
+//
+// An object may then be yielded only together with later ones. In a list, it waits for the end of the
+// list at most. In a watch, it waits for the next event that is no Added, or for an Added that comes
+// 100 ms after the last yielded one, and is lost if ctx is done before. A watch without
+// AllowWatchBookmarks, in which none of these may come, decodes in the goroutine of the caller. So does a
+// list or watch whose reader says which objects it has, as a reflector's later lists.
 package client

@@ -25,3 +25,15 @@ const (
 	DefaultRetries        = defaultRetries
 	DefaultUserAgent      = defaultUserAgent
 )
+
+// Decoders has n goroutines decode long lists of r, which it returns.
+func Decoders[T any](r *Resource[T], n int) *Resource[T] {
+	r.core.decoders = n
+	return r
+}
+
+// Interned has the lists and watches of r remember n strings, or none. It returns r.
+func Interned[T any](r *Resource[T], n int) *Resource[T] {
+	codecOf(r.core).interned = n
+	return r
+}

@@ -19,7 +19,7 @@ import (
 // List implements [reflector.Source]. It requests one page, which is the whole collection unless
 // opts.Limit is set, and yields each object while it reads the body. It never holds more of the
 // body than one object, or 1 MiB and one object if it decodes on several goroutines (see
-// Options.Decoders). The selectors of opts narrow the Options' selectors.
+// "Concurrency" in the package documentation). The selectors of opts narrow the Options' selectors.
 //
 // Objects of built-in types get their kind and apiVersion from the list, because the server
 // leaves them out of its items. If the list's kind is not known yet, List yields the decoded

@@ -47,35 +47,11 @@ type Options struct {
 	// (KEP-5958).
 	DropManagedFields bool
 
-	// InternedStrings is the number of different strings of up to 128 bytes that a list or
-	// watch remembers, so that its objects share equal strings: namespaces, nodes, images,
-	// the keys and values of labels. Each takes about 50 bytes until the call ends; a call
-	// with fewer than some hundred objects takes less. Negative means none. Zero means 8192,
-	// except for JSON into other types than Unstructured: there sharing costs a quarter more
-	// time, so zero means none. The most is a million (1<<20).
-	InternedStrings int
-
 	// ShareJSON lets the objects that a reflector reads share equal parts in JSON, too, as they always do
 	// in protobuf: see [Resource.Relist]. That halves the memory of many objects that are much alike. But in
 	// JSON a known part is decoded nevertheless, so it costs a tenth to a half more time, and 140 KB for each
 	// Resource.
 	ShareJSON bool
-
-	// Decoders is the largest number of goroutines that decode a list, or the initial events of a
-	// watch. Their objects are still yielded in the server's order and by the caller's goroutine.
-	// The goroutines begin after some objects and end with the call, in a watch with the initial
-	// events. Methods of T that decode run in them, for several objects at a time.
-	//
-	// An object may be yielded only together with later ones. In a list, it waits for the end of
-	// the list at most. In a watch, it waits for the next event that is no Added, or for an Added
-	// that comes 100 ms after the last yielded one, and is lost if ctx is done before. A watch
-	// without AllowWatchBookmarks, in which none of these may come, decodes in the goroutine of the
-	// caller. So does a list or watch whose reader says which objects it has, as a reflector's
-	// later lists.
-	//
-	// 1 and less mean that the caller's goroutine decodes all objects. Zero means one per processor
-	// (GOMAXPROCS), up to four.
-	Decoders int
 }
 
 // check checks the part of the collection that the options select.
@@ -121,22 +97,9 @@ func objectLimit(option int64) int64 {
 	return option
 }
 
-// defaultInterned is the limit if Options.InternedStrings is zero. mostInterned is the largest possible
-// number, because the table is allocated in one piece.
-const (
-	defaultInterned = 8192
-	mostInterned    = 1 << 20
-)
-
-// mostDecoders is the number of decoders if Options.Decoders is zero and there are processors
-// enough. Finding the ends of objects takes a sixth of the time, so more decoders would have to
-// wait.
+// mostDecoders is how many goroutines decode a list, or the initial events of a watch, if there are processors enough.
+// Finding the ends of objects takes a sixth of the time, so more decoders would have to wait.
 const mostDecoders = 4
 
-// decoders returns the number of goroutines for a value of Options.Decoders.
-func decoders(option int) int {
-	if option == 0 {
-		return min(runtime.GOMAXPROCS(0), mostDecoders)
-	}
-	return option
-}
+// decoders returns the number of goroutines of a list.
+func decoders() int { return min(runtime.GOMAXPROCS(0), mostDecoders) }

@@ -3,7 +3,6 @@ package client_test
 import (
 	"errors"
 	"fmt"
-	"math"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -110,14 +109,14 @@ func TestMaxObjectBytes(t *testing.T) {
 	}
 }
 
-// Sharing strings and parts changes nothing else, however many are to be remembered.
-func TestInternedStrings(t *testing.T) {
+// Sharing strings and parts changes nothing else, however many are remembered.
+func TestInterned(t *testing.T) {
 	var items []string
 	for i := range 600 {
 		items = append(items, widgetJSON(fmt.Sprint("w\u00e9", i%50), i, i))
 	}
 	body := listJSON(items...)
-	for _, n := range []int{0, 3, 100_000, math.MaxInt} {
+	for _, n := range []int{1, 3, 100_000} {
 		same[*widget](t, body, n)
 		same[*unstructured.Unstructured](t, body, n)
 	}
@@ -125,8 +124,8 @@ func TestInternedStrings(t *testing.T) {
 
 func same[T any](t *testing.T, body string, n int) {
 	t.Helper()
-	want := list(t.Context(), newResource[T](t, bodies(body), client.Options{InternedStrings: -1}), metav1.ListOptions{})
-	got := list(t.Context(), forCache(newResource[T](t, bodies(body), client.Options{InternedStrings: n, ShareJSON: true})), metav1.ListOptions{})
+	want := list(t.Context(), client.Interned(newResource[T](t, bodies(body), client.Options{}), 0), metav1.ListOptions{})
+	got := list(t.Context(), forCache(client.Interned(newResource[T](t, bodies(body), client.Options{ShareJSON: true}), n)), metav1.ListOptions{})
 	if d := cmp.Diff(want.events, got.events); d != "" || got.err != nil || len(got.events) != 600 {
 		t.Error(got.err, d)
 	}

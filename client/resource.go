@@ -132,7 +132,7 @@ func newResource(conn Connection, k *kind.Kind[any], t reflect.Type, opts Option
 
 		encoding: first,
 		limit:    objectLimit(opts.MaxObjectBytes),
-		decoders: decoders(opts.Decoders),
+		decoders: decoders(),
 	}
 	r.accepts = acceptAnswer(r, "", "")
 	return r, nil

@@ -37,7 +37,8 @@ func forCache[T any](r *client.Resource[T]) *client.Resource[T] {
 func sharing[T any](t *testing.T, contentType string, body []byte) (*client.Resource[T], []T) {
 	t.Helper()
 	plain := newNamed[T](t, bodiesOf(contentType, body), "Widget", client.Options{})
-	shared := forCache(newNamed[T](t, bodiesOf(contentType, body), "Widget", client.Options{ShareJSON: true, InternedStrings: -1, Decoders: 1}))
+	r := client.Interned(newNamed[T](t, bodiesOf(contentType, body), "Widget", client.Options{ShareJSON: true}), 0)
+	shared := forCache(client.Decoders(r, 1))
 	want, got := list(t.Context(), plain, metav1.ListOptions{}), list(t.Context(), shared, metav1.ListOptions{})
 	if d := cmp.Diff(want.events, got.events); d != "" || got.err != nil || len(got.events) != many {
 		t.Fatal(got.err, len(got.events), d)
@@ -177,7 +178,7 @@ func TestReadOnlyShares(t *testing.T) {
 	for _, reads := range []bool{false, true} {
 		ctx, cancel := context.WithCancel(t.Context())
 		to := &pile{end: cancel}
-		source := newResource[*widget](t, bodies(whole), client.Options{ShareJSON: true, Decoders: 1})
+		source := client.Decoders(newResource[*widget](t, bodies(whole), client.Options{ShareJSON: true}), 1)
 		r, err := reflector.New(source, to, reflector.Options{ReadOnly: reads, Tuning: reflector.Tuning{DisableWatchList: true}})
 		if err != nil {
 			t.Fatal(err)

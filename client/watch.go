@@ -15,8 +15,8 @@ import (
 
 // Watch implements [reflector.Source]: it yields the events after opts.ResourceVersion in the
 // server's order. Ranging over the sequence sends the request, and leaving the loop closes it.
-// Everything but the decoding of initial events (see Options.Decoders) runs in the caller's
-// goroutine. The selectors of opts narrow the Options' selectors; opts sets bookmarks, timeout and
+// Everything but the decoding of initial events (see "Concurrency" in the package documentation) runs
+// in the caller's goroutine. The selectors of opts narrow the Options' selectors; opts sets bookmarks, timeout and
 // initial events.
 //
 // An event that cannot be used is a *reflector.ObjectError, and the sequence continues: its

@@ -14,6 +14,7 @@ const (
 	internSoon  = 16
 	internMore  = 512
 	internStart = 512
+	internMost  = 8192 // each takes about 50 bytes until the list or watch ends
 )
 
 // workspace holds everything that decoding one list or watch reuses from object to object. It

@@ -131,7 +131,6 @@ func newTickets(ctx context.Context, t *testing.T, c *cluster.Cluster, definitio
 		cacheTickets[*ticket](t, "typed, listed", conn, version, pages),
 		cacheTickets[*unstructured.Unstructured](t, "untyped, streamed", conn, version, reflector.Tuning{}),
 		cacheTickets[*unstructured.Unstructured](t, "untyped, listed", conn, version, pages),
-		cacheTickets[*unstructured.Unstructured](t, "untyped, decoded", conn, version, reflector.Tuning{DecodeAll: true}),
 		cacheTicketsLikeClientGo(t, c, version),
 	}
 	return s

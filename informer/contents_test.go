@@ -76,6 +76,11 @@ type contentsCase[T any] struct {
 	contents   func(T) string
 }
 
+// decoding is a source of the same objects that decodes each object of each list.
+func decoding(from reflector.Source[*widget]) reflector.Source[*widget] {
+	return struct{ reflector.Source[*widget] }{from}
+}
+
 // TestNewContentsAtAnOldVersion: after each list the store has the contents of the list, whatever
 // their versions. Handlers get an update of the objects that have changed, and of no others.
 func TestNewContentsAtAnOldVersion(t *testing.T) {
@@ -86,7 +91,7 @@ func TestNewContentsAtAnOldVersion(t *testing.T) {
 	for _, c := range []func(*contentsCase[*widget]){
 		func(c *contentsCase[*widget]) { c.name = "stream" },
 		func(c *contentsCase[*widget]) { c.name, c.tuning = "list", pages },
-		func(c *contentsCase[*widget]) { c.name, c.tuning.DecodeAll, c.recalls = "decoded", true, false },
+		func(c *contentsCase[*widget]) { c.name, c.source, c.recalls = "decoded", decoding, false },
 		func(c *contentsCase[*widget]) { c.name, c.source, c.recalls = "no sums", bare, false },
 		func(c *contentsCase[*widget]) {
 			c.name, c.source, c.recalls, c.tuning = "no sums, list", bare, false, pages

@@ -93,7 +93,6 @@ func newOwnLife(t *testing.T, seed uint64) *ownLife {
 	}
 	l.src = &lagging{Source: newPart(t, l.server, selected), watch: new(barrier), list: new(barrier)}
 	opts := randomOptions(r)
-	opts.Reflector.DecodeAll = seed%8 == 3
 	opts.Reflector.Backoff.Random = rand.New(rand.NewPCG(seed, 3)).Float64
 	opts.OnError = func(err error) {
 		l.note("OnError: %v", err)
@@ -105,6 +104,9 @@ func newOwnLife(t *testing.T, seed uint64) *ownLife {
 		opts.Mutations = informer.MutationsAll
 	}
 	src := reflector.Source[*widget](l.src)
+	if seed%8 == 3 {
+		src = decoding(src)
+	}
 	if l.bare {
 		src = reflector.Map(src, func(w *widget) (*widget, error) { return l.cached(w), nil })
 	}

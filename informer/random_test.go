@@ -91,11 +91,13 @@ func newLife(t *testing.T, seed uint64) *life {
 	r := rand.New(rand.NewPCG(seed, 1))
 	l := &life{t: t, rand: r, server: newServer(t)}
 	src := reflector.Source[*widget](source(t, l.server))
-	if seed%4 == 2 {
+	switch seed % 4 {
+	case 2:
 		src = &restless{src, int(seed % 8 / 4)}
+	case 3:
+		src = decoding(src)
 	}
 	opts := randomOptions(r)
-	opts.Reflector.DecodeAll = seed%4 == 3
 	opts.Reflector.Backoff.Random = rand.New(rand.NewPCG(seed, 3)).Float64
 	l.inf = newInformer(t, src, opts)
 	informer.SetLag(l.inf, uint64(1+r.IntN(20)))

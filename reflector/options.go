@@ -96,10 +96,6 @@ type Tuning struct {
 	// has a connection but gets no answer eight times, because a proxy may let only watches pass. The
 	// first of these watches then lasts five seconds, because the server may have come back meanwhile.
 	TrustVersions bool
-
-	// DecodeAll decodes each object of each list. Otherwise an object that the sink has with the
-	// same key, UID, version and sum of its bytes is taken from the sink: see [Source].
-	DecodeAll bool
 }
 
 func (o Tuning) withDefaults() Tuning {

@@ -23,7 +23,7 @@ func New[T any](source Source[T], sink Sink[T], opts Options) (*Reflector[T], er
 	if changes {
 		r.core.follows.by = changing.Selection()
 	}
-	beginReading(&r.transfer, opts.DecodeAll, opts.ReadOnly)
+	beginReading(&r.transfer, opts.ReadOnly)
 	r.core.requests, r.transfer.core = &r.transfer, &r.core
 	return r, nil
 }

@@ -48,7 +48,7 @@ type recall[T any] struct {
 
 // beginReading lets the objects have parts in common, if the source can and they are read-only, and makes t recall
 // objects, if source and sink can.
-func beginReading[T any](t *transfer[T], decodeAll, readOnly bool) {
+func beginReading[T any](t *transfer[T], readOnly bool) {
 	source := t.source
 	from, ok := source.(relister[T])
 	if !ok {
@@ -59,7 +59,7 @@ func beginReading[T any](t *transfer[T], decodeAll, readOnly bool) {
 			t.source, source, from = shared, shared, shared.(relister[T])
 		}
 	}
-	if to, holds := t.sink.(recaller[T]); holds && !decodeAll {
+	if to, holds := t.sink.(recaller[T]); holds {
 		c := &t.recall
 		c.sink, c.source = to, from.Relist(source, func(id objid.Identity) bool { return findRecalled(c, id) })
 	}

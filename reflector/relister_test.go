@@ -41,15 +41,9 @@ func (s *recaller) Discard()                                             { s.lis
 func (s *recaller) Apply(context.Context, reflector.Event[string]) error { return nil }
 
 // A relist recalls objects through Map, Filter and Tweak, by LIST and as a stream. The first list
-// recalls none, nor does a list for which DecodeAll is set.
+// recalls none, nor does a list of a source that cannot.
 func TestRelistRecalls(t *testing.T) {
-	for _, c := range []struct {
-		tuning   reflector.Tuning
-		recalled bool
-	}{
-		{reflector.Tuning{}, true}, {reflector.Tuning{DisableWatchList: true}, true},
-		{reflector.Tuning{DecodeAll: true}, false}, {reflector.Tuning{DecodeAll: true, DisableWatchList: true}, false},
-	} {
+	for _, c := range []struct{ pages, recalled bool }{{false, true}, {true, true}, {false, false}, {true, false}} {
 		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				server, inner := widgetServer(t)
@@ -58,10 +52,14 @@ func TestRelistRecalls(t *testing.T) {
 						t.Fatal(err)
 					}
 				}
-				some := reflector.Tweak(reflector.Filter(reflector.Source[*object](inner), func(o *object) bool { return o.Name != "c" }), func(*metav1.ListOptions) {})
+				from := reflector.Source[*object](inner)
+				if !c.recalled {
+					from = struct{ reflector.Source[*object] }{inner}
+				}
+				some := reflector.Tweak(reflector.Filter(from, func(o *object) bool { return o.Name != "c" }), func(*metav1.ListOptions) {})
 				source := reflector.Map(some, func(o *object) (string, error) { return "decoded " + o.Name, nil })
 				sink := &recaller{}
-				r, err := reflector.New(source, reflector.Sink[string](sink), reflector.Options{Tuning: c.tuning, OnError: func(error) {}})
+				r, err := reflector.New(source, reflector.Sink[string](sink), reflector.Options{Tuning: reflector.Tuning{DisableWatchList: c.pages}, OnError: func(error) {}})
 				if err != nil {
 					t.Fatal(err)
 				}

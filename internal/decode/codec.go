@@ -50,8 +50,9 @@ type Codec interface {
 	// The result is either raw or in *room.
 	WithoutManagedFields(raw []byte, room *[]byte) []byte
 
-	// Sharing returns a codec for the same type that makes equal strings share memory. With nil
-	// the codec allocates each string.
+	// Sharing returns a codec for the same type that makes equal strings in untyped values share memory.
+	// Elsewhere, sharing would take a quarter more time for a sixth fewer allocations. With nil the codec
+	// allocates each string.
 	Sharing(strings *kubeproto.Strings) Codec
 }
 
@@ -66,13 +67,12 @@ type JSONCodec struct {
 
 	weights weights
 	untyped bool // the type holds an untyped value
-	Quotes  bool // strings are decoded in the library's way and not shared
 }
 
 // NewJSONCodec makes the codec for objects of type t in JSON, which may take most bytes. It walks over
 // all types in t, so make it when there is JSON.
 func NewJSONCodec(t reflect.Type, most int64) *JSONCodec {
-	c := JSONCodec{weights: weightsOf(t, most), untyped: holdsUntyped(t, map[reflect.Type]bool{}), Quotes: quotesStrings(t, map[reflect.Type]bool{})}
+	c := JSONCodec{weights: weightsOf(t, most), untyped: holdsUntyped(t, map[reflect.Type]bool{})}
 	return c.sharing(nil)
 }
 
@@ -90,9 +90,6 @@ func (c *JSONCodec) sharing(strings *kubeproto.Strings) *JSONCodec {
 	if c.untyped {
 		own = append(own, anything)
 	}
-	if strings != nil && !c.Quotes {
-		own = append(own, stringUnmarshaler(strings))
-	}
 	exact := json.JoinOptions(rules, json.WithUnmarshalers(json.JoinUnmarshalers(own...)))
 	return &JSONCodec{
 		// The caller has delimited the value, so its syntax is valid. The legacy way of
@@ -102,7 +99,6 @@ func (c *JSONCodec) sharing(strings *kubeproto.Strings) *JSONCodec {
 		untype:  json.JoinOptions(rules, json.WithUnmarshalers(anything)),
 		weights: c.weights,
 		untyped: c.untyped,
-		Quotes:  c.Quotes,
 	}
 }
 
