@@ -23,17 +23,16 @@ import (
 // reflection. Functions, channels and memory that only unexported fields refer to are not compared.
 // A check reads the object as any other reader does, so a check during a write to one of its maps
 // can end the process.
+//
+// Zero does not look, and costs nothing.
 type Mutations uint8
 
 const (
-	// MutationsIgnored does not look, and costs nothing.
-	MutationsIgnored Mutations = iota
-
 	// MutationsSampled looks at 64 objects for ten seconds, and then at 64 others: half of
 	// them new in the store, half from all of the store in turn. It is cheap enough for
 	// production: a few copies and a walk over the store's slots every ten seconds, and one
 	// lookup in a table of 64 for each call of a handler.
-	MutationsSampled
+	MutationsSampled Mutations = iota + 1
 
 	// MutationsAll looks at all objects every second. It is for tests: it keeps a second copy
 	// of the store, and copies of earlier states for two minutes.
@@ -68,7 +67,7 @@ type watched[T any] struct {
 }
 
 func newDetector[K comparable, T any](mode Mutations) *detector[K, T] {
-	if mode == MutationsIgnored {
+	if mode == 0 {
 		return nil
 	}
 	return &detector[K, T]{sampling: mode == MutationsSampled, watched: map[K][]*watched[T]{}}
