@@ -35,7 +35,7 @@ func addListener[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	register(i, l)
 	switch i.phase {
 	case phaseRunning:
-		startListener(i, i.session.Load(), l)
+		startListener(i, present(&i.base), l)
 	case phaseStopping, phaseStopped:
 		l.reg.cease() // otherwise a waiter would wait for the next Run
 	}
@@ -65,8 +65,8 @@ func register[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 	if l.opts.Unchanged {
 		i.unchanged++
 	}
-	if hasSyncedAll(i) || i.store.Len() > 0 {
-		l.found, l.early = new(i.store.Snapshot()), !hasSyncedAll(i)
+	if hasSyncedAll(&i.base) || i.store.Len() > 0 {
+		l.found, l.early = new(i.store.Snapshot()), !hasSyncedAll(&i.base)
 	}
 	i.listeners[l] = struct{}{}
 }

@@ -24,11 +24,10 @@ type ownWrite[T any] struct {
 	gone bool // the object ended
 }
 
-// losses are the writes that were found to be lost, of all parts.
-type losses[K comparable] struct {
+// lostWrites counts the writes that were found to be lost, of all parts.
+type lostWrites struct {
 	times atomic.Uint64 // number of times that a write was found to be lost
 	once  atomic.Uint64 // number of lost writes
-	keys  []K           // of the last times, the newest last; guarded by the informer's mu
 }
 
 // own knows which writes of this process are ahead of a part's list and watch.

@@ -40,11 +40,11 @@ func AddIndex[K comparable, T any, V comparable](to Informed[K, T], of *index.In
 		logs.New(nil, "informer", "").Error(fmt.Errorf("AddIndex: an index of %T: %w", *new(T), mistake.NoInformer))
 		return Index[K, T, V]{}
 	case of == nil:
-		inf.typed.refuse(about(inf.Resource(), fmt.Errorf("AddIndex: %w: the index is nil: make it with index.New or index.By", mistake.Index)))
+		inf.engine.refuse(about(inf.Resource(), fmt.Errorf("AddIndex: %w: the index is nil: make it with index.New or index.By", mistake.Index)))
 		return Index[K, T, V]{}
 	}
 	if err := inf.AddIndexes(of); err != nil && of.Check(inf.Store()) != nil {
-		inf.typed.refuse(err)
+		inf.engine.refuse(err)
 	}
 	return Index[K, T, V]{inf: inf, of: of}
 }

@@ -31,10 +31,10 @@ func commitPopped[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T
 	select {
 	case i.turn <- struct{}{}:
 		defer func() { <-i.turn }()
-	case <-f.session.Ctx.Done():
-		return f.session.Ctx.Err()
+	case <-f.session.run.Ctx.Done():
+		return f.session.run.Ctx.Err()
 	}
-	if err := waitForHandlers(f.session.Ctx, i); err != nil {
+	if err := waitForHandlers(f.session.run.Ctx, i); err != nil {
 		return err
 	}
 	began := time.Now()
@@ -43,7 +43,7 @@ func commitPopped[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T
 	}
 	pending := f.fifo.Len()
 	if took, slow := i.pace.Slow(began, batch.Len(), pending); slow {
-		i.report(&deltafifo.SlowError{Resource: i.Resource(), Deltas: batch.Len(), Took: took, Pending: pending})
+		report(&i.base, &deltafifo.SlowError{Resource: i.name, Deltas: batch.Len(), Took: took, Pending: pending})
 	}
 	return nil
 }
@@ -148,20 +148,20 @@ func takeOutcomes[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 // from the store and ends Run. f.changes is empty before and after.
 func commitBatch[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T]) error {
 	i, c := f.part.inf, &f.changes
-	began, synced := time.Now(), hasSyncedAll(i)
+	began, synced := time.Now(), hasSyncedAll(&i.base)
 	i.care.later()
 	if err := commitLocked(f.part, c, batch); err != nil {
 		return err
 	}
-	if !synced && hasSyncedAll(i) {
+	if !synced && hasSyncedAll(&i.base) {
 		i.logger.Debug("cache is filled", slog.Int("objects", i.store.Len()), slog.String("resourceVersion", i.store.ResourceVersion()))
 	}
 	for _, bad := range c.failed {
-		i.badObject(bad)
+		badObject(&i.base, bad)
 	}
-	reportLost(i, c.lost)
+	reportLost(&i.base, c.lost)
 	if c.vary != nil {
-		i.report(fmt.Errorf("%s: %w", i.Resource(), c.vary))
+		report(&i.base, fmt.Errorf("%s: %w", i.name, c.vary))
 	}
 	i.counted.committed(batch.Len(), time.Since(began))
 	reset(c)
@@ -176,7 +176,7 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 		return nil
 	}
 	cutLagging(i)
-	begins, empty := !hasSyncedAll(i), i.store.Len() == 0
+	begins, empty := !hasSyncedAll(&i.base), i.store.Len() == 0
 	rv := batch.ResourceVersion()
 	_, listed := batch.Listed()
 	c.undated = listed && parseVersion(rv) == 0
@@ -208,7 +208,7 @@ func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch de
 	c.vary = i.versions.variations.take()
 	eventlog.Publish(&i.log)
 	if listed && i.over != nil {
-		i.over.await(i.session.Load())
+		i.over.await(present(&i.base))
 	}
 	return nil
 }

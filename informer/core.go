@@ -28,25 +28,20 @@ const (
 	phaseStopped  // until Run is called again
 )
 
-// core is what an Informer drives.
-type core[K comparable, T any] struct {
+// base is the part of a core that is the same for all types. What works on it alone is compiled once, and not in each
+// package that makes an informer. Its only methods are those of engine: a core has a wrapper for each method.
+type base struct {
 	// Set by New and never changed.
-	name   string            // of the collection
-	only   *part[K, T]       // the only part; nil in an informer over namespaces
-	over   *namespaced[K, T] // the namespaces; nil if there is one part only
-	key    store.KeyFunc[K, T]
-	opts   Options[T]
-	logger logs.Log
-	store  *store.Store[K, T]
-	synced chan struct{} // closed when the initial list is in the store
-	lag    uint64        // handlerLag, or less in tests
+	name    string // of the collection
+	onError func(error)
+	logger  logs.Log
+	synced  chan struct{} // closed when the initial list is in the store
+	lag     uint64        // handlerLag, or less in tests
 
 	faults     faults // of the setup
 	unread     unread
 	refusal    refusal       // why the initial list fails
 	badObjects atomic.Uint64 // found by the informer itself; the reflector counts its own
-
-	detector *detector[K, T] // nil if disabled; set by New
 
 	counted    counters
 	size       objectSize
@@ -57,13 +52,11 @@ type core[K comparable, T any] struct {
 	pace  pace.Meter // of commits
 
 	ownLimit int // of writes that are ahead of the watch of a part: maxOwn, or less in tests
-	losses   losses[K]
-
-	versions versions[K, T] // of stored objects that do not carry their version
+	lost     lostWrites
 
 	// The current run, or the next one before the first Run, or the last one. Set with mu
 	// held.
-	session atomic.Pointer[session[K, T]]
+	session atomic.Pointer[session]
 
 	// turn has a value while a committer waits for handlers, and commits then. It is taken outside mu.
 	turn chan struct{}
@@ -71,14 +64,31 @@ type core[K comparable, T any] struct {
 	// mu is held while a batch is committed and logged, so that a new handler sees the store
 	// and the log at the same moment. It is taken inside the locks of the queues. No goroutine waits for a
 	// handler or for the network with mu held.
-	mu         sync.Mutex
-	phase      phase
-	places     places
-	past       *reflector.Stats // of reflectors that have ended; nil before the first
+	mu        sync.Mutex
+	phase     phase
+	places    places
+	past      *reflector.Stats // of reflectors that have ended; nil before the first
+	unchanged int              // number of listeners that want unchanged objects
+	named     int              // number of handlers added so far
+}
+
+// core is what an Informer drives.
+type core[K comparable, T any] struct {
+	base
+
+	// Set by New and never changed.
+	only     *part[K, T]       // the only part; nil in an informer over namespaces
+	over     *namespaced[K, T] // the namespaces; nil if there is one part only
+	key      store.KeyFunc[K, T]
+	opts     Options[T]
+	store    *store.Store[K, T]
+	detector *detector[K, T] // nil if disabled
+	versions versions[K, T]  // of stored objects that do not carry their version
+
+	// Guarded by mu.
+	losses     []K // keys of the last times that a write was found to be lost, the newest last
 	listeners  map[*listener[K, T]]struct{}
 	coalescing []*listener[K, T] // the listeners with Coalesce
-	unchanged  int               // number of listeners that want unchanged objects
-	named      int               // number of handlers added so far
 	log        eventlog.Log[Event[K, T]]
 
 	trace atomic.Pointer[trace[K]] // nil until Trace; set with mu held
@@ -107,8 +117,8 @@ type namespaced[K comparable, T any] struct {
 	objects  func(namespace string) []T // what the store has of a namespace
 	count    func(namespace string) int // the number of these objects
 	coming   func() (string, bool)      // a namespace that is being added, if there is one
-	start    func(*session[K, T])       // starts all parts; called with the informer's mu held
-	await    func(*session[K, T])       // sees to parts that do not list; called with the informer's mu held
+	start    func(*session)             // starts all parts; called with the informer's mu held
+	await    func(*session)             // sees to parts that do not list; called with the informer's mu held
 	follower *follower                  // of the set
 
 	// Guarded by the informer's mu.
@@ -117,7 +127,7 @@ type namespaced[K comparable, T any] struct {
 }
 
 // session holds what an informer needs anew for each Run. What each part needs is its feed.
-type session[K comparable, T any] struct {
+type session struct {
 	feeding sync.WaitGroup // of the namespaces' reflectors
 
 	// life ends, with ErrStopped, when the session stops.
@@ -126,8 +136,19 @@ type session[K comparable, T any] struct {
 
 	done chan struct{} // closed, with the informer's mu held, when the session has stopped
 
-	*usercode.Run // set by Informer.Run before any other goroutine can look
+	run *usercode.Run // set by Informer.Run before any other goroutine can look
 }
+
+// present returns the session of the current run, or the one that stands in for it. It is not inlined: each package
+// that makes an informer would compile the methods of the pointer.
+//
+//go:noinline
+func present(i *base) *session { return i.session.Load() }
+
+// keepSession makes s the present one. Called with mu held, or before the informer is given out.
+//
+//go:noinline
+func keepSession(i *base, s *session) { i.session.Store(s) }
 
 // feed is what a part needs anew for each Run. It is the sink of the part's reflector, which commits after
 // the last event at hand and leaves everything else to the committer. It also notices when the server
@@ -135,7 +156,7 @@ type session[K comparable, T any] struct {
 type feed[K comparable, T any] struct {
 	// Set when it is made and never changed, but for reflector: see newReflector.
 	part      *part[K, T]
-	session   *session[K, T]
+	session   *session
 	fifo      *deltafifo.DeltaFIFO[K, T]
 	to        *deltafifo.Sink[K, T]
 	reflector *reflector.Reflector[T] // of the goroutine that runs it
@@ -201,6 +222,5 @@ type objectSize struct {
 	mean float64 // of a sample at that time
 }
 
-func (i *core[K, T]) Resource() string { return i.name }
-
 func (i *core[K, T]) keyFunc() store.KeyFunc[K, T] { return i.key }
+func (i *base) Resource() string                   { return i.name }

@@ -108,7 +108,7 @@ func deliver[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {
 	}
 	enter(l.inf.detector, l.opts.Name, ev)
 	callHandler(l, ev)
-	reportMutations(l.inf, leaveDetector(l.inf.detector, l.opts.Name, ev))
+	reportMutations(&l.inf.base, leaveDetector(l.inf.detector, l.opts.Name, ev))
 }
 
 func callHandler[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {

@@ -35,7 +35,7 @@ func (i *core[K, T]) Events(ctx context.Context, opts HandlerOptions[T]) iter.Se
 			}
 		})
 		i.mu.Lock()
-		life := i.session.Load().life
+		life := present(&i.base).life
 		register(i, l)
 		i.mu.Unlock()
 		defer release(l)

@@ -11,11 +11,11 @@ import (
 
 // newFeed gives a part what it needs for the next run, but no reflector. Called with mu held, or before the
 // informer is given out.
-func newFeed[K comparable, T any](p *part[K, T], s *session[K, T]) *feed[K, T] {
+func newFeed[K comparable, T any](p *part[K, T], s *session) *feed[K, T] {
 	i := p.inf
 	f := &feed[K, T]{part: p, session: s}
 	f.fifo = deltafifo.New(deltafifo.KnownObjects[K, T](&knownObjects[K, T]{i.store.Reader(), p}), deltafifo.Options{Limit: i.opts.Pending})
-	f.to = deltafifo.NewSink(f.fifo, func(obj T) (K, error) { return keyIn(p, obj) }, i.badObject)
+	f.to = deltafifo.NewSink(f.fifo, func(obj T) (K, error) { return keyIn(p, obj) }, func(bad *reflector.ObjectError) { badObject(&i.base, bad) })
 	f.to.Keep(p.keeps)
 	f.commit = func(batch deltafifo.Batch[K, T]) error {
 		f.commits, f.committed = true, true
@@ -25,9 +25,9 @@ func newFeed[K comparable, T any](p *part[K, T], s *session[K, T]) *feed[K, T] {
 	}
 	f.committer.commit = func() error {
 		err := context.Canceled // if commitPending does not return
-		contain(i, s, "commit", noKey, func() {
+		contain(&i.base, s, "commit", noKey, func() {
 			if err = commitPending(f); err != nil {
-				s.Fail(err)
+				s.run.Fail(err)
 			}
 		})
 		return err

@@ -16,7 +16,7 @@ func (i *Informer[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 //go:noinline
 func (i *core[K, T]) AddIndexes(defs ...index.Definition[T]) error {
 	if err := i.store.AddIndexes(defs...); err != nil {
-		return i.about(err)
+		return about(i.name, err)
 	}
 	return nil
 }

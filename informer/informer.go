@@ -87,8 +87,6 @@ type typed[K comparable, T any] interface {
 	LostKeys(since uint64) (keys []K, now uint64, complete bool)
 	Coverage(key K) coverage.Coverage
 	PendingWrite(key K) (rv string, ok bool)
-	// refuse keeps an error of the setup.
-	refuse(err error)
 	// keyFunc returns the function that New got.
 	keyFunc() store.KeyFunc[K, T]
 }
@@ -98,6 +96,8 @@ type typed[K comparable, T any] interface {
 type engine interface {
 	Resource() string
 	Err() error
+	// refuse keeps an error of the setup.
+	refuse(err error)
 	Run(ctx context.Context) error
 	Done() <-chan struct{}
 	Synced() <-chan struct{}

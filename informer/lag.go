@@ -97,8 +97,8 @@ func slowest[K comparable, T any](i *core[K, T]) (name string, lag uint64) {
 func reportSlow[K comparable, T any](i *core[K, T]) {
 	i.counted.slowHandlers.Add(1)
 	name, lag := slowest(i)
-	i.opts.OnError(&SlowHandlerError{
-		Resource: i.Resource(), Handler: name, Behind: lag, Waited: i.waits.waited, Since: i.waits.since,
+	i.onError(&SlowHandlerError{
+		Resource: i.name, Handler: name, Behind: lag, Waited: i.waits.waited, Since: i.waits.since,
 	})
 }
 

@@ -119,7 +119,7 @@ func TestLargeBatches(t *testing.T) {
 				t.Fatalf("round %d: the store has %v, want %v", round, got, obj)
 			}
 		}
-		if rv := i.store.ResourceVersion(); i.store.Len() != len(has) || rv != fmt.Sprint(round+1) || !hasSyncedAll(i) {
+		if rv := i.store.ResourceVersion(); i.store.Len() != len(has) || rv != fmt.Sprint(round+1) || !hasSyncedAll(&i.base) {
 			t.Errorf("round %d: %d objects at %s, want %d", round, i.store.Len(), rv, len(has))
 		}
 	}

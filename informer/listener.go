@@ -10,15 +10,15 @@ import (
 )
 
 // startListener begins to call l's handler. Called with mu held, while the informer runs.
-func startListener[K comparable, T any](i *core[K, T], s *session[K, T], l *listener[K, T]) {
+func startListener[K comparable, T any](i *core[K, T], s *session, l *listener[K, T]) {
 	if l.loop || l.active {
 		return
 	}
 	l.active = true
 	l.reg.begin()
-	s.Go(func() {
+	s.run.Go(func() {
 		defer endRun(i, l)
-		contain(i, s, handling, l.describe, func() { runListener(s.Ctx, l) })
+		contain(&i.base, s, handling, l.describe, func() { runListener(s.run.Ctx, l) })
 	})
 }
 
@@ -134,7 +134,7 @@ func catchUp[K comparable, T any](l *listener[K, T]) bool {
 		turns.skip(i.trace.Load().place(eventlog.Published(&i.log)))
 	}
 	l.backlog.Store(1)
-	now, synced := i.store.Snapshot(), hasSyncedAll(i)
+	now, synced := i.store.Snapshot(), hasSyncedAll(&i.base)
 	i.mu.Unlock()
 	l.logged = false
 	l.rest = missedEvents(missed, i.versions.meta, position, now, !l.synced)

@@ -65,15 +65,15 @@ func expireOwn[K comparable, T any](p *part[K, T]) {
 		i.mu.Unlock()
 		return
 	}
-	s := i.session.Load()
-	s.Add(1) // Run waits for the report
+	s := present(&i.base)
+	s.run.Add(1) // Run waits for the report
 	lost, failed := takeDue(p, time.Now())
 	eventlog.Publish(&i.log)
 	i.mu.Unlock()
-	defer s.Done()
-	reportLost(i, lost)
+	defer s.run.Done()
+	reportLost(&i.base, lost)
 	for _, bad := range failed {
-		i.badObject(bad)
+		badObject(&i.base, bad)
 	}
 }
 
@@ -121,13 +121,13 @@ func takeDue[K comparable, T any](p *part[K, T], now time.Time) (lost []*LostWri
 
 // lose notes that a write is lost, or still is. Called with mu held.
 func lose[K comparable, T any](p *part[K, T], w dueWrite[K]) *LostWriteError {
-	all := &p.inf.losses
-	if len(all.keys) == maxOwn {
-		all.keys = slices.Clone(all.keys[maxOwn/2:])
+	i := p.inf
+	if len(i.losses) == maxOwn {
+		i.losses = slices.Clone(i.losses[maxOwn/2:])
 	}
-	all.keys = append(all.keys, w.key)
-	if all.times.Add(1); !w.lost {
-		all.once.Add(1)
+	i.losses = append(i.losses, w.key)
+	if i.lost.times.Add(1); !w.lost {
+		i.lost.once.Add(1)
 	}
 	return &LostWriteError{Key: keytext.Of(w.key), ResourceVersion: strconv.FormatUint(w.version, 10), Deleted: w.gone}
 }
@@ -155,9 +155,9 @@ func sortLost(lost []*LostWriteError) {
 	slices.SortFunc(lost, func(a, b *LostWriteError) int { return cmp.Compare(a.Key, b.Key) })
 }
 
-func reportLost[K comparable, T any](i *core[K, T], all []*LostWriteError) {
+func reportLost(i *base, all []*LostWriteError) {
 	for _, lost := range all {
-		lost.Resource = i.Resource()
-		i.report(lost)
+		lost.Resource = i.name
+		report(i, lost)
 	}
 }

@@ -86,8 +86,8 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 	i.over = &namespaced[types.NamespacedName, T]{
 		of:     func(key types.NamespacedName) string { return key.Namespace },
 		coming: set.isComing,
-		start:  func(s *session[types.NamespacedName, T]) { startAll(i, s) },
-		await:  func(s *session[types.NamespacedName, T]) { awaitOthers(i, s) },
+		start:  func(s *session) { startAll(i, s) },
+		await:  func(s *session) { awaitOthers(i, s) },
 		parts:  map[string]*part[types.NamespacedName, T]{},
 	}
 	inf := informerOf(i)
@@ -96,7 +96,7 @@ func NewNamespaced[T any](name string, set *Namespaces, source func(namespace st
 		return key.Namespace, err == nil
 	})
 	if err != nil {
-		return nil, i.about(err)
+		return nil, about(i.name, err)
 	}
 	i.over.objects = func(namespace string) []T { return within.Get(inf.reader, namespace) }
 	i.over.count = func(namespace string) int { return within.Count(inf.reader, namespace) }
@@ -123,18 +123,18 @@ func joinNamespace[K comparable, T any](i *core[K, T], namespace string, sourceO
 		err = mistake.NoSource
 	}
 	if err != nil {
-		return i.about(fmt.Errorf("namespace %q: %w", namespace, err))
+		return about(i.name, fmt.Errorf("namespace %q: %w", namespace, err))
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	p := &part[K, T]{inf: i, source: source, place: place{namespace: namespace, resource: source.Resource(), newest: i.over.begun}}
 	i.over.parts[namespace] = p
 	i.places.add(&p.place)
-	noteRefusal(i)
+	noteRefusal(&i.base)
 	if i.phase == phaseRunning {
 		p.brought.Store(true) // it may have joined right before others are found to be late
-		startPart(p, i.session.Load())
-		awaitOthers(i, i.session.Load())
+		startPart(p, present(&i.base))
+		awaitOthers(i, present(&i.base))
 	}
 	return nil
 }
@@ -154,12 +154,12 @@ func leaveSet[K comparable, T any](i *core[K, T], namespace string) {
 	}
 	_ = commitOps(i, ops, "", false) // the store is open
 	eventlog.Publish(&i.log)
-	noteRefusal(i)
+	noteRefusal(&i.base)
 	goOnWithout(i)
 }
 
 // startAll starts the reflectors of all namespaces. Called with mu held.
-func startAll[K comparable, T any](i *core[K, T], s *session[K, T]) {
+func startAll[K comparable, T any](i *core[K, T], s *session) {
 	i.over.begun, i.places.awaiting = true, false
 	for _, p := range allParts(i) {
 		startPart(p, s)
@@ -169,7 +169,7 @@ func startAll[K comparable, T any](i *core[K, T], s *session[K, T]) {
 
 // startPart starts the goroutine of a namespace, which runs its reflectors, one after the other. Called with mu
 // held, while the informer runs.
-func startPart[K comparable, T any](p *part[K, T], s *session[K, T]) {
+func startPart[K comparable, T any](p *part[K, T], s *session) {
 	f := newFeed(p, s)
 	s.feeding.Go(func() {
 		defer closeFeed(f) // even if the source or OnError ends this goroutine
@@ -185,16 +185,16 @@ func nextReflector[K comparable, T any](f *feed[K, T]) (ctx context.Context) {
 	p, i := f.part, f.part.inf
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if f.session.Ctx.Err() != nil || p.removed {
+	if f.session.run.Ctx.Err() != nil || p.removed {
 		return nil
 	}
 	keepStats(&i.past, countsOf(&p.place))
 	p.counts = nil
 	if err := newReflector(f); err != nil {
-		f.session.Fail(err) // not possible: join has checked the source
+		f.session.run.Fail(err) // not possible: join has checked the source
 		return nil
 	}
-	ctx, p.end = context.WithCancel(f.session.Ctx)
+	ctx, p.end = context.WithCancel(f.session.run.Ctx)
 	return ctx
 }
 
@@ -207,15 +207,15 @@ func runReflector[K comparable, T any](f *feed[K, T], ctx context.Context) {
 			err.Where = "commit"
 		}
 	}
-	contain(f.part.inf, f.session, "source", where, func() {
+	contain(&f.part.inf.base, f.session, "source", where, func() {
 		if err := f.reflector.Run(ctx); err != nil && ctx.Err() == nil {
-			f.session.Fail(err)
+			f.session.run.Fail(err)
 		}
 	})
 	var pauses bool
-	locked(f.part.inf, func() { pauses = !f.part.removed })
+	locked(&f.part.inf.base, func() { pauses = !f.part.removed })
 	if pauses {
-		_ = pause.For(f.session.Ctx, restartsEvery-time.Since(began))
+		_ = pause.For(f.session.run.Ctx, restartsEvery-time.Since(began))
 	}
 }
 
@@ -224,29 +224,29 @@ func runReflector[K comparable, T any](f *feed[K, T], ctx context.Context) {
 const restartsEvery = 2 * time.Second
 
 // awaitOthers makes the others late that bring nothing, once a namespace has listed. Called with mu held.
-func awaitOthers[K comparable, T any](i *core[K, T], s *session[K, T]) {
+func awaitOthers[K comparable, T any](i *core[K, T], s *session) {
 	if i.phase != phaseRunning || i.places.awaiting || !i.places.lags() {
 		return
 	}
 	i.places.awaiting = true
 	i.places.awaitNewly()
-	s.Go(func() { contain(i, s, "OnError", noKey, func() { awaitNamespaces(i, s) }) })
+	s.run.Go(func() { contain(&i.base, s, "OnError", noKey, func() { awaitNamespaces(i, s) }) })
 }
 
 // awaitNamespaces drops late namespaces from the wait for the first lists of a run, until there is none left to wait
 // for. If the server was away, the others come back when they ask again, so their failures before that do not
 // count.
-func awaitNamespaces[K comparable, T any](i *core[K, T], s *session[K, T]) {
+func awaitNamespaces[K comparable, T any](i *core[K, T], s *session) {
 	tick := time.NewTicker(lateAfter)
 	defer tick.Stop()
 	for goesOn := true; goesOn; {
 		select {
-		case <-s.Ctx.Done():
+		case <-s.run.Ctx.Done():
 			return
 		case <-tick.C:
 		}
 		var late []*LateNamespaceError
-		locked(i, func() {
+		locked(&i.base, func() {
 			if i.places.lags() { // the one that had listed may have been removed
 				late = i.places.dropIdle(time.Now())
 				goOnWithout(i)
@@ -255,13 +255,13 @@ func awaitNamespaces[K comparable, T any](i *core[K, T], s *session[K, T]) {
 			i.places.awaiting = goesOn
 		})
 		for _, err := range late {
-			i.report(err)
+			report(&i.base, err)
 		}
 	}
 }
 
 // locked calls f with mu held.
-func locked[K comparable, T any](i *core[K, T], f func()) {
+func locked(i *base, f func()) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	f()

@@ -56,14 +56,17 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 		opts.Pending = defaultPending
 	}
 	i := &core[K, T]{
-		name:      name,
+		base: base{
+			name:     name,
+			onError:  opts.OnError,
+			logger:   log,
+			synced:   make(chan struct{}),
+			turn:     make(chan struct{}, 1),
+			lag:      handlerLag,
+			ownLimit: maxOwn,
+		},
 		key:       key,
 		opts:      opts,
-		logger:    log,
-		synced:    make(chan struct{}),
-		turn:      make(chan struct{}, 1),
-		lag:       handlerLag,
-		ownLimit:  maxOwn,
 		versions:  newVersions[K, T](),
 		detector:  newDetector[K, T](opts.Mutations),
 		listeners: map[*listener[K, T]]struct{}{},
@@ -75,7 +78,7 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 		Indexes: opts.Indexes, Unchanged: unchanged(&i.versions), Packed: opts.Packed, OnError: opts.OnError,
 	})
 	if err != nil {
-		return nil, i.about(err)
+		return nil, about(i.name, err)
 	}
 	return i, nil
 }

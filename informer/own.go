@@ -96,7 +96,7 @@ func (i *core[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 // one atomic load.
 func (i *Informer[K, T]) LostWrites() uint64 { return i.engine.LostWrites() }
 
-func (i *core[K, T]) LostWrites() uint64 { return i.losses.times.Load() }
+func (i *base) LostWrites() uint64 { return i.lost.times.Load() }
 
 // LostKeys returns the keys of the writes that were lost since an earlier call of LostWrites or
 // LostKeys. since is the number that the earlier call returned, and now is the present one. A key
@@ -109,8 +109,8 @@ func (i *Informer[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete 
 func (i *core[K, T]) LostKeys(since uint64) (keys []K, now uint64, complete bool) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	last := i.losses.keys
-	now = i.losses.times.Load()
+	last := i.losses
+	now = i.lost.times.Load()
 	since = min(since, now)
 	first := max(since, now-uint64(len(last)))
 	return slices.Clone(last[len(last)-int(now-first):]), now, first == since
@@ -138,11 +138,11 @@ func (i *core[K, T]) PendingWrite(key K) (rv string, ok bool) {
 // wrote commits an own write, unless the store is past it.
 func wrote[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) error {
 	if parseVersion(w.rv) == 0 {
-		return i.about(fmt.Errorf("%s: %w: %q", keytext.Of(key), store.ErrResourceVersion, w.rv))
+		return about(i.name, fmt.Errorf("%s: %w: %q", keytext.Of(key), store.ErrResourceVersion, w.rv))
 	}
 	failed, err := commitOwn(i, key, w)
 	for _, bad := range failed {
-		i.badObject(bad)
+		badObject(&i.base, bad)
 	}
 	return err
 }
@@ -156,7 +156,7 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 	case i.phase != phaseRunning:
 		return nil, ErrStopped
 	case eventlog.Lagging(&i.log, awaitedLag*i.lag) != nil:
-		return nil, i.about(ErrHandlerBehind)
+		return nil, about(i.name, ErrHandlerBehind)
 	}
 	p := partOf(i, key)
 	if p == nil || !w.gone && p.keeps != nil && !p.keeps(w.obj) {
@@ -173,7 +173,7 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 		op := store.Op[K, T]{Key: key, Object: w.obj, Delete: w.gone}
 		if err := commitAhead(i, &op, w.rv, true); err != nil {
 			undoOwn(&p.own, key, before)
-			return failed, i.about(fmt.Errorf("%s: %w", keytext.Of(key), err))
+			return failed, about(i.name, fmt.Errorf("%s: %w", keytext.Of(key), err))
 		}
 	}
 	if version, waits := door.Waits(&p.own.door, key); waits && version != before.known.Version() {

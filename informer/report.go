@@ -12,55 +12,53 @@ import (
 // It is safe from any goroutine.
 func (i *Informer[K, T]) Err() error { return i.engine.Err() }
 
-func (i *core[K, T]) Err() error { return i.faults.err() }
+func (i *base) Err() error { return i.faults.err() }
 
 // refuse keeps an error of the setup.
-func (i *core[K, T]) refuse(err error) {
+func (i *base) refuse(err error) {
 	i.mu.Lock() // begin has seen it, or has begun
 	i.faults.add(err)
 	begun := i.phase != phaseNotStarted
 	i.mu.Unlock()
 	if begun {
-		i.report(err)
+		report(i, err)
 	}
 }
 
 // report calls OnError. A panic there ends Run. Called while the informer runs.
-func (i *core[K, T]) report(err error) {
+func report(i *base, err error) {
 	defer func() {
 		if value := recover(); value != nil {
-			i.session.Load().Fail(located(i, usercode.Panicked("OnError", value)))
+			present(i).run.Fail(located(i, usercode.Panicked("OnError", value)))
 		}
 	}()
-	i.opts.OnError(err)
+	i.onError(err)
 }
 
 // reportMutations reports the errors whose difference is not empty.
-func reportMutations[K comparable, T any](i *core[K, T], found []*MutationError) {
+func reportMutations(i *base, found []*MutationError) {
 	for _, err := range found {
-		err.Resource = i.Resource()
+		err.Resource = i.name
 		if err.Diff = err.diff(); err.Diff != "" {
 			err.diff = nil
-			i.report(err)
+			report(i, err)
 		}
 	}
 }
 
 // badObject reports and counts an object that the informer itself could not use.
-func (i *core[K, T]) badObject(bad *reflector.ObjectError) {
-	bad.Resource = i.Resource()
+func badObject(i *base, bad *reflector.ObjectError) {
+	bad.Resource = i.name
 	i.badObjects.Add(1)
-	i.report(bad)
+	report(i, bad)
 }
 
 // about puts the name of the collection before an error.
-func (i *core[K, T]) about(err error) error { return about(i.name, err) }
-
 func about(resource string, err error) error { return fmt.Errorf("%s: %w", resource, err) }
 
 // contain calls user code. It reports a panic or a call of runtime.Goexit there, and ends Run.
 // about completes the error.
-func contain[K comparable, T any](i *core[K, T], s *session[K, T], where string, about func(*PanicError), run func()) {
+func contain(i *base, s *session, where string, about func(*PanicError), run func()) {
 	usercode.Contain(where, run, func(err *PanicError) {
 		about(err)
 		runFailed(i, s, err)
@@ -68,15 +66,15 @@ func contain[K comparable, T any](i *core[K, T], s *session[K, T], where string,
 }
 
 // runFailed ends Run because of err, and reports it.
-func runFailed[K comparable, T any](i *core[K, T], s *session[K, T], err *PanicError) {
-	err.Resource = i.Resource()
-	s.Fail(err)
-	i.report(err)
+func runFailed(i *base, s *session, err *PanicError) {
+	err.Resource = i.name
+	s.run.Fail(err)
+	report(i, err)
 }
 
 // located adds the collection's name to an error.
-func located[K comparable, T any](i *core[K, T], err *PanicError) *PanicError {
-	err.Resource = i.Resource()
+func located(i *base, err *PanicError) *PanicError {
+	err.Resource = i.name
 	return err
 }
 
@@ -87,7 +85,7 @@ func noKey(*PanicError) {}
 func (i *core[K, T]) keyOf(obj T) (K, error) {
 	key, err := usercode.Key(i.key, obj)
 	if panicked, ok := err.(*PanicError); ok {
-		located(i, panicked)
+		located(&i.base, panicked)
 	}
 	return key, err
 }

@@ -33,23 +33,23 @@ func (i *core[K, T]) Run(ctx context.Context) (err error) {
 	defer func() { err = concludeRun(i, s, returned, recover()) }() // contain would take twice as much of the stack
 	setOff(i, s)
 	if i.only == nil {
-		<-s.Ctx.Done()
-	} else if err := i.only.feed.reflector.Run(s.Ctx); err != nil {
-		s.Fail(err)
+		<-s.run.Ctx.Done()
+	} else if err := i.only.feed.reflector.Run(s.run.Ctx); err != nil {
+		s.run.Fail(err)
 	}
 	returned = true
 	return nil
 }
 
 // concludeRun ends a run, also if OnError ends this goroutine. value is what recover returned after what Run does itself.
-func concludeRun[K comparable, T any](i *core[K, T], s *session[K, T], returned bool, value any) (err error) {
+func concludeRun[K comparable, T any](i *core[K, T], s *session, returned bool, value any) (err error) {
 	defer func() { err = finishRun(i, s) }()
 	where := "source"
 	if i.only != nil && i.only.feed.commits {
 		where = "commit"
 	}
 	if left := usercode.Left(where, returned, value); left != nil {
-		runFailed(i, s, left)
+		runFailed(&i.base, s, left)
 	}
 	return nil
 }
@@ -57,15 +57,15 @@ func concludeRun[K comparable, T any](i *core[K, T], s *session[K, T], returned 
 // setOff starts what runs beside the goroutine of Run.
 //
 //go:noinline
-func setOff[K comparable, T any](i *core[K, T], s *session[K, T]) {
+func setOff[K comparable, T any](i *core[K, T], s *session) {
 	i.logger.Debug("runs")
-	s.Add(1)
-	context.AfterFunc(s.Ctx, func() {
-		defer s.Done()
+	s.run.Add(1)
+	context.AfterFunc(s.run.Ctx, func() {
+		defer s.run.Done()
 		stopRun(i, s)
 	})
 	if i.detector != nil {
-		s.Go(func() { contain(i, s, "OnError", noKey, func() { detect(s.Ctx, i) }) })
+		s.run.Go(func() { contain(&i.base, s, "OnError", noKey, func() { detect(s.run.Ctx, i) }) })
 	}
 }
 
@@ -82,7 +82,7 @@ func detect[K comparable, T any](ctx context.Context, i *core[K, T]) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			reportMutations(i, i.detector.check(now))
+			reportMutations(&i.base, i.detector.check(now))
 			if i.detector.sampling {
 				resample(i.detector, i.store.Snapshot())
 			}
@@ -99,10 +99,10 @@ func (i *Informer[K, T]) Started() bool { return i.unread.started.Load() }
 // from Run can wait for Done and then call Run, unless another goroutine is faster.
 func (i *Informer[K, T]) Done() <-chan struct{} { return i.engine.Done() }
 
-func (i *core[K, T]) Done() <-chan struct{} { return i.session.Load().done }
+func (i *base) Done() <-chan struct{} { return present(i).done }
 
 // begin starts the handlers that were added so far.
-func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
+func (i *core[K, T]) begin(ctx context.Context) (*session, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	if i.phase == phaseRunning || i.phase == phaseStopping {
@@ -118,8 +118,8 @@ func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 	}
 	i.phase = phaseRunning
 	i.unread.started.Store(true)
-	s := i.session.Load()
-	s.Run = usercode.NewRun(ctx)
+	s := present(&i.base)
+	s.run = usercode.NewRun(ctx)
 	for l := range i.listeners {
 		startListener(i, s, l)
 	}
@@ -134,8 +134,8 @@ func (i *core[K, T]) begin(ctx context.Context) (*session[K, T], error) {
 
 // newSession returns a session that continues from the store's state. Called with mu held, or before the
 // informer is given out.
-func newSession[K comparable, T any](i *core[K, T]) (*session[K, T], error) {
-	s := &session[K, T]{done: make(chan struct{})}
+func newSession[K comparable, T any](i *core[K, T]) (*session, error) {
+	s := &session{done: make(chan struct{})}
 	s.life, s.die = context.WithCancelCause(context.Background())
 	if i.only == nil {
 		return s, nil
@@ -148,7 +148,7 @@ func firstSession[K comparable, T any](i *core[K, T]) error {
 	if err != nil {
 		return err
 	}
-	i.session.Store(next)
+	keepSession(&i.base, next)
 	return nil
 }
 
@@ -160,39 +160,39 @@ func renewSession[K comparable, T any](i *core[K, T]) error {
 	if err != nil {
 		return err
 	}
-	i.session.Store(next)
+	keepSession(&i.base, next)
 	i.refusal.set(nil)
 	return nil
 }
 
 // stopRun ends the calls of handlers and the waits of others, even while the source goes on although
 // its context is done.
-func stopRun[K comparable, T any](i *core[K, T], s *session[K, T]) {
+func stopRun[K comparable, T any](i *core[K, T], s *session) {
 	i.mu.Lock()
 	i.phase = phaseStopping // no handler can be started any more
 	i.mu.Unlock()
 	s.die(ErrStopped)        // a handler that waits for the store goes on
-	eventlog.WakeAll(&i.log) // so does one that waits for events: s.Ctx is done
+	eventlog.WakeAll(&i.log) // so does one that waits for events: s.run.Ctx is done
 }
 
 // finishRun waits for all goroutines and returns why they ended: nil if Run's context ended.
-func finishRun[K comparable, T any](i *core[K, T], s *session[K, T]) error {
-	s.Cancel()    // no goroutine goes on for long after that
-	stopRun(i, s) // nobody calls a committer after that, but the namespaces' reflectors
+func finishRun[K comparable, T any](i *core[K, T], s *session) error {
+	s.run.Cancel() // no goroutine goes on for long after that
+	stopRun(i, s)  // nobody calls a committer after that, but the namespaces' reflectors
 	s.feeding.Wait()
 	for _, p := range fedParts(i) {
 		closeFeed(p.feed)
 	}
-	s.Wait()
+	s.run.Wait()
 	i.care.rest()
-	defer allowRun(i, s) // even if OnError or the logger ends this goroutine
-	contain(i, s, "OnError", noKey, func() {
+	defer allowRun(&i.base, s) // even if OnError or the logger ends this goroutine
+	contain(&i.base, s, "OnError", noKey, func() {
 		if i.detector != nil {
-			reportMutations(i, i.detector.check(time.Now()))
+			reportMutations(&i.base, i.detector.check(time.Now()))
 		}
 		i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
 	})
-	return s.Err()
+	return s.run.Err()
 }
 
 // fedParts returns the parts that have a feed, whose waits for own writes are over.
@@ -208,7 +208,7 @@ func fedParts[K comparable, T any](i *core[K, T]) (all []*part[K, T]) {
 }
 
 // allowRun lets Run be called again.
-func allowRun[K comparable, T any](i *core[K, T], s *session[K, T]) {
+func allowRun(i *base, s *session) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	i.phase = phaseStopped

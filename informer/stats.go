@@ -48,7 +48,7 @@ func (i *core[K, T]) Stats() Stats {
 		Changes:         i.counted.changes.Load(),
 		CommitTime:      time.Duration(i.counted.commitTime.Load()),
 		Writes:          writes,
-		LostWrites:      i.losses.once.Load(),
+		LostWrites:      i.lost.once.Load(),
 		HandlerWait:     time.Duration(i.counted.handlerWait.Load()),
 		SlowHandlers:    i.counted.slowHandlers.Load(),
 		Overruns:        i.counted.overruns.Load(),

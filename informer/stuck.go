@@ -158,7 +158,7 @@ func (c *care) lookAtHeld(batches uint64) (waited time.Duration, claimed bool) {
 func lookAfterHandlers[K comparable, T any](i *core[K, T]) {
 	if !i.mu.TryLock() {
 		if waited, claimed := i.care.lookAtHeld(i.counted.batches.Load()); claimed {
-			reportStuck(i, &stuckIndexError{i.name, waited})
+			reportStuck(&i.base, &stuckIndexError{i.name, waited})
 		}
 		return
 	}
@@ -178,7 +178,7 @@ func lookAfterHandlers[K comparable, T any](i *core[K, T]) {
 		if lag := lagOf(l); (lag <= i.lag || l.opts.Coalesce) && i.care.claim() {
 			c.told++
 			i.counted.slowHandlers.Add(1)
-			reportStuck(i, &SlowHandlerError{Resource: i.name, Handler: l.reg.name, Stuck: true, Behind: lag, Waited: now.Sub(c.since), Since: c.since})
+			reportStuck(&i.base, &SlowHandlerError{Resource: i.name, Handler: l.reg.name, Stuck: true, Behind: lag, Waited: now.Sub(c.since), Since: c.since})
 		}
 	}
 }
@@ -189,11 +189,11 @@ func isBusy[K comparable, T any](l *listener[K, T]) bool {
 }
 
 // reportStuck reports in another goroutine, since the caller may hold mu. Run waits for it, as it does for the handler.
-func reportStuck[K comparable, T any](i *core[K, T], err error) {
-	s := i.session.Load()
+func reportStuck(i *base, err error) {
+	s := present(i)
 	go func() {
 		defer i.care.reported()
-		contain(i, s, "OnError", noKey, func() { i.report(err) })
+		contain(i, s, "OnError", noKey, func() { report(i, err) })
 	}()
 }
 

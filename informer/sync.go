@@ -10,11 +10,13 @@ import (
 // Synced is closed once the initial list is in the store.
 func (i *Informer[K, T]) Synced() <-chan struct{} { return i.engine.Synced() }
 
-func (i *core[K, T]) Synced() <-chan struct{} { return i.synced }
+func (i *base) Synced() <-chan struct{} { return i.synced }
 
 // hasSyncedAll reports whether the initial list is in the store. With mu held the answer stays
 // the same.
-func hasSyncedAll[K comparable, T any](i *core[K, T]) bool {
+//
+//go:noinline
+func hasSyncedAll(i *base) bool {
 	select {
 	case <-i.synced:
 		return true
@@ -33,14 +35,14 @@ func requestFailed[K comparable, T any](p *part[K, T], err error) {
 	if errors.As(err, &failed) {
 		i.mu.Lock()
 		i.places.fail(&p.place, failed)
-		noteRefusal(i)
+		noteRefusal(&i.base)
 		goOnWithout(i)
 		i.mu.Unlock()
 	}
 	if bad := (*reflector.ObjectError)(nil); errors.As(err, &bad) {
 		unusable(p, bad)
 	}
-	i.report(err)
+	report(&i.base, err)
 }
 
 // answered ends the refusal of a part.
@@ -52,13 +54,13 @@ func answered[K comparable, T any](p *part[K, T]) {
 	defer p.inf.mu.Unlock()
 	p.ill.Store(false)
 	p.refused, p.unwatched = nil, nil
-	noteRefusal(p.inf)
+	noteRefusal(&p.inf.base)
 }
 
 // noteRefusal tells WaitForSync whether all parts are refused. Called with mu held.
-func noteRefusal[K comparable, T any](i *core[K, T]) {
+func noteRefusal(i *base) {
 	if err := i.places.refusal(); err != nil {
-		i.refusal.set(&NotSyncingError{Resource: i.Resource(), Err: err})
+		i.refusal.set(&NotSyncingError{Resource: i.name, Err: err})
 	} else {
 		i.refusal.set(nil)
 	}
@@ -72,7 +74,7 @@ func endInitialList[K comparable, T any](i *core[K, T]) {
 
 // goOnWithout follows when nobody waits for a namespace any more. Called with mu held.
 func goOnWithout[K comparable, T any](i *core[K, T]) {
-	synced := hasSyncedAll(i)
+	synced := hasSyncedAll(&i.base)
 	if i.over == nil || i.phase != phaseRunning || !synced && !i.places.haveListed() {
 		return
 	}

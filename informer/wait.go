@@ -27,7 +27,7 @@ func (i *Informer[K, T]) WaitForRV(ctx context.Context, rv string) error {
 
 //go:noinline
 func (i *core[K, T]) WaitForRV(ctx context.Context, rv string) error {
-	return whileAlive(ctx, i, func(ctx context.Context) error { return i.store.WaitForRV(ctx, rv) })
+	return whileAlive(ctx, &i.base, func(ctx context.Context) error { return i.store.WaitForRV(ctx, rv) })
 }
 
 // WaitFor returns nil once until returns true for the store's object under key, see
@@ -41,7 +41,7 @@ func (i *Informer[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, e
 
 //go:noinline
 func (i *core[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exists bool) bool) error {
-	return whileAlive(ctx, i, func(ctx context.Context) error { return i.store.WaitFor(ctx, key, until) })
+	return whileAlive(ctx, &i.base, func(ctx context.Context) error { return i.store.WaitFor(ctx, key, until) })
 }
 
 // WaitForSync waits until the initial list is in the store. Until then it returns a
@@ -61,12 +61,16 @@ func (i *core[K, T]) WaitFor(ctx context.Context, key K, until func(obj T, exist
 // An informer that has synced stays synced, even if it stops and runs again.
 //
 //go:noinline
-func (i *Informer[K, T]) WaitForSync(ctx context.Context) error { return i.engine.WaitForSync(ctx) }
+func (i *Informer[K, T]) WaitForSync(ctx context.Context) error {
+	return i.engine.WaitForSync(ctx)
+}
+
+func (i *core[K, T]) WaitForSync(ctx context.Context) error { return waitForSync(ctx, &i.base, i) }
 
 //go:noinline
-func (i *core[K, T]) WaitForSync(ctx context.Context) error {
+func waitForSync(ctx context.Context, i *base, of engine) error {
 	for !hasSyncedAll(i) {
-		if err := i.Err(); err != nil && !i.unread.started.Load() {
+		if err := i.faults.err(); err != nil && !i.unread.started.Load() {
 			return err
 		}
 		refused, changed := i.refusal.last()
@@ -76,23 +80,23 @@ func (i *core[K, T]) WaitForSync(ctx context.Context) error {
 		select {
 		case <-i.synced:
 		case <-changed:
-		case <-i.session.Load().life.Done():
-			return i.about(ErrStopped)
+		case <-present(i).life.Done():
+			return about(i.name, ErrStopped)
 		case <-ctx.Done():
-			return unsynced(i.name, i.unread.started.Load(), &i.mu, i.Stats, ctx.Err())
+			return unsynced(i.name, i.unread.started.Load(), &i.mu, of.Stats, ctx.Err())
 		}
 	}
 	return nil
 }
 
 // whileAlive calls wait with a context that also ends with the informer.
-func whileAlive[K comparable, T any](ctx context.Context, i *core[K, T], wait func(context.Context) error) error {
-	if err := i.Err(); err != nil && !i.unread.started.Load() {
+func whileAlive(ctx context.Context, i *base, wait func(context.Context) error) error {
+	if err := i.faults.err(); err != nil && !i.unread.started.Load() {
 		return err
 	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	stop := context.AfterFunc(i.session.Load().life, func() { cancel(ErrStopped) })
+	stop := context.AfterFunc(present(i).life, func() { cancel(ErrStopped) })
 	defer stop()
 	return wait(ctx)
 }
