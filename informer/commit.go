@@ -129,7 +129,7 @@ func keepsStored[K comparable, T any](i *core[K, T], key K, deltas []deltafifo.D
 
 // takeOutcomes records the outcomes of the ops.
 func takeOutcomes[K comparable, T any](i *core[K, T], c *changes[K, T]) {
-	i.detector.committed(c.ops)
+	watchCommitted(i, c.ops)
 	for n := range c.ops {
 		op := &c.ops[n]
 		i.versions.committed(op, c.versions[n])

@@ -2,6 +2,7 @@ package informer
 
 import (
 	"context"
+	"hash/maphash"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -9,6 +10,7 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/logs"
+	"github.com/kinform/kinform/internal/mutation"
 	"github.com/kinform/kinform/internal/pace"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
@@ -37,6 +39,11 @@ type base struct {
 	logger  logs.Log
 	synced  chan struct{} // closed when the initial list is in the store
 	lag     uint64        // handlerLag, or less in tests
+
+	detector *mutation.Detector // nil if disabled
+	hashes   maphash.Seed       // for it
+	resample func()             // has it look at other objects; one goroutine calls it
+	wakeAll  func()             // wakes the handlers that wait for events
 
 	faults     faults // of the setup
 	unread     unread
@@ -82,8 +89,7 @@ type core[K comparable, T any] struct {
 	key      store.KeyFunc[K, T]
 	opts     Options[T]
 	store    *store.Store[K, T]
-	detector *detector[K, T] // nil if disabled
-	versions versions[K, T]  // of stored objects that do not carry their version
+	versions versions[K, T] // of stored objects that do not carry their version
 
 	// Guarded by mu.
 	losses     []K // keys of the last times that a write was found to be lost, the newest last

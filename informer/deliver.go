@@ -106,9 +106,7 @@ func deliver[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {
 		callHandler(l, ev)
 		return
 	}
-	enter(l.inf.detector, l.opts.Name, ev)
-	callHandler(l, ev)
-	reportMutations(&l.inf.base, leaveDetector(l.inf.detector, l.opts.Name, ev))
+	deliverWatched(l, ev)
 }
 
 func callHandler[K comparable, T any](l *listener[K, T], ev *Event[K, T]) {

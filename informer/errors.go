@@ -143,8 +143,6 @@ type MutationError struct {
 	// Diff names the fields that differ: lines with - are the server's values, lines with + the
 	// present ones. It is meant for people, and its form may change.
 	Diff string
-
-	diff func() string // makes Diff; nil once Diff is set
 }
 
 func (e *MutationError) Error() string {

@@ -3,9 +3,11 @@ package informer
 import (
 	"errors"
 	"fmt"
+	"hash/maphash"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/logs"
 	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/picking"
@@ -64,14 +66,17 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 			turn:     make(chan struct{}, 1),
 			lag:      handlerLag,
 			ownLimit: maxOwn,
+			detector: newDetector(opts.Mutations),
+			hashes:   maphash.MakeSeed(),
 		},
 		key:       key,
 		opts:      opts,
 		versions:  newVersions[K, T](),
-		detector:  newDetector[K, T](opts.Mutations),
 		listeners: map[*listener[K, T]]struct{}{},
 	}
 	i.unread.log = &i.logger
+	i.resample = func() { resample(i) }
+	i.wakeAll = func() { eventlog.WakeAll(&i.log) }
 	i.care.look = func() { lookAfterHandlers(i) }
 	var err error
 	i.store, err = store.New(key, store.Options[T]{

@@ -1,9 +1,11 @@
 package informer
 
 import (
+	"iter"
 	"reflect"
 	"slices"
 
+	"github.com/kinform/kinform/internal/mutation"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/typekind"
 	"github.com/kinform/kinform/store"
@@ -21,7 +23,7 @@ type overrun[K comparable, T any] struct {
 func missedEvents[K comparable, T any](o *overrun[K, T], meta objmeta.Reader[T], position uint64, now store.Snapshot[K, T], initial bool) (events []Event[K, T]) {
 	missed := o.missed[min(int(position-o.from), len(o.missed)):]
 	if slices.ContainsFunc(missed, func(ev Event[K, T]) bool { return ev.Type == initialMark }) {
-		for key, obj := range now.All() {
+		for key, obj := range pairsOf(&now) {
 			events = append(events, Event[K, T]{Type: Added, Initial: initial, Key: key, Object: obj})
 		}
 		return events
@@ -83,13 +85,10 @@ func same[T any](a, b T) bool {
 	if typekind.Of((*T)(nil)) == reflect.Pointer {
 		return any(a) == any(b)
 	}
-	return sameValue(a, b)
+	return mutation.Same(a, b)
 }
 
+// pairsOf returns the keys and objects of a snapshot. It is not inlined, as All would be in each function that uses it.
+//
 //go:noinline
-func sameValue(a, b any) bool {
-	if reflect.ValueOf(a).Comparable() {
-		return a == b
-	}
-	return reflect.DeepEqual(a, b)
-}
+func pairsOf[K comparable, T any](s *store.Snapshot[K, T]) iter.Seq2[K, T] { return s.All() }

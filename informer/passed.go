@@ -156,7 +156,7 @@ func commitOps[K comparable, T any](i *core[K, T], ops []store.Op[K, T], rv stri
 	if err := i.store.Commit("", ops); err != nil {
 		return err
 	}
-	i.detector.committed(ops)
+	watchCommitted(i, ops)
 	for n := range ops {
 		op := &ops[n]
 		i.versions.committed(op, rv)

@@ -3,6 +3,7 @@ package informer
 import (
 	"fmt"
 
+	"github.com/kinform/kinform/internal/mutation"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
 )
@@ -35,13 +36,11 @@ func report(i *base, err error) {
 	i.onError(err)
 }
 
-// reportMutations reports the errors whose difference is not empty.
-func reportMutations(i *base, found []*MutationError) {
-	for _, err := range found {
-		err.Resource = i.name
-		if err.Diff = err.diff(); err.Diff != "" {
-			err.diff = nil
-			report(i, err)
+// reportMutations reports the writes whose difference is not empty.
+func reportMutations(i *base, found []mutation.Found) {
+	for _, f := range found {
+		if diff := f.Diff(); diff != "" {
+			report(i, &MutationError{Resource: i.name, Key: f.Key, Handlers: f.Handlers, Diff: diff})
 		}
 	}
 }

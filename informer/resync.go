@@ -50,7 +50,7 @@ func resync[K comparable, T any](ctx context.Context, l *listener[K, T]) bool {
 	}
 	n := 0
 	var ev Event[K, T] // one for all, since the handler gets a copy
-	for key, obj := range found.All() {
+	for key, obj := range pairsOf(&found) {
 		if n++; n%resyncStride == 0 {
 			if open, goOn := handlePending(ctx, l); !open {
 				return goOn

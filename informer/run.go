@@ -5,7 +5,6 @@ import (
 	"log/slog"
 	"time"
 
-	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/usercode"
 )
 
@@ -25,13 +24,13 @@ func (i *Informer[K, T]) Run(ctx context.Context) error { return i.engine.Run(ct
 
 //go:noinline
 func (i *core[K, T]) Run(ctx context.Context) (err error) {
-	s, err := i.begin(ctx)
+	s, err := begin(ctx, i)
 	if err != nil {
 		return err
 	}
 	returned := false
 	defer func() { err = concludeRun(i, s, returned, recover()) }() // contain would take twice as much of the stack
-	setOff(i, s)
+	setOff(&i.base, s)
 	if i.only == nil {
 		<-s.run.Ctx.Done()
 	} else if err := i.only.feed.reflector.Run(s.run.Ctx); err != nil {
@@ -55,9 +54,7 @@ func concludeRun[K comparable, T any](i *core[K, T], s *session, returned bool, 
 }
 
 // setOff starts what runs beside the goroutine of Run.
-//
-//go:noinline
-func setOff[K comparable, T any](i *core[K, T], s *session) {
+func setOff(i *base, s *session) {
 	i.logger.Debug("runs")
 	s.run.Add(1)
 	context.AfterFunc(s.run.Ctx, func() {
@@ -65,14 +62,14 @@ func setOff[K comparable, T any](i *core[K, T], s *session) {
 		stopRun(i, s)
 	})
 	if i.detector != nil {
-		s.run.Go(func() { contain(&i.base, s, "OnError", noKey, func() { detect(s.run.Ctx, i) }) })
+		s.run.Go(func() { contain(i, s, "OnError", noKey, func() { detect(s.run.Ctx, i) }) })
 	}
 }
 
 // detect checks the objects periodically until ctx is done.
-func detect[K comparable, T any](ctx context.Context, i *core[K, T]) {
+func detect(ctx context.Context, i *base) {
 	period := checkPeriod
-	if i.detector.sampling {
+	if i.detector.Sampling {
 		period = samplePeriod
 	}
 	ticker := time.NewTicker(period)
@@ -82,9 +79,9 @@ func detect[K comparable, T any](ctx context.Context, i *core[K, T]) {
 		case <-ctx.Done():
 			return
 		case now := <-ticker.C:
-			reportMutations(&i.base, i.detector.check(now))
-			if i.detector.sampling {
-				resample(i.detector, i.store.Snapshot())
+			reportMutations(i, i.detector.Check(now))
+			if i.detector.Sampling {
+				i.resample()
 			}
 		}
 	}
@@ -102,24 +99,13 @@ func (i *Informer[K, T]) Done() <-chan struct{} { return i.engine.Done() }
 func (i *base) Done() <-chan struct{} { return present(i).done }
 
 // begin starts the handlers that were added so far.
-func (i *core[K, T]) begin(ctx context.Context) (*session, error) {
+func begin[K comparable, T any](ctx context.Context, i *core[K, T]) (*session, error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	if i.phase == phaseRunning || i.phase == phaseStopping {
-		return nil, ErrRunning
-	}
-	if err := i.Err(); err != nil {
+	s, err := enterRun(ctx, &i.base, func() error { return renewSession(i) })
+	if err != nil {
 		return nil, err
 	}
-	if i.phase == phaseStopped {
-		if err := renewSession(i); err != nil {
-			return nil, err
-		}
-	}
-	i.phase = phaseRunning
-	i.unread.started.Store(true)
-	s := present(&i.base)
-	s.run = usercode.NewRun(ctx)
 	for l := range i.listeners {
 		startListener(i, s, l)
 	}
@@ -132,15 +118,40 @@ func (i *core[K, T]) begin(ctx context.Context) (*session, error) {
 	return s, nil
 }
 
+// enterRun is the begin of begin.
+func enterRun(ctx context.Context, i *base, renew func() error) (*session, error) {
+	if i.phase == phaseRunning || i.phase == phaseStopping {
+		return nil, ErrRunning
+	}
+	if err := i.Err(); err != nil {
+		return nil, err
+	}
+	if i.phase == phaseStopped {
+		if err := renew(); err != nil {
+			return nil, err
+		}
+	}
+	i.phase = phaseRunning
+	i.unread.started.Store(true)
+	s := present(i)
+	s.run = usercode.NewRun(ctx)
+	return s, nil
+}
+
 // newSession returns a session that continues from the store's state. Called with mu held, or before the
 // informer is given out.
 func newSession[K comparable, T any](i *core[K, T]) (*session, error) {
-	s := &session{done: make(chan struct{})}
-	s.life, s.die = context.WithCancelCause(context.Background())
+	s := emptySession()
 	if i.only == nil {
 		return s, nil
 	}
 	return s, newReflector(newFeed(i.only, s))
+}
+
+func emptySession() *session {
+	s := &session{done: make(chan struct{})}
+	s.life, s.die = context.WithCancelCause(context.Background())
+	return s
 }
 
 func firstSession[K comparable, T any](i *core[K, T]) error {
@@ -167,30 +178,35 @@ func renewSession[K comparable, T any](i *core[K, T]) error {
 
 // stopRun ends the calls of handlers and the waits of others, even while the source goes on although
 // its context is done.
-func stopRun[K comparable, T any](i *core[K, T], s *session) {
+func stopRun(i *base, s *session) {
 	i.mu.Lock()
 	i.phase = phaseStopping // no handler can be started any more
 	i.mu.Unlock()
-	s.die(ErrStopped)        // a handler that waits for the store goes on
-	eventlog.WakeAll(&i.log) // so does one that waits for events: s.run.Ctx is done
+	s.die(ErrStopped) // a handler that waits for the store goes on
+	i.wakeAll()       // so does one that waits for events: s.run.Ctx is done
 }
 
 // finishRun waits for all goroutines and returns why they ended: nil if Run's context ended.
 func finishRun[K comparable, T any](i *core[K, T], s *session) error {
-	s.run.Cancel() // no goroutine goes on for long after that
-	stopRun(i, s)  // nobody calls a committer after that, but the namespaces' reflectors
+	s.run.Cancel()      // no goroutine goes on for long after that
+	stopRun(&i.base, s) // nobody calls a committer after that, but the namespaces' reflectors
 	s.feeding.Wait()
 	for _, p := range fedParts(i) {
 		closeFeed(p.feed)
 	}
+	return leaveRun(&i.base, s, i.store.ResourceVersion())
+}
+
+// leaveRun is the end of finishRun, after which nothing is committed.
+func leaveRun(i *base, s *session, version string) error {
 	s.run.Wait()
 	i.care.rest()
-	defer allowRun(&i.base, s) // even if OnError or the logger ends this goroutine
-	contain(&i.base, s, "OnError", noKey, func() {
+	defer allowRun(i, s) // even if OnError or the logger ends this goroutine
+	contain(i, s, "OnError", noKey, func() {
 		if i.detector != nil {
-			reportMutations(&i.base, i.detector.check(time.Now()))
+			reportMutations(i, i.detector.Check(time.Now()))
 		}
-		i.logger.Debug("has stopped", slog.String("resourceVersion", i.store.ResourceVersion()))
+		i.logger.Debug("has stopped", slog.String("resourceVersion", version))
 	})
 	return s.run.Err()
 }

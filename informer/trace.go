@@ -79,7 +79,7 @@ func traceInitial[K comparable, T any](i *core[K, T]) {
 	position, n := eventlog.End(&i.log), uint64(0)
 	t.listed = uint64(list.Len())
 	t.mark.Store(position + 1)
-	for key, obj := range list.All() {
+	for key, obj := range pairsOf(&list) {
 		if n++; n+uint64(len(t.events)) > t.listed {
 			t.add(traced[K]{tracing.Event{Type: Added.String(), Initial: true, Version: objmeta.VersionOf(obj), Committed: now}, key, position + n - 1, true})
 		}
