@@ -118,7 +118,7 @@ func ownOf[K comparable, T any](o *own[K, T], key K) ofKey[T] {
 }
 
 // ownWaits reports whether a write is still ahead. Called with the informer's mu held.
-func ownWaits[K comparable, T any](o *own[K, T], w dueWrite[K]) bool {
+func ownWaits[K comparable, T any](o *own[K, T], w *dueWrite[K]) bool {
 	version, waits := door.Waits(&o.door, w.key)
 	return waits && version == w.version
 }
@@ -171,10 +171,10 @@ func beginOwn[K comparable, T any](o *own[K, T], batch deltafifo.Batch[K, T]) (a
 			}
 			return
 		}
-		for _, w := range o.due {
-			if ownWaits(o, w) && !door.HasLeft(d, w.key) {
+		for n := range o.due {
+			if w := &o.due[n]; ownWaits(o, w) && !door.HasLeft(d, w.key) {
 				w.gone, w.late = door.Ends(d, w.key), door.Since(d, w.key, door.Moment(moment))
-				ahead = append(ahead, w)
+				ahead = append(ahead, *w)
 			}
 		}
 		door.Rewound(d)

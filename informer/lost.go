@@ -21,19 +21,20 @@ import (
 const ownFor = 2 * time.Minute
 
 // expect sets a timer for a write. Called with mu held.
-func expect[K comparable, T any](p *part[K, T], w dueWrite[K]) {
+func expect[K comparable, T any](p *part[K, T], w *dueWrite[K]) {
 	o := &p.own
 	if len(o.due) >= 2*door.Len(&o.door) { // as long as most of them are ahead, they come off in takeDue
-		ahead := o.due[:0]
-		for _, w := range o.due {
-			if ownWaits(o, w) {
-				ahead = append(ahead, w)
+		n := 0
+		for from := range o.due {
+			if ownWaits(o, &o.due[from]) {
+				o.due[n] = o.due[from]
+				n++
 			}
 		}
-		clear(o.due[len(ahead):])
-		o.due = ahead
+		clear(o.due[n:])
+		o.due = o.due[:n]
 	}
-	o.due = append(o.due, w)
+	o.due = append(o.due, *w)
 	if o.timer == nil {
 		o.timer = time.AfterFunc(ownFor, func() { expireOwn(p) })
 	}
@@ -43,7 +44,7 @@ func expect[K comparable, T any](p *part[K, T], w dueWrite[K]) {
 func resumeOwn[K comparable, T any](p *part[K, T]) {
 	until := time.Now().Add(ownFor)
 	door.Each(&p.own.door, func(key K, version uint64) {
-		expect(p, dueWrite[K]{key: key, version: version, until: until})
+		expect(p, &dueWrite[K]{key: key, version: version, until: until})
 	})
 }
 
@@ -84,7 +85,7 @@ func takeDue[K comparable, T any](p *part[K, T], now time.Time) (lost []*LostWri
 	o, at := &p.own, reached(p)
 	var undone []K
 	for len(o.due) > 0 && !o.due[0].until.After(now) {
-		due := o.due[0]
+		due := &o.due[0]
 		o.due = o.due[1:]
 		if !ownWaits(o, due) {
 			continue
@@ -103,7 +104,7 @@ func takeDue[K comparable, T any](p *part[K, T], now time.Time) (lost []*LostWri
 			due.told, due.at = door.Told(&o.door, due.key, at), at
 		}
 		due.until = now.Add(ownFor)
-		o.due = append(o.due, due)
+		o.due = append(o.due, *due)
 	}
 	for _, key := range undone {
 		failed = withdraw(p, key, failed)
@@ -120,7 +121,7 @@ func takeDue[K comparable, T any](p *part[K, T], now time.Time) (lost []*LostWri
 }
 
 // lose notes that a write is lost, or still is. Called with mu held.
-func lose[K comparable, T any](p *part[K, T], w dueWrite[K]) *LostWriteError {
+func lose[K comparable, T any](p *part[K, T], w *dueWrite[K]) *LostWriteError {
 	i := p.inf
 	if len(i.losses) == maxOwn {
 		i.losses = slices.Clone(i.losses[maxOwn/2:])
@@ -135,7 +136,8 @@ func lose[K comparable, T any](p *part[K, T], w dueWrite[K]) *LostWriteError {
 // lostOf returns the writes that the list of a restored server does not have. What was recorded after
 // that list was compared with the store leaves the store. Called with mu held.
 func lostOf[K comparable, T any](p *part[K, T], ahead []dueWrite[K]) (lost []*LostWriteError) {
-	for _, w := range ahead {
+	for n := range ahead {
+		w := &ahead[n]
 		has := held(p.inf, w.key)
 		stored := has.Any && has.Version == w.version
 		switch {

@@ -28,15 +28,21 @@ func missedEvents[K comparable, T any](o *overrun[K, T], meta objmeta.Reader[T],
 		}
 		return events
 	}
-	for _, d := range missedChanges(o, missed, now) {
+	changes := missedChanges(o, missed, now)
+	for n := range changes {
+		d := &changes[n]
+		ev := Event[K, T]{Key: d.key, Object: d.now, Old: d.old}
 		switch {
 		case !d.had && d.has:
-			events = append(events, Event[K, T]{Type: Added, Initial: initial, Key: d.key, Object: d.now})
+			ev.Type, ev.Initial = Added, initial
 		case d.had && !d.has:
-			events = append(events, Event[K, T]{Type: Deleted, FinalStateUnknown: true, Key: d.key, Object: d.old, Old: d.old})
+			ev.Type, ev.FinalStateUnknown, ev.Object = Deleted, true, d.old
 		case d.had && !same(d.old, d.now):
-			events = append(events, Event[K, T]{Type: Updated, Replaced: meta.Differ(d.old, d.now), Key: d.key, Object: d.now, Old: d.old})
+			ev.Type, ev.Replaced = Updated, meta.Differ(d.old, d.now)
+		default:
+			continue
 		}
+		events = append(events, ev)
 	}
 	return events
 }

@@ -60,7 +60,7 @@ func (i *core[K, T]) RecordWrite(obj T, rv string) error {
 	if rv == "" {
 		rv = objmeta.VersionOf(obj)
 	}
-	return wrote(i, key, ownWrite[T]{obj: obj, rv: rv, uid: objmeta.UIDOf(obj)})
+	return wrote(i, key, &ownWrite[T]{obj: obj, rv: rv, uid: objmeta.UIDOf(obj)})
 }
 
 // RecordGone takes the object with uid from under key: this process deleted it, removed the last
@@ -87,7 +87,7 @@ func (i *core[K, T]) RecordGone(key K, uid types.UID, rv string) error {
 	if err := usercode.CheckKey(key); err != nil {
 		return err
 	}
-	return wrote(i, key, ownWrite[T]{rv: rv, uid: uid, gone: true})
+	return wrote(i, key, &ownWrite[T]{rv: rv, uid: uid, gone: true})
 }
 
 // LostWrites returns a number that grows with each recorded write that list and watch did not reach
@@ -136,7 +136,7 @@ func (i *core[K, T]) PendingWrite(key K) (rv string, ok bool) {
 }
 
 // wrote commits an own write, unless the store is past it.
-func wrote[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) error {
+func wrote[K comparable, T any](i *core[K, T], key K, w *ownWrite[T]) error {
 	if parseVersion(w.rv) == 0 {
 		return about(i.name, fmt.Errorf("%s: %w: %q", keytext.Of(key), store.ErrResourceVersion, w.rv))
 	}
@@ -148,7 +148,7 @@ func wrote[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) error {
 }
 
 // commitOwn is wrote with the informer's mu. It returns what left to make room and could not be replaced.
-func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed []*reflector.ObjectError, err error) {
+func commitOwn[K comparable, T any](i *core[K, T], key K, w *ownWrite[T]) (failed []*reflector.ObjectError, err error) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
 	defer eventlog.Publish(&i.log)
@@ -177,7 +177,7 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 		}
 	}
 	if version, waits := door.Waits(&p.own.door, key); waits && version != before.known.Version() {
-		expect(p, dueWrite[K]{key: key, version: version, until: time.Now().Add(ownFor)})
+		expect(p, &dueWrite[K]{key: key, version: version, until: time.Now().Add(ownFor)})
 	}
 	return failed, nil
 }
@@ -186,24 +186,25 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w ownWrite[T]) (failed
 // object the watch has shown is none, because the object would come back. Called with mu held.
 func makeRoomForOwn[K comparable, T any](p *part[K, T]) (failed []*reflector.ObjectError, made bool) {
 	o := &p.own
-	n := slices.IndexFunc(o.due, func(w dueWrite[K]) bool {
-		return (w.lost || door.HasLeft(&o.door, w.key)) && ownWaits(o, w) && !door.Ending(&o.door, w.key)
-	})
-	if n < 0 {
-		return nil, false
+	for n := range o.due {
+		w := &o.due[n]
+		left := door.HasLeft(&o.door, w.key)
+		if !w.lost && !left || !ownWaits(o, w) || door.Ending(&o.door, w.key) {
+			continue
+		}
+		if !left {
+			lose(p, w)
+		}
+		failed = withdraw(p, w.key, nil)
+		o.forget(w.key)
+		return failed, true
 	}
-	due := o.due[n]
-	if !door.HasLeft(&o.door, due.key) {
-		lose(p, due)
-	}
-	failed = withdraw(p, due.key, nil)
-	o.forget(due.key)
-	return failed, true
+	return nil, false
 }
 
 // enters asks the door about an own write, and puts aside what it takes the place of. It reports whether
 // the write changes the store. Called with mu held.
-func enters[K comparable, T any](p *part[K, T], key K, w ownWrite[T]) bool {
+func enters[K comparable, T any](p *part[K, T], key K, w *ownWrite[T]) bool {
 	i := p.inf
 	waited := awaitsOwn(&p.own, key)
 	has, is := held(i, key), door.State{UID: string(w.uid), Version: parseVersion(w.rv)}

@@ -52,7 +52,8 @@ func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], und
 func dropUnselected[K comparable, T any](p *part[K, T]) {
 	o := &p.own
 	var ops []store.Op[K, T]
-	for _, w := range o.due {
+	for n := range o.due {
+		w := &o.due[n]
 		if obj, ok := p.inf.store.Get(w.key); ok && !p.keeps(obj) && ownWaits(o, w) {
 			o.change(func(d *door.Door[K]) { door.Leave(d, w.key) })
 			ops = append(ops, store.Op[K, T]{Key: w.key, Delete: true})
