@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"hash/maphash"
+	"log/slog"
 
 	"k8s.io/apimachinery/pkg/types"
 
@@ -47,34 +48,16 @@ func noSource(object any) error { return fmt.Errorf("informer of %T: %w", object
 
 // newCore returns a core without a source and a session.
 func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Options[T]) (*core[K, T], error) {
-	log := logs.New(opts.Logger, "informer", name)
-	if opts.OnError == nil {
-		opts.OnError = log.Error
-	}
 	if opts.Packed {
-		opts.Mutations = MutationsIgnored // nobody has the store's objects
+		opts.Mutations = 0 // nobody has the store's objects
 	}
+	i := &core[K, T]{key: key, listeners: map[*listener[K, T]]struct{}{}, versions: newVersions[K, T]()}
+	makeBase(&i.base, name, opts.Logger, opts.OnError, opts.Mutations)
+	opts.OnError = i.onError
 	if opts.Pending <= 0 {
 		opts.Pending = defaultPending
 	}
-	i := &core[K, T]{
-		base: base{
-			name:     name,
-			onError:  opts.OnError,
-			logger:   log,
-			synced:   make(chan struct{}),
-			turn:     make(chan struct{}, 1),
-			lag:      handlerLag,
-			ownLimit: maxOwn,
-			detector: newDetector(opts.Mutations),
-			hashes:   maphash.MakeSeed(),
-		},
-		key:       key,
-		opts:      opts,
-		versions:  newVersions[K, T](),
-		listeners: map[*listener[K, T]]struct{}{},
-	}
-	i.unread.log = &i.logger
+	i.opts = opts
 	i.resample = func() { resample(i) }
 	i.wakeAll = func() { eventlog.WakeAll(&i.log) }
 	i.care.look = func() { lookAfterHandlers(i) }
@@ -86,6 +69,21 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 		return nil, about(i.name, err)
 	}
 	return i, nil
+}
+
+func makeBase(i *base, name string, logger *slog.Logger, onError func(error), mutations Mutations) {
+	i.name = name
+	i.logger = logs.New(logger, "informer", name)
+	if i.onError = onError; onError == nil {
+		i.onError = i.logger.Error
+	}
+	i.unread.log = &i.logger
+	i.synced = make(chan struct{})
+	i.turn = make(chan struct{}, 1)
+	i.lag = handlerLag
+	i.ownLimit = maxOwn
+	i.detector = newDetector(mutations)
+	i.hashes = maphash.MakeSeed()
 }
 
 // informerOf returns the Informer of a core. There must be only one.

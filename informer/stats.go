@@ -5,6 +5,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/door"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/reflector"
@@ -18,42 +19,40 @@ func (i *Informer[K, T]) Stats() Stats { return i.engine.Stats() }
 
 //go:noinline
 func (i *core[K, T]) Stats() Stats {
+	var s Stats
 	i.mu.Lock()
+	fifos := make([]*deltafifo.DeltaFIFO[K, T], 0, 1)
+	for _, p := range allParts(i) {
+		if p.feed != nil {
+			fifos = append(fifos, p.feed.fifo)
+		}
+		s.Writes += door.Len(&p.own.door)
+	}
 	var count func(namespace string) int
 	if i.over != nil {
 		count = i.over.count
 	}
-	present, namespaces := i.places.stats(count)
-	counts := withPast(i.past, present)
-	all, writes := allParts(i), 0
-	feeds := make([]*feed[K, T], 0, len(all))
-	for _, p := range all {
-		if p.feed != nil {
-			feeds = append(feeds, p.feed)
-		}
-		writes += door.Len(&p.own.door)
-	}
+	commonStats(&i.base, &s, count)
 	i.mu.Unlock()
-	pending := 0
-	for _, f := range feeds {
-		pending += f.fifo.Len() // not with mu held: its lock is taken outside
+	for _, fifo := range fifos {
+		s.Pending += fifo.Len() // not with mu held: its lock is taken outside
 	}
-	counts.BadObjects += i.badObjects.Load()
-	return Stats{
-		Stats:           counts,
-		Objects:         i.store.Len(),
-		Pending:         pending,
-		ResourceVersion: i.store.ResourceVersion(),
-		Batches:         i.counted.batches.Load(),
-		Changes:         i.counted.changes.Load(),
-		CommitTime:      time.Duration(i.counted.commitTime.Load()),
-		Writes:          writes,
-		LostWrites:      i.lost.once.Load(),
-		HandlerWait:     time.Duration(i.counted.handlerWait.Load()),
-		SlowHandlers:    i.counted.slowHandlers.Load(),
-		Overruns:        i.counted.overruns.Load(),
-		Namespaces:      namespaces,
-	}
+	s.Objects, s.ResourceVersion = i.store.Len(), i.store.ResourceVersion()
+	return s
+}
+
+// commonStats adds what base knows. Called with mu held.
+func commonStats(i *base, s *Stats, count func(namespace string) int) {
+	s.Stats, s.Namespaces = i.places.stats(count)
+	s.Stats = withPast(i.past, s.Stats)
+	s.BadObjects += i.badObjects.Load()
+	s.Batches = i.counted.batches.Load()
+	s.Changes = i.counted.changes.Load()
+	s.CommitTime = time.Duration(i.counted.commitTime.Load())
+	s.LostWrites = i.lost.once.Load()
+	s.HandlerWait = time.Duration(i.counted.handlerWait.Load())
+	s.SlowHandlers = i.counted.slowHandlers.Load()
+	s.Overruns = i.counted.overruns.Load()
 }
 
 // keepStats adds the counters of a reflector that has ended to past. Called with mu held.

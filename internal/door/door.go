@@ -168,6 +168,8 @@ func Bookmark[K comparable](d *Door[K], version uint64) { d.at = max(d.at, versi
 
 // Waits returns the version of the own write of a key that list and watch have not reached, and whether
 // there is one.
+//
+//go:noinline
 func Waits[K comparable](d *Door[K], key K) (version uint64, waits bool) {
 	o, waits := d.ahead[key]
 	return o.Version, waits
