@@ -43,7 +43,11 @@ type base struct {
 	detector *mutation.Detector // nil if disabled
 	hashes   maphash.Seed       // for it
 	resample func()             // has it look at other objects; one goroutine calls it
-	wakeAll  func()             // wakes the handlers that wait for events
+
+	// Of the core, for base.
+	wakeAll  func()                             // wakes the handlers that wait for events
+	handlers func() []handlerState              // called with mu held
+	lagging  func(limit uint64) <-chan struct{} // eventlog.Lagging
 
 	faults     faults // of the setup
 	unread     unread

@@ -17,6 +17,17 @@ func waitForHandlers[K comparable, T any](ctx context.Context, i *core[K, T]) er
 	if eventlog.Lagging(&i.log, i.lag) == nil {
 		return nil
 	}
+	return waitForLagging(ctx, &i.base, i.store)
+}
+
+// awaitedStore is a store whose waiters may be handlers.
+type awaitedStore interface {
+	Awaited() <-chan struct{}
+	EndWaits(err error)
+}
+
+// waitForLagging is waitForHandlers if a handler is too far behind.
+func waitForLagging(ctx context.Context, i *base, in awaitedStore) error {
 	began := time.Now()
 	if i.waits == nil {
 		i.waits = &handlerWaits{}
@@ -27,9 +38,9 @@ func waitForHandlers[K comparable, T any](ctx context.Context, i *core[K, T]) er
 		i.waits.end(ended)
 		i.counted.handlerWait.Add(int64(ended.Sub(began)))
 	}()
-	awaited, err := waitForLag(ctx, i, i.lag, i.store.Awaited, slow)
+	awaited, err := waitForLag(ctx, i, i.lag, in.Awaited, slow)
 	if awaited {
-		err = waitForNobody(ctx, i, slow)
+		err = waitForNobody(ctx, i, in, slow)
 	}
 	return err
 }
@@ -37,14 +48,14 @@ func waitForHandlers[K comparable, T any](ctx context.Context, i *core[K, T]) er
 // waitForNobody is waitForHandlers while somebody waits for the store. If a handler is too far
 // behind even for that, waitForNobody ends all waits, so the handler continues if it was among
 // the waiters.
-func waitForNobody[K comparable, T any](ctx context.Context, i *core[K, T], slow <-chan time.Time) error {
+func waitForNobody(ctx context.Context, i *base, in awaitedStore, slow <-chan time.Time) error {
 	most := awaitedLag * i.lag
-	if eventlog.Lagging(&i.log, most) == nil {
+	if i.lagging(most) == nil {
 		return nil
 	}
 	name, lag := slowest(i)
-	i.store.EndWaits(behindError(i.name, name, lag, most))
-	defer i.store.EndWaits(nil)
+	in.EndWaits(behindError(i.name, name, lag, most))
+	defer in.EndWaits(nil)
 	_, err := waitForLag(ctx, i, most, func() <-chan struct{} { return nil }, slow)
 	return err
 }
@@ -52,9 +63,9 @@ func waitForNobody[K comparable, T any](ctx context.Context, i *core[K, T], slow
 // waitForLag waits until no handler is more than limit events behind. It returns true if the
 // channel of awaited is closed before. Whenever slow has a value, it reports the slowest handler if
 // a report is due.
-func waitForLag[K comparable, T any](ctx context.Context, i *core[K, T], limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
+func waitForLag(ctx context.Context, i *base, limit uint64, awaited func() <-chan struct{}, slow <-chan time.Time) (ended bool, err error) {
 	for {
-		moved := eventlog.Lagging(&i.log, limit)
+		moved := i.lagging(limit)
 		if moved == nil {
 			return false, nil
 		}
@@ -82,19 +93,19 @@ func behindError(resource, handler string, lag, most uint64) error {
 
 // slowest returns the handler that is furthest behind, of those that the informer waits for, and by
 // how many events.
-func slowest[K comparable, T any](i *core[K, T]) (name string, lag uint64) {
+func slowest(i *base) (name string, lag uint64) {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	for l := range i.listeners {
-		if n := eventlog.Lag(l.cursor); n >= lag && !l.opts.Coalesce {
-			name, lag = l.opts.Name, n
+	for _, h := range i.handlers() {
+		if h.behind >= lag && !h.coalesce {
+			name, lag = h.reg.name, h.behind
 		}
 	}
 	return name, lag
 }
 
 // reportSlow reports the handler that is furthest behind.
-func reportSlow[K comparable, T any](i *core[K, T]) {
+func reportSlow(i *base) {
 	i.counted.slowHandlers.Add(1)
 	name, lag := slowest(i)
 	i.onError(&SlowHandlerError{

@@ -59,8 +59,10 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 	}
 	i.opts = opts
 	i.resample = func() { resample(i) }
+	i.handlers = func() []handlerState { return handlersOf(i) }
+	i.lagging = func(limit uint64) <-chan struct{} { return eventlog.Lagging(&i.log, limit) }
 	i.wakeAll = func() { eventlog.WakeAll(&i.log) }
-	i.care.look = func() { lookAfterHandlers(i) }
+	i.care.look = func() { lookAfterHandlers(&i.base) }
 	var err error
 	i.store, err = store.New(key, store.Options[T]{
 		Indexes: opts.Indexes, Unchanged: unchanged(&i.versions), Packed: opts.Packed, OnError: opts.OnError,

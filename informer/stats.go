@@ -78,41 +78,54 @@ func withPast(past *reflector.Stats, present reflector.Stats) reflector.Stats {
 // included. O(handlers).
 func (i *Informer[K, T]) Handlers() []HandlerStats { return i.engine.Handlers() }
 
-func (i *core[K, T]) Handlers() []HandlerStats {
+func (i *base) Handlers() []HandlerStats {
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	all := make([]HandlerStats, 0, len(i.listeners))
-	for l := range i.listeners {
-		all = append(all, l.stats())
+	seen := i.handlers()
+	all := make([]HandlerStats, 0, len(seen))
+	for _, h := range seen {
+		all = append(all, h.stats())
 	}
 	sortHandlers(all)
 	return all
 }
 
-func sortHandlers(all []HandlerStats) {
-	slices.SortFunc(all, func(a, b HandlerStats) int { return cmp.Compare(a.Name, b.Name) })
+// handlerState is what base sees of a handler.
+type handlerState struct {
+	reg      *Registration
+	behind   uint64 // events of the log
+	lag      uint64 // the same, and what comes before them
+	busy     bool   // the informer calls the handler, or is about to
+	coalesce bool
+	overruns uint64
 }
 
-// lagOf is called with the informer's mu held.
-//
-//go:noinline
-func lagOf[K comparable, T any](l *listener[K, T]) uint64 {
-	if l.overrun != nil {
-		return eventlog.Published(&l.inf.log) - l.overrun.from
-	}
-	return eventlog.Lag(l.cursor) + uint64(l.backlog.Load())
-}
-
-// stats is called with the informer's mu held.
-func (l *listener[K, T]) stats() HandlerStats {
-	s := HandlerStats{Name: l.reg.name, Lag: lagOf(l), Overruns: l.overruns}
-	if isBusy(l) {
-		s.StuckSince = l.reg.calls.stuckSince()
+func (h *handlerState) stats() HandlerStats {
+	s := HandlerStats{Name: h.reg.name, Lag: h.lag, Overruns: h.overruns}
+	if h.busy {
+		s.StuckSince = h.reg.calls.stuckSince()
 	}
 	select {
-	case <-l.reg.synced:
+	case <-h.reg.synced:
 		s.Synced = true
 	default:
 	}
 	return s
+}
+
+// handlersOf returns the states of all handlers. Called with mu held.
+func handlersOf[K comparable, T any](i *core[K, T]) []handlerState {
+	all := make([]handlerState, 0, len(i.listeners))
+	for l := range i.listeners {
+		h := handlerState{reg: l.reg, behind: eventlog.Lag(l.cursor), busy: isBusy(l), coalesce: l.opts.Coalesce, overruns: l.overruns}
+		if h.lag = h.behind + uint64(l.backlog.Load()); l.overrun != nil {
+			h.lag = eventlog.Published(&i.log) - l.overrun.from
+		}
+		all = append(all, h)
+	}
+	return all
+}
+
+func sortHandlers(all []HandlerStats) {
+	slices.SortFunc(all, func(a, b HandlerStats) int { return cmp.Compare(a.Name, b.Name) })
 }

@@ -155,19 +155,19 @@ func (c *care) lookAtHeld(batches uint64) (waited time.Duration, claimed bool) {
 
 // lookAfterHandlers reports the handlers that do not return from a call, one after the other. A handler that the
 // informer waits for is reported as such. A function that holds mu is reported in place of them.
-func lookAfterHandlers[K comparable, T any](i *core[K, T]) {
+func lookAfterHandlers(i *base) {
 	if !i.mu.TryLock() {
 		if waited, claimed := i.care.lookAtHeld(i.counted.batches.Load()); claimed {
-			reportStuck(&i.base, &stuckIndexError{i.name, waited})
+			reportStuck(i, &stuckIndexError{i.name, waited})
 		}
 		return
 	}
 	defer i.mu.Unlock()
 	i.care.free() // before the look: who gets busy after it calls later
 	now := time.Now()
-	for l := range i.listeners {
-		c := &l.reg.calls
-		if !isBusy(l) {
+	for _, h := range i.handlers() {
+		c := &h.reg.calls
+		if !h.busy {
 			c.rest()
 			continue
 		}
@@ -175,10 +175,10 @@ func lookAfterHandlers[K comparable, T any](i *core[K, T]) {
 		if !c.look(now) {
 			continue
 		}
-		if lag := lagOf(l); (lag <= i.lag || l.opts.Coalesce) && i.care.claim() {
+		if (h.lag <= i.lag || h.coalesce) && i.care.claim() {
 			c.told++
 			i.counted.slowHandlers.Add(1)
-			reportStuck(&i.base, &SlowHandlerError{Resource: i.name, Handler: l.reg.name, Stuck: true, Behind: lag, Waited: now.Sub(c.since), Since: c.since})
+			reportStuck(i, &SlowHandlerError{Resource: i.name, Handler: h.reg.name, Stuck: true, Behind: h.lag, Waited: now.Sub(c.since), Since: c.since})
 		}
 	}
 }
