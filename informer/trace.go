@@ -48,24 +48,16 @@ func (i *core[K, T]) Traced(key string) []tracing.Event {
 	if t == nil {
 		return nil
 	}
-	found := t.find(key)
+	found := findTraced(t, key)
 	if len(found) == 0 {
 		return nil
 	}
 	i.mu.Lock()
 	defer i.mu.Unlock()
-	all := make([]tracing.Event, 0, len(found))
-	for _, e := range found {
-		out := e.Event
-		for l := range i.listeners {
-			if turns := l.turns.Load(); turns != nil && turns.from <= e.place {
-				out.Turns = append(out.Turns, turns.of(l.reg.name, e.place))
-			}
-		}
-		sortTurns(out.Turns)
-		all = append(all, out)
+	for l := range i.listeners {
+		addTurns(found, l.reg.name, l.turns.Load())
 	}
-	return all
+	return eventsOf(found)
 }
 
 // traceInitial notes the newest objects of the initial list. Called with mu held, before the mark
@@ -81,7 +73,7 @@ func traceInitial[K comparable, T any](i *core[K, T]) {
 	t.mark.Store(position + 1)
 	for key, obj := range pairsOf(&list) {
 		if n++; n+uint64(len(t.events)) > t.listed {
-			t.add(traced[K]{tracing.Event{Type: Added.String(), Initial: true, Version: objmeta.VersionOf(obj), Committed: now}, key, position + n - 1, true})
+			addTraced(t, key, &placed{tracing.Event{Type: Added.String(), Initial: true, Version: objmeta.VersionOf(obj), Committed: now}, position + n - 1})
 		}
 	}
 }
@@ -95,7 +87,8 @@ func traceEvent[K comparable, T any](i *core[K, T], ev *Event[K, T], version str
 	if version == "" {
 		version = objmeta.VersionOf(ev.Object)
 	}
-	t.add(traced[K]{tracing.Event{Type: ev.Type.String(), Initial: ev.Initial, Replaced: ev.Replaced, Own: ev.Own, Version: version, Committed: time.Now()}, ev.Key, t.place(eventlog.End(&i.log)), true})
+	now := tracing.Event{Type: ev.Type.String(), Initial: ev.Initial, Replaced: ev.Replaced, Own: ev.Own, Version: version, Committed: time.Now()}
+	addTraced(t, ev.Key, &placed{now, t.place(eventlog.End(&i.log))})
 }
 
 // traceTurn notes that the turn for the event at a position of the log has come.

@@ -24,10 +24,14 @@ type trace[K comparable] struct {
 }
 
 type traced[K comparable] struct {
-	tracing.Event        // without Turns
-	key           K      // if used
-	place         uint64 // if used
-	used          bool
+	placed placed
+	key    K // if used
+	used   bool
+}
+
+type placed struct {
+	tracing.Event // without Turns in the ring
+	place         uint64
 }
 
 // place returns the place of the event at a position of the log.
@@ -38,27 +42,44 @@ func (t *trace[K]) place(position uint64) uint64 {
 	return position
 }
 
-func (t *trace[K]) add(e traced[K]) {
-	e.used = true
+func addTraced[K comparable](t *trace[K], key K, e *placed) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.events[e.place%uint64(len(t.events))] = e
+	t.events[e.place%uint64(len(t.events))] = traced[K]{*e, key, true}
 }
 
-// find returns the events of a key, the newest first.
-func (t *trace[K]) find(key string) (found []traced[K]) {
+// findTraced returns the events of a key that are kept, the newest first.
+func findTraced[K comparable](t *trace[K], key string) (found []placed) {
 	t.mu.Lock()
 	all := slices.Clone(t.events)
 	t.mu.Unlock()
-	is := keytext.Matches[K](key)
-	for _, e := range all {
-		if e.used && is(e.key) {
-			found = append(found, e)
+	is := keytext.Matches[K](key) // which may call a method of K
+	for n := range all {
+		if e := &all[n]; e.used && is(e.key) {
+			found = append(found, e.placed)
 		}
 	}
-	// Package slices would be compiled anew for each K, which is 15 KB of code.
 	sort.Slice(found, func(i, j int) bool { return found[i].place > found[j].place })
 	return found
+}
+
+// addTurns adds the turns of a handler to events. t may be nil.
+func addTurns(to []placed, handler string, t *turns) {
+	for n := range to {
+		if e := &to[n]; t != nil && t.from <= e.place {
+			e.Turns = append(e.Turns, t.of(handler, e.place))
+		}
+	}
+}
+
+// eventsOf returns events with their turns in order.
+func eventsOf(found []placed) []tracing.Event {
+	all := make([]tracing.Event, 0, len(found))
+	for _, e := range found {
+		sortTurns(e.Turns)
+		all = append(all, e.Event)
+	}
+	return all
 }
 
 const (
