@@ -9,6 +9,7 @@ import (
 
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/door"
+	"github.com/kinform/kinform/internal/nocmp"
 )
 
 // This file has what a part knows about the own writes that are ahead of its list and watch.
@@ -18,6 +19,8 @@ const maxOwn = 10_000
 
 // ownWrite is the answer to a write of this process.
 type ownWrite[T any] struct {
+	_ nocmp.Type
+
 	obj  T // zero if gone
 	rv   string
 	uid  types.UID
@@ -48,6 +51,8 @@ type own[K comparable, T any] struct {
 
 // aside is a state that may enter later.
 type aside[T any] struct {
+	_ nocmp.Type
+
 	obj T
 	rv  string
 	sum uint64
@@ -55,6 +60,8 @@ type aside[T any] struct {
 
 // dueWrite is a write that is lost if it is still ahead at a time.
 type dueWrite[K comparable] struct {
+	_ nocmp.Type
+
 	key     K
 	version uint64
 	until   time.Time
@@ -67,6 +74,8 @@ type dueWrite[K comparable] struct {
 
 // ofKey is what own knows of a key.
 type ofKey[T any] struct {
+	_ nocmp.Type
+
 	known door.Known
 	aside aside[T]
 	has   bool // something was put aside

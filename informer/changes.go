@@ -3,6 +3,7 @@ package informer
 import (
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/capacity"
+	"github.com/kinform/kinform/internal/nocmp"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -26,6 +27,8 @@ type changes[K comparable, T any] struct {
 
 // outcome is the outcome of an op that was not a plain addition.
 type outcome[T any] struct {
+	_ nocmp.Type
+
 	at        int // number of the op in the batch
 	old       T
 	had       bool

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/kinform/kinform/internal/mutation"
+	"github.com/kinform/kinform/internal/nocmp"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/typekind"
 	"github.com/kinform/kinform/store"
@@ -49,6 +50,8 @@ func missedEvents[K comparable, T any](o *overrun[K, T], meta objmeta.Reader[T],
 
 // missedChange is the state of a key that a handler saw last, and the current one.
 type missedChange[K comparable, T any] struct {
+	_ nocmp.Type
+
 	key      K
 	old, now T
 	had, has bool

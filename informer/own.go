@@ -221,7 +221,7 @@ func enters[K comparable, T any](p *part[K, T], key K, w *ownWrite[T]) bool {
 			verdict = door.Wrote(d, key, has, is)
 		}
 		if _, waits := door.Waits(d, key); waits && !waited {
-			keep(&p.own, key, has.Any, aside[T]{obj, strconv.FormatUint(has.Version, 10), has.Sum})
+			keep(&p.own, key, has.Any, aside[T]{obj: obj, rv: strconv.FormatUint(has.Version, 10), sum: has.Sum})
 		}
 	})
 	return verdict != door.Stays

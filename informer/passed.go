@@ -41,7 +41,7 @@ func stays[K comparable, T any](p *part[K, T], key K, d *deltafifo.Delta[T], und
 			verdict = door.Event(at, key, has, is, d.Type == deltafifo.Deleted)
 		}
 		if _, waits := door.Waits(at, key); verdict != door.Stays || !waits {
-			keep(&p.own, key, verdict == door.Aside && d.Type != deltafifo.Deleted, aside[T]{d.Object, rv, d.Sum})
+			keep(&p.own, key, verdict == door.Aside && d.Type != deltafifo.Deleted, aside[T]{obj: d.Object, rv: rv, sum: d.Sum})
 		}
 	})
 	return verdict == door.Stays || verdict == door.Aside

@@ -1,10 +1,14 @@
 package door
 
+import "github.com/kinform/kinform/internal/nocmp"
+
 // pending holds keys that are due at a version, the lowest first. Answers to writes come nearly in the order
 // of their versions, so that push moves few. The zero value is empty.
 type pending[K comparable] []pass[K]
 
 type pass[K comparable] struct {
+	_ nocmp.Type
+
 	version uint64
 	key     K
 }
@@ -18,7 +22,7 @@ func push[K comparable](q *pending[K], version uint64, key K) {
 	for ; n > 0 && all[n-1].version > version; n-- {
 		all[n] = all[n-1]
 	}
-	all[n] = pass[K]{version, key}
+	all[n] = pass[K]{version: version, key: key}
 	*q = all
 }
 

@@ -1,9 +1,15 @@
 package eventlog
 
-import "sync/atomic"
+import (
+	"sync/atomic"
+
+	"github.com/kinform/kinform/internal/nocmp"
+)
 
 // Cursor is one reader's place in a log. It must be closed, or the log keeps all later events.
 type Cursor[E any] struct {
+	_ nocmp.Type
+
 	// Set when it is made and never changed.
 	log   *Log[E]
 	lossy bool // Lagging leaves it out
