@@ -7,11 +7,15 @@ import (
 // Add adds an Added delta. resourceVersion is the version of the store after this delta; if it is
 // empty, the version does not move. Like all producing methods, Add waits while the queue is at its
 // limit, and returns ctx's error or [ErrClosed] if it added nothing.
+//
+//go:noinline
 func (f *DeltaFIFO[K, T]) Add(ctx context.Context, key K, obj T, resourceVersion string) error {
 	return produce(ctx, f, key, &Delta[T]{Type: Added, Object: obj, ResourceVersion: resourceVersion})
 }
 
 // Update adds an Updated delta. See [DeltaFIFO.Add].
+//
+//go:noinline
 func (f *DeltaFIFO[K, T]) Update(ctx context.Context, key K, obj T, resourceVersion string) error {
 	return produce(ctx, f, key, &Delta[T]{Type: Updated, Object: obj, ResourceVersion: resourceVersion})
 }
@@ -19,6 +23,8 @@ func (f *DeltaFIFO[K, T]) Update(ctx context.Context, key K, obj T, resourceVers
 // Delete adds a Deleted delta with the object's last state. If the key has no object in the queue
 // or the known store, only resourceVersion counts. Of two deletions in a row the queue keeps one:
 // the one whose final state is known. See [DeltaFIFO.Add].
+//
+//go:noinline
 func (f *DeltaFIFO[K, T]) Delete(ctx context.Context, key K, obj T, resourceVersion string) error {
 	return produce(ctx, f, key, &Delta[T]{Type: Deleted, Object: obj, ResourceVersion: resourceVersion})
 }
@@ -40,6 +46,8 @@ func awaits[K comparable, T any](f *DeltaFIFO[K, T], key K) bool {
 }
 
 // Bookmark says that all changes up to resourceVersion have been added. See [DeltaFIFO.Add].
+//
+//go:noinline
 func (f *DeltaFIFO[K, T]) Bookmark(ctx context.Context, resourceVersion string) error {
 	return produce(ctx, f, *new(K), &Delta[T]{ResourceVersion: resourceVersion})
 }

@@ -30,6 +30,8 @@ type Replacement[K comparable, T any] struct {
 // [KnownObjects]), and a Deleted delta with an unknown final state for every existing key that is not
 // in the list. If nothing is pending, the list becomes a batch without a copy. O(objects + known
 // keys), under the lock. See [DeltaFIFO.Add].
+//
+//go:noinline
 func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) error {
 	if list.Objects != nil {
 		settleObjects(list.Objects)

@@ -54,6 +54,8 @@ func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
 }
 
 // Skipped implements reflector.Sink.
+//
+//go:noinline
 func (s *Sink[K, T]) Skipped(bad *reflector.ObjectError) { s.skipped = append(s.skipped, bad) }
 
 // Replace implements reflector.Sink.

@@ -121,6 +121,8 @@ func (o *own[K, T]) awaited() (keys []K, moment uint64) {
 }
 
 // ownOf returns what own knows of a key. Called with the informer's mu held.
+//
+//go:noinline
 func ownOf[K comparable, T any](o *own[K, T], key K) ofKey[T] {
 	kept, has := o.aside[key]
 	return ofKey[T]{known: door.Knows(&o.door, key), aside: kept, has: has}
@@ -159,6 +161,8 @@ func (o *own[K, T]) forget(keys ...K) {
 
 // undoOwn goes back to what own knew of a key, because the store refused a write. Called with the informer's
 // mu held.
+//
+//go:noinline
 func undoOwn[K comparable, T any](o *own[K, T], key K, before ofKey[T]) {
 	o.change(func(d *door.Door[K]) {
 		door.Undo(d, key, before.known)

@@ -180,10 +180,14 @@ func Len[K comparable](d *Door[K]) int { return len(d.ahead) }
 
 // Ends reports whether the cache waits for the end of an object that this process deleted: the event
 // of it matters although the cache does not have the object.
+//
+//go:noinline
 func Ends[K comparable](d *Door[K], key K) bool { return d.ahead[key].gone || d.ahead[key].absent }
 
 // Ending reports whether an own write says that an object ended, which the watch has shown and not
 // ended yet. [Passed] never returns such a key.
+//
+//go:noinline
 func Ending[K comparable](d *Door[K], key K) bool { return d.ahead[key].ending() }
 
 // Told reports whether list and watch, which are at a version, have said what there is under a key since
@@ -211,10 +215,14 @@ type Known struct{ own own }
 func (k Known) Version() uint64 { return k.own.Version }
 
 // Knows returns what the door knows of the own write of a key.
+//
+//go:noinline
 func Knows[K comparable](d *Door[K], key K) Known { return Known{d.ahead[key]} }
 
 // Undo goes back to what the door knew of a key before [Wrote] or [Removed], because the cache
 // refused the write.
+//
+//go:noinline
 func Undo[K comparable](d *Door[K], key K, before Known) {
 	if before.own.made == 0 {
 		delete(d.ahead, key)
@@ -231,6 +239,8 @@ func Made[K comparable](d *Door[K]) Moment { return d.made }
 func Drop[K comparable](d *Door[K], key K) { delete(d.ahead, key) }
 
 // Leaves reports whether what the cache has of an own write leaves when it is passed: see [Unusable].
+//
+//go:noinline
 func Leaves[K comparable](d *Door[K], key K) bool { return !d.ahead[key].stays }
 
 // Since reports whether the own write of a key is later than a moment.
@@ -355,6 +365,8 @@ func Leave[K comparable](d *Door[K], key K) {
 }
 
 // HasLeft reports whether the selection has left the object of an own write, see [Leave].
+//
+//go:noinline
 func HasLeft[K comparable](d *Door[K], key K) bool { return d.ahead[key].left }
 
 // succeeds reports whether s is of a later object of the key than the one whose last state is is.
