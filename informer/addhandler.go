@@ -24,7 +24,7 @@ func (i *core[K, T]) AddHandler(h Handler[K, T], opts HandlerOptions[T]) (*Regis
 	}
 	l := &listener[K, T]{inf: i, handler: h, opts: opts}
 	addListener(i, l)
-	i.logger.Debug("handler is added", slog.String("handler", l.reg.name))
+	tellAdded(&i.base, l.reg)
 	return l.reg, nil
 }
 
@@ -43,20 +43,9 @@ func addListener[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 
 // register gives l a view of the store and the log at the same moment. Called with mu held.
 func register[K comparable, T any](i *core[K, T], l *listener[K, T]) {
-	i.named++
-	if l.opts.Name == "" {
-		l.opts.Name = "handler " + strconv.Itoa(i.named)
-	}
 	l.opts.Resync = min(cmp.Or(l.opts.Resync, i.opts.Resync), maxResync)
-	l.reg = &Registration{
-		name:   l.opts.Name,
-		synced: make(chan struct{}),
-		done:   make(chan struct{}),
-		remove: func(drain bool) {
-			removeListener(i, l, drain)
-			i.logger.Debug("handler is removed", slog.String("handler", l.reg.name), slog.Bool("drain", drain))
-		},
-	}
+	l.reg = newRegistration(&i.base, l.opts.Name, func(drain bool) { removeListener(i, l, drain) })
+	l.opts.Name = l.reg.name
 	l.cursor = newCursor(i, l)
 	traceFrom(i, l)
 	if l.opts.Coalesce {
@@ -69,6 +58,27 @@ func register[K comparable, T any](i *core[K, T], l *listener[K, T]) {
 		l.found, l.early = new(i.store.Snapshot()), !hasSyncedAll(&i.base)
 	}
 	i.listeners[l] = struct{}{}
+}
+
+// newRegistration makes what the user gets of a handler. Called with mu held.
+func newRegistration(i *base, name string, remove func(drain bool)) *Registration {
+	i.named++
+	if name == "" {
+		name = "handler " + strconv.Itoa(i.named)
+	}
+	return &Registration{
+		name:   name,
+		synced: make(chan struct{}),
+		done:   make(chan struct{}),
+		remove: func(drain bool) {
+			remove(drain)
+			i.logger.Debug("handler is removed", slog.String("handler", name), slog.Bool("drain", drain))
+		},
+	}
+}
+
+func tellAdded(i *base, to *Registration) {
+	i.logger.Debug("handler is added", slog.String("handler", to.name))
 }
 
 // maxResync is the longest period. One and a half times of it must fit a Duration.

@@ -1,7 +1,6 @@
 package informer
 
 import (
-	"fmt"
 	"log/slog"
 	"time"
 
@@ -41,11 +40,15 @@ func commitPopped[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T
 	if err := commitBatch(f, batch); err != nil {
 		return err
 	}
-	pending := f.fifo.Len()
-	if took, slow := i.pace.Slow(began, batch.Len(), pending); slow {
-		report(&i.base, &deltafifo.SlowError{Resource: i.name, Deltas: batch.Len(), Took: took, Pending: pending})
-	}
+	reportPace(&i.base, began, batch.Len(), f.fifo.Len())
 	return nil
+}
+
+// reportPace follows a commit of deltas, while others are pending.
+func reportPace(i *base, began time.Time, deltas, pending int) {
+	if took, slow := i.pace.Slow(began, deltas, pending); slow {
+		report(i, &deltafifo.SlowError{Resource: i.name, Deltas: deltas, Took: took, Pending: pending})
+	}
 }
 
 // largeChunk is the number of ops of a large batch that exist at a time. All of them together
@@ -134,7 +137,7 @@ func takeOutcomes[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 		op := &c.ops[n]
 		i.versions.committed(op, c.versions[n])
 		if op.Err != nil {
-			c.failed = append(c.failed, &reflector.ObjectError{Key: keytext.Of(op.Key), Err: op.Err})
+			c.failed = append(c.failed, badKey(op.Key, op.Err))
 		}
 		if op.Had || op.Err != nil {
 			c.outcomes = append(c.outcomes, outcome[T]{
@@ -154,18 +157,27 @@ func commitBatch[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T]
 		return err
 	}
 	if !synced && hasSyncedAll(&i.base) {
-		i.logger.Debug("cache is filled", slog.Int("objects", i.store.Len()), slog.String("resourceVersion", i.store.ResourceVersion()))
+		tellFilled(&i.base, i.store.Len(), i.store.ResourceVersion())
 	}
-	for _, bad := range c.failed {
-		badObject(&i.base, bad)
-	}
-	reportLost(&i.base, c.lost)
-	if c.vary != nil {
-		report(&i.base, fmt.Errorf("%s: %w", i.name, c.vary))
-	}
+	reportCommit(&i.base, c.failed, c.lost, c.vary)
 	i.counted.committed(batch.Len(), time.Since(began))
 	reset(c)
 	return nil
+}
+
+func tellFilled(i *base, objects int, version string) {
+	i.logger.Debug("cache is filled", slog.Int("objects", objects), slog.String("resourceVersion", version))
+}
+
+// reportCommit reports what went wrong in a commit. vary may be nil.
+func reportCommit(i *base, failed []*reflector.ObjectError, lost []*LostWriteError, vary error) {
+	for _, bad := range failed {
+		badObject(i, bad)
+	}
+	reportLost(i, lost)
+	if vary != nil {
+		report(i, about(i.name, vary))
+	}
 }
 
 func commitLocked[K comparable, T any](p *part[K, T], c *changes[K, T], batch deltafifo.Batch[K, T]) error {

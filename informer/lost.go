@@ -130,7 +130,11 @@ func lose[K comparable, T any](p *part[K, T], w *dueWrite[K]) *LostWriteError {
 	if i.lost.times.Add(1); !w.lost {
 		i.lost.once.Add(1)
 	}
-	return &LostWriteError{Key: keytext.Of(w.key), ResourceVersion: strconv.FormatUint(w.version, 10), Deleted: w.gone}
+	return lostWrite(w.key, w.version, w.gone)
+}
+
+func lostWrite(key any, version uint64, gone bool) *LostWriteError {
+	return &LostWriteError{Key: keytext.Of(key), ResourceVersion: strconv.FormatUint(version, 10), Deleted: gone}
 }
 
 // lostOf returns the writes that the list of a restored server does not have. What was recorded after
@@ -142,8 +146,7 @@ func lostOf[K comparable, T any](p *part[K, T], ahead []dueWrite[K]) (lost []*Lo
 		stored := has.Any && has.Version == w.version
 		switch {
 		case stored && w.late:
-			op := store.Op[K, T]{Key: w.key, Delete: true}
-			_ = commitAhead(p.inf, &op, "", false) // the store is open while the informer runs
+			_ = commitAhead(p.inf, &store.Op[K, T]{Key: w.key, Delete: true}, "", false) // the store is open while the informer runs
 		case stored, w.gone && !has.Any:
 			continue
 		}

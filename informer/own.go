@@ -10,7 +10,6 @@ import (
 
 	"github.com/kinform/kinform/internal/door"
 	"github.com/kinform/kinform/internal/eventlog"
-	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/objmeta"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
@@ -138,7 +137,7 @@ func (i *core[K, T]) PendingWrite(key K) (rv string, ok bool) {
 // wrote commits an own write, unless the store is past it.
 func wrote[K comparable, T any](i *core[K, T], key K, w *ownWrite[T]) error {
 	if parseVersion(w.rv) == 0 {
-		return about(i.name, fmt.Errorf("%s: %w: %q", keytext.Of(key), store.ErrResourceVersion, w.rv))
+		return aboutKey(i.name, key, fmt.Errorf("%w: %q", store.ErrResourceVersion, w.rv))
 	}
 	failed, err := commitOwn(i, key, w)
 	for _, bad := range failed {
@@ -173,7 +172,7 @@ func commitOwn[K comparable, T any](i *core[K, T], key K, w *ownWrite[T]) (faile
 		op := store.Op[K, T]{Key: key, Object: w.obj, Delete: w.gone}
 		if err := commitAhead(i, &op, w.rv, true); err != nil {
 			undoOwn(&p.own, key, before)
-			return failed, about(i.name, fmt.Errorf("%s: %w", keytext.Of(key), err))
+			return failed, aboutKey(i.name, key, err)
 		}
 	}
 	if version, waits := door.Waits(&p.own.door, key); waits && version != before.known.Version() {

@@ -122,9 +122,8 @@ func withdraw[K comparable, T any](p *part[K, T], key K, failed []*reflector.Obj
 	if err == nil {
 		return failed
 	}
-	op = store.Op[K, T]{Key: key, Delete: true}
-	_ = commitAhead(p.inf, &op, "", false) // the store is open while the informer runs
-	return append(failed, &reflector.ObjectError{Key: keytext.Of(key), Err: err})
+	_ = commitAhead(p.inf, &store.Op[K, T]{Key: key, Delete: true}, "", false) // the store is open while the informer runs
+	return append(failed, badKey(key, err))
 }
 
 // held returns what the store has under a key. Called with mu held.
@@ -144,11 +143,10 @@ func held[K comparable, T any](i *core[K, T], key K) door.Held {
 // log. Called with mu held; it never waits for handlers.
 func commitAhead[K comparable, T any](i *core[K, T], op *store.Op[K, T], rv string, own bool) error {
 	ops := []store.Op[K, T]{*op}
-	err := commitOps(i, ops, rv, own)
-	if *op = ops[0]; err != nil {
+	if err := commitOps(i, ops, rv, own); err != nil {
 		return err
 	}
-	return op.Err
+	return ops[0].Err
 }
 
 // commitOps is commitAhead for several operations.

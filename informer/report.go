@@ -3,6 +3,7 @@ package informer
 import (
 	"fmt"
 
+	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/mutation"
 	"github.com/kinform/kinform/internal/usercode"
 	"github.com/kinform/kinform/reflector"
@@ -54,6 +55,16 @@ func badObject(i *base, bad *reflector.ObjectError) {
 
 // about puts the name of the collection before an error.
 func about(resource string, err error) error { return fmt.Errorf("%s: %w", resource, err) }
+
+// aboutKey puts the name of the collection and a key before an error.
+func aboutKey(resource string, key any, err error) error {
+	return fmt.Errorf("%s: %s: %w", resource, keytext.Of(key), err)
+}
+
+// badKey is the error of what cannot be stored under a key.
+func badKey(key any, err error) *reflector.ObjectError {
+	return &reflector.ObjectError{Key: keytext.Of(key), Err: err}
+}
 
 // contain calls user code. It reports a panic or a call of runtime.Goexit there, and ends Run.
 // about completes the error.
