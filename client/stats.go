@@ -18,7 +18,7 @@ type Stats struct {
 	Recalled int64
 	// DecodeTime is the time spent turning those objects into Go values. It does not include
 	// waiting for the server, finding the ends of objects in a body, and the use of the
-	// objects. It is the sum over all goroutines: see Options.Decoders.
+	// objects. It is the sum over all goroutines that decode.
 	DecodeTime time.Duration
 }
 

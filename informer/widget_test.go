@@ -94,7 +94,7 @@ func newInformer(t testing.TB, src reflector.Source[*widget], opts informer.Opti
 	if opts.Indexes == nil {
 		opts.Indexes = index.Of(byNode)
 	}
-	opts.Packed = opts.Packed || allPacked() && opts.Mutations == informer.MutationsIgnored
+	opts.Packed = opts.Packed || allPacked() && opts.Mutations == 0
 	inf, err := informer.New(src, store.ObjectKey, opts)
 	if err != nil {
 		t.Fatal(err)
