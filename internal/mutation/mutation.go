@@ -179,7 +179,7 @@ func (s *State) intact() bool { return reflect.DeepEqual(s.obj, s.copied) }
 
 // Same reports whether two objects are the same: identical pointers, or equal values.
 func Same(a, b any) bool {
-	if reflect.ValueOf(a).Comparable() {
+	if v := reflect.ValueOf(a); v.Kind() == reflect.Pointer || v.Comparable() {
 		return a == b
 	}
 	return reflect.DeepEqual(a, b)
