@@ -57,10 +57,11 @@ type checked[T any] struct {
 
 // newChecked returns a cache of what source has. decode makes the same of an object's JSON without
 // Kinform.
-func newChecked[T any](kind beside.Kind, name string, source reflector.Source[T], key store.KeyFunc[beside.Key, T], version func(T) string, decode func([]byte) (T, error)) (*checked[T], error) {
+func newChecked[T any](kind beside.Kind, name string, source reflector.Source[T], packed bool, key store.KeyFunc[beside.Key, T], version func(T) string, decode func([]byte) (T, error)) (*checked[T], error) {
 	c := &checked[T]{kind: kind, name: name, version: version, decode: decode}
+	c.seen.Packed = packed
 	var err error
-	c.inf, err = informer.New(source, key, informer.Options[T]{OnError: c.Note})
+	c.inf, err = informer.New(source, key, informer.Options[T]{Packed: packed, OnError: c.Note})
 	if err != nil {
 		return nil, err
 	}

@@ -186,20 +186,23 @@ func kinformCaches(conn client.Connection, now *contents) (all []checkedCache, e
 			err = e
 		}
 	}
-	add(objects[*corev1.Secret](conn, secrets, "secrets", client.Options{}, nil))
-	add(objects[*corev1.Node](conn, nodes, "nodes", client.Options{}, nil))
-	add(objects[*coordinationv1.Lease](conn, leases, "leases", client.Options{}, nil))
-	add(objects[*gadget](conn, gadgets, "gadgets with a Go type", client.Options{}, func(g *gadget) bool { return now.in("v1", g) }))
-	add(objects[*unstructured.Unstructured](conn, gadgetsV2, "gadgets without a Go type", client.Options{}, func(u *unstructured.Unstructured) bool { return now.inMap(u) }))
-	add(objects[*metav1.PartialObjectMetadata](conn, secretsByMeta, "metadata of secrets", client.Options{}, nil))
+	add(objects[*corev1.Secret](conn, secrets, "secrets", false, nil))
+	add(objects[*corev1.Node](conn, nodes, "nodes", false, nil))
+	add(objects[*coordinationv1.Lease](conn, leases, "leases", false, nil))
+	add(objects[*gadget](conn, gadgets, "gadgets with a Go type", false, func(g *gadget) bool { return now.in("v1", g) }))
+	add(objects[*unstructured.Unstructured](conn, gadgetsV2, "gadgets without a Go type", false, func(u *unstructured.Unstructured) bool { return now.inMap(u) }))
+	add(objects[*metav1.PartialObjectMetadata](conn, secretsByMeta, "metadata of secrets", false, nil))
+	add(objects[*corev1.Secret](conn, secrets, "packed secrets", true, nil))
+	add(objects[*gadget](conn, gadgets, "packed gadgets with a Go type", true, func(g *gadget) bool { return now.in("v1", g) }))
+	add(objects[*unstructured.Unstructured](conn, gadgetsV2, "packed gadgets without a Go type", true, func(u *unstructured.Unstructured) bool { return now.inMap(u) }))
 	add(projection(conn))
 	return all, err
 }
 
 // objects returns a cache of a type with metadata. current, if not nil, reports whether an object has
 // the contents that change without a version.
-func objects[T metav1.Object](conn client.Connection, k beside.Kind, name string, opts client.Options, current func(T) bool) (checkedCache, error) {
-	source, err := client.New(conn, kind.OfResource[T](k.GVR), opts)
+func objects[T metav1.Object](conn client.Connection, k beside.Kind, name string, packed bool, current func(T) bool) (checkedCache, error) {
+	source, err := client.New(conn, kind.OfResource[T](k.GVR), client.Options{})
 	if err != nil {
 		return nil, err
 	}
@@ -207,7 +210,7 @@ func objects[T metav1.Object](conn client.Connection, k beside.Kind, name string
 		err = utiljson.Unmarshal(data, &obj)
 		return obj, err
 	}
-	c, err := newChecked(k, name, source, store.ObjectKey, func(obj T) string { return obj.GetResourceVersion() }, decode)
+	c, err := newChecked(k, name, source, packed, store.ObjectKey, func(obj T) string { return obj.GetResourceVersion() }, decode)
 	if err != nil {
 		return nil, err
 	}
@@ -228,7 +231,7 @@ func projection(conn client.Connection) (checkedCache, error) {
 		}
 		return sizeOf(&n)
 	}
-	return newChecked(nodes, "projection of nodes", reflector.Map(source, sizeOf), key, func(s nodeSize) string { return s.Version }, decode)
+	return newChecked(nodes, "projection of nodes", reflector.Map(source, sizeOf), false, key, func(s nodeSize) string { return s.Version }, decode)
 }
 
 // older reports whether version a is before b. No version is before all.
