@@ -144,7 +144,7 @@ type comparison[K comparable, T any] struct {
 func comparePacked[K comparable, T any](c *comparison[K, T]) {
 	for i := range c.block {
 		key, text := c.block[i].Key, packedAt(&c.items.numbers, c.from+i)
-		if text != "" && text == c.f.packedOf(key) && !c.f.comparer.Awaits(key) {
+		if c.versioned && text != "" && text == c.f.packedOf(key) && !c.f.comparer.Awaits(key) {
 			c.found++
 			continue
 		}

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/objsize"
-	"github.com/kinform/kinform/internal/packed"
 )
 
 const (
@@ -18,15 +17,17 @@ const (
 // the mean size of 16 objects, as they are or packed, times their number. A part that several objects share, such as a
 // string, counts for each of them. An unexported field counts without the memory that it refers to.
 // Bytes computes the mean at the first call, and again a minute after that. That takes up to some
-// 100 µs; any other call costs as much as Store().Len. Bytes reads objects, so nobody may write to
+// 200 µs; any other call costs as much as Store().Len. Bytes reads objects, so nobody may write to
 // them.
 func (i *Informer[K, T]) Bytes() uint64 { return i.engine.Bytes() }
 
-// sizeOf returns the size of an object in the store.
-func sizeOf(codec packed.Codec, obj any) uint64 {
-	if codec != nil {
-		if bytes, err := codec.Pack(obj); err == nil {
-			return uint64(len(bytes))
+// sizeOf returns the size of an object in the store, which may be packed.
+func sizeOf[K comparable, T any](i *core[K, T], obj T) uint64 {
+	if _, packedOf := i.store.Packing(); packedOf != nil {
+		if key, err := i.key(obj); err == nil {
+			if n := len(packedOf(key)); n > 0 {
+				return uint64(n)
+			}
 		}
 	}
 	return objsize.Of(obj)
@@ -41,10 +42,9 @@ func (i *core[K, T]) Bytes() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); s.mean == 0 || now.Sub(s.at) >= sampledFor {
-		codec, _ := i.store.Packing()
 		sum, objs := uint64(0), i.store.Sample(sampled)
 		for _, obj := range objs {
-			sum += sizeOf(codec, obj)
+			sum += sizeOf(i, obj)
 		}
 		if len(objs) > 0 {
 			s.at, s.mean = now, float64(sum)/float64(len(objs))

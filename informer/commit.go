@@ -117,13 +117,13 @@ func keepsStored[K comparable, T any](i *core[K, T], key K, deltas []deltafifo.D
 	d := &deltas[n]
 	if last >= 0 {
 		before := &deltas[last]
-		return repeats(&i.versions, before, d) && sameContents(before.Object, d.Object)
+		return repeats(&i.versions, before, d) && i.versions.same(before.Object, d.Object)
 	}
 	if !repeatsStored(&i.versions, key, d) {
 		return false
 	}
 	known, sum, ok := i.store.GetSum(key)
-	if !ok || sum != 0 && sum == d.Sum || sameContents(known, d.Object) {
+	if !ok || sum != 0 && sum == d.Sum || i.versions.same(known, d.Object) {
 		return ok
 	}
 	i.versions.variations.note(keytext.Of(key), d.ResourceVersion, known, d.Object)
@@ -138,6 +138,12 @@ func takeOutcomes[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 		i.versions.committed(op, c.versions[n])
 		if op.Err != nil {
 			c.failed = append(c.failed, badKey(op.Key, op.Err))
+		}
+		if op.Kept != nil {
+			c.kept = keptError(i.name, op.Key, op.Kept)
+		}
+		if op.Unchanged && i.unchanged == 0 {
+			op.Old = *new(T) // no handler gets it
 		}
 		if op.Had || op.Err != nil {
 			c.outcomes = append(c.outcomes, outcome[T]{
@@ -160,6 +166,9 @@ func commitBatch[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T]
 		tellFilled(&i.base, i.store.Len(), i.store.ResourceVersion())
 	}
 	reportCommit(&i.base, c.failed, c.lost, c.vary)
+	if c.kept != nil && !i.toldKept.Swap(true) {
+		report(&i.base, c.kept)
+	}
 	i.counted.committed(batch.Len(), time.Since(began))
 	reset(c)
 	return nil

@@ -44,8 +44,8 @@ type Options[T any] struct {
 	// slog.Default(). Users of logr pass slog.New(logr.ToSlogHandler(theirs)).
 	Logger *slog.Logger
 
-	// Packed keeps the objects as bytes: see store.Options.Packed. Each read, and each event's Old, is a new object
-	// then, that belongs to the caller. The other objects of events are shared by all handlers.
+	// Packed keeps the objects as bytes: see store.Options.Packed. Each read returns a new object then, which belongs
+	// to the caller. The objects of an event are shared by all handlers.
 	// Mutations looks for nothing.
 	Packed bool
 

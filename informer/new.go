@@ -70,6 +70,7 @@ func newCore[K comparable, T any](name string, key store.KeyFunc[K, T], opts Opt
 	if err != nil {
 		return nil, about(i.name, err)
 	}
+	i.versions.codec, _ = i.store.Packing()
 	return i, nil
 }
 

@@ -66,6 +66,11 @@ func badKey(key any, err error) *reflector.ObjectError {
 	return &reflector.ObjectError{Key: keytext.Of(key), Err: err}
 }
 
+// keptError says that an object was not packed. The informer reports the first one.
+func keptError(resource string, key any, err error) error {
+	return aboutKey(resource, key, fmt.Errorf("the object is not packed, and takes more memory: %w", err))
+}
+
 // contain calls user code. It reports a panic or a call of runtime.Goexit there, and ends Run.
 // about completes the error.
 func contain(i *base, s *session, where string, about func(*PanicError), run func()) {

@@ -8,6 +8,7 @@ import (
 	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/compare"
 	"github.com/kinform/kinform/internal/objmeta"
+	"github.com/kinform/kinform/internal/packed"
 	"github.com/kinform/kinform/internal/typekind"
 	"github.com/kinform/kinform/store"
 )
@@ -25,6 +26,8 @@ import (
 type versions[K comparable, T any] struct {
 	meta objmeta.Reader[T] // set by New
 	seed maphash.Seed      // set by New
+	// codec is set by New; nil unless objects are packed.
+	codec packed.Codec
 
 	mu    sync.RWMutex
 	noted map[uint64]uint64 // by hash of the key, for objects in the store
@@ -46,7 +49,7 @@ func unchanged[K comparable, T any](v *versions[K, T]) func(known, listed T) boo
 		switch {
 		case !sameObject(known, listed):
 			return false
-		case sameContents(known, listed):
+		case v.same(known, listed):
 			return true
 		}
 		v.variations.note(objmeta.KeyTextOf(known), objmeta.VersionOf(known), known, listed)
@@ -57,6 +60,19 @@ func unchanged[K comparable, T any](v *versions[K, T]) func(known, listed T) boo
 // sameObject reports whether two objects with one key carry the same version and UID. It
 // panics if their methods do. The store turns the panic into an error.
 func sameObject[T any](known, listed T) bool { return objmeta.SameVersion(known, listed) }
+
+// same is sameContents for a known object that may have been packed, which can leave something out, such as empty maps.
+// Then listed is packed, too.
+func (v *versions[K, T]) same(known, listed T) bool {
+	if sameContents(known, listed) {
+		return true
+	}
+	if v.codec == nil {
+		return false
+	}
+	bytes, err := v.codec.Pack(listed)
+	return err == nil && sameContents(known, packed.Open[T](v.codec, bytes))
+}
 
 // sameContents reports whether two objects with one key and version are equal.
 func sameContents[T any](known, listed T) bool {

@@ -24,8 +24,7 @@ type Op[K comparable, T any] struct {
 	// Sum other than zero replaces the earlier one.
 	Sum uint64
 
-	// Packed is what Object is packed into, if it is known, for a store with Options.Packed: a Delta of an informer
-	// has it.
+	// Packed is what Object is packed into, if that is known: Delta.Packed. It is for a store with Options.Packed.
 	Packed string
 
 	// Commit sets the fields below.
@@ -39,6 +38,10 @@ type Op[K comparable, T any] struct {
 	Unchanged bool
 	// Err says why the operation was left out: a *KeyError or an *informer.PanicError.
 	Err error
+	// Kept says why the object was stored as it is, though Options.Packed is set: it cannot be encoded.
+	Kept error
+
+	bytes string // what Object is packed into; "" to store it as it is
 }
 
 // Commit makes the changes of ops, in their order, and moves the store's resourceVersion
@@ -146,9 +149,9 @@ func changeSlot[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []O
 			keytable.Adopt(keysOf[K](st), t.slot, op.Key)
 			slots.SetSum(st, t.slot, op.Sum)
 			if t.moves {
-				slots.Update(st, t.slot, op.Object, op.Packed, int(t.staged))
+				slots.Update(st, t.slot, op.Object, op.bytes, int(t.staged))
 			} else {
-				slots.Replace(st, t.slot, op.Object, op.Packed)
+				slots.Replace(st, t.slot, op.Object, op.bytes)
 			}
 		case !op.Delete:
 			insert(s, st, t.hash, op, int(t.staged))
@@ -160,7 +163,7 @@ func changeSlot[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []O
 
 // insert stores the object of op, whose key is new, with value set staged of every index.
 func insert[K comparable, T any](s *Store[K, T], st *slots.State[T], hash uint32, op *Op[K, T], staged int) {
-	slot := slots.Insert(st, op.Object, op.Packed, staged)
+	slot := slots.Insert(st, op.Object, op.bytes, staged)
 	keytable.Insert(keysOf[K](st), hash, op.Key, slot)
 	slots.SetSum(st, slot, op.Sum)
 }

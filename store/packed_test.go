@@ -40,38 +40,54 @@ func (s *sealed) UnmarshalBinary(data []byte) error {
 	return nil
 }
 
-// An object that cannot be packed is reported, and kept as it is.
+// An object that cannot be packed is kept as it is, and the commit says so.
 func TestObjectsThatCannotBePacked(t *testing.T) {
-	var told []error
 	byName := index.New("name", func(dst []string, s *sealed) []string { return append(dst, s.name) })
-	s, err := New(func(s *sealed) (string, error) { return s.name, nil }, Options[*sealed]{
-		Packed: true, Indexes: index.Of(byName), OnError: func(err error) { told = append(told, err) },
-	})
+	s, err := New(func(s *sealed) (string, error) { return s.name, nil }, Options[*sealed]{Packed: true, Indexes: index.Of(byName)})
 	if err != nil {
 		t.Fatal(err)
 	}
-	all := []*sealed{{"a", ""}, {"b", "refuses"}, {"c", "panics"}, {"d", "lies"}}
-	for _, obj := range all {
-		if err := s.Set(obj); err != nil {
-			t.Fatal(err)
+	for fault, want := range map[string]string{"": "", "refuses": "not today", "panics": "encoder broke", "lies": "no such bytes"} {
+		obj := &sealed{"name " + fault, fault}
+		ops := []Op[string, *sealed]{{Key: obj.name, Object: obj, Kept: errors.New("stale")}}
+		if err := s.Commit("", ops); err != nil || ops[0].Err != nil {
+			t.Fatal(err, ops[0].Err)
 		}
-	}
-	for i, obj := range all {
+		if kept := ops[0].Kept; (kept == nil) != (want == "") || kept != nil && !strings.Contains(kept.Error(), want) {
+			t.Errorf("%s: kept because of %v, want %q", fault, kept, want)
+		}
 		got, ok := s.Get(obj.name)
-		if !ok || got.name != obj.name || (got == obj) != (i > 0) {
+		if !ok || got.name != obj.name || (got == obj) != (want != "") {
 			t.Errorf("%s is %v (%p, stored %p)", obj.name, got, got, obj)
 		}
 		if found := byName.Get(s, obj.name); len(found) != 1 || found[0].name != obj.name {
 			t.Errorf("by index, %s is %v", obj.name, found)
 		}
 	}
-	for i, want := range []string{"b is not packed: *store.sealed: not today", "encoder broke", "no such bytes"} {
-		if len(told) != 3 || !strings.Contains(told[i].Error(), want) {
-			t.Fatalf("told %v, want %q as number %d", told, want, i)
-		}
-	}
 	if err := s.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// Operations that are used again store what they have then.
+func TestPackedOperationsAgain(t *testing.T) {
+	s, err := New(func(p *parcel) (string, error) { return p.Name, nil }, Options[*parcel]{Packed: true})
+	if err != nil {
+		t.Fatal(err)
+	}
+	ops := make([]Op[string, *parcel], 1)
+	for _, app := range []string{"one", "two"} {
+		ops[0].Key, ops[0].Object = "a", &parcel{Name: "a", Labels: map[string]string{"app": app}}
+		if err := s.Commit("", ops); err != nil {
+			t.Fatal(err)
+		}
+		if got, _ := s.Get("a"); got.Labels["app"] != app {
+			t.Errorf("got %v, want %s", got, app)
+		}
+	}
+	ops[0] = Op[string, *parcel]{Key: "a", Delete: true, Keep: true}
+	if err := s.Commit("", ops); err != nil || ops[0].Old == nil || ops[0].Old.Labels["app"] != "two" {
+		t.Errorf("deleted %v, %v", ops[0].Old, err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"reflect"
 
 	"github.com/kinform/kinform/internal/keytable"
-	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/packed"
 	"github.com/kinform/kinform/internal/slots"
 )
@@ -26,10 +25,7 @@ func codecOf(packs bool, pointer any) (packed.Codec, error) {
 func unpack[K comparable, T any](r *Reader[K, T], st *slots.State[T], slot uint32) T {
 	obj, packed := st.At(slot), slots.Packed(st, slot)
 	r.slots.Done()
-	if packed != "" {
-		return slots.Open(st, packed)
-	}
-	return obj
+	return slots.Open(st, obj, packed)
 }
 
 // packedOf returns what the object under key is packed into, "" if there is none.
@@ -73,15 +69,18 @@ func getPacked[K comparable, T any](r *Reader[K, T], keys []K, yield func(i int,
 // oldOf returns the object in slot, for Old of an operation on its key. It is not unpacked to be kept: then the
 // operation's object is the same.
 func oldOf[K comparable, T any](st *slots.State[T], slot uint32, op *Op[K, T]) T {
-	if op.Keep && slots.Packed(st, slot) != "" {
+	if op.Keep && !op.Delete && slots.Packed(st, slot) != "" {
 		return op.Object
 	}
 	return slots.Whole(st, slot)
 }
 
-// pack packs the object of an operation if the store packs objects, and if that has not been done.
+// pack packs the object of an operation if the store packs objects.
 func pack[K comparable, T any](st *slots.State[T], op *Op[K, T]) {
-	if st.Packs() && op.Packed == "" {
-		op.Packed = slots.Pack(st, op.Object, func() string { return keytext.Of(op.Key) })
+	if !st.Packs() {
+		return
+	}
+	if op.bytes, op.Kept = op.Packed, nil; op.bytes == "" {
+		op.bytes, op.Kept = slots.Pack(st, op.Object)
 	}
 }

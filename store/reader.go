@@ -64,7 +64,7 @@ func (r *Reader[K, T]) GetSum(key K) (obj T, sum uint64, ok bool) {
 }
 
 // Packing serves informers: it returns what packs the objects, and a function that returns what the object under a
-// key is packed into, "" if there is none. Both are nil if objects are not packed.
+// key is packed into, "" if there is none. Both are nil if objects are not packed. A frozen Reader has no function.
 func (r *Reader[K, T]) Packing() (packed.Codec, func(K) string) { return r.codec, r.packedOf }
 
 // GetMany is Get for many keys. It calls yield in the order of keys, with the position of each
@@ -138,7 +138,7 @@ func (r *Reader[K, T]) Snapshot() Snapshot[K, T] {
 // Cost: O(1) for the caller. But the next write copies keys and indexes: 20–40 ns per object,
 // for which readers do not wait. To walk over all objects, [Reader.Snapshot] is enough.
 func (r *Reader[K, T]) Freeze() *Reader[K, T] {
-	f := &Reader[K, T]{key: r.key, parts: r.parts, seed: r.seed, mask: r.mask, codec: r.codec, packedOf: r.packedOf}
+	f := &Reader[K, T]{key: r.key, parts: r.parts, seed: r.seed, mask: r.mask, codec: r.codec}
 	f.slots = slots.Freeze(r.slots, func() { f.rv = r.rv })
 	endWaits(&f.waits, ErrClosed)
 	return f

@@ -25,11 +25,12 @@ type Options[T any] struct {
 	// them. Each read makes a new object, which belongs to the caller: some 12 µs for a pod. So does a write, for
 	// Op.Old. The bytes are what MarshalBinary of T returns if T has that and UnmarshalBinary, else protobuf if T has
 	// that, else JSON. Fields that are not encoded, such as unexported ones, are lost. An object that cannot be encoded
-	// is kept as it is, shared by all readers, and reported to OnError. New returns ErrInvalid if no T can be encoded.
+	// is kept as it is: see Op.Kept. Readers get copies of it if it has DeepCopyObject. While an object is written nobody
+	// else may use it, because encoding may fill in what it computes. New returns ErrInvalid if no T can be encoded.
 	Packed bool
 
 	// OnError is called with errors that a read cannot return: the store does not have the
-	// index (index.ErrUnknownIndex), or the index function panicked (*informer.PanicError). It is
+	// index (index.ErrUnknownIndex), or the index function panicked (*informer.PanicError), or packed bytes do not decode. It is
 	// called once for each index name and kind of error, at most 1,000 times in all; reads of
 	// frozen Readers count too. nil drops the errors. It runs in the goroutine of the failed
 	// read, with no lock held.

@@ -1,6 +1,7 @@
 package kubeproto
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"reflect"
@@ -137,7 +138,11 @@ func (d *decoder) foreign(e *element, p unsafe.Pointer, i, end int) (failed *Dec
 	if !ok {
 		return &DecodeError{Offset: i, Err: errors.New("no Unmarshal method")} // Compile saw one
 	}
-	if err := u.Unmarshal(d.data[i:end:end]); err != nil {
+	raw := d.data[i:end:end]
+	if d.alias {
+		raw = bytes.Clone(raw) // which the method may change or keep
+	}
+	if err := u.Unmarshal(raw); err != nil {
 		return &DecodeError{Offset: i, Err: err}
 	}
 	return nil

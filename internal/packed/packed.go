@@ -37,6 +37,8 @@ import (
 	"reflect"
 	"unsafe"
 
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/kinform/kinform/internal/mistake"
 	"github.com/kinform/kinform/internal/usercode"
 )
@@ -72,17 +74,6 @@ type form interface {
 	// unpack decodes the bytes behind the first one into *obj, which is zero.
 	unpack(bytes string, obj any) error
 }
-
-// KeptError reports an object that could not be packed, so it is kept as it is.
-type KeptError struct {
-	Key string
-	Err error
-}
-
-func (e *KeptError) Error() string { return fmt.Sprintf("%s is not packed: %v", e.Key, e.Err) }
-
-// Unwrap returns the cause.
-func (e *KeptError) Unwrap() error { return e.Err }
 
 // Of returns the codec for objects of type t. If t is an interface, they may have any types that have a codec, up to
 // 256 of them. The error says why no object can be packed. It matches mistake.Err.
@@ -165,6 +156,14 @@ func (c *codec) Unpack(bytes string, to any) (err error) {
 		return io.ErrUnexpectedEOF
 	}
 	return c.form.unpack(bytes, p.Interface())
+}
+
+// Copy replaces an object that could not be packed by a copy, if its type has DeepCopyObject. object is a *T.
+func Copy(object any) {
+	v := reflect.ValueOf(object).Elem()
+	if obj, ok := v.Interface().(runtime.Object); ok && !reflect.ValueOf(obj).IsZero() {
+		v.Set(reflect.ValueOf(obj.DeepCopyObject()))
+	}
 }
 
 // Open is Unpack for a caller that has no use for the error, because the bytes are those of a Pack.

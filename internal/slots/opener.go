@@ -8,28 +8,20 @@ type opener struct {
 	reports *reports
 }
 
-// open returns the object of some bytes. If they cannot be decoded, which is reported, it has what could be, but
-// a pointer is not nil.
+// open returns the object of some bytes, and a copy of kept if there are none, because it could not be packed. If they
+// cannot be decoded, which is reported, the object has what could be, but a pointer is not nil.
 //
 //go:noinline
-func open[T any](o *opener, bytes string) (obj T) {
+func open[T any](o *opener, kept T, bytes string) T {
+	obj := kept
 	o.decode(bytes, &obj)
 	return obj
 }
 
 func (o *opener) decode(bytes string, to any) {
-	if err := o.codec.Unpack(bytes, to); err != nil {
+	if bytes == "" {
+		packed.Copy(to)
+	} else if err := o.codec.Unpack(bytes, to); err != nil {
 		o.reports.report("unpack", err)
 	}
-}
-
-// encode returns the bytes of an object, "" if it has to be kept as it is. key names it in the report, of which there
-// is one for each key.
-func (o *opener) encode(obj any, key func() string) string {
-	bytes, err := o.codec.Pack(obj)
-	if err != nil {
-		key := key()
-		o.reports.report("pack "+key, &packed.KeptError{Key: key, Err: err})
-	}
-	return bytes
 }

@@ -57,24 +57,19 @@ func Packed[T any](st *State[T], slot uint32) string {
 	return st.objs.Beside(slot)
 }
 
-// Open returns the object that [Packed] returned.
-func Open[T any](st *State[T], bytes string) T { return open[T](st.opener, bytes) }
+// Open returns the object that [State.At] and [Packed] have returned, in a State that packs: a new one.
+func Open[T any](st *State[T], kept T, bytes string) T { return open(st.opener, kept, bytes) }
 
-// Pack returns the bytes that obj is packed into, "" if it is to be stored as it is. It calls the object's code. key
-// returns the text of its key, for errors.
-func Pack[T any](st *State[T], obj T, key func() string) string {
-	if st.opener == nil {
-		return ""
-	}
-	return st.opener.encode(obj, key)
-}
+// Pack returns the bytes that obj is packed into, in a State that packs. After an error it is to be stored as it is. Pack
+// calls the object's code.
+func Pack[T any](st *State[T], obj T) (string, error) { return st.opener.codec.Pack(obj) }
 
 // Whole returns the object in slot, packed or not. The lock should not be held.
 func Whole[T any](st *State[T], slot uint32) T {
-	if bytes := Packed(st, slot); bytes != "" {
-		return Open(st, bytes)
+	if st.opener == nil {
+		return st.objs.At(slot)
 	}
-	return st.objs.At(slot)
+	return open(st.opener, st.objs.At(slot), st.objs.Beside(slot))
 }
 
 // SumOf returns the sum of the object in slot, which is zero if none was set.

@@ -26,12 +26,8 @@ func (v *View[T]) At(slot uint32) T {
 	return v.objs.At(slot)
 }
 
-//go:noinline
 func viewed[T any](v *View[T], slot uint32) T {
-	if packed := v.objs.Beside(slot); packed != "" {
-		return open[T](v.opener, packed)
-	}
-	return v.objs.At(slot)
+	return open(v.opener, v.objs.At(slot), v.objs.Beside(slot))
 }
 
 // Used reports whether slot, which must be below Len, holds an object.
