@@ -2,6 +2,7 @@ package client
 
 import (
 	"cmp"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net"
@@ -9,6 +10,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"reflect"
 	"strconv"
 	"strings"
 	"sync"
@@ -128,9 +130,12 @@ func NewConnection(serverURL string, opts ConnectionOptions) (Connection, error)
 	}
 	return Connection{URL: serverURL, Breaker: new(reflector.Breaker), HTTP: &http.Client{
 		Transport:     t,
-		CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		CheckRedirect: stay,
 	}}, nil
 }
+
+// stay follows no redirect.
+func stay(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 
 // serviceAccountDir is the folder of every pod's credentials.
 // (https://kubernetes.io/docs/tasks/run-application/access-api-from-pod/)
@@ -167,6 +172,7 @@ func inCluster(getenv func(string) string, dir string, opts ConnectionOptions) (
 type endpoint struct {
 	base      *url.URL
 	http      *http.Client
+	direct    http.RoundTripper // http's, to which http has nothing to add; nil if it has
 	userAgent string
 	limiter   *rate.Limiter // nil: no limit
 	retries   int           // at least 0
@@ -232,10 +238,38 @@ func (c Connection) endpoint() (endpoint, error) {
 	if e.userAgent == "" {
 		e.userAgent = defaultUserAgent
 	}
+	e.direct = directOf(e)
 	if t, ok := e.innermost().(*transport); ok {
 		e.spare = &t.spare
 	} else {
 		e.spare = new(sync.Pool)
 	}
 	return e, nil
+}
+
+// directOf returns the transport of a client that NewConnection has made and nobody has changed, without a password in the
+// URL. Such a client only copies the headers, for redirects that it does not follow. The result's type is an interface because
+// each package with a Resource would compile a transport.
+func directOf(e endpoint) http.RoundTripper {
+	t, ok := e.http.Transport.(*transport)
+	stays := reflect.ValueOf(e.http.CheckRedirect).Pointer() == reflect.ValueOf(stay).Pointer()
+	if !ok || !stays || e.http.Timeout != 0 || e.http.Jar != nil || e.base.User != nil {
+		return nil
+	}
+	return t
+}
+
+// do sends a request. Its errors are those of http.Client.
+func (e endpoint) do(req *http.Request) (*http.Response, error) {
+	if e.direct == nil {
+		return e.http.Do(req)
+	}
+	resp, err := e.direct.RoundTrip(req)
+	if err == nil {
+		return resp, nil
+	}
+	if not, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(not.RecordHeader[:]) == "HTTP/" {
+		err = http.ErrSchemeMismatch
+	}
+	return nil, &url.Error{Op: req.Method[:1] + strings.ToLower(req.Method[1:]), URL: req.URL.String(), Err: err}
 }

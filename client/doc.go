@@ -54,7 +54,8 @@
 // it, unless its DisableCompression is set. An API server compresses lists of more than 128 KB,
 // and watches that begin with a list. The client decompresses such a watch itself, each gzip
 // member as soon as it is complete, so that no event waits for the next one. It requests other
-// watches without compression, because a proxy may hold compressed events back.
+// watches without compression, because a proxy may hold compressed events back, and single objects,
+// because they are small.
 //
 // # Limits of one object
 //

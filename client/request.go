@@ -54,7 +54,7 @@ func sendOnce(ctx context.Context, r *resource, c call) (*answer, error) {
 	req.URL = address(r, &c)
 	req.Host, req.Header = req.URL.Host, headers(r, &c)
 	a.guard.begin()
-	resp, err := r.server.http.Do(req)
+	resp, err := r.server.do(req)
 	a.guard.end(stallWhole)
 	if err != nil {
 		a.guard.release()

@@ -25,7 +25,7 @@ func readSingle(r *resource, a *answer) (single, error) {
 		return s, fmt.Errorf("reading the object: %w", err)
 	}
 	if s.encoding == inProtobuf {
-		s.message, err = openEnvelope(body, expectation{})
+		s.message, err = openEnvelope(body, expected(r))
 	} else {
 		s.body, err = decode.Delimit(body)
 	}

@@ -123,20 +123,25 @@ func wrote[T metav1.Object](ctx context.Context, r *requests[T], w write, now T,
 func learnAnswer[T metav1.Object](ctx context.Context, r *requests[T], obj T) {
 	switch err := recordAnswer(ctx, r, obj); {
 	case err == nil:
-	case isThere(r, obj):
+	case isThere(r.labels, obj):
 		r.debt.doubt(keyOf(obj))
 	default:
 		r.debt.unknown(keyOf(obj).Namespace)
 	}
 }
 
-// isThere reports whether reads are to have an object that the server sent.
-func isThere[T metav1.Object](r *requests[T], obj T) bool { return !finished(obj) && matches(r, obj) }
+// isThere reports whether reads of the objects with some labels are to have an object that the server sent.
+func isThere(of labels.Selector, obj metav1.Object) bool {
+	return !finished(obj) && of.Matches(labels.Set(obj.GetLabels()))
+}
 
 // recordAnswer records a state of an object that the server sent, unless that fails.
 func recordAnswer[T metav1.Object](ctx context.Context, r *requests[T], obj T) error {
 	switch {
-	case isThere(r, obj):
+	case isThere(r.labels, obj):
+		if shows(r.cache, obj) {
+			return nil // the watch was faster
+		}
 		return r.recorder.record(obj)
 	case finished(obj):
 		return recordEnd(ctx, r, obj)
@@ -145,9 +150,10 @@ func recordAnswer[T metav1.Object](ctx context.Context, r *requests[T], obj T) e
 	return r.cache.recordGone(keyOf(obj), "", obj.GetResourceVersion())
 }
 
-// matches reports whether the labels of obj are among those that the handle selects.
-func matches[T metav1.Object](r *requests[T], obj T) bool {
-	return r.labels.Matches(labels.Set(obj.GetLabels()))
+// shows reports whether reads have this state of an object.
+func shows(c requestCache, obj metav1.Object) bool {
+	_, uid, rv, _ := c.shown(keyOf(obj))
+	return rv != "" && rv == obj.GetResourceVersion() && uid == obj.GetUID()
 }
 
 // finished reports whether the server has deleted obj although it answered with it: it was being

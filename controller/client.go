@@ -96,7 +96,7 @@ func noObject(where string, obj any) error {
 // for the deletion of objects that may not exist, and for writes to objects that may be gone by
 // now, because repeating such a write would fail again.
 func IgnoreNotFound(err error) error {
-	if apierrors.IsNotFound(err) {
+	if err != nil && apierrors.IsNotFound(err) { // which allocates
 		return nil
 	}
 	return err

@@ -30,9 +30,8 @@ func noted[Q comparable](n *takenNames[Q], reconcile func(context.Context, Q) er
 	return func(ctx context.Context, key Q) error {
 		gone := n.gone.Load()
 		err := reconcile(ctx, key)
-		var taken *OwnedError
-		if errors.As(err, &taken) && taken.key.Name != "" {
-			if n.set(key, taken.key); n.gone.Load() != gone {
+		if taken := takenName(err); taken.Name != "" {
+			if n.set(key, taken); n.gone.Load() != gone {
 				enqueue(key)
 			}
 		} else if n.some.Load() {
@@ -40,6 +39,14 @@ func noted[Q comparable](n *takenNames[Q], reconcile func(context.Context, Q) er
 		}
 		return err
 	}
+}
+
+// takenName returns the name that a result of reconcile says is taken; the empty one is none.
+func takenName(err error) (name types.NamespacedName) {
+	if taken, ok := errors.AsType[*OwnedError](err); ok {
+		name = taken.key
+	}
+	return name
 }
 
 // set notes that key waits for a name; the empty one is none.

@@ -72,10 +72,11 @@ func (v *Verdict) Served() bool {
 // Of returns the verdict on the result of a call. errors.As and the like run the error's own
 // methods. If one of them panics, as methods of nil pointers do, the call has failed. contain is
 // usercode.Call, or a wrapper of it.
-func Of(calls context.Context, err error, contain func(string, func()) error) (v Verdict) {
+func Of(calls context.Context, err error, contain func(string, func()) error) Verdict {
 	if err == nil {
 		return Verdict{}
 	}
+	var v Verdict // allocated, because a function sets it
 	if panicked := contain("Error method", func() { v = classify(calls, err) }); panicked != nil {
 		return Verdict{Outcome: Failed, Err: panicked}
 	}
