@@ -12,7 +12,14 @@ import (
 	"github.com/kinform/kinform/bench/internal/measure"
 )
 
-// row is a line of the table in results.json.
+// results are the content of results.json.
+type results struct {
+	Machine hardware
+	Quick   bool `json:",omitempty"`
+	Rows    []row
+}
+
+// row is a line of the table.
 type row struct {
 	Op, Title string
 	// Ratio is client-go's amount by kinform's; Low and High are its 95% confidence interval. All
@@ -58,19 +65,34 @@ var (
 	// errLost says that an operation has become slower beside client-go, or takes more memory.
 	errLost = errors.New("operations have lost")
 	// errNothingCompared says that the earlier report has none of the rows.
-	errNothingCompared = errors.New("the earlier results have no row of this report: nothing was compared")
+	errNothingCompared = errors.New("the earlier results have no row of this report, so nothing was compared: let -run select operations that they have")
+	// errOtherMachine says that the earlier report is of another machine.
+	errOtherMachine = errors.New("ratios differ from machine to machine: measure the earlier version here, too")
+	// errQuick says that one of the reports is quick.
+	errQuick = errors.New("a quick run compares with another quick run only: measure both with -quick, or none")
 )
 
-// readRows returns the rows of a results.json.
-func readRows(file string) (rows []row, err error) {
+// readResults returns the content of a results.json.
+func readResults(file string) (old results, err error) {
 	text, err := os.ReadFile(file)
 	if err != nil {
-		return nil, fmt.Errorf("-compare takes the results.json that an earlier report has written: %w", err)
+		return old, fmt.Errorf("-compare takes the results.json that an earlier report has written: %w", err)
 	}
-	if err := json.Unmarshal(text, &rows); err != nil {
-		return nil, fmt.Errorf("%s: %w", file, err)
+	if err := json.Unmarshal(text, &old); err != nil {
+		return old, fmt.Errorf("%s: %w: it is no results.json, or that of a report which did not name its machine; measure it again", file, err)
 	}
-	return rows, nil
+	return old, nil
+}
+
+// mayCompare returns nil if this report compares with an earlier one.
+func (r *report) mayCompare(old results) error {
+	switch {
+	case old.Machine != r.machine.hardware:
+		return fmt.Errorf("it is of a machine with %s, and this one has %s: %w", old.Machine, r.machine.hardware, errOtherMachine)
+	case old.Quick != r.quick:
+		return errQuick
+	}
+	return nil
 }
 
 // compare prints to out each row that lost against an earlier report, and each row that won. It

@@ -3,6 +3,7 @@ package main
 import (
 	"fmt"
 	"os"
+	"os/exec"
 	"runtime"
 	"runtime/debug"
 	"strconv"
@@ -12,26 +13,37 @@ import (
 // machine describes the machine and the versions of a measurement, without identifying its
 // owner.
 type machine struct {
-	cpu      string
-	procs    int
-	system   string
+	hardware
+	commit   string // what was measured; empty if unknown
 	goes     string
 	clientGo string
 	load     string // the load average at the start; empty if unknown
 }
 
+// hardware is what ratios depend on: results from different hardware do not compare.
+type hardware struct {
+	CPU        string
+	Processors int // that were used
+	System     string
+}
+
+func (h hardware) String() string {
+	return fmt.Sprintf("%s, %d processors used, %s", h.CPU, h.Processors, h.System)
+}
+
 func thisMachine() machine {
 	m := machine{
-		cpu:    "unknown processor",
-		procs:  runtime.GOMAXPROCS(0),
-		system: runtime.GOOS + "/" + runtime.GOARCH,
-		goes:   runtime.Version(),
+		hardware: hardware{CPU: "unknown processor", Processors: runtime.GOMAXPROCS(0), System: runtime.GOOS + "/" + runtime.GOARCH},
+		goes:     runtime.Version(),
 	}
 	if info, err := os.ReadFile("/proc/cpuinfo"); err == nil {
-		m.cpu = modelName(string(info), m.cpu)
+		m.CPU = modelName(string(info), m.CPU)
 	}
 	if load, err := os.ReadFile("/proc/loadavg"); err == nil {
 		m.load, _, _ = strings.Cut(string(load), " ")
+	}
+	if commit, err := exec.Command("git", "describe", "--always", "--dirty=, changed").Output(); err == nil {
+		m.commit = strings.TrimSpace(string(commit))
 	}
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, dep := range info.Deps {
@@ -56,11 +68,14 @@ func modelName(info, unknown string) string {
 // busy reports whether others used the machine when the run began.
 func (m machine) busy() bool {
 	load, err := strconv.ParseFloat(m.load, 64)
-	return err == nil && load > float64(m.procs)/4
+	return err == nil && load > float64(m.Processors)/4
 }
 
 func (m machine) String() string {
-	s := fmt.Sprintf("%s, %d processors used, %s, %s, client-go %s", m.cpu, m.procs, m.system, m.goes, m.clientGo)
+	s := fmt.Sprintf("%s, %s, client-go %s", m.hardware, m.goes, m.clientGo)
+	if m.commit != "" {
+		s = "Commit " + m.commit + "; " + s
+	}
 	if m.load != "" {
 		s += ", load average at the start " + m.load
 	}

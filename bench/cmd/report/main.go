@@ -75,7 +75,7 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	only := flags.String("run", "", "measure only operations whose name matches this regular `expression`")
 	short := flags.Bool("quick", false, "measure little and for a short time, to see that it works")
 	out := flags.String("o", "bench", "write RESULTS.md, results.json and charts/ into this `directory`")
-	than := flags.String("compare", "", "compare with the results.json `file` of an earlier report, and fail if an operation has lost more than its noise")
+	than := flags.String("compare", "", "compare with the results.json `file` of an earlier report on this machine, and fail if an operation has lost more than its noise")
 	if err := flags.Parse(args); err != nil {
 		return err
 	}
@@ -87,20 +87,23 @@ func run(ctx context.Context, args []string, log io.Writer) error {
 	if *short {
 		p = quick
 	}
+	r := report{plan: p, quick: *short, run: *only, machine: thisMachine(), began: time.Now()}
 	// Before anything is measured, and before new results replace them if they are the same file.
-	var old []row
+	var old results
 	if *than != "" {
-		if old, err = readRows(*than); err != nil {
+		if old, err = readResults(*than); err != nil {
 			return err
 		}
+		if err := r.mayCompare(old); err != nil {
+			return fmt.Errorf("-compare %s: %w", *than, err)
+		}
 	}
-	r := report{plan: p, quick: *short, run: *only, machine: thisMachine(), began: time.Now()}
 	if err := r.measure(ctx, wanted, log); err != nil {
 		return err
 	}
 	err = r.write(*out)
 	if *than != "" {
-		err = errors.Join(err, r.compare(old, log))
+		err = errors.Join(err, r.compare(old.Rows, log))
 	}
 	return err
 }
@@ -204,7 +207,7 @@ func (r *report) one(ctx context.Context, op measure.Op, opts measure.Options, l
 
 // write writes all files into dir.
 func (r *report) write(dir string) error {
-	rows, err := json.MarshalIndent(r.rows(), "", "\t")
+	rows, err := json.MarshalIndent(results{r.machine.hardware, r.quick, r.rows()}, "", "\t")
 	if err != nil {
 		return err
 	}

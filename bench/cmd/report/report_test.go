@@ -3,8 +3,10 @@ package main
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"flag"
+	"fmt"
 	"io"
 	"math"
 	"os"
@@ -89,11 +91,11 @@ func TestHeadlines(t *testing.T) {
 // TestHeadlineChart: the chart in README.md shows the numbers of results.json. After a change of the drawing, run with
 // -update: no measurement is needed.
 func TestHeadlineChart(t *testing.T) {
-	rows, err := readRows("../../results.json")
+	measured, err := readResults("../../results.json")
 	if err != nil {
 		t.Fatal(err)
 	}
-	bars := headlineBars(rows)
+	bars := headlineBars(measured.Rows)
 	if len(bars) != len(headline) {
 		t.Errorf("results.json has %d of %d operations", len(bars), len(headline))
 	}
@@ -138,12 +140,12 @@ func TestCompare(t *testing.T) {
 	if err := old.write(dir); err != nil {
 		t.Fatal(err)
 	}
-	rows, err := readRows(filepath.Join(dir, "results.json"))
+	written, err := readResults(filepath.Join(dir, "results.json"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	var out bytes.Buffer
-	if err := now.compare(rows, &out); !errors.Is(err, errLost) {
+	if err := now.compare(written.Rows, &out); !errors.Is(err, errLost) {
 		t.Errorf("error %v", err)
 	}
 	if err := now.compare(nil, io.Discard); !errors.Is(err, errNothingCompared) {
@@ -153,14 +155,37 @@ func TestCompare(t *testing.T) {
 	if out.String() != want {
 		t.Errorf("got\n%swant\n%s", &out, want)
 	}
-	if err := os.WriteFile(filepath.Join(dir, "bad.json"), []byte("{"), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, file := range []string{"bad.json", "none.json"} {
+}
+
+// TestCompareRefuses: what does not compare is refused by name, before anything is measured.
+func TestCompareRefuses(t *testing.T) {
+	dir := t.TempDir()
+	here := thisMachine().hardware
+	other := here
+	other.Processors++
+	for file, test := range map[string]struct {
+		content any
+		want    string
+	}{
+		"none.json":  {nil, "an earlier report has written"},
+		"bad.json":   {"a text", "measure it again"},
+		"old.json":   {[]row{{Op: "get"}}, "did not name its machine"},
+		"other.json": {results{Machine: other, Quick: true}, fmt.Sprintf("%d processors used", other.Processors)},
+		"whole.json": {results{Machine: here}, errQuick.Error()},
+	} {
+		if test.content != nil {
+			text, err := json.Marshal(test.content)
+			if err == nil {
+				err = os.WriteFile(filepath.Join(dir, file), text, 0o644)
+			}
+			if err != nil {
+				t.Fatal(err)
+			}
+		}
 		var log bytes.Buffer
 		err := run(t.Context(), []string{"-quick", "-run", "^heap/", "-o", dir, "-compare", filepath.Join(dir, file)}, &log)
-		if err == nil || !strings.Contains(err.Error(), file) || log.Len() > 0 {
-			t.Errorf("%s: error %v, before it %s", file, err, &log)
+		if err == nil || !strings.Contains(err.Error(), file) || !strings.Contains(err.Error(), test.want) || log.Len() > 0 {
+			t.Errorf("%s: error %v, before it %q", file, err, &log)
 		}
 	}
 }
@@ -231,7 +256,7 @@ func TestGolden(t *testing.T) {
 	noAllocs := []measure.Limit{{Unit: measure.Allocs, AtMost: 0}}
 	r := report{
 		plan:    full,
-		machine: machine{cpu: "Abacus 5", procs: 2, system: "linux/amd64", goes: "go1.26.0", clientGo: "v0.37.2", load: "0.10"},
+		machine: machine{hardware: hardware{"Abacus 5", 2, "linux/amd64"}, commit: "1a2b3c4d", goes: "go1.26.0", clientGo: "v0.37.2", load: "0.10"},
 		began:   time.Date(2026, 9, 1, 12, 0, 0, 0, time.UTC),
 		took:    7*time.Minute + 12*time.Second,
 		results: []measure.Result{
@@ -306,11 +331,11 @@ func TestMachine(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	for load, busy := range map[string]bool{"": false, "0.40": false, "0.60": true, "9.11": true, "?": false} {
-		if m := (machine{procs: 2, load: load}); m.busy() != busy {
+		if m := (machine{hardware: hardware{Processors: 2}, load: load}); m.busy() != busy {
 			t.Errorf("load %q: busy %v", load, !busy)
 		}
 	}
-	if m := thisMachine(); m.procs < 1 || m.goes == "" {
+	if m := thisMachine(); m.Processors < 1 || m.goes == "" {
 		t.Errorf("%+v", m)
 	}
 }
