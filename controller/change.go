@@ -148,13 +148,12 @@ func (c change[T]) patch(obj T) (p patch, err error) {
 		return p, about(obj, errRenamed)
 	}
 	next.SetResourceVersion(version)
-	before, err := treeOf(obj)
+	before, after, err := treesOf(obj, next)
 	if err != nil {
 		return p, about(obj, err)
 	}
-	after, err := treeOf(next)
-	if err != nil {
-		return p, about(obj, err)
+	if before == nil {
+		return p, nil
 	}
 	if c.status {
 		if err := goodStatus(reflect.TypeOf(obj), before, after); err != nil {

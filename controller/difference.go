@@ -6,6 +6,7 @@ import (
 	"reflect"
 	"slices"
 	"strconv"
+	"strings"
 
 	"k8s.io/apimachinery/pkg/types"
 )
@@ -97,7 +98,21 @@ func (d *difference) mayLack(at jsonPointer, old tree) bool {
 	if !isPlainStruct(t) || old == nil {
 		return isPlainStruct(t)
 	}
-	return isSame(old, zeroOf(t))
+	return !showsMore(t, old) && isSame(old, zeroOf(t))
+}
+
+// showsMore reports whether a struct of type t shows a field that a zero struct leaves out. It is a fast answer for most of
+// those that are not zero.
+func showsMore(t reflect.Type, shown tree) bool {
+	for i := range t.NumField() {
+		f := t.Field(i)
+		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
+		kind := f.Type.Kind()
+		if _, ok := shown[name]; ok && kind != reflect.Struct && kind != reflect.Array && omitsEmpty(options) {
+			return true
+		}
+	}
+	return false
 }
 
 // zeroOf returns what a zero struct of type t shows.
@@ -107,6 +122,16 @@ func zeroOf(t reflect.Type) tree {
 		return nil
 	}
 	return zero
+}
+
+// omitsEmpty reports whether the options of a tag have omitempty.
+func omitsEmpty(options string) bool {
+	for option := range strings.SplitSeq(options, ",") {
+		if option == "omitempty" {
+			return true
+		}
+	}
+	return false
 }
 
 // withoutShown returns what a struct of type t shows, but for the nulls that it shows for nothing: a

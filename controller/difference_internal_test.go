@@ -1008,3 +1008,57 @@ func TestStatedVersion(t *testing.T) {
 		}
 	}
 }
+
+// What a fast answer says of a struct is so, and a member that does not differ is in no tree.
+func TestFastAnswers(t *testing.T) {
+	type inner struct {
+		Kept    string            `json:"kept"`
+		Left    string            `json:"left,omitempty"`
+		Pointer *int              `json:"pointer,omitempty"`
+		Labels  map[string]string `json:"labels,omitempty"`
+		In      struct {
+			A int `json:"a,omitempty"`
+		} `json:"in,omitempty"`
+	}
+	type outer struct {
+		inner `json:",inline"`
+		Spec  inner                `json:"spec"`
+		Free  runtime.RawExtension `json:"free"`
+	}
+	zero, one := inner{}, 0
+	for name, test := range map[string]struct {
+		of    inner
+		shows bool
+	}{
+		"zero": {zero, false}, "kept": {inner{Kept: "a"}, false}, "left": {inner{Left: "a"}, true},
+		"pointer": {inner{Pointer: &one}, true}, "labels": {inner{Labels: map[string]string{"a": ""}}, true},
+	} {
+		shown, err := treeOf(test.of)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := showsMore(reflect.TypeFor[inner](), shown); got != test.shows || got && isSame(shown, zeroOf(reflect.TypeFor[inner]())) {
+			t.Errorf("%s: %v", name, got)
+		}
+	}
+	for name, want := range map[string]reflect.Type{"kept": reflect.TypeFor[string](), "spec": reflect.TypeFor[inner](), "in": reflect.TypeFor[inner]().Field(4).Type, "no": nil} {
+		if got := fieldType(reflect.TypeFor[outer](), name); got != want {
+			t.Errorf("%s is a %v, want %v", name, got, want)
+		}
+	}
+	before := outer{Spec: inner{Kept: "a"}, Free: runtime.RawExtension{Raw: []byte("null")}}
+	after := before
+	if was, is, err := treesOf(before, after); was != nil || is != nil || err != nil {
+		t.Errorf("equal states: %v, %v, %v", was, is, err)
+	}
+	after.Free.Raw = []byte(`{"a":1}`)
+	was, is, err := treesOf(before, after)
+	if err != nil || !reflect.DeepEqual(was, tree{"free": nil}) || !reflect.DeepEqual(is, tree{"free": tree{"a": json.Number("1")}}) {
+		t.Errorf("%v, %v, %v", was, is, err)
+	}
+	for _, bad := range []any{[]int{1}, json.RawMessage("null"), math.NaN()} {
+		if _, _, err := treesOf(bad, bad); err == nil {
+			t.Errorf("%v is an object", bad)
+		}
+	}
+}

@@ -108,16 +108,24 @@ func typeAt(t reflect.Type, at jsonPointer) reflect.Type {
 
 // fieldType returns the type of the field of struct t that has a name in JSON.
 func fieldType(t reflect.Type, name string) (found reflect.Type) {
+	for i := range t.NumField() {
+		if f := t.Field(i); isNamed(&f, name) {
+			return f.Type
+		}
+	}
 	depth := 0
-	for _, f := range reflect.VisibleFields(t) {
-		tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-		if tag == name || tag == "" && !f.Anonymous && f.Name == name {
-			if found == nil || len(f.Index) < depth {
-				found, depth = f.Type, len(f.Index)
-			}
+	for _, f := range reflect.VisibleFields(t) { // those of embedded structs, too
+		if isNamed(&f, name) && (found == nil || len(f.Index) < depth) {
+			found, depth = f.Type, len(f.Index)
 		}
 	}
 	return found
+}
+
+// isNamed reports whether a field has a name in JSON.
+func isNamed(f *reflect.StructField, name string) bool {
+	tag, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+	return tag == name || tag == "" && !f.Anonymous && f.Name == name
 }
 
 // isOmittable reports whether what is at a pointer in the JSON of a t is a struct in a struct: it may

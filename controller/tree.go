@@ -3,6 +3,7 @@ package controller
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"slices"
 )
 
@@ -28,6 +29,46 @@ func treeOf(obj any) (tree, error) {
 		return nil, err
 	}
 	return decodeTree(raw)
+}
+
+// treesOf returns the members of an object that differ in two of its states. There are no trees if the states are equal.
+func treesOf(before, after any) (was, is tree, err error) {
+	rawWas, err := json.Marshal(before)
+	if err != nil {
+		return nil, nil, err
+	}
+	rawIs, err := json.Marshal(after)
+	if err != nil || bytes.Equal(rawWas, rawIs) && bytes.HasPrefix(rawWas, []byte("{")) {
+		return nil, nil, err
+	}
+	var all, allNow map[string]json.RawMessage
+	if err := errors.Join(json.Unmarshal(rawWas, &all), json.Unmarshal(rawIs, &allNow)); err != nil {
+		return nil, nil, err
+	}
+	if all == nil || allNow == nil {
+		return nil, nil, errNotAnObject
+	}
+	was, err = decodeOthers(all, allNow)
+	if err == nil {
+		is, err = decodeOthers(allNow, all)
+	}
+	return was, is, err
+}
+
+// decodeOthers returns the members of an object that are not in another one.
+func decodeOthers(all, than map[string]json.RawMessage) (tree, error) {
+	others := tree{}
+	for name, raw := range all {
+		if bytes.Equal(raw, than[name]) {
+			continue
+		}
+		var member any
+		if err := decode(raw, &member); err != nil {
+			return nil, err
+		}
+		others[name] = member
+	}
+	return others, nil
 }
 
 // isSame reports whether two values of JSON are equal.
