@@ -71,7 +71,8 @@ const wholes = `## Whole controllers
 The controller of [README](../README.md#a-controller) beside the same program with controller-runtime and with client-go. A row says
 with which, and the columns named client-go show it. Each program is a process and has a fake API server of its own, over HTTP, in
 another process. Processor time, bytes and allocations are those of the program's process, collections of garbage included. A PATCH
-brings an event and another reconcile. There are 4 workers where a row names no number.
+brings an event and another reconcile. There are 4 workers where a row names no number. Rows of join and website are of the examples of
+these names beside their twins in bench/twins, each with the workers that its library starts.
 
 `
 

@@ -17,8 +17,10 @@ const podsAnnotation = "pods"
 // cluster has nodes with a pod each. Its methods are calls by the rules of net/rpc, one after the other.
 type cluster struct {
 	server *fake.Server
-	nodes  []key
-	next   int // counts the changes of all nodes
+	nodes  []key // or the objects of an example
+	next   int   // counts the changes of all nodes
+
+	example example // zero for that of README.md
 
 	mu      sync.Mutex
 	patches int           // that have yet to be answered before done is closed

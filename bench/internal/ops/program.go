@@ -27,9 +27,12 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 )
 
-// Program is a whole controller, that of README.md: it writes the number of a node's pods into an annotation of the node.
+// Program is a whole controller: that of README.md, which writes the number of a node's pods into an annotation of the node, or
+// an example.
 type Program struct {
 	With    string // "kinform", "client-go" or "controller-runtime"
+	Example string // the name of another program, without Workers and Kinds
+	Objects int    // of that program
 	URL     string // of a cluster
 	Workers int
 	Kinds   int // that it watches, at least nodes and pods
@@ -56,8 +59,11 @@ type programs struct {
 func (p *programs) Start(what Program, _ *int) error {
 	klog.LogToStderr(false)
 	klog.SetOutput(io.Discard)
-	setLogger()
 	p.note()
+	if what.Example != "" {
+		return beginExample(context.Background(), what)
+	}
+	setLogger()
 	begin, ok := map[string]func(context.Context, Program, *atomic.Int64) error{
 		"kinform": countWithKinform, "client-go": countWithClientGo, "controller-runtime": countWithControllerRuntime,
 	}[what.With]
@@ -78,10 +84,14 @@ func (p *programs) Await(n int, used *Used) error {
 	for p.seen = -1; p.seen != p.calls.Load(); time.Sleep(quiet) {
 		p.seen = p.calls.Load()
 	}
+	return p.use(used)
+}
+
+// use says what the process has used since it was last asked.
+func (p *programs) use(used *Used) (err error) {
 	cpu, memory := p.cpu, p.memory
 	p.note()
 	used.CPU, used.Bytes, used.Allocs = p.cpu-cpu, p.memory.TotalAlloc-memory.TotalAlloc, p.memory.Mallocs-memory.Mallocs
-	var err error
 	used.Peak, err = peakMemory()
 	return err
 }

@@ -51,7 +51,7 @@ func wholes(w *World) (all []measure.Op) {
 				measure.Line{Title: ", time", Unit: wallTime, Goal: 1})
 		}
 	}
-	return all
+	return append(all, exampleOps(w)...)
 }
 
 // program is a Program in another process, with its cluster in a third one.
@@ -76,11 +76,8 @@ func wholeSides(peer string, what Program, nodes int, measured func(*program) (U
 func wholeSide(with string, what Program, nodes int, measured func(*program) (Used, error)) (side measure.Side, err error) {
 	p := &program{Program: what, nodes: nodes}
 	p.With = with
-	if p.cluster, err = startOther(); err != nil {
-		return side, err
-	}
 	side.Close = p.close
-	if err = p.cluster.calls.Call("Cluster.Serve", nodes, &p.URL); err == nil && measured != nil {
+	if err = p.serve(); err == nil && measured != nil {
 		_, err = p.start()
 	}
 	if err != nil {
@@ -110,6 +107,17 @@ func wholeSide(with string, what Program, nodes int, measured func(*program) (Us
 	return side, nil
 }
 
+// serve starts the cluster.
+func (p *program) serve() (err error) {
+	if p.cluster, err = startOther(); err != nil {
+		return err
+	}
+	if p.Example != "" {
+		return p.cluster.calls.Call("Cluster.ServeExample", p.Program, &p.URL)
+	}
+	return p.cluster.calls.Call("Cluster.Serve", p.nodes, &p.URL)
+}
+
 // start returns when each node has been reconciled.
 func (p *program) start() (used Used, err error) {
 	if p.process, err = startOther(); err != nil {
@@ -121,8 +129,11 @@ func (p *program) start() (used Used, err error) {
 	return p.await()
 }
 
-// await waits for a reconcile of each node.
+// await waits for a reconcile of each node, or for the writes of an example.
 func (p *program) await() (used Used, err error) {
+	if p.Example != "" {
+		return p.awaitExample()
+	}
 	err = p.process.calls.Call("Program.Await", p.nodes, &used)
 	return used, err
 }
@@ -161,5 +172,8 @@ func (p *program) stop() {
 
 func (p *program) close() {
 	p.stop()
-	p.cluster.Close()
+	if p.cluster != nil {
+		p.cluster.Close()
+	}
+	p.cluster = nil
 }
