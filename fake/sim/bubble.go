@@ -38,11 +38,9 @@ func (e *explorer) play(lines []line) *outcome {
 				return
 			}
 			r := newRun(p, lines)
-			r.base, out = e.base, &r.result
+			r.base, r.logs, out = e.base, &e.logs, &r.result
+			e.logs.run.Store(r)
 			r.play()
-			for _, loop := range e.logs.take() {
-				r.find("loop", "%s", loop)
-			}
 		})
 	}()
 	limit := time.NewTimer(e.patience)

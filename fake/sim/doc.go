@@ -40,16 +40,18 @@
 // out by Program.Ignore, as "rule lease".
 //
 //   - Without faults: Users returns no error, the program comes to rest ("rest"), Run does not end on its own ("ends"), a
-//     new start at rest changes nothing ("again"), and no write that changes nothing is sent then, or twice in a row
-//     ("unchanged"; applies may).
+//     new start at rest changes nothing ("again"), no write that changes nothing is sent then, or twice in a row
+//     ("unchanged"; applies may, and patches of {}), and not all updates or patches of one resource are malformed ("refused").
 //   - "converges": the objects in the end are as without faults. "twice": objects with generated names are not made
 //     again while an equal one is there. "orphan": no object stays whose owners are gone.
 //   - "left": when all that users created is deleted, it goes, and so does all that the program created
 //     (Program.Keeps).
 //   - "status": the status that the program wrote is of the present generation.
-//   - "overwrites": an update without a resourceVersion does not take back what another client has just written.
+//   - "overwrites": an update or a patch without a resourceVersion does not take back what another client has just written.
 //   - "lease": a process sends no write after another one has taken its lease, not even one that needs no lease.
 //   - "loop": no field is written again and again without a reason: see fake.Server.Loops.
+//   - "panics": nothing that a process recovers from is logged by slog's default logger, as an error that begins with
+//     "panic: ". Package controller and package simulated do so.
 //   - "users", "always", "finally": what the author's functions say.
 //
 // A rule about the end may hold up to half an hour of virtual time late: timers may mend what events did not.
@@ -61,7 +63,9 @@
 // the order of a map. What hinders is reported with the place. A panic in a goroutine of the program ends the test binary;
 // the first line of the goroutine's stack has the schedule. The clocks of all processes are the same one. After a list,
 // as on a server that is behind, the program's goroutines decide which object comes first: a report says if that counts.
-// A program that always writes, such as a heartbeat into a status, does not rest. Replicas of
+// The other client annotates, so it does not notice when a patch takes back another field, or a list as a whole.
+// A program that always writes, such as a heartbeat into a status, does not rest. Nor does an election by other objects
+// than Leases. No process crashes before a list or a watch: that is like a crash after the step before. Replicas of
 // package shard cannot be explored, since they draw the names of their Leases by lot. What is logged meanwhile by the
 // default loggers of packages slog and log is dropped, so tests that explore cannot run in parallel.
 package sim

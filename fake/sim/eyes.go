@@ -9,8 +9,6 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
-	"github.com/kinform/kinform/fake/faults"
 )
 
 // touched is the annotation that the action touch changes. Only the rule "overwrites" looks at it.
@@ -28,6 +26,7 @@ type eyes struct {
 
 	leases map[string]holder
 	lost   map[*life]time.Time // when it lost its lease
+	no     map[string]string   // by verb and resource: how the server refused all such writes so far; empty if not all
 	idle   []string            // writes that changed nothing and are no applies
 	idler  string              // the last of them, with the process and the version
 	touch  int
@@ -46,7 +45,7 @@ func newEyes(r *run) (*eyes, error) {
 	e := &eyes{
 		run: r, paths: map[string]string{}, there: map[string]bool{},
 		created: map[string]bool{}, status: map[string]bool{},
-		leases: map[string]holder{}, lost: map[*life]time.Time{},
+		leases: map[string]holder{}, lost: map[*life]time.Time{}, no: map[string]string{},
 	}
 	e.first = r.version()
 	if err := e.discover(); err != nil {
@@ -153,6 +152,20 @@ func text(value any) string { s, _ := value.(string); return s }
 
 func uidOf(o object) string { return text(meta(o)["uid"]) }
 
+// answered looks at the answer to an update or a patch. One that is wrong in itself, and not in what users asked for, is not
+// carried out the next time, either.
+func (e *eyes) answered(o *op) {
+	what := string(o.at.verb) + " " + o.at.resource
+	before, known := e.no[what]
+	switch own := strings.HasSuffix(o.at.resource, "/status") || strings.Contains(o.message, " metadata."); {
+	case !o.changes() || known && before == "":
+	case o.code < http.StatusMultipleChoices:
+		e.no[what] = ""
+	case o.code == http.StatusBadRequest, o.code == http.StatusUnprocessableEntity && own:
+		e.no[what] = fmt.Sprintf("the server refuses each %s: %d %s", what, o.code, o.message)
+	}
+}
+
 // written looks at what a write of the program did that the server has carried out.
 func (e *eyes) written(o *op, before, after string) {
 	switch {
@@ -170,7 +183,7 @@ func (e *eyes) written(o *op, before, after string) {
 	if at, ok := e.lost[o.life]; ok && o.sent.After(at) && !o.at.upkeep() && !e.leads(o.life) {
 		e.run.find("lease", "process %d sent %v after another one had taken its lease", o.life.process, o.at)
 	}
-	if o.touched && o.at.verb == faults.VerbUpdate && e.overwritten(o.at.call) {
+	if o.touched && o.changes() && e.overwritten(o.at.call) {
 		e.run.find("overwrites", "%v has no resourceVersion, and took back what another client had just written", o.at)
 	}
 	if strings.HasSuffix(o.at.resource, "/status") {

@@ -55,9 +55,10 @@ type op struct {
 func (o *op) users() bool { return o.life.process == 0 }
 
 // changes reports whether o is for a change alone. Applies and deletes may find that there is nothing to do, a dry run
-// leaves all as it was, and some creates are questions.
+// leaves all as it was, some creates are questions, and some libraries send a patch even if it is empty.
 func (o *op) changes() bool {
-	return (o.at.verb == faults.VerbUpdate || o.at.verb == faults.VerbPatch) && !o.apply && !strings.Contains(o.query, "dryRun=")
+	return (o.at.verb == faults.VerbUpdate || o.at.verb == faults.VerbPatch) && !o.apply &&
+		!strings.Contains(o.query, "dryRun=") && string(bytes.TrimSpace(o.body)) != "{}"
 }
 
 // gate holds what all processes send and get, so that one thing happens at a time.

@@ -12,6 +12,11 @@ import (
 func (r *run) judge() {
 	if r.base == nil {
 		r.ends()
+		for _, what := range slices.Sorted(maps.Keys(r.eyes.no)) {
+			if no := r.eyes.no[what]; no != "" {
+				r.find("refused", "%s", no)
+			}
+		}
 	}
 	if r.program.Finally != nil {
 		r.hold("finally", func() error {
@@ -51,9 +56,11 @@ func (r *run) hold(rule string, check func() error) {
 		r.drive(func() bool { return !time.Now().Before(until) })
 		err = check()
 	}
-	if err != nil {
+	if before := r.result.finding; err != nil && before == nil {
 		r.find(rule, "%v", err)
-		r.result.finding.at = min(r.result.finding.at, at)
+		if f := r.result.finding; f != nil {
+			f.at = at
+		}
 	}
 }
 

@@ -6,13 +6,15 @@ import (
 	"log/slog"
 	"strings"
 	"sync"
+	"sync/atomic"
 )
 
 // logs is the handler of slog's default logger while schedules are played. It drops everything but what controllers report
-// about loops.
+// about loops and panics.
 type logs struct {
+	run   atomic.Pointer[run] // that plays, or that of the schedule before; nil before the first one
 	mu    sync.Mutex
-	loops []string
+	found []finding
 }
 
 // quiet makes slog drop what programs log, until restore.
@@ -26,27 +28,36 @@ func (l *logs) quiet() (restore func()) {
 	}
 }
 
-// take returns the reports about loops since the last call.
-func (l *logs) take() (loops []string) {
+// take returns the reports since the last call.
+func (l *logs) take() (found []finding) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	loops, l.loops = l.loops, nil
-	return loops
+	found, l.found = l.found, nil
+	return found
 }
 
 // Enabled implements slog.Handler.
-func (l *logs) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelWarn }
+func (l *logs) Enabled(_ context.Context, level slog.Level) bool { return level >= slog.LevelInfo }
 
 // Handle implements slog.Handler.
 func (l *logs) Handle(_ context.Context, r slog.Record) error {
-	if !strings.Contains(r.Message, "runs in a loop") {
-		return nil
+	rule, text, run := "", r.Message, l.run.Load()
+	if strings.Contains(r.Message, "runs in a loop") {
+		rule = "loop"
 	}
-	text := r.Message
-	r.Attrs(func(a slog.Attr) bool { text += " " + a.String(); return true })
+	r.Attrs(func(a slog.Attr) bool {
+		value := a.Value.Resolve().String()
+		text += " " + a.Key + "=" + value
+		if strings.HasPrefix(value, "panic: ") && run != nil && !run.anyDies() { // a process that has crashed would not go so far
+			rule = "panics"
+		}
+		return true
+	})
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.loops = append(l.loops, text)
+	if rule != "" {
+		l.found = append(l.found, finding{rule: rule, text: text})
+	}
 	return nil
 }
 

@@ -93,6 +93,11 @@ func (r *run) crashAll() {
 	}
 }
 
+// anyDies reports whether a process has crashed and has not started again.
+func (r *run) anyDies() bool {
+	return slices.ContainsFunc(r.processes, func(p *process) bool { l := p.life.Load(); return l != nil && l.dead.Load() })
+}
+
 // anyLives reports whether a process has not ended for good.
 func (r *run) anyLives() bool {
 	return slices.ContainsFunc(r.processes, func(p *process) bool { return !p.ended.Load() })

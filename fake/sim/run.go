@@ -29,7 +29,8 @@ const (
 type run struct {
 	program   Program
 	world     *World
-	processes []*process
+	processes []*process // for good from the start on
+	logs      *logs
 	transport http.RoundTripper
 	gate      gate
 
@@ -86,8 +87,9 @@ func (r *run) play() {
 	}
 	r.changed, r.faults = time.Now(), true
 	for n := range max(r.program.Replicas, 1) {
-		p := &process{number: n + 1}
-		r.processes = append(r.processes, p)
+		r.processes = append(r.processes, &process{number: n + 1})
+	}
+	for _, p := range r.processes {
 		go r.live(ctx, p)
 	}
 	steps := []func(){r.settle, r.useAll, r.settle, r.judge, r.startAgain, r.clear, r.settle, r.judgeRest}

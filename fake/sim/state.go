@@ -99,11 +99,6 @@ func (r *run) plain(o object, uids map[string]string) object {
 	for _, field := range []string{"uid", "resourceVersion", "creationTimestamp", "generation", "managedFields"} {
 		delete(m, field)
 	}
-	if notes, _ := m["annotations"].(object); notes != nil {
-		if delete(notes, touched); len(notes) == 0 {
-			delete(m, "annotations")
-		}
-	}
 	return c
 }
 
@@ -114,7 +109,11 @@ func (r *run) simple(value, generation any, uids map[string]string) any {
 	case object:
 		c := make(object, len(v))
 		for name, inner := range v {
-			c[name] = r.simple(inner, generation, uids)
+			switch notes, _ := inner.(object); { // programs copy annotations
+			case name == touched || len(notes) == 1 && notes[touched] != nil:
+			default:
+				c[name] = r.simple(inner, generation, uids)
+			}
 		}
 		if seen, ok := v["observedGeneration"]; ok {
 			c["observedGeneration"] = seen == generation

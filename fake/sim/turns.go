@@ -14,6 +14,9 @@ import (
 func (r *run) drive(done func() bool) {
 	for {
 		synctest.Wait()
+		for _, f := range r.logs.take() {
+			r.find(f.rule, "%s", f.text)
+		}
 		switch {
 		case done() || r.result.broken != nil:
 			return
@@ -144,6 +147,7 @@ func (r *run) pass(o *op) {
 		o.life.watches[o.at.call] = o.life.watches[o.at.call] || o.code == http.StatusOK
 	}
 	r.result.log.answer(entry, o)
+	r.eyes.answered(o)
 	switch {
 	case r.base == nil && o.code == http.StatusNotFound && r.eyes.paths[o.at.collection()] == "":
 		r.result.broken = fmt.Errorf("the program sends %v, and Server has no such resource: call fake.Register", o.at)

@@ -1,6 +1,9 @@
 package simulated
 
 import (
+	"context"
+	"fmt"
+	"log/slog"
 	"sync"
 	_ "unsafe" // for linkname
 
@@ -18,6 +21,9 @@ var prepare = sync.OnceFunc(func() {
 	metrics.DefaultBindAddress = "0"
 	utilruntime.ErrorHandlers = nil // one sleeps until the time of the last error, which was later in another schedule
 	klog.SetLogger(logr.Discard())
+	utilruntime.PanicHandlers = append(utilruntime.PanicHandlers, func(ctx context.Context, value any) {
+		slog.InfoContext(ctx, "the program panicked", "error", fmt.Sprint("panic: ", value)) // for package sim
+	})
 	jitterRand = func() float64 { return lot.Fraction(0) }
 })
 

@@ -2,6 +2,7 @@ package simulated_test
 
 import (
 	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"strings"
@@ -9,6 +10,7 @@ import (
 
 	"go.uber.org/goleak"
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -211,6 +213,18 @@ func hasty(r *reconciler, ctx context.Context, g *Greeting) error {
 	})
 }
 
+// careless panics at each error but that of an object that is there.
+func careless(r *reconciler, ctx context.Context, g *Greeting) error {
+	cm := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace, Name: g.Name}}
+	if err := controllerutil.SetControllerReference(g, cm, r.Scheme()); err != nil {
+		return err
+	}
+	if err := r.Create(ctx, cm); err != nil && !apierrors.IsAlreadyExists(err) {
+		return errors.New(cm.Annotations["why"][:1])
+	}
+	return nil
+}
+
 var hello, bye = kinform.Key{Namespace: "prod", Name: "hello"}, kinform.Key{Namespace: "prod", Name: "bye"}
 
 // program is a program with users who create a Greeting and change it, and create another one and delete it.
@@ -282,6 +296,7 @@ func TestPlanted(t *testing.T) {
 		"late":  {late, `rule "converges"`, ""},
 		"blind": {blind, `rule "twice"`, ""},
 		"half":  {half, `rule "converges"`, ""},
+		"panic": {careless, `rule "panics"`, "refuse create configmaps prod/hello code=500"},
 		"hasty": {hasty, `rule "converges"`, `
 			users update greetings.example.com/status prod/hello
 			late update greetings.example.com/status prod/hello call=2 by=1s`},
