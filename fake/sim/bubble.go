@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"runtime/pprof"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -16,20 +17,8 @@ const patience = time.Minute
 // play plays one schedule in a bubble of its own.
 func (e *explorer) play(lines []line) *outcome {
 	e.played++
-	done := make(chan *outcome, 1)
-	e.present = done
-	go func() {
-		var out *outcome
-		defer func() {
-			p := recover()
-			switch {
-			case out == nil:
-				out = &outcome{broken: fmt.Errorf("no bubble can begin here: %v", p)}
-			case p != nil && out.broken == nil && out.finding == nil:
-				out.broken = fmt.Errorf("the program leaves goroutines that never end (%v): %s", p, places(inBubble))
-			}
-			done <- out
-		}()
+	var out *outcome
+	e.present = start(func() error {
 		synctest.Test(e.t, func(*testing.T) {
 			pprof.SetGoroutineLabels(pprof.WithLabels(context.Background(), pprof.Labels("schedule", script(lines))))
 			out = &outcome{}
@@ -42,11 +31,18 @@ func (e *explorer) play(lines []line) *outcome {
 			e.logs.run.Store(r)
 			r.play()
 		})
-	}()
+		return nil
+	})
 	limit := time.NewTimer(e.patience)
 	defer limit.Stop()
 	select {
-	case out := <-done:
+	case err := <-e.present:
+		switch why, _, _ := strings.Cut(strings.TrimPrefix(fmt.Sprint(err), "panic: "), "\n"); {
+		case out == nil:
+			return &outcome{broken: fmt.Errorf("no bubble can begin here: %s", why)}
+		case err != nil && out.broken == nil && out.finding == nil:
+			out.broken = fmt.Errorf("the program leaves goroutines that never end (%s): %s", why, places(inBubble))
+		}
 		return out
 	case <-limit.C:
 		return &outcome{broken: fmt.Errorf("a schedule has not ended after %v of real time: %s", e.patience, places(restless))}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"net/http"
+	"regexp"
 	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,26 +55,18 @@ type address struct {
 	group, version, namespace, resource, name, subresource string
 }
 
+var addressForm = regexp.MustCompile(`^/(?:api|apis/([^/]+))/([^/]+)/(?:namespaces/([^/]+)/)?([^/]+)(?:/([^/]+)(?:/(.+))?)?/?$`)
+
 // parseAddress takes a path apart. It reports false for paths that lead to no object, such as those of discovery.
 func parseAddress(path string) (a address, ok bool) {
-	parts := strings.Split(strings.Trim(path, "/"), "/")
+	m := addressForm.FindStringSubmatch(path)
 	switch {
-	case len(parts) >= 3 && parts[0] == "api":
-		a.version, parts = parts[1], parts[2:]
-	case len(parts) >= 4 && parts[0] == "apis":
-		a.group, a.version, parts = parts[1], parts[2], parts[3:]
-	default:
+	case m == nil:
 		return a, false
+	case m[4] == "status" || m[4] == "finalize": // of a namespace
+		return address{m[1], m[2], "", "namespaces", m[3], m[4]}, true
 	}
-	if parts[0] == "namespaces" && len(parts) > 2 && parts[2] != "status" && parts[2] != "finalize" {
-		a.namespace, parts = parts[1], parts[2:]
-	}
-	a.resource = parts[0]
-	if len(parts) > 1 {
-		a.name = parts[1]
-	}
-	a.subresource = strings.Join(parts[min(len(parts), 2):], "/")
-	return a, true
+	return address{m[1], m[2], m[3], m[4], m[5], m[6]}, true
 }
 
 // collection returns the resource with its group, such as deployments.apps.

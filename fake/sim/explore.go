@@ -102,7 +102,7 @@ type explorer struct {
 	alone    int             // of them had a single fault
 	single   int             // faults there are
 	patience time.Duration   // for one schedule
-	present  <-chan *outcome // of the schedule that plays, and may never end
+	present  <-chan error    // of the schedule that plays, and may never end
 	seen     map[string]bool // pairs of requests that followed each other
 	corpus   []known
 	logs     logs

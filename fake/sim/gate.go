@@ -105,19 +105,10 @@ func (g *gate) remove(o *op) (waited bool) {
 	return i >= 0
 }
 
-// has reports whether o waits.
-func (g *gate) has(o *op) bool {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	return slices.Contains(g.waiting, o)
-}
-
 // users returns the next step of users, or nil.
 func (g *gate) users() *op {
-	g.mu.Lock()
-	defer g.mu.Unlock()
-	if i := slices.IndexFunc(g.waiting, (*op).users); i >= 0 {
-		return g.waiting[i]
+	if all := g.inOrder(); len(all) > 0 && all[0].users() {
+		return all[0]
 	}
 	return nil
 }

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"maps"
 	"net/http"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
 
+	jsonpatch "gopkg.in/evanphx/json-patch.v4"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 )
 
@@ -158,24 +158,9 @@ func (p *player) create(v version) error {
 }
 
 // difference returns the merge patch that makes one object another.
-func difference(from, to object) object {
-	d := object{}
-	for name, value := range to {
-		was, is := from[name].(object)
-		now, stays := value.(object)
-		switch {
-		case reflect.DeepEqual(from[name], value):
-		case is && stays:
-			d[name] = difference(was, now)
-		default:
-			d[name] = value
-		}
-	}
-	for name := range from {
-		if _, has := to[name]; !has {
-			d[name] = nil
-		}
-	}
+func difference(from, to object) (d object) {
+	patch, _ := jsonpatch.CreateMergePatch([]byte(asText(from)), []byte(asText(to)))
+	_ = json.Unmarshal(patch, &d)
 	return d
 }
 
@@ -190,16 +175,16 @@ func (p *player) send(method, path string, content object) error {
 			body = bytes.ReplaceAll(body, []byte(uid), []byte(uidOf(now)))
 		}
 	}
-	err := p.ask(method, path, body, nil)
+	err := ask(p.world.Server, others, method, path, body, nil)
 	if apierrors.IsNotFound(err) && method != http.MethodPost {
 		return nil
 	}
 	return err
 }
 
-func (p *player) get(path string, into *object) error { return p.ask(http.MethodGet, path, nil, into) }
+// others is an agent that gives no field manager: others are no client that is judged.
+const others = "/users"
 
-// ask has an agent that gives no field manager: others are no client that is judged.
-func (p *player) ask(method, path string, body []byte, into any) error {
-	return ask(p.world.Server, "/users", method, path, body, into)
+func (p *player) get(path string, into *object) error {
+	return ask(p.world.Server, others, http.MethodGet, path, nil, into)
 }

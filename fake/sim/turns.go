@@ -71,17 +71,16 @@ func (r *run) next() bool {
 	for _, o := range waiting {
 		r.number(o)
 	}
-	for _, o := range waiting {
-		if o.life.dead.Load() {
-			r.turn(o, true)
-			return true
-		}
+	i := slices.IndexFunc(waiting, func(o *op) bool { return o.life.dead.Load() })
+	if i < 0 {
+		i = slices.IndexFunc(waiting, r.mayGo)
 	}
-	i := slices.IndexFunc(waiting, r.mayGo)
 	if i < 0 {
 		return false
 	}
 	switch o := waiting[i]; {
+	case o.life.dead.Load():
+		r.turn(o, true)
 	case o.delivery:
 		r.turn(o, false)
 	case !r.decide(o):
@@ -132,7 +131,7 @@ func (r *run) pass(o *op) {
 		}
 	}
 	r.last = o
-	if synctest.Wait(); o.life.dead.Load() || !r.gate.has(o) { // what was due meanwhile comes first
+	if synctest.Wait(); o.life.dead.Load() || !slices.Contains(r.gate.inOrder(), o) { // what was due meanwhile comes first
 		return
 	}
 	if err := r.program.Server.Inject(o.faults...); err != nil {
