@@ -206,19 +206,11 @@ func (e *explorer) try(lines []line) *report {
 		}
 		return nil
 	})
-	bad.atTimes = !e.failsAgain(bad.script)
-	return bad
-}
-
-// failsAgain reports whether a schedule breaks a rule three times in a row.
-func (e *explorer) failsAgain(text string) bool {
-	lines, err := parseScript(text)
+	shortest, _ := parseScript(bad.script)
 	for range 3 {
-		if err != nil || e.play(lines).finding == nil {
-			return false
-		}
+		bad.atTimes = bad.atTimes || e.play(shortest).finding == nil
 	}
-	return true
+	return bad
 }
 
 // learn keeps a schedule in which requests followed each other that did not before.

@@ -1,6 +1,7 @@
 package sim
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"net/http"
@@ -41,30 +42,25 @@ type holder struct {
 // object is any object, as JSON.
 type object = map[string]any
 
-func newEyes(r *run) (*eyes, error) {
+func newEyes(r *run) *eyes {
 	e := &eyes{
 		run: r, paths: map[string]string{}, there: map[string]bool{},
 		created: map[string]bool{}, status: map[string]bool{},
 		leases: map[string]holder{}, lost: map[*life]time.Time{}, no: map[string]string{},
 	}
 	e.first = r.version()
-	if err := e.discover(); err != nil {
-		return nil, err
-	}
-	all, err := e.all()
-	for _, o := range all {
+	e.discover()
+	for _, o := range e.all() {
 		e.there[uidOf(o.object)] = true
 	}
-	return e, err
+	return e
 }
 
 // discover learns which resources the server has.
-func (e *eyes) discover() error {
+func (e *eyes) discover() {
 	versions := []string{"/api/v1"}
 	var groups metav1.APIGroupList
-	if err := e.read("/apis", &groups); err != nil {
-		return err
-	}
+	e.must(e.read("/apis", &groups))
 	for _, g := range groups.Groups {
 		versions = append(versions, "/apis/"+g.PreferredVersion.GroupVersion)
 		for _, v := range g.Versions { // one that others prefer may lack a resource
@@ -83,8 +79,10 @@ func (e *eyes) discover() error {
 			}
 		}
 	}
-	return nil
 }
+
+// must notes that the server does not let eyes see what it has.
+func (e *eyes) must(err error) { e.run.result.broken = cmp.Or(e.run.result.broken, err) }
 
 // read gets a path of the server.
 func (e *eyes) read(path string, into any) error {
@@ -120,30 +118,24 @@ func (e *eyes) pathTo(collection, key string) string {
 }
 
 // list returns the objects of a resource, in all namespaces or in that of a key.
-func (e *eyes) list(collection, key string) ([]seen, error) {
+func (e *eyes) list(collection, key string) (all []seen) {
 	namespace, _ := parts(key)
 	var list struct{ Items []object }
-	err := e.read(e.path(collection, namespace), &list)
-	var all []seen
+	e.must(e.read(e.path(collection, namespace), &list))
 	for _, o := range list.Items {
 		all = append(all, seen{collection, o})
 	}
-	return all, err
+	return all
 }
 
 // all returns all objects but Leases and Events.
-func (e *eyes) all() (all []seen, err error) {
+func (e *eyes) all() (all []seen) {
 	for _, name := range slices.Sorted(maps.Keys(e.paths)) {
-		if (call{resource: name}).upkeep() {
-			continue
+		if !(call{resource: name}).upkeep() {
+			all = append(all, e.list(name, "")...)
 		}
-		some, err := e.list(name, "")
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, some...)
 	}
-	return all, nil
+	return all
 }
 
 func meta(o object) object { m, _ := o["metadata"].(object); return m }
@@ -189,17 +181,14 @@ func (e *eyes) written(o *op, before, after string) {
 	if strings.HasSuffix(o.at.resource, "/status") {
 		e.status[o.at.collection()+" "+e.run.names.unaliased(o.at.call)] = true
 	}
-	if o.code == http.StatusCreated && !strings.Contains(o.at.resource, "/") {
+	if o.code == http.StatusCreated && e.paths[o.at.resource] != "" { // neither a subresource nor a review
 		e.creates(o, after)
 	}
 }
 
 // creates looks at an object that the program has just created.
 func (e *eyes) creates(o *op, version string) {
-	all, err := e.list(o.at.collection(), o.at.key)
-	if err != nil {
-		return
-	}
+	all := e.list(o.at.collection(), o.at.key)
 	i := slices.IndexFunc(all, func(s seen) bool { return text(meta(s.object)["resourceVersion"]) == version })
 	if i < 0 {
 		return

@@ -25,25 +25,27 @@ func (r *run) judge() {
 	}
 	if r.base != nil {
 		r.hold("converges", func() error {
-			now, _, err := r.look()
-			if d := r.base.end.differs(now); err == nil && d != "" {
-				err = fmt.Errorf("the objects in the end are others than without faults (- without, + with them):\n%s", d)
+			now, _ := r.look()
+			if d := r.base.end.differs(now); d != "" {
+				return fmt.Errorf("the objects in the end are others than without faults (- without, + with them):\n%s", d)
 			}
-			return err
+			return nil
 		})
 	}
 	r.hold("status", r.staleStatus)
-	for _, l := range r.program.Server.Loops() {
-		r.find("loop", "%s", l)
-	}
-	end, all, err := r.look()
-	if r.result.end = end; err != nil {
-		r.result.broken = err
-	}
+	r.findLoops()
+	end, all := r.look()
+	r.result.end = end
 	for _, s := range all {
 		if orphan(s, all) && r.eyes.created[uidOf(s.object)] {
 			r.find("orphan", "%v is left, and its owners are gone", s)
 		}
+	}
+}
+
+func (r *run) findLoops() {
+	for _, l := range r.program.Server.Loops() {
+		r.find("loop", "%s", l)
 	}
 }
 
@@ -67,8 +69,7 @@ func (r *run) hold(rule string, check func() error) {
 // staleStatus returns an error if the program wrote the status of an object for an older generation. A deletion is one,
 // too, and nobody needs to report on it.
 func (r *run) staleStatus() error {
-	all, err := r.eyes.all()
-	for _, s := range all {
+	for _, s := range r.eyes.all() {
 		status, _ := s.object["status"].(object)
 		if !r.eyes.status[s.String()] || status == nil || meta(s.object)["deletionTimestamp"] != nil {
 			continue
@@ -85,7 +86,7 @@ func (r *run) staleStatus() error {
 			}
 		}
 	}
-	return err
+	return nil
 }
 
 // orphan reports whether all owners of an object are gone.
@@ -108,7 +109,7 @@ func (r *run) startAgain() {
 	if r.base != nil {
 		return
 	}
-	_, before, _ := r.look()
+	before := r.eyes.all()
 	r.result.log.add("all processes end, and start again")
 	r.crashAll()
 	r.eyes.idle, r.changed = nil, time.Now()
@@ -119,9 +120,9 @@ func (r *run) startAgain() {
 	if r.result.finding != nil || r.result.broken != nil {
 		return
 	}
-	now, after, err := r.look()
-	if d := r.result.end.differs(now); d != "" || err != nil {
-		r.find("again", "a start without anything to do changes objects (- before, + after it): %v\n%s", err, d)
+	now, after := r.look()
+	if d := r.result.end.differs(now); d != "" {
+		r.find("again", "a start without anything to do changes objects (- before, + after it):\n%s", d)
 	}
 	for _, s := range before {
 		same := func(other seen) bool { return uidOf(other.object) == uidOf(s.object) }
@@ -136,13 +137,8 @@ func (r *run) startAgain() {
 
 // clear deletes all that users created and left.
 func (r *run) clear() {
-	all, err := r.eyes.all()
-	if err != nil {
-		r.result.broken = err
-		return
-	}
 	r.result.log.add("all that users created is deleted")
-	for _, s := range all {
+	for _, s := range r.eyes.all() {
 		if uid := uidOf(s.object); !r.eyes.there[uid] && !r.eyes.created[uid] {
 			r.eyes.remove(s)
 		}
@@ -152,9 +148,8 @@ func (r *run) clear() {
 
 // judgeRest checks that nothing is left.
 func (r *run) judgeRest() {
-	r.hold("left", func() error {
-		all, left := r.eyes.all()
-		for _, s := range all {
+	r.hold("left", func() (left error) {
+		for _, s := range r.eyes.all() {
 			switch uid := uidOf(s.object); {
 			case r.eyes.there[uid]:
 			case !r.eyes.created[uid]: // what it owns is left, too, but that is no wonder
@@ -165,7 +160,5 @@ func (r *run) judgeRest() {
 		}
 		return left
 	})
-	for _, l := range r.program.Server.Loops() {
-		r.find("loop", "%s", l)
-	}
+	r.findLoops()
 }

@@ -17,7 +17,7 @@ type report struct {
 // Error implements error.
 func (r *report) Error() string {
 	if r.outcome.broken != nil {
-		text := broken(r.outcome.broken)
+		text := fmt.Sprintf("sim: cannot explore: %v", r.outcome.broken)
 		if r.script != "" {
 			text += "\nIt was this schedule:\n" + indent(r.script)
 		}
@@ -33,8 +33,6 @@ func (r *report) Error() string {
 	}
 	return fmt.Sprintf("sim: rule %q does not hold %s\n%s\nwhat happened around it:\n%s", f.rule, how, f.text, r.outcome.log.around(f.at, 15, 5))
 }
-
-func broken(err error) string { return fmt.Sprintf("sim: cannot explore: %v", err) }
 
 func indent(text string) string {
 	return "    " + strings.TrimSuffix(strings.ReplaceAll(text, "\n", "\n    "), "    ")

@@ -82,7 +82,7 @@ func newRun(p Program, schedule []line) *run {
 func (r *run) play() {
 	ctx, stop := context.WithCancel(context.Background())
 	defer r.close(stop)
-	if r.eyes, r.result.broken = newEyes(r); r.result.broken != nil {
+	if r.eyes = newEyes(r); r.result.broken != nil {
 		return
 	}
 	r.changed, r.faults = time.Now(), true

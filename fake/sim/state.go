@@ -15,11 +15,8 @@ import (
 type state map[string]any
 
 // look returns the present state.
-func (r *run) look() (state, []seen, error) {
-	all, err := r.eyes.all()
-	if err != nil {
-		return nil, nil, err
-	}
+func (r *run) look() (state, []seen) {
+	all := r.eyes.all()
 	uids := map[string]string{}
 	for _, s := range all {
 		uids[uidOf(s.object)] = s.String()
@@ -47,7 +44,7 @@ func (r *run) look() (state, []seen, error) {
 			st[name] = o
 		}
 	}
-	return st, all, nil
+	return st, all
 }
 
 // news names the objects that have been written since a version.
@@ -56,8 +53,7 @@ func (r *run) news(since int64) string {
 		return ""
 	}
 	var names []string
-	all, _ := r.eyes.all()
-	for _, s := range all {
+	for _, s := range r.eyes.all() {
 		if version, _ := strconv.ParseInt(text(meta(s.object)["resourceVersion"]), 10, 64); version > since {
 			names = append(names, r.names.generic(s))
 		}
