@@ -32,6 +32,8 @@ func (n *names) name(s seen, at point) {
 // uidForm is the form of a uid in another text.
 var uidForm = regexp.MustCompile(`[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}`)
 
+var hashForm = regexp.MustCompile(`[-.][0-9a-z]{8,}$`)
+
 // digest notes a name that the program chose. If it has a uid in it, or ends in a hash or a time, which may come of uids,
 // versions and the clock, that counts as generated.
 func (n *names) digest(name string) {
@@ -39,12 +41,9 @@ func (n *names) digest(name string) {
 		n.generalize(name, generic)
 		return
 	}
-	i := strings.LastIndexAny(name, "-.") + 1
-	end := name[i:]
-	if i == 0 || len(end) < 8 || strings.Trim(end, "0123456789abcdefghijklmnopqrstuvwxyz") != "" || !strings.ContainsAny(end, "0123456789") {
-		return
+	if end := hashForm.FindString(name); strings.ContainsAny(end, "0123456789") {
+		n.generalize(name, strings.TrimSuffix(name, end[1:])+"*")
 	}
-	n.generalize(name, name[:i]+"*")
 }
 
 func (n *names) generalize(name, generic string) {

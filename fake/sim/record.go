@@ -90,18 +90,15 @@ func (d *recorder) event(of address, line []byte) {
 
 // answer notes the answer to a read or a write, if it has objects.
 func (d *recorder) answer(verb faults.Verb, of address, body []byte) {
-	var list struct {
-		APIVersion, Kind string
-		Items            []object
-		Details          struct{ UID string } // of a Status
-	}
+	var list struct{ Items []object }
 	var single object
 	if json.Unmarshal(body, &list) != nil || json.Unmarshal(body, &single) != nil {
 		return
 	}
 	switch uid := uidOf(single); {
 	case verb == faults.VerbDelete:
-		d.write(entry{Own: uid + list.Details.UID})
+		details, _ := single["details"].(object) // of a Status
+		d.write(entry{Own: uid + text(details["uid"])})
 	case (call{verb: verb}).writes() && ends(single): // the answer has the version of the deletion, which may be another's
 	case (call{verb: verb}).writes() && uid != "":
 		d.write(entry{Own: uid + " " + text(meta(single)["resourceVersion"])})
@@ -110,7 +107,7 @@ func (d *recorder) answer(verb faults.Verb, of address, body []byte) {
 	}
 	for _, o := range list.Items {
 		if _, has := o["kind"]; !has {
-			o["apiVersion"], o["kind"] = list.APIVersion, strings.TrimSuffix(list.Kind, "List")
+			o["apiVersion"], o["kind"] = single["apiVersion"], strings.TrimSuffix(text(single["kind"]), "List")
 		}
 		d.write(entry{Path: of.root(), Saw: of.blanked(o)})
 	}

@@ -3,6 +3,7 @@ package sim
 import (
 	"encoding/json"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -156,19 +157,12 @@ func forget(value any, path []string) {
 	}
 }
 
+var stepForm = regexp.MustCompile(`\[[^\]]*\]|[^.\[]+`)
+
 // steps takes a path apart: status.conditions[].reason has an empty step for each element of a list.
 func steps(path string) (all []string) {
-	for path != "" {
-		switch i := strings.IndexAny(path, ".["); {
-		case path[0] == '[':
-			inner, rest, _ := strings.Cut(path[1:], "]")
-			all, path = append(all, inner), strings.TrimPrefix(rest, ".")
-		case i < 0:
-			return append(all, path)
-		default:
-			all = append(all, path[:i])
-			path = strings.TrimPrefix(path[i:], ".")
-		}
+	for _, step := range stepForm.FindAllString(path, -1) {
+		all = append(all, strings.Trim(step, "[]"))
 	}
 	return all
 }
