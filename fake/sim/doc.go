@@ -25,8 +25,8 @@
 //   - crash before, crash after: the process ends before or after the server carries out the request. A second later
 //     it starts again. With behind=3, it reaches an older API server, without streaming lists, for 30 seconds: lists that
 //     may be old (resourceVersion=0) are as of three versions before, and watches come late.
-//   - lose: the server carries the request out, and its answer is lost. refuse: it answers with an error (code=). delay: it
-//     gets the request later (by=). late: the answer comes later (by=), after the events.
+//   - lose: the server carries the request out, and its answer is lost. refuse: it answers with an error (code=), also
+//     with 410 to the next page of a list. delay: it gets the request later (by=). late: the answer comes later (by=), after the events.
 //   - touch: another client annotates the object just before. users: users go on with their next step just before.
 //   - From the request on, for some time (by=): hold keeps back the events of a resource (watch=). blind breaks its
 //     watches and refuses lists. Afterwards watches cannot resume from where they were, so that states in between are never

@@ -78,7 +78,7 @@ func (e *explorer) search(most int) *report {
 	if bad := e.unharmed(); bad != nil {
 		return bad
 	}
-	if len(faultsAt(e.base.points, e.base.old)) == 0 {
+	if len(faultsAt(e.base.points, e.base)) == 0 {
 		e.base.broken = errors.New("the program sends no request that a fault can strike: it must use the connection that Run gets")
 		return &report{outcome: e.base}
 	}
@@ -142,7 +142,7 @@ func (e *explorer) unharmed() *report {
 // without end, drawn by lot, such pairs, and schedules that showed something new with some more faults.
 func (e *explorer) schedules(most int) iter.Seq[[]line] {
 	return func(yield func([]line) bool) {
-		all := faultsAt(e.base.points, e.base.old)
+		all := faultsAt(e.base.points, e.base)
 		e.single = len(all)
 		for _, l := range all {
 			if !yield([]line{l}) {
@@ -167,7 +167,7 @@ func (e *explorer) schedules(most int) iter.Seq[[]line] {
 			if paired || random.IntN(2) > 0 {
 				from, more = e.corpus[random.IntN(len(e.corpus))], 1+random.IntN(3)
 			}
-			all := faultsAt(from.points, e.base.old)
+			all := faultsAt(from.points, e.base)
 			if len(all) == 0 {
 				return
 			}

@@ -44,7 +44,7 @@ func Transcripts(t *testing.T, program func() Program, every int) (all []string)
 	if bad := e.unharmed(); bad != nil {
 		t.Fatal(bad)
 	}
-	for i, l := range faultsAt(e.base.points, e.base.old) {
+	for i, l := range faultsAt(e.base.points, e.base) {
 		if i%every > 0 || l.behind > 0 { // a list: see the limits in the package comment
 			continue
 		}

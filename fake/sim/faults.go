@@ -8,9 +8,9 @@ import (
 	"github.com/kinform/kinform/fake/faults"
 )
 
-// faultsAt returns each fault that can strike one of the requests of a schedule. The most telling ones come first. If old,
-// the program asks for lists that may be old.
-func faultsAt(points []point, old bool) (all []line) {
+// faultsAt returns each fault that can strike one of the requests of a schedule. The most telling ones come first. base is
+// of the schedule without faults.
+func faultsAt(points []point, base *outcome) (all []line) {
 	add := func(which func(point) bool, faults ...line) {
 		for _, p := range points {
 			if which(p) {
@@ -32,7 +32,7 @@ func faultsAt(points []point, old bool) (all []line) {
 	for _, resource := range watched(points) {
 		add(steps, line{action: hold, by: 30 * time.Second, watch: resource}, line{action: blind, by: 5 * time.Minute, watch: resource})
 	}
-	if old {
+	if base.old {
 		add(writes, line{action: crashAfter, behind: 1}, line{action: crashAfter, behind: 3}, line{action: crashAfter, behind: 8})
 	}
 	for _, resource := range watched(points) {
@@ -45,9 +45,8 @@ func faultsAt(points []point, old bool) (all []line) {
 	add(gets, line{action: crashBefore})
 	add(reads, line{action: users}, line{action: delay, by: 30 * time.Second},
 		line{action: refuse, code: http.StatusInternalServerError}, line{action: forbid, by: 40 * time.Second})
-	add(func(p point) bool {
-		return p.writes() && p.lease() && p.n < 20
-	},
+	add(func(p point) bool { return slices.Contains(base.pages, p) }, line{action: refuse, code: http.StatusGone})
+	add(func(p point) bool { return p.writes() && p.lease() && p.n < 20 },
 		line{action: freeze, by: 40 * time.Second}, line{action: lose}, line{action: crashAfter})
 	return slices.Clip(all)
 }

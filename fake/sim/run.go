@@ -56,6 +56,7 @@ type outcome struct {
 	points  []point
 	end     state
 	old     bool           // there was a list that may be old
+	pages   []point        // lists that went on from another one
 	alike   map[string]int // by content: how many objects of it the program had at most at once
 	missed  []line         // faults whose points have not come
 }

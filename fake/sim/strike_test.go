@@ -3,6 +3,7 @@ package sim_test
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net/http"
 	"strings"
@@ -83,6 +84,49 @@ func TestExploresReaders(t *testing.T) {
 	if found == nil || found.Rule != "finally" || !strings.HasPrefix(found.Script, "blind step of users ") {
 		t.Errorf("got %+v", found)
 	}
+}
+
+// The server may have forgotten the version of a list before its last page. This program takes that for the end.
+func TestExploresPages(t *testing.T) {
+	found := sim.Search(t, func() sim.Program {
+		p, seen := planted.Tickets(), 0
+		for _, name := range []string{"a", "b", "c"} {
+			if _, err := fake.Create(p.Server, fake.Object(&planted.Config{}, "prod", name)); err != nil {
+				t.Error(err)
+			}
+		}
+		p.Run = func(ctx context.Context, to client.Connection) error {
+			configs, err := client.New(to, planted.Configs, client.Options{})
+			for failed := err == nil; failed; time.Sleep(time.Second) {
+				seen, err = countPages(ctx, configs)
+				failed = err != nil && !apierrors.IsResourceExpired(err) && ctx.Err() == nil
+			}
+			return idle(ctx, to)
+		}
+		p.Users = func(*sim.World) error { return nil }
+		p.Finally = func(*sim.World) error {
+			if seen != 3 {
+				return fmt.Errorf("it shows %d objects, want 3", seen)
+			}
+			return nil
+		}
+		return p
+	}, 60)
+	if found == nil || found.Rule != "finally" || found.Script != "refuse list configs.example.com * call=2 code=410\n" {
+		t.Errorf("got %+v", found)
+	}
+}
+
+// countPages counts Configs, a page for each.
+func countPages(ctx context.Context, configs *client.Resource[*planted.Config]) (n int, err error) {
+	var page metav1.ListMeta
+	for more := true; more && err == nil; more = page.Continue != "" {
+		page, err = configs.List(ctx, metav1.ListOptions{Limit: 1, Continue: page.Continue}, func(reflector.Event[*planted.Config], error) bool {
+			n++
+			return true
+		})
+	}
+	return n, err
 }
 
 // A refusal that is lost is no refusal for the program.

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 	"testing/synctest"
 	"time"
 
@@ -125,6 +126,9 @@ func (r *run) pass(o *op) {
 	}
 	r.age(o)
 	r.result.old = r.result.old || lists(o) || streams(o.query)
+	if strings.Contains(o.query, "continue=") {
+		r.result.pages = append(r.result.pages, o.at)
+	}
 	if r.last == nil || order(r.last, o) != 0 { // the twin goes at once, so that it is the same which of them was first
 		if time.Sleep(latency); r.ops > flood && r.base != nil {
 			time.Sleep(slow)
