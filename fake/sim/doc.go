@@ -26,7 +26,8 @@
 //     it starts again. With behind=3, it reaches an older API server, without streaming lists, for 30 seconds: lists that
 //     may be old (resourceVersion=0) are as of three versions before, and watches come late.
 //   - lose: the server carries the request out, and its answer is lost. refuse: it answers with an error (code=), also
-//     with 410 to the next page of a list. delay: it gets the request later (by=). late: the answer comes later (by=), after the events.
+//     with 410 to the next page of a list. delay: it gets the request later (by=). late: the answer comes later (by=), after
+//     the events.
 //   - touch: another client annotates the object just before. users: users go on with their next step just before.
 //   - From the request on, for some time (by=): hold keeps back the events of a resource (watch=). blind breaks its
 //     watches and refuses lists. Afterwards watches cannot resume from where they were, so that states in between are never
@@ -41,7 +42,8 @@
 //
 //   - Without faults: Users returns no error, the program comes to rest ("rest"), Run does not end on its own ("ends"), a
 //     new start at rest changes nothing ("again"), no write that changes nothing is sent then, or twice in a row
-//     ("unchanged"; applies may, and patches of {}), and not all updates or patches of one resource are malformed ("refused").
+//     ("unchanged"; applies and patches of {} may be). The server does not refuse all updates, or all patches, of a resource
+//     because they are malformed ("refused").
 //   - "converges": the objects in the end are as without faults. "twice": objects with generated names are not made
 //     again while an equal one is there. "orphan": no object stays whose owners are gone.
 //   - "left": when all that users created is deleted, it goes, and so does all that the program created
@@ -50,8 +52,8 @@
 //   - "overwrites": an update or a patch without a resourceVersion does not take back what another client has just written.
 //   - "lease": a process sends no write after another one has taken its lease, not even one that needs no lease.
 //   - "loop": no field is written again and again without a reason: see fake.Server.Loops.
-//   - "panics": nothing that a process recovers from is logged by slog's default logger, as an error that begins with
-//     "panic: ". Package controller and package simulated do so.
+//   - "panics": no process logs a panic from which it recovers. That is a record of slog's default logger with an attribute
+//     that begins with "panic: ". Packages controller and simulated write them.
 //   - "users", "always", "finally": what the author's functions say.
 //
 // A rule about the end may hold up to half an hour of virtual time late: timers may mend what events did not.
