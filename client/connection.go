@@ -172,7 +172,6 @@ func inCluster(getenv func(string) string, dir string, opts ConnectionOptions) (
 type endpoint struct {
 	base      *url.URL
 	http      *http.Client
-	direct    http.RoundTripper // http's, to which http has nothing to add; nil if it has
 	userAgent string
 	limiter   *rate.Limiter // nil: no limit
 	retries   int           // at least 0
@@ -238,7 +237,6 @@ func (c Connection) endpoint() (endpoint, error) {
 	if e.userAgent == "" {
 		e.userAgent = defaultUserAgent
 	}
-	e.direct = directOf(e)
 	if t, ok := e.innermost().(*transport); ok {
 		e.spare = &t.spare
 	} else {
@@ -247,7 +245,7 @@ func (c Connection) endpoint() (endpoint, error) {
 	return e, nil
 }
 
-// directOf returns the transport of a client that NewConnection has made and nobody has changed, without a password in the
+// directOf returns the transport of a client that NewConnection has made and nobody has changed so far, without a password in the
 // URL. Such a client only copies the headers, for redirects that it does not follow. The result's type is an interface because
 // each package with a Resource would compile a transport.
 func directOf(e endpoint) http.RoundTripper {
@@ -261,14 +259,15 @@ func directOf(e endpoint) http.RoundTripper {
 
 // do sends a request. Its errors are those of http.Client.
 func (e endpoint) do(req *http.Request) (*http.Response, error) {
-	if e.direct == nil {
+	direct := directOf(e)
+	if direct == nil {
 		return e.http.Do(req)
 	}
-	resp, err := e.direct.RoundTrip(req)
+	resp, err := direct.RoundTrip(req)
 	if err == nil {
 		return resp, nil
 	}
-	if not, ok := errors.AsType[tls.RecordHeaderError](err); ok && string(not.RecordHeader[:]) == "HTTP/" {
+	if not, ok := err.(tls.RecordHeaderError); ok && string(not.RecordHeader[:]) == "HTTP/" { // a proxy's is wrapped
 		err = http.ErrSchemeMismatch
 	}
 	return nil, &url.Error{Op: req.Method[:1] + strings.ToLower(req.Method[1:]), URL: req.URL.String(), Err: err}

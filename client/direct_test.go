@@ -1,10 +1,13 @@
 package client_test
 
 import (
+	"bufio"
 	"errors"
+	"net"
 	"net/http"
 	"net/url"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -15,7 +18,7 @@ import (
 	"github.com/kinform/kinform/kind"
 )
 
-// What somebody sets in the http.Client of a Connection counts.
+// What somebody sets in the http.Client of a Connection counts, even later.
 func TestChangedHTTPClient(t *testing.T) {
 	jar := &cookies{}
 	for name, test := range map[string]struct {
@@ -41,16 +44,51 @@ func TestChangedHTTPClient(t *testing.T) {
 				t.Fatal(err)
 			}
 			t.Cleanup(conn.HTTP.CloseIdleConnections)
-			test.change(conn.HTTP)
 			r, err := client.New(conn, kind.OfResource[*metav1.PartialObjectMetadata](pods), client.Options{})
 			if err != nil {
 				t.Fatal(err)
 			}
+			test.change(conn.HTTP)
 			_, err = r.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "x"}, metav1.GetOptions{})
 			if !test.want(err) {
 				t.Errorf("got %v", err)
 			}
 		})
+	}
+}
+
+// An error of a proxy is not taken for one of the API server.
+func TestProxyWithoutTLS(t *testing.T) {
+	proxy, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	var answered sync.WaitGroup
+	answered.Go(func() {
+		c, err := proxy.Accept()
+		if err != nil {
+			return
+		}
+		_, _ = bufio.NewReader(c).ReadByte()
+		_, _ = c.Write([]byte("HTTP/1.1 400 Bad Request\r\n\r\n"))
+		_ = c.Close()
+	})
+	conn, err := client.NewConnection("https://api.test", client.ConnectionOptions{
+		Proxy: http.ProxyURL(&url.URL{Scheme: "https", Host: proxy.Addr().String()}),
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	conn.Retries = -1
+	r, err := client.New(conn, kind.OfResource[*metav1.PartialObjectMetadata](pods), client.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = r.Get(t.Context(), types.NamespacedName{Namespace: "ns", Name: "x"}, metav1.GetOptions{})
+	_ = proxy.Close()
+	answered.Wait()
+	if err == nil || !strings.Contains(err.Error(), "proxyconnect tcp: tls: first record does not look like a TLS handshake") {
+		t.Error(err)
 	}
 }
 

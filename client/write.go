@@ -81,7 +81,7 @@ func putObject(ctx context.Context, r *resource, c call, object any, opts any) (
 // query.
 func askForObject(ctx context.Context, r *resource, c call, opts any) (any, error) {
 	var err error
-	c.retry, c.encoding = true, "identity" // an object is too small to be compressed
+	c.retry, c.encoding = true, "identity" // most objects are too small to be compressed
 	if c.method != http.MethodPost || len(c.subresource) > 0 {
 		if c.key, err = objectKey(r, c.key); err != nil {
 			return nil, refuse(r, c, err)

@@ -108,7 +108,7 @@ func showsMore(t reflect.Type, shown tree) bool {
 		f := t.Field(i)
 		name, options, _ := strings.Cut(f.Tag.Get("json"), ",")
 		kind := f.Type.Kind()
-		if _, ok := shown[name]; ok && kind != reflect.Struct && kind != reflect.Array && omitsEmpty(options) {
+		if _, ok := shown[name]; ok && f.IsExported() && kind != reflect.Struct && kind != reflect.Array && omitsEmpty(options) {
 			return true
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/kinform/kinform/internal/objsize"
+	"github.com/kinform/kinform/internal/usercode"
 )
 
 const (
@@ -24,7 +25,7 @@ func (i *Informer[K, T]) Bytes() uint64 { return i.engine.Bytes() }
 // sizeOf returns the size of an object in the store, which may be packed.
 func sizeOf[K comparable, T any](i *core[K, T], obj T) uint64 {
 	if _, packedOf := i.store.Packing(); packedOf != nil {
-		if key, err := i.key(obj); err == nil {
+		if key, err := usercode.Key(i.key, obj); err == nil {
 			if n := len(packedOf(key)); n > 0 {
 				return uint64(n)
 			}

@@ -22,7 +22,6 @@ type changes[K comparable, T any] struct {
 	failed   []*reflector.ObjectError
 	lost     []*LostWriteError
 	vary     error // errContentsVary, once
-	kept     error // an object that was not packed
 	full     capacity.Meter
 }
 

@@ -139,9 +139,7 @@ func takeOutcomes[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 		if op.Err != nil {
 			c.failed = append(c.failed, badKey(op.Key, op.Err))
 		}
-		if op.Kept != nil {
-			c.kept = keptError(i.name, op.Key, op.Kept)
-		}
+		i.loose.note(op.Key, op.Kept)
 		if op.Unchanged && i.unchanged == 0 {
 			op.Old = *new(T) // no handler gets it
 		}
@@ -166,9 +164,7 @@ func commitBatch[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T]
 		tellFilled(&i.base, i.store.Len(), i.store.ResourceVersion())
 	}
 	reportCommit(&i.base, c.failed, c.lost, c.vary)
-	if c.kept != nil && !i.toldKept.Swap(true) {
-		report(&i.base, c.kept)
-	}
+	reportLoose(&i.base)
 	i.counted.committed(batch.Len(), time.Since(began))
 	reset(c)
 	return nil

@@ -40,7 +40,7 @@ type base struct {
 	synced  chan struct{} // closed when the initial list is in the store
 	lag     uint64        // handlerLag, or less in tests
 
-	toldKept atomic.Bool // that an object could not be packed
+	loose loose
 
 	detector *mutation.Detector // nil if disabled
 	hashes   maphash.Seed       // for it

@@ -4,7 +4,6 @@ import (
 	"hash/maphash"
 	"time"
 
-	"github.com/kinform/kinform/internal/keytext"
 	"github.com/kinform/kinform/internal/mutation"
 	"github.com/kinform/kinform/store"
 )
@@ -56,7 +55,7 @@ func watchCommitted[K comparable, T any](i *core[K, T], ops []store.Op[K, T]) {
 	}
 	for n := range ops {
 		if op := &ops[n]; op.Err == nil && !op.Unchanged && (!op.Delete || op.Had) {
-			i.detector.Written(hashOf(&i.base, op.Key), func() string { return keytext.Of(op.Key) }, op.Object, op.Old, op.Delete)
+			i.detector.Written(hashOf(&i.base, op.Key), op.Key, op.Object, op.Old, op.Delete)
 		}
 	}
 }
@@ -80,7 +79,7 @@ func resample[K comparable, T any](i *core[K, T]) {
 		if n++; n > end {
 			break
 		} else if n > from {
-			sample = append(sample, mutation.Of(hashOf(&i.base, key), keytext.Of(key), obj))
+			sample = append(sample, mutation.Of(hashOf(&i.base, key), key, obj))
 		}
 	}
 	d.Resample(sample)

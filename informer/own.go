@@ -143,6 +143,7 @@ func wrote[K comparable, T any](i *core[K, T], key K, w *ownWrite[T]) error {
 	for _, bad := range failed {
 		badObject(&i.base, bad)
 	}
+	reportLoose(&i.base)
 	return err
 }
 

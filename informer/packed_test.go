@@ -1,10 +1,13 @@
 package informer_test
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 	"testing/synctest"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/informer"
 	"github.com/kinform/kinform/reflector"
@@ -31,6 +34,41 @@ func TestPackedRepeats(t *testing.T) {
 					t.Errorf("%d events for 20 writes", n)
 				}
 			})
+		})
+	}
+}
+
+// loud is an object that cannot be packed.
+type loud struct{ widget }
+
+func (*loud) MarshalBinary() ([]byte, error) { return nil, errors.New("not today") }
+func (*loud) UnmarshalBinary([]byte) error   { return nil }
+
+// An object that cannot be packed is reported once, whoever brings it.
+func TestReportsWhatIsNotPacked(t *testing.T) {
+	for _, own := range []bool{false, true} {
+		synctest.Test(t, func(t *testing.T) {
+			src := &byHand[*loud]{events: make(chan byHandEvent[*loud])}
+			src.list = func(metav1.ListOptions) ([]reflector.Event[*loud], string) { return nil, "10" }
+			var told []string
+			inf := must1(informer.New(src, func(l *loud) (key, error) { return key{Namespace: "a", Name: l.Name}, nil }, informer.Options[*loud]{
+				Packed: true, Reflector: byHandTuning, OnError: func(err error) { told = append(told, err.Error()) },
+			}))(t)
+			defer run(t, inf)()
+			for version := 20; version < 23; version++ {
+				w := &loud{*at("w", version)}
+				if own {
+					must(t, inf.RecordWrite(w, ""))
+				}
+				src.events <- byHandEvent[*loud]{ev: reflector.Event[*loud]{Type: reflector.Modified, Object: w, ResourceVersion: w.ResourceVersion}}
+			}
+			synctest.Wait()
+			if got, ok := inf.Get(key{Namespace: "a", Name: "w"}); !ok || got.ResourceVersion != "22" {
+				t.Errorf("the store has %v", got)
+			}
+			if len(told) != 1 || !strings.Contains(told[0], "the object is not packed, and takes more memory: *informer_test.loud: not today") {
+				t.Errorf("told %q", told)
+			}
 		})
 	}
 }

@@ -159,6 +159,7 @@ func commitOps[K comparable, T any](i *core[K, T], ops []store.Op[K, T], rv stri
 	for n := range ops {
 		op := &ops[n]
 		i.versions.committed(op, rv)
+		i.loose.note(op.Key, op.Kept)
 		ev := Event[K, T]{Key: op.Key, Object: op.Object, Old: op.Old, Own: own}
 		switch {
 		case op.Err != nil, op.Unchanged, op.Delete && !op.Had:

@@ -41,7 +41,7 @@ func report(i *base, err error) {
 func reportMutations(i *base, found []mutation.Found) {
 	for _, f := range found {
 		if diff := f.Diff(); diff != "" {
-			report(i, &MutationError{Resource: i.name, Key: f.Key, Handlers: f.Handlers, Diff: diff})
+			report(i, &MutationError{Resource: i.name, Key: keytext.Of(f.Key), Handlers: f.Handlers, Diff: diff})
 		}
 	}
 }
@@ -64,11 +64,6 @@ func aboutKey(resource string, key any, err error) error {
 // badKey is the error of what cannot be stored under a key.
 func badKey(key any, err error) *reflector.ObjectError {
 	return &reflector.ObjectError{Key: keytext.Of(key), Err: err}
-}
-
-// keptError says that an object was not packed. The informer reports the first one.
-func keptError(resource string, key any, err error) error {
-	return aboutKey(resource, key, fmt.Errorf("the object is not packed, and takes more memory: %w", err))
 }
 
 // contain calls user code. It reports a panic or a call of runtime.Goexit there, and ends Run.

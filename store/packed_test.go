@@ -7,6 +7,9 @@ import (
 	"strings"
 	"testing"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
+
 	"github.com/kinform/kinform/index"
 )
 
@@ -66,6 +69,52 @@ func TestObjectsThatCannotBePacked(t *testing.T) {
 	}
 	if err := s.Check(); err != nil {
 		t.Error(err)
+	}
+}
+
+// jammed is an object that can neither be packed nor copied: its DeepCopyObject is that of a nil pointer.
+type jammed struct {
+	*metav1.Status
+	name string
+	bad  bool
+}
+
+func (j *jammed) MarshalBinary() ([]byte, error) {
+	if j.bad {
+		return nil, errors.New("not today")
+	}
+	return []byte(j.name), nil
+}
+
+func (j *jammed) UnmarshalBinary(data []byte) error { j.name = string(data); return nil }
+
+func (j *jammed) DeepCopyObject() runtime.Object { panic("not today, either") }
+
+// An object that can neither be packed nor copied harms no other one, and can be replaced.
+func TestObjectsThatCannotBeCopied(t *testing.T) {
+	s, err := New(func(j *jammed) (string, error) { return j.name, nil }, Options[*jammed]{
+		Packed: true, Unchanged: func(a, b *jammed) bool { return false },
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := s.Set(&jammed{name: "bad", bad: true}); err != nil {
+		t.Fatal(err)
+	}
+	if got, ok := s.Get("bad"); !ok || !got.bad {
+		t.Errorf("got %v", got)
+	}
+	var ops []Op[string, *jammed]
+	for _, name := range []string{"x", "y", "bad", "z"} {
+		ops = append(ops, Op[string, *jammed]{Key: name, Object: &jammed{name: name}})
+	}
+	if err := s.Commit("", ops); err != nil {
+		t.Fatal(err)
+	}
+	for _, op := range ops {
+		if got, ok := s.Get(op.Key); op.Err != nil || !ok || got.bad {
+			t.Errorf("%s: %v, %v", op.Key, got, op.Err)
+		}
 	}
 }
 

@@ -80,7 +80,7 @@ func pack[K comparable, T any](st *slots.State[T], op *Op[K, T]) {
 	if !st.Packs() {
 		return
 	}
-	if op.bytes, op.Kept = op.Packed, nil; op.bytes == "" {
+	if op.bytes = op.Packed; op.bytes == "" {
 		op.bytes, op.Kept = slots.Pack(st, op.Object)
 	}
 }

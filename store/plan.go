@@ -331,7 +331,7 @@ func planBlock[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op
 
 func fail[K comparable, T any](op *Op[K, T], err error) {
 	var zero T
-	op.Old, op.Had, op.Unchanged, op.Err = zero, false, false, err
+	op.Old, op.Had, op.Unchanged, op.Err, op.Kept = zero, false, false, err, nil
 }
 
 // panicError describes the panic r of a user's function, see plan.panicked. indexes are those whose
@@ -449,6 +449,7 @@ func lookUp[K comparable, T any](s *Store[K, T], st *slots.State[T], ops []Op[K,
 		if w.done {
 			continue
 		}
+		p.at = i
 		op, t := &ops[w.op], &p.targets[w.target]
 		if t.last >= 0 {
 			if last := &ops[t.last]; !last.Delete {

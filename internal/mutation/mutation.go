@@ -33,7 +33,7 @@ type Detector struct {
 // State is one state of an object.
 type State struct {
 	hash        uint64
-	key         string
+	key         any
 	obj, copied any
 	given       []string  // handlers that got it
 	calls       []string  // handlers being called with it, one entry for each call
@@ -42,7 +42,7 @@ type State struct {
 
 // Found is a state that was written to.
 type Found struct {
-	Key      string
+	Key      any
 	Handlers []string // the suspects, in alphabetical order, each once
 	// Diff makes the difference, which is empty if the objects' own Equal methods find none.
 	Diff func() string
@@ -54,12 +54,12 @@ func New(sampling bool) *Detector {
 }
 
 // Of makes a state of an object, which it copies. hash is that of its key.
-func Of(hash uint64, key string, obj any) *State {
+func Of(hash uint64, key, obj any) *State {
 	return &State{hash: hash, key: key, obj: obj, copied: deepcopy.Of(obj)}
 }
 
-// Written records that obj has replaced old, or was deleted: then it is the final state. key makes the text of the key.
-func (d *Detector) Written(hash uint64, key func() string, obj, old any, deleted bool) {
+// Written records that obj has replaced old, or was deleted: then it is the final state.
+func (d *Detector) Written(hash uint64, key, obj, old any, deleted bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	now := time.Now()
@@ -71,7 +71,7 @@ func (d *Detector) Written(hash uint64, key func() string, obj, old any, deleted
 	if d.Sampling && d.size >= SampleSize || deleted && Same(obj, old) {
 		return
 	}
-	s := Of(hash, key(), obj)
+	s := Of(hash, key, obj)
 	if deleted {
 		s.retired = now // handlers get it
 	}

@@ -158,11 +158,14 @@ func (c *codec) Unpack(bytes string, to any) (err error) {
 	return c.form.unpack(bytes, p.Interface())
 }
 
-// Copy replaces an object that could not be packed by a copy, if its type has DeepCopyObject. object is a *T.
+// Copy replaces an object that could not be packed by a copy, if its DeepCopyObject makes one of its type. object is a *T.
 func Copy(object any) {
+	defer func() { _ = recover() }() // of the method: then there is no copy
 	v := reflect.ValueOf(object).Elem()
-	if obj, ok := v.Interface().(runtime.Object); ok && !reflect.ValueOf(obj).IsZero() {
-		v.Set(reflect.ValueOf(obj.DeepCopyObject()))
+	if obj, ok := v.Interface().(runtime.Object); ok {
+		if made := obj.DeepCopyObject(); reflect.TypeOf(made) == reflect.TypeOf(obj) {
+			v.Set(reflect.ValueOf(made))
+		}
 	}
 }
 
