@@ -166,7 +166,7 @@ func TestDisableCompression(t *testing.T) {
 	for text, want := range map[string]string{"": "gzip", "disable-compression: true, ": "identity"} {
 		config := strings.Replace(s.config(t, "{token: abc}"), "certificate-authority", text+"certificate-authority", 1)
 		c := load(t, Options{Path: write(t, "config", config)})
-		if err := get(t, c.Connection); err != nil || s.header().Get("Accept-Encoding") != want || s.header().Get("Authorization") != "Bearer abc" {
+		if err := list(t, c.Connection); err != nil || s.header().Get("Accept-Encoding") != want || s.header().Get("Authorization") != "Bearer abc" {
 			t.Errorf("%q: %v, %v; want %s", text, s.header(), err, want)
 		}
 	}

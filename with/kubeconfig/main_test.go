@@ -8,6 +8,7 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/kinform/kinform/client"
 	"github.com/kinform/kinform/kind"
+	"github.com/kinform/kinform/reflector"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -44,6 +46,10 @@ func newServer(t *testing.T) *server {
 			return
 		}
 		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/pods") {
+			_, _ = fmt.Fprint(w, `{"kind":"PartialObjectMetadataList","apiVersion":"meta.k8s.io/v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+			return
+		}
 		_, _ = fmt.Fprint(w, `{"kind":"PartialObjectMetadata","apiVersion":"meta.k8s.io/v1","metadata":{"name":"one","namespace":"prod"}}`)
 	}))
 	s.TLS = &tls.Config{MinVersion: tls.VersionTLS12}
@@ -110,12 +116,25 @@ func alone(t *testing.T) {
 func get(t *testing.T, conn client.Connection) error {
 	t.Helper()
 	t.Cleanup(conn.HTTP.CloseIdleConnections)
+	_, err := resource(t, conn).Get(t.Context(), types.NamespacedName{Namespace: "prod", Name: "one"}, metav1.GetOptions{})
+	return err
+}
+
+// list asks for a list, whose answer may be compressed.
+func list(t *testing.T, conn client.Connection) error {
+	t.Helper()
+	t.Cleanup(conn.HTTP.CloseIdleConnections)
+	_, err := resource(t, conn).List(t.Context(), metav1.ListOptions{}, func(reflector.Event[*metav1.PartialObjectMetadata], error) bool { return true })
+	return err
+}
+
+func resource(t *testing.T, conn client.Connection) *client.Resource[*metav1.PartialObjectMetadata] {
+	t.Helper()
 	r, err := client.New(conn, kind.OfResource[*metav1.PartialObjectMetadata](schema.GroupVersionResource{Version: "v1", Resource: "pods"}), client.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Get(t.Context(), types.NamespacedName{Namespace: "prod", Name: "one"}, metav1.GetOptions{})
-	return err
+	return r
 }
 
 func load(t *testing.T, opts Options) Cluster {
