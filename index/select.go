@@ -125,7 +125,8 @@ type choice struct {
 	// requirement, or byNamespace.
 	answers int
 	// all says that short is the whole result, and valid until the end of the read. To read it during the read, instead
-	// of freezing it, makes a list of one namespace 1.35 times as fast (BenchmarkSelect). Packed objects are not read under the lock.
+	// of freezing it, makes a list of one namespace 1.35 times as fast (BenchmarkSelect). Packed objects are not read
+	// under the lock.
 	all   bool
 	short []uint32
 }

@@ -22,9 +22,9 @@ const (
 // them.
 func (i *Informer[K, T]) Bytes() uint64 { return i.engine.Bytes() }
 
-// sizeOf returns the size of an object in the store, which may be packed.
-func sizeOf[K comparable, T any](i *core[K, T], obj T) uint64 {
-	if _, packedOf := i.store.Packing(); packedOf != nil {
+// sizeOf returns the size of an object in the store. packedOf is nil if objects are not packed.
+func sizeOf[K comparable, T any](i *core[K, T], packedOf func(K) string, obj T) uint64 {
+	if packedOf != nil {
 		if key, err := usercode.Key(i.key, obj); err == nil {
 			if n := len(packedOf(key)); n > 0 {
 				return uint64(n)
@@ -43,9 +43,10 @@ func (i *core[K, T]) Bytes() uint64 {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if now := time.Now(); s.mean == 0 || now.Sub(s.at) >= sampledFor {
+		_, packedOf := i.store.Packing()
 		sum, objs := uint64(0), i.store.Sample(sampled)
 		for _, obj := range objs {
-			sum += sizeOf(i, obj)
+			sum += sizeOf(i, packedOf, obj)
 		}
 		if len(objs) > 0 {
 			s.at, s.mean = now, float64(sum)/float64(len(objs))

@@ -10,10 +10,9 @@ import (
 // wait for many reads at a time if they do not depend on each other.
 const blockLen = 64
 
-// block holds the keys of some objects or operations, and their slots.
+// block holds the keys of some objects, and their slots.
 type block[K comparable] struct {
 	n      int
-	at     [blockLen]uint32 // number of the object or operation in its list
 	keys   [blockLen]K
 	hashes [blockLen]uint32
 	slots  [blockLen]uint32
@@ -22,10 +21,10 @@ type block[K comparable] struct {
 	touched uint32 // keeps reads ahead from being optimized away
 }
 
-// add adds the key of number at.
-func add[K comparable](b *block[K], at int, key K) {
-	b.at[b.n], b.keys[b.n] = uint32(at), key
-	b.n++
+// takeKeys makes b the keys from number from on, as many as it has room for, and hashes them.
+func takeKeys[K comparable, T any](b *block[K], r *Reader[K, T], keys []K, from int) {
+	b.n = copy(b.keys[:], keys[from:])
+	hashAll(b, r)
 }
 
 // hashAll hashes all keys. It panics when one cannot be compared.

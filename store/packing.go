@@ -45,11 +45,7 @@ func packedOf[K comparable, T any](r *Reader[K, T], key K) (packed string) {
 func getPacked[K comparable, T any](r *Reader[K, T], keys []K, yield func(i int, obj T, ok bool) bool) {
 	var b block[K]
 	for from := 0; from < len(keys); from += b.n {
-		b.n = 0
-		for i, key := range keys[from:min(from+blockLen, len(keys))] {
-			add(&b, from+i, key)
-		}
-		hashAll(&b, r)
+		takeKeys(&b, r, keys, from)
 		st := r.slots.Read()
 		findAll(&b, st)
 		view := slots.ViewOf(st)

@@ -11,7 +11,7 @@ import (
 )
 
 // Reader is the reading side of a [Store]. Every read sees whole commits only. All readers share
-// the objects: treat them as read-only.
+// the objects: treat them as read-only. With Options.Packed, each read makes new objects, beyond the costs named here.
 type Reader[K comparable, T any] struct {
 	key      KeyFunc[K, T]     // set once
 	slots    *slots.Slots[T]   // set once
@@ -80,11 +80,7 @@ func (r *Reader[K, T]) GetMany(keys []K, yield func(i int, obj T, ok bool) bool)
 	var b block[K]
 	var objs [blockLen]T
 	for from := 0; from < len(keys); from += b.n {
-		b.n = 0
-		for i, key := range keys[from:min(from+blockLen, len(keys))] {
-			add(&b, from+i, key)
-		}
-		hashAll(&b, r)
+		takeKeys(&b, r, keys, from)
 		st := r.slots.Read()
 		findAll(&b, st)
 		for i := range b.n {
