@@ -65,7 +65,7 @@ func setObject[K comparable, T any](l *Objects[K, T], key K, obj T, resourceVers
 		if text, err = l.codec.Pack(obj); err == nil { // else it is kept, and the store reports it
 			item.Object = *new(T)
 		}
-		if had := l.packedOf(key); had == text {
+		if had := l.packedOf(key); l.codec.Same(had, text) {
 			text = had // so that there is one copy
 		}
 	}

@@ -139,12 +139,12 @@ type comparison[K comparable, T any] struct {
 	many    bool  // too many have changed
 }
 
-// comparePacked compares the objects of the block with the known ones, which are packed. What has the same bytes is
-// the same, so it need not be unpacked.
+// comparePacked compares the objects of the block with the known ones, which are packed. What is the same by its bytes
+// need not be unpacked.
 func comparePacked[K comparable, T any](c *comparison[K, T]) {
 	for i := range c.block {
 		key, text := c.block[i].Key, packedAt(&c.items.numbers, c.from+i)
-		if c.versioned && text != "" && text == c.f.packedOf(key) && !c.f.comparer.Awaits(key) {
+		if c.versioned && c.f.codec.Same(text, c.f.packedOf(key)) && !c.f.comparer.Awaits(key) {
 			c.found++
 			continue
 		}

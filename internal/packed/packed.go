@@ -46,17 +46,27 @@ import (
 // Codec packs the objects of one type T. It is safe for concurrent use. It is an interface so that packages which name
 // a store do not compile what it is made of.
 type Codec interface {
-	// Pack returns the bytes of obj, a T: never "" without an error. Equal objects have equal bytes, unless the
+	// Pack returns the bytes of obj, a T: never "" without an error. Those of equal objects are the Same, unless the
 	// type's own methods do otherwise. Nobody else may use obj meanwhile: methods such as that of resource.Quantity
 	// fill in what they compute.
 	Pack(obj any) (bytes string, err error)
+
+	// Same reports whether the bytes of two objects are those of equal objects; "" is none. Pack makes other bytes of
+	// an object once it has learned anew what objects have in common, so == says less.
+	Same(a, b string) bool
 
 	// Unpack makes the object of bytes, which shares nothing that can change with any other. to is a *T. After an
 	// error *to has what could be decoded; a pointer is never nil.
 	Unpack(bytes string, to any) error
 }
 
-// codec is the Codec of a type.
+// cache is the Codec of one cache: the codec of its type, and what its objects have in common.
+type cache struct {
+	*codec
+	common common
+}
+
+// codec packs and unpacks the objects of a type.
 type codec struct {
 	of    reflect.Type // T
 	elem  reflect.Type // T, or what it points to
@@ -76,10 +86,13 @@ type form interface {
 }
 
 // Of returns the codec for objects of type t. If t is an interface, they may have any types that have a codec, up to
-// 256 of them. The error says why no object can be packed. It matches mistake.Err.
-func Of(t reflect.Type) (Codec, error) { return codecOf(t) }
+// 128 of them. The error says why no object can be packed. It matches mistake.Err.
+func Of(t reflect.Type) (Codec, error) {
+	c, err := codecOf(t)
+	return &cache{codec: c}, err
+}
 
-// codecOf is Of. The codec has its error, too.
+// codecOf returns the codec of a type, which has the error, too.
 func codecOf(t reflect.Type) (*codec, error) {
 	c := &codec{of: t, elem: t}
 	switch t.Kind() {
@@ -96,7 +109,28 @@ func codecOf(t reflect.Type) (*codec, error) {
 }
 
 // Pack implements Codec.
-func (c *codec) Pack(obj any) (bytes string, err error) {
+func (c *cache) Pack(obj any) (string, error) {
+	plain, err := c.codec.pack(obj)
+	if err != nil {
+		return "", err
+	}
+	return c.common.without(plain), nil
+}
+
+// Same implements Codec.
+func (c *cache) Same(a, b string) bool { return c.common.same(a, b) }
+
+// Unpack implements Codec.
+func (c *cache) Unpack(bytes string, to any) error {
+	plain, failed := c.common.with(bytes)
+	if err := c.codec.unpack(plain, to); failed == nil {
+		return err
+	}
+	return fmt.Errorf("packed %v: %w", c.of, failed)
+}
+
+// pack returns the bytes of an object as its form has them.
+func (c *codec) pack(obj any) (bytes string, err error) {
 	of := reflect.TypeOf(obj)
 	defer func() {
 		if r := recover(); r != nil {
@@ -130,8 +164,8 @@ func (c *codec) Pack(obj any) (bytes string, err error) {
 	return bytes, err
 }
 
-// Unpack implements Codec.
-func (c *codec) Unpack(bytes string, to any) (err error) {
+// unpack is Unpack of such bytes.
+func (c *codec) unpack(bytes string, to any) (err error) {
 	defer func() {
 		if r := recover(); r != nil {
 			err = usercode.Panicked("decoding", r)

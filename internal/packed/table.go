@@ -9,7 +9,7 @@ import (
 )
 
 // mostTypes is how many types of objects a codec of an interface has, because the first byte tells them apart.
-const mostTypes = 256
+const mostTypes = compacted
 
 // table has the codecs of the types that objects of an interface had so far, by number. It includes those of types
 // that cannot be packed, so that that is found once.
