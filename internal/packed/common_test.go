@@ -96,6 +96,7 @@ func TestLearnsAside(t *testing.T) {
 		}
 		return bytes
 	}
+	first := pack(0, 0)
 	var wg sync.WaitGroup
 	for g := range goroutines {
 		wg.Go(func() {
@@ -108,7 +109,6 @@ func TestLearnsAside(t *testing.T) {
 		})
 	}
 	wg.Wait()
-	first := all[0][0][0]
 	for g := range goroutines {
 		for i, bytes := range all[g] {
 			other := all[0][i]
@@ -120,7 +120,7 @@ func TestLearnsAside(t *testing.T) {
 			}
 		}
 	}
-	if last := pack(0, 0); last[0] == first || !c.Same(last, all[0][0]) || c.Same(last, pack(0, 1)) {
+	if last := pack(0, 0); last[0] == first[0] || !c.Same(last, first) || c.Same(last, pack(0, 1)) {
 		t.Error("the first object has the same dictionary in the end, or is not the Same")
 	}
 	huge := noise(1)
