@@ -97,9 +97,7 @@ func eachChunk[T any](view *slots.View[T], yield func([]T) bool) {
 // Diff iterates, in no order, over the keys and objects of s that differ from other, an earlier
 // or later snapshot of the same store: those that other does not have, and those for which it
 // has another object. It may also yield an unchanged object that the store moved to another
-// slot in between.
-//
-// If objects are packed, those whose bytes say the same are the same, and same is not called.
+// slot in between, or packed into other bytes: those with equal bytes are the same, and same is not called.
 //
 // Cost: one call of same for each object in a chunk of the store that was written in between,
 // and one call of the key function for each object yielded.

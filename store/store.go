@@ -21,8 +21,8 @@ type Options[T any] struct {
 	// goroutine, without the lock that readers take.
 	Unchanged func(old, new T) bool
 
-	// Packed keeps the objects as bytes, in less than half of their memory. The garbage collector does not look into
-	// them. Each read makes a new object, which belongs to the caller: some 12 µs for a pod. So does a write, for
+	// Packed keeps the objects as bytes, without what they have in common: a pod takes a seventh of its memory. The
+	// garbage collector does not look into them. Each read makes a new object, which belongs to the caller: some 12 µs for a pod. So does a write, for
 	// Op.Old. The bytes are what MarshalBinary of T returns if T has that and UnmarshalBinary, else protobuf if T has
 	// that, else JSON. Fields that are not encoded, such as unexported ones, are lost. An object that cannot be encoded
 	// is kept as it is: see Op.Kept. Readers get copies of it if it has DeepCopyObject. While an object is written nobody

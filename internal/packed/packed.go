@@ -23,6 +23,13 @@
 //   - JSON turns empty slices and maps into nil if their tag says omitempty, what is not UTF-8 into U+FFFD, and values
 //     of empty interfaces into map[string]any, []any, string, bool, int64, float64 or nil.
 //
+// # What objects have in common
+//
+// A cache learns what its objects have in common, and keeps it once: see common. 1,670 bytes of a pod become 360, a
+// Secret's 1,490 become 50, a Node's 5,000 become 400 (random names, UIDs, owners and checksums). Packing takes 3.5 µs
+// more for a pod, and unpacking one or two. That is package s2 of klauspost/compress with 64 KB of objects as its
+// dictionary. Its zstd makes 275 bytes of the pod, but takes 19 and 4 µs; a dictionary that it trains, 390.
+//
 // # Memory
 //
 // In protobuf and trees, the strings of an unpacked object refer to its bytes: a pod takes 40 allocations, where the

@@ -62,13 +62,10 @@ func AppendTo[T any](dst []T, v *View[T]) []T {
 	return dst
 }
 
-// Diff is cowvec.Diff. Objects that are packed are the same if their bytes are by packed.Codec.Same.
+// Diff is cowvec.Diff. Objects that are packed are the same if their bytes are.
 func Diff[T any](v, other *View[T], same func(a, b T) bool, yield func(T) bool) {
 	cowvec.Diff(&v.objs, &other.objs, same, func(slot uint32, obj T) bool {
 		if v.opener != nil {
-			if int(slot) < other.Len() && v.opener.codec.Same(v.objs.Beside(slot), other.objs.Beside(slot)) {
-				return true
-			}
 			obj = viewed(v, slot)
 		}
 		return yield(obj)
