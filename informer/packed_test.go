@@ -3,13 +3,17 @@ package informer_test
 import (
 	"errors"
 	"fmt"
+	"math/rand/v2"
+	"reflect"
 	"strings"
 	"testing"
 	"testing/synctest"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/informer"
+	"github.com/kinform/kinform/internal/memtest"
 	"github.com/kinform/kinform/reflector"
 )
 
@@ -71,4 +75,54 @@ func TestReportsWhatIsNotPacked(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestPackedChurn: a day of changes, of objects that slowly become others, leaves no more memory than its first hours, and
+// the objects as they were sent.
+func TestPackedChurn(t *testing.T) {
+	const day, often, names = 24 * time.Hour, 4 * time.Second, 200
+	withByHand(t, informer.Options[*widget]{Packed: true}, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		random := rand.New(rand.NewPCG(1, 1))
+		sent := map[string]*widget{}
+		change := func(version int, hours float64) {
+			name := fmt.Sprint("w-", random.IntN(names))
+			if sent[name] != nil && random.IntN(4) == 0 {
+				src.send(reflector.Deleted, version, at(name, version))
+				delete(sent, name)
+				return
+			}
+			w := at(name, version)
+			kind := rand.New(rand.NewPCG(uint64(hours/3), 2)) // another one every three hours
+			w.Annotations = map[string]string{"own": fmt.Sprint(random.Uint64())}
+			for n := range 20 {
+				w.Annotations[fmt.Sprint("common-", n)] = fmt.Sprint(kind.Uint64(), kind.Uint64())
+			}
+			typ := reflector.Modified
+			if sent[name] == nil {
+				typ = reflector.Added
+			}
+			src.send(typ, version, w)
+			sent[name] = w
+		}
+		var early int64
+		for n := range int(day / often) {
+			change(100+n, (time.Duration(n) * often).Hours())
+			time.Sleep(often)
+			if n == int(6*time.Hour/often) {
+				early = memtest.Heap()
+			}
+		}
+		synctest.Wait()
+		if late := memtest.Heap(); late-early > 1<<20 && !memtest.Race { // 16,000 changes of 700 bytes are 11 MB
+			t.Errorf("%d bytes after six hours, %d after a day", early, late)
+		}
+		if n := inf.Store().Len(); n != len(sent)+1 { // and the one that was listed
+			t.Errorf("%d objects, want %d", n, len(sent)+1)
+		}
+		for name, want := range sent {
+			if got, ok := inf.Store().Get(key{Namespace: "a", Name: name}); !ok || !reflect.DeepEqual(got, want) {
+				t.Errorf("%s is %v, want %v", name, got, want)
+			}
+		}
+	})
 }
