@@ -10,6 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/kinform/kinform/informer"
@@ -123,6 +124,35 @@ func TestPackedChurn(t *testing.T) {
 			if got, ok := inf.Store().Get(key{Namespace: "a", Name: name}); !ok || !reflect.DeepEqual(got, want) {
 				t.Errorf("%s is %v, want %v", name, got, want)
 			}
+		}
+	})
+}
+
+// TestPackedRelist: lists of the same objects while the cache learns what they have in common bring no events.
+func TestPackedRelist(t *testing.T) {
+	opts := informer.Options[*widget]{Packed: true, OnError: func(error) {}}
+	withByHand(t, opts, func(src *byHand[*widget], inf *informer.Informer[key, *widget]) {
+		var all []*widget
+		for n := range 400 {
+			w := at(fmt.Sprint("w-", n), 20+n)
+			w.Annotations = map[string]string{"common": strings.Repeat(fmt.Sprint(n%2), 200), "own": strings.Repeat(fmt.Sprint(n), 100)}
+			all = append(all, w)
+		}
+		var events func() string
+		for list := range 12 { // some 250 KB each
+			src.set(listOf(fmt.Sprint(1000+list), all...))
+			src.fail(apierrors.NewResourceExpired("gone"))
+			if events == nil {
+				events = heard(t, inf)
+				synctest.Wait()
+				events()
+			}
+		}
+		if got := events(); got != "" {
+			t.Errorf("events: %.200s", got)
+		}
+		if src.lists < 12 || inf.Store().Len() != len(all) {
+			t.Errorf("%d lists, %d objects", src.lists, inf.Store().Len())
 		}
 	})
 }
