@@ -11,7 +11,7 @@ type Batch[K comparable, T any] struct {
 // All iterates over the keys of the batch, each with its deltas, of which there is at least one. It
 // can be used more than once, and does not allocate for each key. The slices belong to the queue
 // and are valid until the next step of the loop.
-func (b Batch[K, T]) All() iter.Seq2[K, []Delta[T]] {
+func (b *Batch[K, T]) All() iter.Seq2[K, []Delta[T]] {
 	return func(yield func(K, []Delta[T]) bool) {
 		if b.buf != nil {
 			eachKey(b.buf, yield)
@@ -20,7 +20,7 @@ func (b Batch[K, T]) All() iter.Seq2[K, []Delta[T]] {
 }
 
 // Len returns the number of deltas. A batch of zero deltas only moves the resourceVersion.
-func (b Batch[K, T]) Len() int {
+func (b *Batch[K, T]) Len() int {
 	if b.buf == nil {
 		return 0
 	}
@@ -29,7 +29,7 @@ func (b Batch[K, T]) Len() int {
 
 // ResourceVersion returns the version that the store has after the batch, except for keys given
 // back with [DeltaFIFO.Requeue]. If it is empty, the batch does not move the store's version.
-func (b Batch[K, T]) ResourceVersion() string {
+func (b *Batch[K, T]) ResourceVersion() string {
 	if b.buf == nil {
 		return ""
 	}
@@ -38,11 +38,11 @@ func (b Batch[K, T]) ResourceVersion() string {
 
 // EndsInitialList reports whether the batch contains the end of the first Replace: once it is
 // committed, the store has synced.
-func (b Batch[K, T]) EndsInitialList() bool { return b.buf != nil && b.buf.endsInitial }
+func (b *Batch[K, T]) EndsInitialList() bool { return b.buf != nil && b.buf.endsInitial }
 
 // Listed reports whether the batch contains a whole list, and at which moment the list was
 // compared with the store: objects that the store had then need not be among the deltas.
-func (b Batch[K, T]) Listed() (moment uint64, ok bool) {
+func (b *Batch[K, T]) Listed() (moment uint64, ok bool) {
 	if b.buf == nil {
 		return 0, false
 	}
@@ -52,8 +52,8 @@ func (b Batch[K, T]) Listed() (moment uint64, ok bool) {
 // Rewound reports whether the batch contains a list with [Replacement.Rewound]. Its resourceVersion
 // may be older than the previous batch's, and different objects may have had the same versions as
 // its objects.
-func (b Batch[K, T]) Rewound() bool { return b.buf != nil && b.buf.rewound }
+func (b *Batch[K, T]) Rewound() bool { return b.buf != nil && b.buf.rewound }
 
 // Doubtful reports whether the batch contains a list with [Replacement.Doubtful]. Different objects may
 // have had the same versions as its objects.
-func (b Batch[K, T]) Doubtful() bool { return b.buf != nil && b.buf.doubtful }
+func (b *Batch[K, T]) Doubtful() bool { return b.buf != nil && b.buf.doubtful }

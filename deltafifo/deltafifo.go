@@ -41,8 +41,12 @@ type Options struct {
 
 // DeltaFIFO collects deltas by key until its consumer takes all of them. See the package
 // documentation.
-type DeltaFIFO[K comparable, T any] struct {
-	// Set by New and never changed.
+type DeltaFIFO[K comparable, T any] struct{ core[K, T] }
+
+// core is a queue without methods. A package that names a DeltaFIFO compiles all its methods, and one
+// that only has a [Sink] does not need them.
+type core[K comparable, T any] struct {
+	// Set by open and never changed.
 	known    KnownObjects[K, T]
 	comparer compare.Known[K, T] // known if it is one, else nil
 	meta     objmeta.Reader[T]
@@ -62,25 +66,30 @@ type DeltaFIFO[K comparable, T any] struct {
 // It panics if K cannot be a key: if K is a float, a complex number, an interface, or an array
 // or struct that holds one. Values of these may not equal themselves (NaN), or not compare.
 func New[K comparable, T any](known KnownObjects[K, T], opts Options) *DeltaFIFO[K, T] {
+	f := new(DeltaFIFO[K, T])
+	open(&f.core, known, opts)
+	return f
+}
+
+// open makes a zero core an empty queue.
+func open[K comparable, T any](f *core[K, T], known KnownObjects[K, T], opts Options) {
 	mapkey.Must[K]()
 	if opts.Limit <= 0 {
 		opts.Limit = defaultLimit
 	}
-	getMany := getOneByOne(known)
+	f.known, f.meta, f.getMany, f.pending = known, objmeta.Of[T](), getOneByOne(known), newBuffer[K, T]()
 	if known, ok := known.(interface {
 		GetMany([]K, func(int, T, bool) bool)
 	}); ok {
-		getMany = known.GetMany
+		f.getMany = known.GetMany
 	}
-	comparer, _ := known.(compare.Known[K, T])
-	f := &DeltaFIFO[K, T]{known: known, comparer: comparer, meta: objmeta.Of[T](), getMany: getMany, pending: newBuffer[K, T]()}
+	f.comparer, _ = known.(compare.Known[K, T])
 	if known, ok := known.(interface {
 		Packing() (packed.Codec, func(K) string)
 	}); ok {
 		f.codec, f.packedOf = known.Packing()
 	}
 	f.gate = gate{limit: opts.Limit, waiting: &f.pending.header, ready: make(chan struct{}, 1)}
-	return f
 }
 
 // getOneByOne is KnownObjects.Get for many keys.
@@ -117,18 +126,20 @@ func (f *DeltaFIFO[K, T]) Pop(ctx context.Context) (Batch[K, T], error) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.lent {
-		endBatch(f)
+		endBatch(&f.core)
 	}
 	if err := awaitBatch(ctx, &f.gate); err != nil {
 		return Batch[K, T]{}, err
 	}
-	return take(f), nil
+	return take(&f.core), nil
 }
 
 // TryPop is [DeltaFIFO.Pop] for a consumer that does not wait: it returns false if nothing is
 // pending, or while a producer processes a batch ([Sink.ApplyNow]). Whoever produces must see to it
 // that TryPop is called again after that.
-func (f *DeltaFIFO[K, T]) TryPop() (batch Batch[K, T], ok bool) {
+func (f *DeltaFIFO[K, T]) TryPop() (batch Batch[K, T], ok bool) { return tryPop(&f.core) }
+
+func tryPop[K comparable, T any](f *core[K, T]) (batch Batch[K, T], ok bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if !f.lent {
@@ -142,7 +153,7 @@ func (f *DeltaFIFO[K, T]) TryPop() (batch Batch[K, T], ok bool) {
 
 // take makes everything pending the batch in flight. Called with the lock held and nothing in
 // flight.
-func take[K comparable, T any](f *DeltaFIFO[K, T]) Batch[K, T] {
+func take[K comparable, T any](f *core[K, T]) Batch[K, T] {
 	settle(f.pending)
 	f.inFlight = f.pending
 	if f.pending, f.spare = f.spare, nil; f.pending == nil {
@@ -153,7 +164,7 @@ func take[K comparable, T any](f *DeltaFIFO[K, T]) Batch[K, T] {
 }
 
 // endBatch ends the batch in flight, if there is one. Called with the lock held.
-func endBatch[K comparable, T any](f *DeltaFIFO[K, T]) {
+func endBatch[K comparable, T any](f *core[K, T]) {
 	done := f.inFlight
 	if done == nil {
 		return

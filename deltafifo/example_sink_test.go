@@ -12,11 +12,11 @@ import (
 
 // A Sink puts what a reflector brings into a queue; here its calls are made by hand. The types of the deltas say where a
 // state comes from.
-func ExampleNewSink() {
+func ExampleSink() {
 	ctx := context.Background()
 	fifo := deltafifo.New(deltafifo.KnownObjects[string, string](nil), deltafifo.Options{})
 	key := func(fruit string) (string, error) { return fruit[:1], nil }
-	sink := deltafifo.NewSink(fifo, key, func(bad *reflector.ObjectError) { fmt.Println(bad) })
+	sink := fifo.Sink(key, func(bad *reflector.ObjectError) { fmt.Println(bad) })
 
 	_ = sink.Listed(ctx, reflector.Event[string]{Type: reflector.Added, Object: "apple", ResourceVersion: "1"})
 	_ = sink.Replace(ctx, "1")
@@ -47,6 +47,21 @@ func ExampleNewSink() {
 	// b was watched: banana
 	// b is gone: banana
 	// 4 <nil>
+}
+
+// A Sink that has a queue of its own is also where the consumer takes its batches.
+func ExampleNewSink() {
+	ctx := context.Background()
+	key := func(fruit string) (string, error) { return fruit[:1], nil }
+	sink := deltafifo.NewSink(deltafifo.KnownObjects[string, string](nil), deltafifo.Options{}, key, func(bad *reflector.ObjectError) { fmt.Println(bad) })
+	_ = sink.Apply(ctx, reflector.Event[string]{Type: reflector.Added, Object: "apple", ResourceVersion: "1"})
+	fmt.Println("pending:", sink.Len())
+
+	batch, ok := sink.TryPop()
+	fmt.Println(batch.Len(), batch.ResourceVersion(), ok)
+	// Output:
+	// pending: 1
+	// 1 1 true
 }
 
 // A key that fails comes back with the next call, and the error says which ones failed.

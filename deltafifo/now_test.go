@@ -45,7 +45,7 @@ func TestApplyNow(t *testing.T) {
 			if err := s.fifo.Add(t.Context(), "b", "b1", "6"); err != nil {
 				t.Error(err)
 			}
-			if obj, ok := newest(s.fifo, "a"); obj != "a1" || !ok {
+			if obj, ok := newest(&s.fifo.core, "a"); obj != "a1" || !ok {
 				t.Error("the batch in flight is not known")
 			}
 			synctest.Wait()
@@ -130,7 +130,7 @@ func TestApplyNowPanics(t *testing.T) {
 // TestApplyNowBesideConsumer lets a producer and a consumer process what two producers add. No
 // two process at once, nothing is lost, and the deltas of each key come in order.
 func TestApplyNowBesideConsumer(t *testing.T) {
-	s := NewSink(New[string, string](nil, Options{Limit: 8}), objectOf, func(*reflector.ObjectError) {})
+	s := newLimited(objectOf, Options{Limit: 8})
 	const n = 20_000
 	seen := map[string]int{} // guarded by who may process
 	total := 0

@@ -37,7 +37,7 @@ func TestPackedList(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := NewSink(New[int, *parcel](known, Options{}), func(p *parcel) (key int, err error) {
+	s := NewSink[int, *parcel](known, Options{}, func(p *parcel) (key int, err error) {
 		_, err = fmt.Sscan(p.Name, &key)
 		return key, err
 	}, func(bad *reflector.ObjectError) { t.Error(bad) })
@@ -63,9 +63,9 @@ func TestPackedList(t *testing.T) {
 	if err := s.Replace(t.Context(), "9"); err != nil {
 		t.Fatal(err)
 	}
-	batch, err := s.fifo.Pop(t.Context())
-	if err != nil {
-		t.Fatal(err)
+	batch, ok := s.TryPop()
+	if !ok {
+		t.Fatal("nothing is pending")
 	}
 	for range 2 {
 		got := map[int]string{}

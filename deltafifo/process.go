@@ -21,7 +21,7 @@ func (f *DeltaFIFO[K, T]) Requeue(key K) error {
 		return errNotInFlight
 	}
 	n, ok := numberOf(f.inFlight, key)
-	if !ok || !giveBack(f, n) {
+	if !ok || !giveBack(&f.core, n) {
 		return errNotInFlight
 	}
 	return nil
@@ -30,7 +30,7 @@ func (f *DeltaFIFO[K, T]) Requeue(key K) error {
 // giveBack makes the deltas of key n of the batch in flight pending again, and returns false if
 // that has been done before. It need not wake the consumer: whoever ends the batch in flight looks
 // for pending deltas. Called with the lock held.
-func giveBack[K comparable, T any](f *DeltaFIFO[K, T], n int) bool {
+func giveBack[K comparable, T any](f *core[K, T], n int) bool {
 	b := f.inFlight
 	if !markReturned(&b.header, n) {
 		return false
@@ -63,14 +63,14 @@ func (f *DeltaFIFO[K, T]) Process(ctx context.Context, process func(key K, delta
 		return err
 	}
 	done := 0
-	defer func() { leave(f, done) }()
+	defer func() { leave(&f.core, done) }()
 	var failed []Failure[K]
 	eachKey(batch.buf, func(key K, deltas []Delta[T]) bool {
 		if err = ctx.Err(); err != nil {
 			return false
 		}
 		if err := process(key, deltas); err != nil {
-			failed = append(failed, Failure[K]{Key: key, Err: err, Dropped: !retry(f, done)})
+			failed = append(failed, Failure[K]{Key: key, Err: err, Dropped: !retry(&f.core, done)})
 		}
 		done++
 		return true
@@ -82,7 +82,7 @@ func (f *DeltaFIFO[K, T]) Process(ctx context.Context, process func(key K, delta
 }
 
 // retry gives back key n of the batch in flight, unless the queue is closed.
-func retry[K comparable, T any](f *DeltaFIFO[K, T], n int) bool {
+func retry[K comparable, T any](f *core[K, T], n int) bool {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.closed {
@@ -93,7 +93,7 @@ func retry[K comparable, T any](f *DeltaFIFO[K, T], n int) bool {
 }
 
 // leave ends the batch in flight, and gives back its keys from number from on.
-func leave[K comparable, T any](f *DeltaFIFO[K, T], from int) {
+func leave[K comparable, T any](f *core[K, T], from int) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	keys := countKeys(f.inFlight)

@@ -10,14 +10,14 @@ import (
 //
 //go:noinline
 func (f *DeltaFIFO[K, T]) Add(ctx context.Context, key K, obj T, resourceVersion string) error {
-	return produce(ctx, f, key, &Delta[T]{Type: Added, Object: obj, ResourceVersion: resourceVersion})
+	return produce(ctx, &f.core, key, &Delta[T]{Type: Added, Object: obj, ResourceVersion: resourceVersion})
 }
 
 // Update adds an Updated delta. See [DeltaFIFO.Add].
 //
 //go:noinline
 func (f *DeltaFIFO[K, T]) Update(ctx context.Context, key K, obj T, resourceVersion string) error {
-	return produce(ctx, f, key, &Delta[T]{Type: Updated, Object: obj, ResourceVersion: resourceVersion})
+	return produce(ctx, &f.core, key, &Delta[T]{Type: Updated, Object: obj, ResourceVersion: resourceVersion})
 }
 
 // Delete adds a Deleted delta with the object's last state. If the key has no object in the queue
@@ -26,11 +26,11 @@ func (f *DeltaFIFO[K, T]) Update(ctx context.Context, key K, obj T, resourceVers
 //
 //go:noinline
 func (f *DeltaFIFO[K, T]) Delete(ctx context.Context, key K, obj T, resourceVersion string) error {
-	return produce(ctx, f, key, &Delta[T]{Type: Deleted, Object: obj, ResourceVersion: resourceVersion})
+	return produce(ctx, &f.core, key, &Delta[T]{Type: Deleted, Object: obj, ResourceVersion: resourceVersion})
 }
 
 // addDeletion adds the Deleted delta d. Called with the lock held.
-func addDeletion[K comparable, T any](f *DeltaFIFO[K, T], key K, d *Delta[T]) {
+func addDeletion[K comparable, T any](f *core[K, T], key K, d *Delta[T]) {
 	if e := findEntry(f.pending, key); e != nil && latest(e).Type == Deleted {
 		if latest(e).FinalStateUnknown {
 			*latest(e) = *d
@@ -41,7 +41,7 @@ func addDeletion[K comparable, T any](f *DeltaFIFO[K, T], key K, d *Delta[T]) {
 }
 
 // awaits is compare.Known.Awaits.
-func awaits[K comparable, T any](f *DeltaFIFO[K, T], key K) bool {
+func awaits[K comparable, T any](f *core[K, T], key K) bool {
 	return f.comparer != nil && f.comparer.Awaits(key)
 }
 
@@ -49,11 +49,11 @@ func awaits[K comparable, T any](f *DeltaFIFO[K, T], key K) bool {
 //
 //go:noinline
 func (f *DeltaFIFO[K, T]) Bookmark(ctx context.Context, resourceVersion string) error {
-	return produce(ctx, f, *new(K), &Delta[T]{ResourceVersion: resourceVersion})
+	return produce(ctx, &f.core, *new(K), &Delta[T]{ResourceVersion: resourceVersion})
 }
 
 // newest returns the object of key in the newest state that came through the queue. Called with the lock held.
-func newest[K comparable, T any](f *DeltaFIFO[K, T], key K) (obj T, ok bool) {
+func newest[K comparable, T any](f *core[K, T], key K) (obj T, ok bool) {
 	for _, b := range []*buffer[K, T]{f.pending, f.inFlight} {
 		if b == nil {
 			continue
@@ -72,7 +72,7 @@ func newest[K comparable, T any](f *DeltaFIFO[K, T], key K) (obj T, ok bool) {
 }
 
 // produce waits for room, adds d and wakes the consumer.
-func produce[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T], key K, d *Delta[T]) error {
+func produce[K comparable, T any](ctx context.Context, f *core[K, T], key K, d *Delta[T]) error {
 	if err := admit(ctx, &f.gate); err != nil {
 		return err
 	}
@@ -86,7 +86,7 @@ func produce[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T], key K
 const mostNow = 64
 
 // produceNow is produce for [Sink.ApplyNow].
-func produceNow[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T], key K, d *Delta[T], process func(Batch[K, T]) error) error {
+func produceNow[K comparable, T any](ctx context.Context, f *core[K, T], key K, d *Delta[T], process func(Batch[K, T]) error) error {
 	batch, ok, err := addAndTake(ctx, f, key, d)
 	if err != nil || !ok {
 		return err
@@ -97,7 +97,7 @@ func produceNow[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T], ke
 
 // addAndTake adds d. It returns everything pending if the consumer waits for that, and otherwise
 // wakes the consumer.
-func addAndTake[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T], key K, d *Delta[T]) (b Batch[K, T], ok bool, err error) {
+func addAndTake[K comparable, T any](ctx context.Context, f *core[K, T], key K, d *Delta[T]) (b Batch[K, T], ok bool, err error) {
 	if err := admit(ctx, &f.gate); err != nil {
 		return b, false, err
 	}
@@ -116,7 +116,7 @@ func addAndTake[K comparable, T any](ctx context.Context, f *DeltaFIFO[K, T], ke
 
 // handBack ends the batch that addAndTake returned. It wakes the consumer for keys that were given
 // back.
-func handBack[K comparable, T any](f *DeltaFIFO[K, T]) {
+func handBack[K comparable, T any](f *core[K, T]) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.lent = false
@@ -126,7 +126,7 @@ func handBack[K comparable, T any](f *DeltaFIFO[K, T]) {
 
 // addDelta adds d. Without a type, or if the queue does not keep the object, it is a bookmark. Called with the lock
 // held.
-func addDelta[K comparable, T any](f *DeltaFIFO[K, T], key K, d *Delta[T]) {
+func addDelta[K comparable, T any](f *core[K, T], key K, d *Delta[T]) {
 	switch {
 	case d.Type == 0:
 	case d.Type == Deleted:

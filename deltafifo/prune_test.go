@@ -24,7 +24,7 @@ func TestRandomPrunes(t *testing.T) {
 func randomPrunes(t *testing.T, r *rand.Rand, seed uint64) {
 	store, model, keeps := newShelf[int](), map[int]int{}, [4]bool{true, true, true, true}
 	f := New[int, int](store, Options{})
-	s := NewSink(f, func(obj int) (int, error) { return obj % 10, nil }, nil)
+	s := f.Sink(func(obj int) (int, error) { return obj % 10, nil }, nil)
 	has := func(obj int) bool { return keeps[obj%10%4] }
 	s.Keep(has)
 	ctx, cancel := context.WithCancel(t.Context())

@@ -21,7 +21,7 @@ func (f *DeltaFIFO[K, T]) Get(key K) []Delta[T] {
 // the lock for O(pending deltas), and producers and consumer wait meanwhile.
 func (f *DeltaFIFO[K, T]) All() iter.Seq2[K, []Delta[T]] {
 	return func(yield func(K, []Delta[T]) bool) {
-		for _, e := range copyOf(f) {
+		for _, e := range copyOf(&f.core) {
 			if !yield(e.key, e.deltas) {
 				return
 			}
@@ -30,7 +30,7 @@ func (f *DeltaFIFO[K, T]) All() iter.Seq2[K, []Delta[T]] {
 }
 
 // copyOf returns copies of the pending entries, including the entries of an untouched list.
-func copyOf[K comparable, T any](f *DeltaFIFO[K, T]) []entry[K, T] {
+func copyOf[K comparable, T any](f *core[K, T]) []entry[K, T] {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	all := make([]entry[K, T], 0, countKeys(f.pending))

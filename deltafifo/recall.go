@@ -12,7 +12,7 @@ import (
 func (s *Sink[K, T]) Lookup() func(objid.Identity) (T, bool) { return recaller(s.fifo) }
 
 // recaller returns the function that Lookup returns, nil if there are no objects.
-func recaller[K comparable, T any](f *DeltaFIFO[K, T]) func(objid.Identity) (T, bool) {
+func recaller[K comparable, T any](f *core[K, T]) func(objid.Identity) (T, bool) {
 	known := f.comparer
 	keyOf, named := any(nameOf).(func(types.NamespacedName) K)
 	if known == nil || !named || known.Len() == 0 {

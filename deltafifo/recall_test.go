@@ -66,7 +66,7 @@ func TestRecall(t *testing.T) {
 	a, b, c := objectAt("a", "u", "1"), objectAt("b", "v", "2"), objectAt("c", "w", "3")
 	store := cupboard{{Name: "a"}: a, {Name: "b"}: b, {Name: "c"}: c}
 	f := New(KnownObjects[types.NamespacedName, *versioned](store), Options{})
-	s := NewSink(f, objectName, nil)
+	s := f.Sink(objectName, nil)
 	recall := s.Lookup()
 	check := func(note string, id objid.Identity, want *versioned) {
 		t.Helper()
@@ -105,7 +105,7 @@ func TestRecall(t *testing.T) {
 func TestRecallWithoutVersion(t *testing.T) {
 	bare := objectAt("a", "", "")
 	f := New(KnownObjects[types.NamespacedName, *versioned](cupboard{{Name: "a"}: bare}), Options{})
-	recall := NewSink(f, objectName, nil).Lookup()
+	recall := f.Sink(objectName, nil).Lookup()
 	if _, ok := recall(identityOf("a", "", "")); !ok {
 		t.Error("not recalled")
 	}
@@ -119,14 +119,14 @@ func TestRecallWithoutVersion(t *testing.T) {
 }
 
 func TestNothingToRecall(t *testing.T) {
-	if NewSink(New(KnownObjects[types.NamespacedName, *versioned](cupboard{}), Options{}), objectName, nil).Lookup() != nil {
+	if New(KnownObjects[types.NamespacedName, *versioned](cupboard{}), Options{}).Sink(objectName, nil).Lookup() != nil {
 		t.Error("an empty store knows objects")
 	}
-	if NewSink(New[types.NamespacedName, *versioned](nil, Options{}), objectName, nil).Lookup() != nil {
+	if New[types.NamespacedName, *versioned](nil, Options{}).Sink(objectName, nil).Lookup() != nil {
 		t.Error("no store knows objects")
 	}
 	other := func(*versioned) (int, error) { return 0, nil }
-	if NewSink(New(KnownObjects[int, *versioned](newShelf[*versioned]()), Options{}), other, nil).Lookup() != nil {
+	if New(KnownObjects[int, *versioned](newShelf[*versioned]()), Options{}).Sink(other, nil).Lookup() != nil {
 		t.Error("keys that are no names are found by names")
 	}
 }
@@ -164,7 +164,7 @@ func TestRecalledIsNotCompared(t *testing.T) {
 			c.list = append(c.list, obj)
 		}
 		f := New(KnownObjects[types.NamespacedName, *versioned](store), Options{})
-		s := NewSink(f, objectName, nil)
+		s := f.Sink(objectName, nil)
 		for _, obj := range c.list {
 			must(t, s.Listed(t.Context(), reflector.Event[*versioned]{Type: reflector.Added, ResourceVersion: "9", Object: obj}))
 		}

@@ -33,6 +33,11 @@ type Replacement[K comparable, T any] struct {
 //
 //go:noinline
 func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) error {
+	return produceList(ctx, &f.core, &list)
+}
+
+// produceList waits for room and adds a list.
+func produceList[K comparable, T any](ctx context.Context, f *core[K, T], list *Replacement[K, T]) error {
 	if list.Objects != nil {
 		settleObjects(list.Objects)
 	}
@@ -40,12 +45,12 @@ func (f *DeltaFIFO[K, T]) Replace(ctx context.Context, list Replacement[K, T]) e
 		return err
 	}
 	defer f.mu.Unlock()
-	replace(f, &list)
+	replace(f, list)
 	return nil
 }
 
 // replace is Replace with the lock held.
-func replace[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) {
+func replace[K comparable, T any](f *core[K, T], list *Replacement[K, T]) {
 	if f.keeps != nil {
 		selectItems(f, list)
 	}
@@ -76,7 +81,7 @@ func replace[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) {
 }
 
 // selectItems takes the objects that the queue does not keep out of a list.
-func selectItems[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) {
+func selectItems[K comparable, T any](f *core[K, T], list *Replacement[K, T]) {
 	for n := list.Objects.Len() - 1; n >= 0; n-- { // the last one takes the place of one that goes
 		if !f.keeps(listedObject(list.Objects, n)) {
 			list.Objects.Delete(itemAt(list.Objects, n).Key)
@@ -93,7 +98,7 @@ const mostChanged = 1. / 8
 // findChanged returns the numbers of the changed objects, and whether the list has all known keys. ok
 // is false if the objects cannot be compared, or if too many have changed. Called with the lock
 // held and nothing pending.
-func findChanged[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T]) (numbers []int, all, ok bool) {
+func findChanged[K comparable, T any](f *core[K, T], list *Replacement[K, T]) (numbers []int, all, ok bool) {
 	known, items := f.comparer, list.Objects
 	if known == nil || f.inFlight != nil || list.Rewound {
 		return nil, false, false
@@ -124,7 +129,7 @@ func findChanged[K comparable, T any](f *DeltaFIFO[K, T], list *Replacement[K, T
 
 // comparison is one of a list with the known objects.
 type comparison[K comparable, T any] struct {
-	f     *DeltaFIFO[K, T]
+	f     *core[K, T]
 	items *Objects[K, T]
 	// An object that the list has from the store is the same pointer. If it carries its version, it
 	// is unchanged, and nothing of it need be read from memory: a relist of such objects takes 1.3
@@ -216,7 +221,7 @@ func samePointer(a, b any) bool {
 }
 
 // stateOf returns the state of an object that was listed at a version.
-func stateOf[K comparable, T any](f *DeltaFIFO[K, T], obj T, version string) compare.State {
+func stateOf[K comparable, T any](f *core[K, T], obj T, version string) compare.State {
 	if own := f.meta.Version(obj); own != "" {
 		return compare.State{UID: f.meta.UID(obj), ResourceVersion: own}
 	}
@@ -225,7 +230,7 @@ func stateOf[K comparable, T any](f *DeltaFIFO[K, T], obj T, version string) com
 
 // putItems adds a Replaced delta for each object, when other deltas are pending. Called with the
 // lock held.
-func putItems[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]) {
+func putItems[K comparable, T any](f *core[K, T], items *Objects[K, T]) {
 	expand(f.pending)
 	reserve(f.pending, items.Len())
 	for n := range items.Len() {
@@ -234,7 +239,7 @@ func putItems[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]) {
 }
 
 // putItem adds the Replaced delta of object n. Called with the lock held.
-func putItem[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], n int) {
+func putItem[K comparable, T any](f *core[K, T], items *Objects[K, T], n int) {
 	e := findOrAdd(f.pending, itemAt(items, n).Key)
 	e.list = f.lists
 	d := replaced(items, n, f.lists == 1)
@@ -243,7 +248,7 @@ func putItem[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], n in
 
 // deleteMissing adds a Deleted delta for every existing key that is not among items, the list with that
 // number. Called with the lock held.
-func deleteMissing[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], list uint64, keep func(K, T) bool) {
+func deleteMissing[K comparable, T any](f *core[K, T], items *Objects[K, T], list uint64, keep func(K, T) bool) {
 	gone := func(e *entry[K, T], key K, obj T) {
 		if keep != nil && keep(key, obj) {
 			return
@@ -271,7 +276,7 @@ func deleteMissing[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T]
 
 // eachUnlisted calls do for each known object whose key is not among items and has no deltas, pending or in
 // flight. Called with the lock held.
-func eachUnlisted[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], do func(K, T)) {
+func eachUnlisted[K comparable, T any](f *core[K, T], items *Objects[K, T], do func(K, T)) {
 	if f.known == nil {
 		return
 	}
@@ -285,7 +290,7 @@ func eachUnlisted[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T],
 
 // passAwaited adds what items, the current list, have under the keys that known is ahead in, if that has not
 // been added: the list was compared with known while known changed. Called with the lock held.
-func passAwaited[K comparable, T any](f *DeltaFIFO[K, T], items *Objects[K, T], keep func(K, T) bool) {
+func passAwaited[K comparable, T any](f *core[K, T], items *Objects[K, T], keep func(K, T) bool) {
 	if f.comparer == nil {
 		return
 	}

@@ -11,7 +11,7 @@ func (f *DeltaFIFO[K, T]) Resync(ctx context.Context) error {
 		return err
 	}
 	defer f.mu.Unlock()
-	eachUnlisted(f, nil, func(key K, obj T) {
+	eachUnlisted(&f.core, nil, func(key K, obj T) {
 		push(f.pending, key, &Delta[T]{Type: Sync, Object: obj})
 	})
 	moved(&f.gate, "")

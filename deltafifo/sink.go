@@ -14,7 +14,7 @@ import (
 // each under its key. A list that has unusable objects does not delete the known objects that they
 // may be. The goroutine of the reflector's Run owns the Sink.
 type Sink[K comparable, T any] struct {
-	fifo *DeltaFIFO[K, T]
+	fifo *core[K, T]
 	key  func(T) (K, error)
 	bad  func(*reflector.ObjectError)
 
@@ -26,11 +26,32 @@ type Sink[K comparable, T any] struct {
 	rewound, doubtful bool
 }
 
-// NewSink returns a sink for fifo. key returns an object's key and must not panic. bad gets an
-// error without Resource for each object that has no key.
-func NewSink[K comparable, T any](fifo *DeltaFIFO[K, T], key func(T) (K, error), bad func(*reflector.ObjectError)) *Sink[K, T] {
-	return &Sink[K, T]{fifo: fifo, key: key, bad: bad, meta: objmeta.Of[T]()}
+// Sink returns a sink for f. key returns an object's key and must not panic. bad gets an error without
+// Resource for each object that has no key.
+func (f *DeltaFIFO[K, T]) Sink(key func(T) (K, error), bad func(*reflector.ObjectError)) *Sink[K, T] {
+	return sinkOf(&f.core, key, bad)
 }
+
+// NewSink returns a sink with a queue of its own, whose consumer uses TryPop. It compiles to less than a
+// [DeltaFIFO] with a sink. See [New] for known, opts and when it panics, and [DeltaFIFO.Sink] for key and bad.
+func NewSink[K comparable, T any](known KnownObjects[K, T], opts Options, key func(T) (K, error), bad func(*reflector.ObjectError)) *Sink[K, T] {
+	f := new(core[K, T])
+	open(f, known, opts)
+	return sinkOf(f, key, bad)
+}
+
+func sinkOf[K comparable, T any](f *core[K, T], key func(T) (K, error), bad func(*reflector.ObjectError)) *Sink[K, T] {
+	return &Sink[K, T]{fifo: f, key: key, bad: bad, meta: objmeta.Of[T]()}
+}
+
+// TryPop takes all pending deltas, like [DeltaFIFO.TryPop]. One goroutine at a time may call it, as it consumes.
+func (s *Sink[K, T]) TryPop() (batch Batch[K, T], ok bool) { return tryPop(s.fifo) }
+
+// Len returns the number of pending deltas. Any goroutine may call it.
+func (s *Sink[K, T]) Len() int { return pendingDeltas(&s.fifo.gate) }
+
+// Close ends production, see [DeltaFIFO.Close]. Any goroutine may call it.
+func (s *Sink[K, T]) Close() { closeGate(&s.fifo.gate) }
 
 // Listed implements reflector.Sink. A streaming list can have events other than Added.
 func (s *Sink[K, T]) Listed(ctx context.Context, ev reflector.Event[T]) error {
@@ -61,7 +82,7 @@ func (s *Sink[K, T]) Skipped(bad *reflector.ObjectError) { s.skipped = append(s.
 // Replace implements reflector.Sink.
 func (s *Sink[K, T]) Replace(ctx context.Context, resourceVersion string) error {
 	defer s.Discard()
-	return s.fifo.Replace(ctx, Replacement[K, T]{
+	return produceList(ctx, s.fifo, &Replacement[K, T]{
 		Objects:         s.items,
 		ResourceVersion: resourceVersion,
 		Keep:            keeper[K, T](s.skipped),

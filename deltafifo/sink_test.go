@@ -13,8 +13,17 @@ import (
 	"github.com/kinform/kinform/reflector"
 )
 
-func newSink(key func(string) (string, error)) *Sink[string, string] {
-	return NewSink(New[string, string](nil, Options{}), key, func(*reflector.ObjectError) {})
+// sinkAndQueue is a sink with the queue that it fills.
+type sinkAndQueue struct {
+	*Sink[string, string]
+	fifo *DeltaFIFO[string, string]
+}
+
+func newSink(key func(string) (string, error)) sinkAndQueue { return newLimited(key, Options{}) }
+
+func newLimited(key func(string) (string, error), opts Options) sinkAndQueue {
+	f := New[string, string](nil, opts)
+	return sinkAndQueue{f.Sink(key, func(*reflector.ObjectError) {}), f}
 }
 
 // TestListInProgress gives a sink the live changes that a streaming list can have between

@@ -146,8 +146,8 @@ func keep[K comparable, T any](o *own[K, T], key K, has bool, is aside[T]) {
 	o.aside[key] = is
 }
 
-// forget drops writes, and what was put aside for them.
-func (o *own[K, T]) forget(keys ...K) {
+// forgetOwn drops writes, and what was put aside for them.
+func forgetOwn[K comparable, T any](o *own[K, T], keys ...K) {
 	if len(keys) == 0 {
 		return
 	}

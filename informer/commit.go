@@ -14,7 +14,7 @@ import (
 // commitPending commits batches until nothing is pending.
 func commitPending[K comparable, T any](f *feed[K, T]) error {
 	for {
-		batch, ok := f.fifo.TryPop()
+		batch, ok := f.to.TryPop()
 		if !ok {
 			return nil
 		}
@@ -40,7 +40,7 @@ func commitPopped[K comparable, T any](f *feed[K, T], batch deltafifo.Batch[K, T
 	if err := commitBatch(f, batch); err != nil {
 		return err
 	}
-	reportPace(&i.base, began, batch.Len(), f.fifo.Len())
+	reportPace(&i.base, began, batch.Len(), f.to.Len())
 	return nil
 }
 
@@ -135,7 +135,7 @@ func takeOutcomes[K comparable, T any](i *core[K, T], c *changes[K, T]) {
 	watchCommitted(i, c.ops)
 	for n := range c.ops {
 		op := &c.ops[n]
-		i.versions.committed(op, c.versions[n])
+		noteCommitted(&i.versions, op, c.versions[n])
 		if op.Err != nil {
 			c.failed = append(c.failed, badKey(op.Key, op.Err))
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/kinform/kinform/internal/capacity"
 	"github.com/kinform/kinform/internal/door"
 	"github.com/kinform/kinform/internal/eventlog"
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
@@ -115,21 +116,29 @@ func newSilent(t *testing.T) *core[int, state] {
 	return coreOf(i)
 }
 
+// listed returns the batch of a list.
+func listed(t *testing.T, i *core[int, state], rv string, list ...state) deltafifo.Batch[int, state] {
+	t.Helper()
+	to := i.only.feed.to
+	for _, obj := range list {
+		if err := to.Listed(t.Context(), reflector.Event[state]{Type: reflector.Added, Object: obj}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := to.Replace(t.Context(), rv); err != nil {
+		t.Fatal(err)
+	}
+	batch, ok := to.TryPop()
+	if !ok {
+		t.Fatal("nothing is pending")
+	}
+	return batch
+}
+
 // commitList commits a list as Run does.
 func commitList(t *testing.T, i *core[int, state], list ...state) {
 	t.Helper()
-	items, fifo := &deltafifo.Objects[int, state]{}, i.only.feed.fifo
-	for _, obj := range list {
-		items.Set(obj.id, obj, "")
-	}
-	if err := fifo.Replace(t.Context(), deltafifo.Replacement[int, state]{Objects: items, ResourceVersion: "1"}); err != nil {
-		t.Fatal(err)
-	}
-	batch, err := fifo.Pop(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := commitBatch(i.only.feed, batch); err != nil {
+	if err := commitBatch(i.only.feed, listed(t, i, "1", list...)); err != nil {
 		t.Fatal(err)
 	}
 }
@@ -138,16 +147,13 @@ func commitList(t *testing.T, i *core[int, state], list ...state) {
 func TestListsLetGoOfAside(t *testing.T) {
 	for rewound, ahead := range map[bool]int{false: 1, true: 0} {
 		i := newSilent(t)
-		o, fifo := &i.only.own, i.only.feed.fifo
+		o := &i.only.own
 		o.change(func(d *door.Door[int]) { door.Wrote(d, 1, door.Held{}, door.State{Version: 30}) })
 		keep(o, 1, true, aside[state]{obj: state{1, 2}})
-		if err := fifo.Replace(t.Context(), deltafifo.Replacement[int, state]{ResourceVersion: "10", Rewound: rewound}); err != nil {
-			t.Fatal(err)
+		if rewound {
+			i.only.feed.to.Rewound(true)
 		}
-		batch, err := fifo.Pop(t.Context())
-		if err != nil {
-			t.Fatal(err)
-		}
+		batch := listed(t, i, "10")
 		if beginOwn(o, batch); len(o.aside) != 0 || door.Len(&o.door) != ahead {
 			t.Errorf("rewound %t: %d states aside, %d writes ahead, want none and %d", rewound, len(o.aside), door.Len(&o.door), ahead)
 		}

@@ -169,7 +169,6 @@ type feed[K comparable, T any] struct {
 	// Set when it is made and never changed, but for reflector: see newReflector.
 	part      *part[K, T]
 	session   *session
-	fifo      *deltafifo.DeltaFIFO[K, T]
 	to        *deltafifo.Sink[K, T]
 	reflector *reflector.Reflector[T] // of the goroutine that runs it
 	commit    func(deltafifo.Batch[K, T]) error

@@ -14,8 +14,9 @@ import (
 func newFeed[K comparable, T any](p *part[K, T], s *session) *feed[K, T] {
 	i := p.inf
 	f := &feed[K, T]{part: p, session: s}
-	f.fifo = deltafifo.New(deltafifo.KnownObjects[K, T](&knownObjects[K, T]{i.store.Reader(), p}), deltafifo.Options{Limit: i.opts.Pending})
-	f.to = deltafifo.NewSink(f.fifo, func(obj T) (K, error) { return keyIn(p, obj) }, func(bad *reflector.ObjectError) { badObject(&i.base, bad) })
+	known := deltafifo.KnownObjects[K, T](&knownObjects[K, T]{i.store.Reader(), p})
+	key := func(obj T) (K, error) { return keyIn(p, obj) }
+	f.to = deltafifo.NewSink(known, deltafifo.Options{Limit: i.opts.Pending}, key, func(bad *reflector.ObjectError) { badObject(&i.base, bad) })
 	f.to.Keep(p.keeps)
 	f.commit = func(batch deltafifo.Batch[K, T]) error {
 		f.commits, f.committed = true, true
@@ -66,7 +67,7 @@ func newReflector[K comparable, T any](f *feed[K, T]) (err error) {
 // closeFeed ends a feed whose reflector has ended, so nobody calls its committer any more.
 func closeFeed[K comparable, T any](f *feed[K, T]) {
 	f.committer.running.Wait()
-	f.fifo.Close()
+	f.to.Close()
 }
 
 // Apply implements reflector.Sink. After the last event at hand it commits in the reflector's

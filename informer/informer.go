@@ -10,6 +10,7 @@ import (
 
 	"github.com/kinform/kinform/index"
 	"github.com/kinform/kinform/internal/coverage"
+	"github.com/kinform/kinform/internal/nocmp"
 	"github.com/kinform/kinform/internal/tracing"
 	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
@@ -67,6 +68,8 @@ type Options[T any] struct {
 // Informer keeps a store equal to a source and calls handlers for the changes. See the package
 // documentation.
 type Informer[K comparable, T any] struct {
+	_ nocmp.Type
+
 	// Set by New and never changed.
 	reader *store.Reader[K, T] // of the core's store, so that reads cost no call more
 	typed  typed[K, T]

@@ -7,9 +7,9 @@ import (
 	"strconv"
 	"testing"
 
-	"github.com/kinform/kinform/deltafifo"
 	"github.com/kinform/kinform/internal/eventlog"
 	"github.com/kinform/kinform/internal/longtest"
+	"github.com/kinform/kinform/reflector"
 	"github.com/kinform/kinform/store"
 )
 
@@ -27,18 +27,19 @@ func newStates(t *testing.T) *core[int, state] {
 // logged event by event, so that nothing of that is left out.
 func TestInitialListWithMore(t *testing.T) {
 	i := newStates(t)
-	fifo, cursor := i.only.feed.fifo, eventlog.NewCursor(&i.log)
-	list := &deltafifo.Objects[int, state]{}
-	list.Set(1, state{1, 1}, "")
-	if err := fifo.Replace(t.Context(), deltafifo.Replacement[int, state]{Objects: list, ResourceVersion: "1"}); err != nil {
+	to, cursor := i.only.feed.to, eventlog.NewCursor(&i.log)
+	if err := to.Listed(t.Context(), reflector.Event[state]{Type: reflector.Added, Object: state{1, 1}}); err != nil {
 		t.Fatal(err)
 	}
-	if err := fifo.Update(t.Context(), 1, state{1, 2}, "2"); err != nil {
+	if err := to.Replace(t.Context(), "1"); err != nil {
 		t.Fatal(err)
 	}
-	batch, err := fifo.Pop(t.Context())
-	if err != nil {
+	if err := to.Apply(t.Context(), reflector.Event[state]{Type: reflector.Modified, Object: state{1, 2}, ResourceVersion: "2"}); err != nil {
 		t.Fatal(err)
+	}
+	batch, ok := to.TryPop()
+	if !ok {
+		t.Fatal("nothing is pending")
 	}
 	if err := commitBatch(i.only.feed, batch); err != nil {
 		t.Fatal(err)

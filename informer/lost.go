@@ -109,7 +109,7 @@ func takeDue[K comparable, T any](p *part[K, T], now time.Time) (lost []*LostWri
 	for _, key := range undone {
 		failed = withdraw(p, key, failed)
 	}
-	o.forget(undone...)
+	forgetOwn(o, undone...)
 	o.timer = nil
 	if len(o.due) > 0 {
 		o.timer = time.AfterFunc(o.due[0].until.Sub(now), func() { expireOwn(p) })

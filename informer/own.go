@@ -196,7 +196,7 @@ func makeRoomForOwn[K comparable, T any](p *part[K, T]) (failed []*reflector.Obj
 			lose(p, w)
 		}
 		failed = withdraw(p, w.key, nil)
-		o.forget(w.key)
+		forgetOwn(o, w.key)
 		return failed, true
 	}
 	return nil, false

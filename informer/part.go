@@ -83,6 +83,8 @@ func (c *knownObjects[K, T]) Len() int {
 }
 
 // All implements deltafifo.KnownObjects.
+//
+//go:noinline
 func (c *knownObjects[K, T]) All() iter.Seq2[K, T] {
 	if isOnly(c.part) {
 		return c.reader.All()
@@ -91,6 +93,8 @@ func (c *knownObjects[K, T]) All() iter.Seq2[K, T] {
 }
 
 // keysIn iterates over what the store has of a namespace.
+//
+//go:noinline
 func keysIn[K comparable, T any](p *part[K, T]) iter.Seq2[K, T] {
 	return func(yield func(K, T) bool) {
 		for _, obj := range p.inf.over.objects(p.namespace) {

@@ -101,7 +101,7 @@ func dropPassed[K comparable, T any](p *part[K, T]) (failed []*reflector.ObjectE
 	for _, key := range left {
 		failed = withdraw(p, key, failed)
 	}
-	p.own.forget(append(left, stay...)...)
+	forgetOwn(&p.own, append(left, stay...)...)
 	return failed
 }
 
@@ -158,7 +158,7 @@ func commitOps[K comparable, T any](i *core[K, T], ops []store.Op[K, T], rv stri
 	watchCommitted(i, ops)
 	for n := range ops {
 		op := &ops[n]
-		i.versions.committed(op, rv)
+		noteCommitted(&i.versions, op, rv)
 		i.loose.note(op.Key, op.Kept)
 		ev := Event[K, T]{Key: op.Key, Object: op.Object, Old: op.Old, Own: own}
 		switch {

@@ -21,10 +21,10 @@ func (i *Informer[K, T]) Stats() Stats { return i.engine.Stats() }
 func (i *core[K, T]) Stats() Stats {
 	var s Stats
 	i.mu.Lock()
-	fifos := make([]*deltafifo.DeltaFIFO[K, T], 0, 1)
+	queues := make([]*deltafifo.Sink[K, T], 0, 1)
 	for _, p := range allParts(i) {
 		if p.feed != nil {
-			fifos = append(fifos, p.feed.fifo)
+			queues = append(queues, p.feed.to)
 		}
 		s.Writes += door.Len(&p.own.door)
 	}
@@ -34,8 +34,8 @@ func (i *core[K, T]) Stats() Stats {
 	}
 	commonStats(&i.base, &s, count)
 	i.mu.Unlock()
-	for _, fifo := range fifos {
-		s.Pending += fifo.Len() // not with mu held: its lock is taken outside
+	for _, queue := range queues {
+		s.Pending += queue.Len() // not with mu held: its lock is taken outside
 	}
 	s.Objects, s.ResourceVersion = i.store.Len(), i.store.ResourceVersion()
 	return s

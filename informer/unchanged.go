@@ -127,8 +127,8 @@ func versionOf[K comparable, T any](v *versions[K, T], key K) uint64 {
 	return v.noted[maphash.Comparable(v.seed, key)]
 }
 
-// committed notes the outcome of an op whose event was at version rv.
-func (v *versions[K, T]) committed(op *store.Op[K, T], rv string) {
+// noteCommitted notes the outcome of an op whose event was at version rv.
+func noteCommitted[K comparable, T any](v *versions[K, T], op *store.Op[K, T], rv string) {
 	if op.Err != nil || op.Unchanged {
 		return // the store keeps its object
 	}

@@ -40,7 +40,7 @@ func TestVersionsAgainstModel(t *testing.T) {
 			default:
 				want[op.Key] = rv
 			}
-			v.committed(&op, rv)
+			noteCommitted(&v, &op, rv)
 			if len(v.noted) != len(want) || v.most > max(smallVersions, 4*len(want)+4) {
 				t.Fatalf("seed %d: %d noted, %d at most, want %d", seed, len(v.noted), v.most, len(want))
 			}
@@ -57,11 +57,11 @@ func TestVersionsAgainstModel(t *testing.T) {
 func TestVersionsAllocateNothing(t *testing.T) {
 	v := newVersions[int, state]()
 	op := store.Op[int, state]{Key: 1}
-	v.committed(&op, "1")
+	noteCommitted(&v, &op, "1")
 	if n := memtest.Allocs(100, func() {
-		v.committed(&op, "2")
+		noteCommitted(&v, &op, "2")
 		_ = sameVersion(&v, 1, op.Object, compare.State{ResourceVersion: "2"})
-		v.committed(&op, "")
+		noteCommitted(&v, &op, "")
 	}); n != 0 {
 		t.Errorf("%v allocations per event", n)
 	}

@@ -137,6 +137,8 @@ func receiveListed[T any](t *transfer[T], w *watchRequest, ev Event[T], bad *Obj
 }
 
 // endList implements requests.
+//
+//go:noinline
 func (t *transfer[T]) endList(whole bool) {
 	if whole {
 		t.kept = keptObjects[T]{t.listed.newest}

@@ -2,6 +2,7 @@ package store
 
 import (
 	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/nocmp"
 	"github.com/kinform/kinform/internal/slots"
 )
 
@@ -12,6 +13,8 @@ const blockLen = 64
 
 // block holds the keys of some objects, and their slots.
 type block[K comparable] struct {
+	_ nocmp.Type
+
 	n      int
 	keys   [blockLen]K
 	hashes [blockLen]uint32

@@ -4,12 +4,15 @@ import (
 	"iter"
 
 	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/nocmp"
 	"github.com/kinform/kinform/internal/slots"
 )
 
 // Op is one change within a [Store.Commit]: it stores Object under Key or, with Delete, removes
 // the object stored under Key.
 type Op[K comparable, T any] struct {
+	_ nocmp.Type
+
 	// Key must be the key of Object. A deletion ignores Object.
 	Key    K
 	Object T

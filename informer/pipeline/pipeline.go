@@ -101,7 +101,7 @@ func New[K comparable, T any](source reflector.Source[T], key func(T) (K, error)
 	p.fifo = deltafifo.New(opts.KnownObjects, deltafifo.Options{Limit: opts.Limit})
 	fetch := reflector.Options{Tuning: opts.Reflector, OnError: opts.OnError, Logger: opts.Logger}
 	var err error
-	p.reflector, err = reflector.New(source, deltafifo.NewSink(p.fifo, p.keys(key), p.badObject), fetch)
+	p.reflector, err = reflector.New(source, p.fifo.Sink(p.keys(key), p.badObject), fetch)
 	return p, err
 }
 

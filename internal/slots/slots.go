@@ -4,12 +4,15 @@ import (
 	"sync"
 
 	"github.com/kinform/kinform/internal/keytable"
+	"github.com/kinform/kinform/internal/nocmp"
 	"github.com/kinform/kinform/internal/packed"
 	"github.com/kinform/kinform/internal/posting"
 )
 
 // Slots is a State and its lock.
 type Slots[T any] struct {
+	_ nocmp.Type
+
 	mu sync.RWMutex
 	st *State[T] // guarded by mu, as is its content; the writer reads it without
 
