@@ -33,7 +33,8 @@
 // [HandlerOptions] add a filter, resyncs, or [HandlerOptions].Coalesce for a slow handler. [Informer.Events] is
 // a handler in the form of a loop.
 //
-// The store and all handlers share the objects: treat them as read-only. To keep only a part of
+// The store and all handlers share the objects: treat them as read-only. With Options.Packed, reads return
+// new objects, but the handlers still share those of an event. To keep only a part of
 // each object, wrap the source with reflector.Map.
 //
 // # Concurrency

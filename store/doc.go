@@ -48,6 +48,7 @@
 //
 // T may be any type. All readers share the stored objects: treat them as read-only, as in
 // client-go. [Store.Check] detects a program that changed one. With Options.Packed, each read returns a new object.
+// What reads say of their cost, such as no allocation, then leaves out the making of that object.
 //
 // # Cost
 //
