@@ -24,7 +24,7 @@ func packs(w *World) []measure.Op {
 		{
 			Name: "packed/resident", Exact: true,
 			Lines: []measure.Line{
-				{Title: "packed: bytes kept per pod after a sync", Unit: "B/object", Goal: 1 / 0.27, Limits: []measure.Limit{atMost(2100, "B/object")}},
+				{Title: "packed: bytes kept per pod after a sync", Unit: "B/object", Goal: 1 / 0.27, Limits: []measure.Limit{atMost(512, "B/object")}},
 				{Title: "packed: processor time of a collection per pod", Unit: "gc-ns/object", Goal: 5},
 			},
 			Setup: func() (measure.Sides, error) {
@@ -41,7 +41,7 @@ func packs(w *World) []measure.Op {
 		},
 		{
 			Name:  "packed/get",
-			Lines: line("packed: get, beside get and DeepCopy", measure.Nanoseconds, 0, atMost(18_000, measure.Nanoseconds)),
+			Lines: line("packed: get, beside get and DeepCopy", measure.Nanoseconds, 0, atMost(30_000, measure.Nanoseconds)),
 			Setup: w.packedGet,
 		},
 		{
