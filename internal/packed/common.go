@@ -16,6 +16,7 @@ import (
 // Bytes name their dictionary by their first byte, and dictionaries never go, because snapshots and pending events have
 // bytes of old ones. So there must be few, and there are: a new one is made when twice as much has been packed as for the
 // last, and used if it then saves more than its own size until the next one can come.
+// Each takes 96 KB, and has parts of objects that may be gone.
 type common struct {
 	all     atomic.Pointer[[]*s2.Dict] // by number
 	scratch sync.Pool                  // of *[]byte
@@ -116,9 +117,12 @@ func (c *common) same(a, b string) bool {
 	case a[0] == b[0]:
 		return a == b
 	}
-	x, failed := c.with(a)
-	y, failed2 := c.with(b)
-	return failed == nil && failed2 == nil && x == y
+	plain, err := c.with(a)
+	if err != nil {
+		return false
+	}
+	other, err := c.with(b)
+	return err == nil && plain == other
 }
 
 // buffer returns a buffer for a byte and what Encode makes of n bytes.
