@@ -21,18 +21,21 @@ import (
 // the version that it tests first. A strategic merge patch would need the merge keys of the server's type,
 // and custom resources do not take it.
 func patchOf(t reflect.Type, before, after tree, version string, known map[string]bool) (p patch, err error) {
-	d := difference{of: t}
-	d.tree(nil, "", before, after)
-	if len(d.steps) == 0 {
-		return p, nil
-	}
+	d := difference{merge: true}
+	d.tree(t, nil, "", before, after)
 	if !d.unmergeable {
+		if len(d.steps) == 0 {
+			return p, nil
+		}
 		p.form = types.MergePatchType
 		p.data, err = json.Marshal(merged(d.steps, version))
 		return p, err
 	}
-	d = difference{of: t, known: known}
-	d.tree(nil, "", before, after)
+	d = difference{known: known}
+	d.tree(t, nil, "", before, after)
+	if len(d.steps) == 0 {
+		return p, nil
+	}
 	p.form, p.guesses = types.JSONPatchType, d.guesses
 	p.data, err = json.Marshal(append([]step{testVersion(version)}, d.steps...))
 	return p, err
@@ -41,25 +44,21 @@ func patchOf(t reflect.Type, before, after tree, version string, known map[strin
 // difference has the steps that turn one state of an object into another one. Both states are what
 // a Go type shows of the object. The server may have more, which the steps leave alone.
 type difference struct {
-	of    reflect.Type // of the object
 	steps []step
-	// unmergeable says that a merge patch cannot do what the steps do: it replaces lists as a whole, and
-	// a null in it removes a member.
-	unmergeable bool
+	// merge says that the steps are for a merge patch. unmergeable says that it cannot do what they do: it replaces
+	// lists as a whole, and a null in it removes a member. Then there are no more steps.
+	merge, unmergeable bool
 	// guesses are structs of which the Go type does not show whether the server has them. known
 	// says it for some. A merge patch needs no guesses: then known is nil.
 	guesses []jsonPointer
 	known   map[string]bool
 }
 
-// tree adds the steps for an object in both states. old is nil if the first state does not show it.
+// tree adds the steps for an object of type t whose states differ. old is nil if the first state does not show it.
 // put is the operation that sets it as a whole: add for a member, replace for an element, in front of
 // which add would insert another one.
-func (d *difference) tree(at jsonPointer, put string, old, now tree) {
-	if isSame(old, now) {
-		return
-	}
-	if d.known != nil && d.mayLack(at, old) {
+func (d *difference) tree(t reflect.Type, at jsonPointer, put string, old, now tree) {
+	if d.known != nil && mayLack(t, old) {
 		has, known := d.known[at.String()]
 		if !known {
 			d.guesses = append(d.guesses, at)
@@ -69,19 +68,24 @@ func (d *difference) tree(at jsonPointer, put string, old, now tree) {
 			if !known {
 				d.steps = append(d.steps, step{Op: "test", Path: at, Value: null})
 			}
-			d.set(put, at, withoutShown(typeAt(d.of, at), now))
+			d.set(put, at, withoutShown(t, now))
 			return
 		}
 	}
 	if old == nil {
-		old = zeroOf(typeAt(d.of, at)) // even a zero struct shows these nulls
+		old = zeroOf(t) // even a zero struct shows these nulls
 		maps.DeleteFunc(old, func(_ string, member any) bool { return member != nil })
 	}
 	names := tree{}
 	maps.Copy(names, old)
 	maps.Copy(names, now)
 	for _, name := range slices.Sorted(maps.Keys(names)) {
-		d.member(at.to(name), memberOf(old, name), memberOf(now, name))
+		if before, after := memberOf(old, name), memberOf(now, name); !isSame(before, after) {
+			d.member(t, at.to(name), before, after)
+		}
+		if d.merge && d.unmergeable {
+			return
+		}
 	}
 }
 
@@ -91,10 +95,9 @@ func (d *difference) set(put string, at jsonPointer, value any) {
 	d.steps = append(d.steps, step{Op: put, Path: at, Value: orNull(value)})
 }
 
-// mayLack reports whether the server may lack a struct that changes, although the Go type shows
+// mayLack reports whether the server may lack a struct of type t that changes, although the Go type shows
 // one, or has one that it does not show: a zero struct may be left out.
-func (d *difference) mayLack(at jsonPointer, old tree) bool {
-	t := typeAt(d.of, at)
+func mayLack(t reflect.Type, old tree) bool {
 	if !isPlainStruct(t) || old == nil {
 		return isPlainStruct(t)
 	}
@@ -149,63 +152,65 @@ func withoutShown(t reflect.Type, shown tree) tree {
 	return kept
 }
 
-// clear adds the steps for a struct that is left out because it is zero now. The server may lack what
+// clear adds the steps for a struct of type t that is left out because it is zero now. The server may lack what
 // was zero before.
-func (d *difference) clear(at jsonPointer, old tree) {
-	zero := zeroOf(typeAt(d.of, at))
+func (d *difference) clear(t reflect.Type, at jsonPointer, old tree) {
+	zero := zeroOf(t)
 	for _, name := range slices.Sorted(maps.Keys(old)) {
 		if !isSame(old[name], memberOf(zero, name)) {
-			d.member(at.to(name), old[name], absent{})
+			d.member(t, at.to(name), old[name], absent{})
 		}
 	}
 }
 
-// member adds the steps for a member of an object.
-func (d *difference) member(at jsonPointer, old, now any) {
+// member adds the steps for a member of an object of type in whose states differ.
+func (d *difference) member(in reflect.Type, at jsonPointer, old, now any) {
 	before, wasTree := old.(tree)
 	after, isTree := now.(tree)
 	_, wasAbsent := old.(absent)
 	_, isAbsent := now.(absent)
+	t := typeAt(in, at[len(at)-1:])
 	switch {
 	case wasTree && isTree:
-		d.tree(at, "add", before, after)
-	case wasTree && isAbsent && isOmittable(d.of, at):
-		d.clear(at, before)
-	case isTree && wasAbsent && isOmittable(d.of, at):
-		d.tree(at, "add", nil, after)
-	case isAbsent && !wasAbsent:
+		d.tree(t, at, "add", before, after)
+	case wasTree && isAbsent && isOmittable(in, t):
+		d.clear(t, at, before)
+	case isTree && wasAbsent && isOmittable(in, t):
+		if len(after) > 0 {
+			d.tree(t, at, "add", nil, after)
+		}
+	case isAbsent:
 		d.steps = append(d.steps, step{Op: "remove", Path: at})
 	default:
-		d.value(at, "add", old, now)
+		d.value(t, at, "add", old, now)
 	}
 }
 
-// value adds the steps for a value in both states that is not a tree in both.
-func (d *difference) value(at jsonPointer, put string, old, now any) {
-	if isSame(old, now) {
-		return
-	}
+// value adds the steps for a value of type t whose states differ, and are not both trees.
+func (d *difference) value(t reflect.Type, at jsonPointer, put string, old, now any) {
 	before, wasList := old.([]any)
 	after, isList := now.([]any)
-	if wasList && isList && isVerbatim(typeAt(d.of, at)) {
+	if wasList && isList && isVerbatim(t) {
 		if from := match(before, after); slices.ContainsFunc(from, func(n int) bool { return n >= 0 && !isScalar(before[n]) }) {
-			d.list(at, before, after, from)
+			d.list(t, at, before, after, from)
 			return
 		}
 	}
 	d.set(put, at, now)
 }
 
-// list adds the steps for a list that keeps some of its elements. For each element of after, from
+// list adds the steps for a list of type t that keeps some of its elements. For each element of after, from
 // has its index in before, or -1 if it is new. An element that stays keeps what the Go type does
 // not show. The elements are changed first, so that all paths refer to the first state.
-func (d *difference) list(at jsonPointer, before, after []any, from []int) {
-	d.unmergeable = true
+func (d *difference) list(t reflect.Type, at jsonPointer, before, after []any, from []int) {
+	if d.unmergeable = true; d.merge {
+		return
+	}
 	stays := make([]bool, len(before))
 	for n, old := range from {
 		if old >= 0 {
 			stays[old] = true
-			d.element(at.to(strconv.Itoa(old)), before[old], after[n])
+			d.element(t, at.to(strconv.Itoa(old)), before[old], after[n])
 		}
 	}
 	var order []int // the indexes in before of the elements at this point
@@ -231,13 +236,16 @@ func (d *difference) list(at jsonPointer, before, after []any, from []int) {
 	}
 }
 
-// element adds the steps for an element that stays in a list.
-func (d *difference) element(at jsonPointer, old, now any) {
+// element adds the steps for an element that stays in a list of type in.
+func (d *difference) element(in reflect.Type, at jsonPointer, old, now any) {
+	if isSame(old, now) {
+		return
+	}
 	before, wasTree := old.(tree)
 	after, isTree := now.(tree)
-	if wasTree && isTree {
-		d.tree(at, "replace", before, after)
+	if t := typeAt(in, at[len(at)-1:]); wasTree && isTree {
+		d.tree(t, at, "replace", before, after)
 	} else {
-		d.value(at, "replace", old, now)
+		d.value(t, at, "replace", old, now)
 	}
 }

@@ -86,6 +86,9 @@ func (p jsonPointer) MarshalText() ([]byte, error) { return []byte(p.String()), 
 // known.
 func typeAt(t reflect.Type, at jsonPointer) reflect.Type {
 	for _, name := range at {
+		if t == nil {
+			return nil
+		}
 		for t.Kind() == reflect.Pointer {
 			t = t.Elem()
 		}
@@ -97,9 +100,6 @@ func typeAt(t reflect.Type, at jsonPointer) reflect.Type {
 		case t.Kind() == reflect.Map || t.Kind() == reflect.Slice || t.Kind() == reflect.Array:
 			t = t.Elem()
 		default:
-			return nil
-		}
-		if t == nil {
 			return nil
 		}
 	}
@@ -128,14 +128,13 @@ func isNamed(f *reflect.StructField, name string) bool {
 	return tag == name || tag == "" && !f.Anonymous && f.Name == name
 }
 
-// isOmittable reports whether what is at a pointer in the JSON of a t is a struct in a struct: it may
+// isOmittable reports whether a member of type t of an object of type in is a struct in a struct: it may
 // be left out because it is zero, and not because it is not there.
-func isOmittable(t reflect.Type, at jsonPointer) bool {
-	in := typeAt(t, at[:len(at)-1])
+func isOmittable(in, t reflect.Type) bool {
 	for in != nil && in.Kind() == reflect.Pointer {
 		in = in.Elem()
 	}
-	return isPlainStruct(in) && isPlainStruct(typeAt(in, at[len(at)-1:]))
+	return isPlainStruct(in) && isPlainStruct(t)
 }
 
 // isPlainStruct reports whether t is a struct, and not a pointer to one, whose fields are in JSON.
