@@ -1,4 +1,4 @@
-package backup_test
+package pictures
 
 import (
 	"context"
@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"go.uber.org/goleak"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -29,6 +30,8 @@ import (
 	"github.com/kinform/kinform/with/kubernetes/core"
 	"github.com/kinform/kinform/with/kubernetes/events"
 )
+
+func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 
 var pictures = flag.String("pictures", "", "write the pictures of docs/debug-page.md into this folder, by chromium")
 
