@@ -15,8 +15,8 @@ import (
 //
 // Bytes name their dictionary by their first byte, and dictionaries never go, because snapshots and pending events have
 // bytes of old ones. So there must be few, and there are: a new one is made when twice as much has been packed as for the
-// last, and used if it then saves more than its own size until the next one can come.
-// Each takes 96 KB, and has parts of objects that may be gone.
+// last, and used if it then saves more memory than it takes until the next one can come. It takes up to 96 KB, and has
+// parts of objects that may be gone.
 type common struct {
 	all     atomic.Pointer[[]*s2.Dict] // by number
 	scratch sync.Pool                  // of *[]byte
@@ -35,6 +35,8 @@ const (
 	// sampling is the share of a span's bytes that become the sample. At that share a dictionary is 1/16 of what it was
 	// made of, and the first one comes after 128 KB, the next after a megabyte more.
 	sampling = 16
+	// encoderTable is what a dictionary takes beside its bytes.
+	encoderTable = 32 << 10
 	// largest is the size of the largest objects that are compacted. No API server has larger ones.
 	largest = 4 << 20
 	// tried is the number of objects by which a new dictionary is judged.
@@ -176,7 +178,7 @@ func (c *common) try(plain string, kept int) {
 	}
 	all := c.list()
 	saved := float64(t.old-t.new) / float64(t.plain) * float64(t.after)
-	if saved > float64(len(t.dict.Bytes())) && len(all) < compacted {
+	if saved > float64(len(t.dict.Bytes())+encoderTable) && len(all) < compacted {
 		all = append(all[:len(all):len(all)], t.dict)
 		c.all.Store(&all)
 	}
