@@ -22,11 +22,12 @@ type Options[T any] struct {
 	Unchanged func(old, new T) bool
 
 	// Packed keeps the objects as bytes, without what they have in common: a pod takes a seventh of its memory. The
-	// garbage collector does not look into them. Each read makes a new object, which belongs to the caller: some 12 µs for a pod. So does a write, for
-	// Op.Old. The bytes are what MarshalBinary of T returns if T has that and UnmarshalBinary, else protobuf if T has
-	// that, else JSON. Fields that are not encoded, such as unexported ones, are lost. An object that cannot be encoded
-	// is kept as it is: see Op.Kept. Readers get copies of it if it has DeepCopyObject. While an object is written nobody
-	// else may use it, because encoding may fill in what it computes. New returns ErrInvalid if no T can be encoded.
+	// garbage collector does not look into them. Each read makes a new object, which belongs to the caller: some 12 µs
+	// for a pod. So does a write, for Op.Old. The bytes are what MarshalBinary of T returns if T has that and
+	// UnmarshalBinary, else protobuf if T has that, else JSON. Fields that are not encoded, such as unexported ones,
+	// are lost. An object that cannot be encoded is kept as it is: see Op.Kept. Readers get copies of it if it has
+	// DeepCopyObject. While an object is written nobody else may use it, because encoding may fill in what it computes.
+	// New returns ErrInvalid if no T can be encoded.
 	Packed bool
 
 	// OnError is called with errors that a read cannot return: the store does not have the

@@ -78,16 +78,22 @@ func (c *common) without(plain string) string {
 	}
 	all, out := c.list(), plain
 	if n := len(all); n > 0 {
-		buf := c.buffer(len(plain))
-		data := all[n-1].Encode((*buf)[1:], bytesOf(plain))
-		if len(data)+1 < len(plain) {
-			(*buf)[0] = compacted | byte(n-1)
-			out = string((*buf)[:1+len(data)])
-		}
-		c.scratch.Put(buf)
+		out = c.compact(plain, all[n-1], n-1)
 	}
 	c.learn(plain, len(out))
 	return out
+}
+
+// compact returns plain without what dict has, which has a number, or plain itself if that is shorter.
+func (c *common) compact(plain string, dict *s2.Dict, number int) string {
+	buf := c.buffer(len(plain))
+	defer c.scratch.Put(buf)
+	data := dict.Encode((*buf)[1:], bytesOf(plain))
+	if 1+len(data) >= len(plain) {
+		return plain
+	}
+	(*buf)[0] = compacted | byte(number)
+	return string((*buf)[:1+len(data)])
 }
 
 // with returns the plain bytes again.
@@ -168,15 +174,13 @@ func (c *common) learn(plain string, kept int) {
 // try goes on with the trial. Called with mu held.
 func (c *common) try(plain string, kept int) {
 	t := &c.trial
-	buf := c.buffer(len(plain))
+	all := c.list()
 	t.plain += len(plain)
 	t.old += kept
-	t.new += min(1+len(t.dict.Encode((*buf)[1:], bytesOf(plain))), len(plain))
-	c.scratch.Put(buf)
+	t.new += len(c.compact(plain, t.dict, len(all)))
 	if t.left--; t.left > 0 {
 		return
 	}
-	all := c.list()
 	saved := float64(t.old-t.new) / float64(t.plain) * float64(t.after)
 	if saved > float64(len(t.dict.Bytes())+encoderTable) && len(all) < compacted {
 		all = append(all[:len(all):len(all)], t.dict)

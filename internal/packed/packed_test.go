@@ -161,11 +161,11 @@ func questionable() any {
 }
 
 func cacheOf(t reflect.Type) *cache {
-	c, err := codecOf(t)
+	c, err := Of(t)
 	if err != nil {
 		panic(err)
 	}
-	return &cache{codec: c}
+	return c.(*cache)
 }
 
 // textual has methods for JSON.
